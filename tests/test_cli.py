@@ -52,7 +52,7 @@ def test_every_command_explains_itself(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["", "events", "events serve", "inventory serve"])
-def test_what_only_pages_need_is_not_loaded_to_explain_a_command(command: str) -> None:
+def test_help_of_a_command_does_not_load_modules_of_pages(command: str) -> None:
     importing = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}
     explained = subprocess.run(
         [HOLDFAST, *command.split(), "--help"], env=importing, capture_output=True, text=True, timeout=60, check=False

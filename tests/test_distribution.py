@@ -122,7 +122,7 @@ def packages_of(lock: str) -> dict[str, set[str]]:
     return packages
 
 
-def test_what_make_run_installs_is_locked_as_for_everybody_and_has_no_extra_but_the_demo() -> None:
+def test_the_environment_of_make_run_has_the_locked_versions_and_only_the_extra_of_the_demo() -> None:
     packages, rest = packages_of("requirements.lock"), packages_of("requirements-run.lock")
 
     assert rest.items() <= packages.items()

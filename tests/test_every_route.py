@@ -129,7 +129,7 @@ async def test_a_refused_method_is_told_which_would_be_right(
 
 
 @pytest.mark.parametrize("name", ["events", "inventory"])
-async def test_whoever_asks_too_often_is_told_when_to_ask_again(
+async def test_a_caller_over_its_rate_limit_is_answered_with_retry_after_at_every_path(
     name: str, databases: dict[str, str], tmp_path: Path
 ) -> None:
     async with service_under_test(name, databases, tmp_path, **used_up(name)) as service:
@@ -164,7 +164,7 @@ async def test_whoever_asks_too_often_is_told_when_to_ask_again(
 
 
 @pytest.mark.parametrize("name", ["events", "inventory"])
-async def test_whoever_signs_in_too_often_is_told_when_to_try_again(
+async def test_a_sign_in_over_its_rate_limit_is_answered_with_retry_after(
     name: str, databases: dict[str, str], tmp_path: Path
 ) -> None:
     async with service_under_test(name, databases, tmp_path, **used_up(name)) as service:

@@ -22,7 +22,7 @@ def violations() -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("directory", LEFT_BEHIND, ids=lambda path: path.name)
-def test_what_is_left_in_the_checkout_cannot_be_opened(directory: Path, violations: list[str]) -> None:
+def test_files_left_in_the_checkout_cannot_be_opened_by_tests(directory: Path, violations: list[str]) -> None:
     for file in (directory, directory / "events.address", os.path.relpath(directory / "events.address")):
         with pytest.raises(CheckoutUsed):
             Path(file).read_text()

@@ -42,6 +42,26 @@ BAD_NAMES = BARE_WORDS | UNITLESS_CONSTANTS | NOUNLESS_CLASSES
 ON_PURPOSE = {"Resources", "Settings"}
 """Classes that each service, and the kit, has one of."""
 
+DEPENDENT_WORDS = {
+    *(
+        "what",
+        "whatever",
+        "who",
+        "whoever",
+        "whom",
+        "whose",
+        "when",
+        "where",
+        "why",
+        "however",
+        "that",
+        "then",
+        "there",
+    ),
+    *("it", "its", "they", "those", "these", "neither", "nor", "nobody", "nothing", "somebody", "everybody"),
+    *("other", "another", "each", "of", "and"),
+}
+"""First words of names of tests whose subject is missing, or stands in the name of another test."""
 
 DECLARATION = re.compile(r"\b(?:class|function|const|let|var)\s+\*?\s*(\w+)|\((\w+)\)\s*=>|\b(\w+)\s*=>")
 """A class, function or variable of JavaScript, or the only parameter of an arrow function."""
@@ -100,6 +120,16 @@ def bad_declarations(path: str, script: str) -> list[str]:
     ]
 
 
+def dependent_tests(path: str, tree: ast.Module) -> list[str]:
+    """The tests of a module whose names do not begin with what they are about."""
+    return [
+        f"{path}:{node.lineno} {node.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if node.name.startswith("test_") and node.name.split("_")[1] in DEPENDENT_WORDS
+    ]
+
+
 def area(path: str) -> str:
     """The part of the tree in which class names are unique: a service, the kit, a partner of the demo."""
     return "/".join(path.split("/")[:2])
@@ -145,11 +175,11 @@ def test_no_name_is_a_bare_participle_pronoun_or_limit_without_its_unit() -> Non
 
 
 @pytest.mark.parametrize("folder", ["tests", "benchmarks"])
-def test_neither_is_a_name_in_tests_and_benchmarks(folder: str) -> None:
+def test_no_name_in_tests_and_benchmarks_is_a_bare_participle_or_limit_without_its_unit(folder: str) -> None:
     assert bad_names_in(ROOT / folder, ROOT) == []
 
 
-def test_neither_is_a_name_in_a_script() -> None:
+def test_no_name_in_a_script_is_a_bare_participle_or_limit_without_its_unit() -> None:
     paths = [path for folder in SCRIPTS for path in sorted(folder.rglob("*.*js")) if not path.is_symlink()]
 
     assert len(paths) > 10
@@ -168,6 +198,23 @@ def test_every_exception_is_still_needed(modules: dict[str, ast.Module]) -> None
     defined = {(path, name) for path, _ in COLUMNS for _, name in names(modules[path])}
 
     assert COLUMNS - defined == set()
+
+
+def test_no_name_of_a_test_begins_with_a_word_that_needs_another_test_to_be_understood() -> None:
+    modules = {path: text for path, text in texts(ROOT / "tests", ROOT).items() if "def test_" in text}
+
+    assert len(modules) > 500
+    assert [name for path, text in modules.items() for name in dependent_tests(path, ast.parse(text))] == []
+
+
+@pytest.mark.parametrize("name", ["what_is_refused", "nobody_waits", "of_two_one_is_refused", "its_pages_are_shown"])
+def test_a_name_of_a_test_without_its_subject_is_noticed(name: str) -> None:
+    assert len(dependent_tests("test_x.py", ast.parse(f"class Tests:\n    async def test_{name}(): ..."))) == 1
+
+
+@pytest.mark.parametrize("name", ["an_item_is_shown", "a_pool_of_another_shop_is_not_found", "items_are_refused"])
+def test_a_name_of_a_test_with_its_subject_is_accepted(name: str) -> None:
+    assert dependent_tests("test_x.py", ast.parse(f"def test_{name}(): ...")) == []
 
 
 @pytest.mark.parametrize(

@@ -248,7 +248,7 @@ def _strict(published: Published, value: dict[str, Any]) -> dict[str, Any]:
 
 
 @each_of_them
-def test_what_a_published_schema_takes_is_taken_and_nothing_else(
+def test_a_published_schema_accepts_exactly_what_the_command_accepts(
     published: Published, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(published.kind, "rules", ())

@@ -33,7 +33,7 @@ def test_every_operation_is_looked_at_and_has_a_name_of_its_own() -> None:
     assert {"get_event", "adjust_pool_quantity", "edit_event", "sign_in_by_link", "erase_own_data"} <= {*names}
 
 
-async def test_what_an_operation_refuses_is_counted(service: Service) -> None:
+async def test_a_refusal_of_an_operation_is_counted(service: Service) -> None:
     ada = await service.organizer()
     assert (await ada.get("/api/events/4711")).status_code == 404
 

@@ -113,7 +113,7 @@ def test_an_older_database_is_told_that_it_is_older_than_the_first_release(servi
                 )
 
 
-def test_each_sql_file_of_the_package_is_one_that_is_read() -> None:
+def test_every_sql_file_of_the_package_is_read_by_the_schema() -> None:
     migrations = [path for folder in FOLDERS for path in folder.glob("migrations/*.sql")]
     read = {*FILES, *migrations, *(schema_file(service) for service in SERVICES)}
     assert {*Path(holdfast.__file__).parent.rglob("*.sql")} - read == set()
@@ -162,7 +162,7 @@ def test_a_file_of_a_table_is_in_the_order_refuse_count_log_mail_tell(path: Path
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.parent.name)
-def test_each_function_and_trigger_is_defined_once(folder: Path) -> None:
+def test_a_function_or_trigger_is_defined_in_one_file_only(folder: Path) -> None:
     texts = [path.read_text(encoding="utf-8") for path in FILES if path.parents[1] == folder]
     names = [" ".join((match["name"], match["table"])) for text in texts for match in TRIGGER.finditer(text)]
     names += [name for text in texts for name in FUNCTION.findall(text)]

@@ -17,7 +17,7 @@ PIECES = (
 )
 
 
-async def test_each_piece_of_a_page_has_its_times_in_the_zone_of_the_browser(chromium: Browser) -> None:
+async def test_times_in_each_piece_of_a_page_are_in_the_zone_of_the_browser(chromium: Browser) -> None:
     seen = [asyncio.Event() for _ in PIECES]
 
     async def answer(writer: asyncio.StreamWriter, request: str) -> None:

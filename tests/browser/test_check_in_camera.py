@@ -72,7 +72,7 @@ def film(picture: Image.Image, path: Path) -> None:
     path.write_bytes(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F10:1 Ip A1:1 C420jpeg\n".encode() + frame * FRAMES)
 
 
-async def test_the_code_of_a_mail_is_read_by_the_camera_without_a_network(stage: Stage, settings: Settings) -> None:
+async def test_a_camera_reads_the_code_of_a_mail_without_a_network(stage: Stage, settings: Settings) -> None:
     ada = await organized(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann")

@@ -62,7 +62,7 @@ async def desk(settings: Settings, tmp_path: Path) -> AsyncIterator[Desk]:
         yield Desk(service, base_url, program, web)
 
 
-async def test_somebody_who_is_not_signed_in_comes_through_sign_in_to_the_app(chromium: Browser, desk: Desk) -> None:
+async def test_a_person_who_is_not_signed_in_comes_through_sign_in_to_the_app(chromium: Browser, desk: Desk) -> None:
     ada = await desk.service.organizer(is_proved=False, email="ada@example.com")
     app = await desk.app(f"http://localhost:{desk.program.port}/callback")
     context = await chromium.new_context(ignore_https_errors=True)
@@ -91,7 +91,7 @@ async def test_somebody_who_is_not_signed_in_comes_through_sign_in_to_the_app(ch
 
 
 @pytest.mark.parametrize("button", ["Allow", "Refuse"])
-async def test_a_page_on_the_web_is_told_what_was_decided(chromium: Browser, desk: Desk, button: str) -> None:
+async def test_an_app_on_the_web_gets_the_decision_of_the_person(chromium: Browser, desk: Desk, button: str) -> None:
     app = await desk.app(f"https://localhost:{desk.web.port}/callback")
     context = await chromium.new_context(ignore_https_errors=True)
     await context.add_cookies([await _signed_in(desk)])
@@ -109,7 +109,7 @@ async def test_a_page_on_the_web_is_told_what_was_decided(chromium: Browser, des
 
 
 @looks
-async def test_its_pages_are_accessible_and_fit_small_screens(
+async def test_the_pages_that_connect_an_app_are_accessible_and_fit_small_screens(
     chromium: Browser, desk: Desk, scheme: Any, width: int, language: str
 ) -> None:
     name = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"

@@ -67,7 +67,7 @@ async def test_an_event_is_created_edited_and_cancelled(chromium: Browser, stage
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
-async def test_a_mail_is_previewed_as_it_will_look_and_then_saved(chromium: Browser, stage: Stage) -> None:
+async def test_a_mail_is_previewed_in_the_console_and_then_saved(chromium: Browser, stage: Stage) -> None:
     event = await stage.ada.create_event()
     context = await chromium.new_context(java_script_enabled=False)
     watch = Watch(context)
@@ -95,7 +95,7 @@ async def test_a_mail_is_previewed_as_it_will_look_and_then_saved(chromium: Brow
 
 
 @looks
-async def test_every_page_is_accessible_and_fits(
+async def test_pages_of_events_in_the_console_are_accessible_and_fit(
     chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
 ) -> None:
     keys = [key_of(stage.ada.id, letter) for letter in "ab"]

@@ -93,7 +93,7 @@ PAID = """
 
 
 @looks
-async def test_the_question_whose_it_is_is_accessible_and_fits(
+async def test_the_question_whose_an_organizer_is_is_accessible_and_fits(
     chromium: Browser, office: Office, scheme: Any, width: int, language: str
 ) -> None:
     await office.service.run_sql("update users set proved_at = null where id = %(id)s", id=office.ada.id)
@@ -109,7 +109,7 @@ async def test_the_question_whose_it_is_is_accessible_and_fits(
 
 
 @looks
-async def test_every_page_is_accessible_and_fits(
+async def test_pages_of_keys_apps_queues_and_mails_are_accessible_and_fit(
     chromium: Browser, office: Office, scheme: Any, width: int, language: str
 ) -> None:
     context = await looking(chromium, scheme, width, language)
@@ -215,7 +215,7 @@ async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, of
     assert watch.failures == []
 
 
-async def test_the_picture_of_a_queue_follows_what_happens(chromium: Browser, office: Office) -> None:
+async def test_the_chart_of_a_queue_follows_visitors_who_join_and_leave(chromium: Browser, office: Office) -> None:
     context = await chromium.new_context(locale="en-US")
     await office.enter(context)
     watch = Watch(context)

@@ -34,7 +34,7 @@ async def entered(stage: Stage, context: BrowserContext) -> Client:
     return ada
 
 
-async def test_registrations_made_elsewhere_appear_without_a_reload(chromium: Browser, stage: Stage) -> None:
+async def test_registrations_from_elsewhere_appear_without_a_reload(chromium: Browser, stage: Stage) -> None:
     context = await chromium.new_context()
     watch = Watch(context)
     ada = await entered(stage, context)
@@ -59,7 +59,7 @@ async def test_registrations_made_elsewhere_appear_without_a_reload(chromium: Br
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
-async def test_on_a_phone_the_name_and_the_status_of_a_person_are_seen_at_once(chromium: Browser, stage: Stage) -> None:
+async def test_the_list_on_a_phone_shows_name_and_status_of_a_person_at_once(chromium: Browser, stage: Stage) -> None:
     context = await chromium.new_context(viewport={"width": 390, "height": 844})
     ada = await entered(stage, context)
     event = await ada.create_event(capacity=1, waitinglist_capacity=1, pricing_mode="fixed", price=1250, currency="EUR")
@@ -87,7 +87,7 @@ async def test_on_a_phone_the_name_and_the_status_of_a_person_are_seen_at_once(c
     await expect(page.get_by_text(f"{'l' * 50}@example.com", exact=True)).to_be_visible()
 
 
-async def test_on_a_phone_the_first_person_stands_on_the_first_screen(chromium: Browser, stage: Stage) -> None:
+async def test_the_list_on_a_phone_has_the_first_person_on_the_first_screen(chromium: Browser, stage: Stage) -> None:
     context = await chromium.new_context(viewport={"width": 390, "height": 844})
     ada = await entered(stage, context)
     event = await ada.create_event(capacity=12, waitinglist_capacity=6)
@@ -101,9 +101,7 @@ async def test_on_a_phone_the_first_person_stands_on_the_first_screen(chromium: 
     assert box["y"] < MAX_FIRST_ROW_PIXELS
 
 
-async def test_on_a_desk_a_person_opens_beside_the_list_and_follows_what_happens(
-    chromium: Browser, stage: Stage
-) -> None:
+async def test_a_person_opens_beside_the_list_on_a_desk_and_follows_changes(chromium: Browser, stage: Stage) -> None:
     context = await chromium.new_context(viewport={"width": 1280, "height": 800})
     watch = Watch(context)
     ada = await entered(stage, context)
@@ -133,7 +131,7 @@ async def test_on_a_desk_a_person_opens_beside_the_list_and_follows_what_happens
     assert watch.failures == []
 
 
-async def test_a_list_that_cannot_be_brought_up_to_date_says_so(chromium: Browser, stage: Stage) -> None:
+async def test_a_list_that_cannot_be_updated_says_so(chromium: Browser, stage: Stage) -> None:
     context = await chromium.new_context()
     ada = await entered(stage, context)
     event = await ada.create_event()
@@ -153,7 +151,9 @@ async def test_a_list_that_cannot_be_brought_up_to_date_says_so(chromium: Browse
     await expect(lost).to_be_hidden()
 
 
-async def test_who_was_signed_out_elsewhere_is_asked_to_sign_in(chromium: Browser, stage: Stage) -> None:
+async def test_a_live_page_leads_to_sign_in_after_the_organizer_is_signed_out_elsewhere(
+    chromium: Browser, stage: Stage
+) -> None:
     context = await chromium.new_context()
     ada = await entered(stage, context)
     event = await ada.create_event()
@@ -212,7 +212,7 @@ async def test_people_are_added_moved_and_removed(chromium: Browser, stage: Stag
 
 
 @looks
-async def test_every_page_is_accessible_and_fits(
+async def test_pages_of_registrations_are_accessible_and_fit(
     chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
 ) -> None:
     context = await looking(chromium, scheme, width, language)

@@ -15,7 +15,7 @@ from tests.serving import listener, serving
 
 
 @looks
-async def test_somebody_installs_the_app_and_sells_a_pack(
+async def test_a_merchant_installs_the_app_in_a_demo_shop_and_sells_a_pack(
     chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:
     here = listener()
@@ -67,7 +67,7 @@ async def test_somebody_installs_the_app_and_sells_a_pack(
 
 
 @looks
-async def test_a_pack_bought_beside_the_shop_leaves_the_picture_of_the_stock(
+async def test_a_pack_bought_on_a_storefront_leaves_the_picture_of_the_stock(
     chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:
     here = listener()

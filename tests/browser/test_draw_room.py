@@ -17,7 +17,7 @@ REFRESH = "document.dispatchEvent(new Event('visibilitychange'))"
 
 
 @looks
-async def test_the_page_of_a_draw_takes_the_drawn_place_and_computes_the_order_again(
+async def test_the_page_of_a_draw_shows_the_drawn_place_and_computes_the_order_again(
     chromium: Browser, settings: Settings, monkeypatch: pytest.MonkeyPatch, scheme: Any, width: int, language: str
 ) -> None:
     rooms = listener()

@@ -43,7 +43,9 @@ async def colours(page: Page, stage: Stage, scheme: str) -> tuple[tuple[int, ...
     return edge, is_dark
 
 
-async def test_the_code_as_it_is_fits_a_light_site(chromium: Browser, dark_chromium: Browser, stage: Stage) -> None:
+async def test_the_embed_code_without_changes_fits_a_light_site(
+    chromium: Browser, dark_chromium: Browser, stage: Stage
+) -> None:
     for browser in (chromium, dark_chromium):
         page = await (await browser.new_context(color_scheme="null")).new_page()
 
@@ -51,7 +53,9 @@ async def test_the_code_as_it_is_fits_a_light_site(chromium: Browser, dark_chrom
 
 
 @pytest.mark.parametrize(("scheme", "is_dark"), [("dark", True), ("light dark", True), ("light", False)])
-async def test_another_site_names_its_colours(dark_chromium: Browser, stage: Stage, scheme: str, is_dark: bool) -> None:
+async def test_an_embedded_form_has_the_colours_of_the_site_around_it(
+    dark_chromium: Browser, stage: Stage, scheme: str, is_dark: bool
+) -> None:
     page = await (await dark_chromium.new_context(color_scheme="null")).new_page()
 
     edge, form_is_dark = await colours(page, stage, scheme)

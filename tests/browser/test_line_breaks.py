@@ -10,7 +10,7 @@ from tests.support import running
 LINES = ["Studio 5", "Hauptstr. 1", "10115 Berlin"]
 
 
-async def test_each_line_of_a_text_and_of_an_address_is_shown_below_the_one_before(
+async def test_the_lines_of_a_text_and_of_an_address_are_shown_below_each_other(
     settings: Settings, chromium: Browser
 ) -> None:
     at = listener()

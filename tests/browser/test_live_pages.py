@@ -85,7 +85,7 @@ async def test_a_registration_and_an_edit_appear_on_the_pages_of_the_event_and_i
     assert watch.failures == []
 
 
-async def test_nothing_flashes_for_who_wants_no_motion(chromium: Browser, stage: Stage) -> None:
+async def test_a_live_page_flashes_nothing_for_visitors_who_want_no_motion(chromium: Browser, stage: Stage) -> None:
     context = await chromium.new_context(reduced_motion="reduce", locale="de-DE")
     page = await open_live(context, stage.event["public_url"], "/stream")
     await page.evaluate(
@@ -141,7 +141,7 @@ async def test_a_page_whose_event_is_cancelled_says_so_and_asks_no_more(chromium
     assert loads == []
 
 
-async def test_a_page_that_is_refused_a_stream_polls(chromium: Browser, settings: Settings) -> None:
+async def test_a_page_without_a_stream_polls(chromium: Browser, settings: Settings) -> None:
     context = await chromium.new_context()
     async with staged(settings.model_copy(update={"streams_per_organizer": 0}), capacity=3) as stage:
         ada = await organizer(stage, context)
@@ -192,7 +192,7 @@ async def test_a_registration_appears_in_the_list_of_registrations(chromium: Bro
     await expect(page.get_by_role("link", name="ann@example.com")).to_be_visible()
 
 
-async def test_who_waits_sees_the_seat_that_somebody_else_gives_back(chromium: Browser, stage: Stage) -> None:
+async def test_a_waiting_person_sees_the_seat_that_another_person_gives_back(chromium: Browser, stage: Stage) -> None:
     service = stage.service
     event = await stage.ada.create_event(capacity=1, waitinglist_capacity=2)
     await sign_up(service, event, "ann", "bob")
@@ -217,7 +217,9 @@ async def test_who_waits_sees_the_seat_that_somebody_else_gives_back(chromium: B
     assert watch.failures == []
 
 
-async def test_what_one_organizer_does_appears_on_the_pages_of_another(chromium: Browser, stage: Stage) -> None:
+async def test_changes_of_one_organizer_appear_on_the_open_pages_of_another_person(
+    chromium: Browser, stage: Stage
+) -> None:
     watching, acting = [await chromium.new_context(reduced_motion="reduce") for _ in range(2)]
     ada = await organizer(stage, watching, acting)
     watch, console = Watch(watching), f"{stage.base_url}/console"

@@ -268,9 +268,7 @@ async def test_a_merchant_makes_three_pools_from_imported_products(
         await context.close()
 
 
-async def test_nothing_moves_under_the_hands_of_somebody_who_counts(
-    chromium: Browser, template: str, tmp_path: Path
-) -> None:
+async def test_a_page_does_not_move_while_a_merchant_counts(chromium: Browser, template: str, tmp_path: Path) -> None:
     async with staged(template, tmp_path) as (scene, base_url):
         shop = await scene.inventory.shop()
         await add_merchant(scene.inventory, shop)
@@ -348,7 +346,7 @@ async def test_an_owner_reads_every_page_of_the_console(
 
 
 @looks
-async def test_who_is_not_known_in_the_frame_is_told_what_to_do(
+async def test_a_merchant_who_is_unknown_in_the_frame_reads_what_to_do(
     chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     async with staged(template, tmp_path) as (scene, base_url):

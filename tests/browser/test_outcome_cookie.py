@@ -38,7 +38,7 @@ async def expect_known(page: Page | FrameLocator) -> None:
 
 
 @pytest.mark.parametrize("framed", [False, True])
-async def test_a_form_that_is_sent_twice_shows_the_outcome_and_that_of_another_browser_does_not(
+async def test_a_form_sent_twice_shows_the_outcome_and_one_sent_from_another_browser_does_not(
     chromium: Browser, stage: Stage, framed: bool
 ) -> None:
     async def opened() -> Page | FrameLocator:
@@ -57,7 +57,7 @@ async def test_a_form_that_is_sent_twice_shows_the_outcome_and_that_of_another_b
     await expect_known(other)
 
 
-async def test_after_going_back_and_after_reloading_the_form_shows_the_outcome(chromium: Browser, stage: Stage) -> None:
+async def test_the_form_shows_the_outcome_after_going_back_and_after_reloading(chromium: Browser, stage: Stage) -> None:
     context = await chromium.new_context()
     page = await context.new_page()
     await page.goto(stage.event["public_url"])
@@ -81,7 +81,7 @@ async def test_after_going_back_and_after_reloading_the_form_shows_the_outcome(c
     assert await context.cookies() == []
 
 
-async def test_without_scripts_the_outcome_is_shown_and_loads_again(chromium: Browser, stage: Stage) -> None:
+async def test_the_outcome_is_shown_and_loads_again_without_scripts(chromium: Browser, stage: Stage) -> None:
     page = await (await chromium.new_context(java_script_enabled=False)).new_page()
     await page.goto(stage.event["public_url"])
     await fill(page)
@@ -93,7 +93,7 @@ async def test_without_scripts_the_outcome_is_shown_and_loads_again(chromium: Br
 
 
 @looks
-async def test_the_page_of_an_address_that_is_registered_is_accessible_and_fits(
+async def test_the_page_of_an_address_that_is_already_registered_is_accessible_and_fits(
     chromium: Browser, stage: Stage, scheme: str, width: int, language: str
 ) -> None:
     await stage.ada.register(stage.event["id"], email="ann@example.com")

@@ -31,7 +31,7 @@ async def ask(page: Page, stage: Stage) -> None:
 
 
 @with_and_without_scripts
-async def test_the_data_is_downloaded_and_then_erased(
+async def test_the_own_data_is_downloaded_and_then_erased(
     chromium: Browser, stage: Stage, scripts: bool, tmp_path: Path
 ) -> None:
     await sign_up(stage.service, stage.event, "ann", "bob")
@@ -60,7 +60,7 @@ async def test_the_data_is_downloaded_and_then_erased(
 
 
 @looks
-async def test_every_page_is_accessible_and_fits(
+async def test_pages_of_the_own_data_are_accessible_and_fit(
     chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
 ) -> None:
     past = await stage.ada.create_event()

@@ -185,7 +185,7 @@ async def test_a_frame_that_may_do_only_one_thing_still_leads_to_the_payment(
         await expect(paying.get_by_role("heading", name="You have a seat.")).to_be_visible(timeout=20_000)
 
 
-async def test_who_is_too_late_loses_the_seat_to_the_next_who_is_told_to_pay(
+async def test_a_seat_that_is_paid_too_late_goes_to_the_next_person_who_gets_a_mail_to_pay(
     chromium: Browser, settings: Settings
 ) -> None:
     with mail_server() as server:

@@ -136,7 +136,7 @@ async def watched(context: BrowserContext, address: str) -> Watched:
 
 
 @looks
-async def test_every_page_is_accessible_fits_and_loads_nothing_from_elsewhere(
+async def test_public_pages_are_accessible_fit_and_load_nothing_from_elsewhere(
     chromium: Browser, town: Town, scheme: Any, width: int, language: str
 ) -> None:
     context = await looking(chromium, scheme, width, language)
@@ -153,7 +153,9 @@ async def test_every_page_is_accessible_fits_and_loads_nothing_from_elsewhere(
     await context.close()
 
 
-async def test_the_first_paint_needs_one_answer_of_less_than_60_kilobytes(chromium: Browser, town: Town) -> None:
+async def test_the_first_paint_of_an_event_page_needs_one_answer_below_60_kilobytes(
+    chromium: Browser, town: Town
+) -> None:
     context = await chromium.new_context()
     await context.add_init_script(
         "addEventListener('DOMContentLoaded', () => { window.blocking = performance.getEntriesByType('resource')"
@@ -178,7 +180,7 @@ async def test_a_text_of_ten_thousand_letters_leaves_the_page_below_60_kilobytes
     assert len(page.content) < 60_000
 
 
-async def test_without_scripts_every_page_says_the_same_but_for_the_clock_of_the_visitor(
+async def test_public_pages_say_the_same_without_scripts_except_for_the_clock_of_the_visitor(
     chromium: Browser, town: Town
 ) -> None:
     texts: list[list[str]] = []

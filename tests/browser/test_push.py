@@ -40,7 +40,7 @@ async def stage(settings: Settings) -> AsyncIterator[tuple[Stage, PushServiceDou
         yield stage, double
 
 
-async def test_one_click_asks_for_it_and_another_takes_it_back(
+async def test_a_push_message_is_switched_on_and_off_with_one_click_each(
     chromium: Browser, stage: tuple[Stage, PushServiceDouble]
 ) -> None:
     scene, pushes = stage

@@ -118,7 +118,7 @@ def among_text(text: str) -> Image.Image:
     return page
 
 
-async def test_the_code_of_a_mail_is_read_however_it_is_seen(reader: Reader) -> None:
+async def test_the_code_of_a_mail_is_read_from_any_distance_angle_and_light(reader: Reader) -> None:
     texts = addresses(12)
     read = await reader.read([way(text, i) for way in WAYS.values() for i, text in enumerate(texts)])
 
@@ -140,7 +140,7 @@ async def test_one_of_several_codes_in_a_picture_is_read(reader: Reader) -> None
     assert text in texts
 
 
-async def test_each_way_to_write_a_text_is_read(reader: Reader) -> None:
+async def test_a_text_is_read_in_every_encoding_of_a_code(reader: Reader) -> None:
     ways: list[tuple[str, dict[str, Any]]] = [
         ("0123456789012345", {"mode": "numeric"}),
         ("0071", {"mode": "numeric", "version": 10}),
@@ -178,7 +178,7 @@ async def test_a_picture_of_any_size_is_looked_at_without_an_error(reader: Reade
     assert await reader.read(frames) == [None] * len(frames)
 
 
-async def test_what_is_flipped_is_corrected_or_refused_and_never_another_text(reader: Reader) -> None:
+async def test_a_code_with_flipped_modules_is_corrected_or_refused_and_never_misread(reader: Reader) -> None:
     chance = random.Random(18004)
     inputs: list[tuple[int, str]] = []
     for case in range(900):
@@ -214,7 +214,7 @@ async def test_as_many_wrong_words_as_the_level_corrects_are_corrected(reader: R
     assert await reader.read(frames) == [text] * 50
 
 
-async def test_the_second_copy_of_the_format_serves_if_the_first_is_lost(reader: Reader) -> None:
+async def test_a_code_is_read_by_the_second_copy_of_its_format_if_the_first_is_damaged(reader: Reader) -> None:
     made = rows(qr_code("https://events.example.com"))
     for i in range(9):
         made[8][i] = made[i][8] = 1

@@ -53,7 +53,7 @@ def link(text: str) -> str:
     return url
 
 
-async def test_a_seat_that_is_handed_back_by_the_link_in_a_mail_goes_to_the_next_who_gets_a_mail_too(
+async def test_a_seat_cancelled_by_the_link_in_a_mail_goes_to_the_next_person_who_gets_a_mail(
     chromium: Browser, settings: Settings
 ) -> None:
     with mail_server() as server:

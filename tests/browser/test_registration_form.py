@@ -24,7 +24,7 @@ async def stage(settings: Settings) -> AsyncIterator[Stage]:
 
 
 @with_and_without_scripts
-async def test_in_a_frame_of_another_site_the_outcome_changes_from_waiting_to_seated(
+async def test_the_outcome_in_a_frame_of_another_site_changes_from_waiting_to_seated(
     chromium: Browser, stage: Stage, scripts: bool
 ) -> None:
     context = await chromium.new_context(java_script_enabled=scripts)
@@ -191,9 +191,7 @@ async def test_every_state_of_the_form_is_accessible_and_fits_small_screens(stag
     await look.at(stage.form, "cancelled")
 
 
-async def test_the_pages_of_ones_own_registration_are_accessible_and_fit_small_screens(
-    stage: Stage, look: Look
-) -> None:
+async def test_the_pages_of_the_own_registration_are_accessible_and_fit_small_screens(stage: Stage, look: Look) -> None:
     for email in ("ann@example.com", "ben@example.com"):
         await stage.ada.register(stage.event["id"], email=email)
     await stage.service.settle()

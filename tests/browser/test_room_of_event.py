@@ -74,7 +74,7 @@ async def test_a_guest_waits_is_let_in_and_registers(chromium: Browser, entrance
     await context.close()
 
 
-async def test_in_a_frame_everything_happens_in_the_frame(chromium: Browser, entrance: Entrance) -> None:
+async def test_a_guest_in_a_frame_stays_in_the_frame(chromium: Browser, entrance: Entrance) -> None:
     page = await (await chromium.new_context(locale="en-US", reduced_motion="reduce")).new_page()
     await page.goto(entrance.site)
     frame = page.frame_locator("iframe")

@@ -9,7 +9,9 @@ from tests.support import eventually
 ASK, STREAM = "/apps/holdfast/availability", "/stream"
 
 
-async def test_each_state_has_its_text_and_numbers_are_written_as_the_page_does(chromium: Browser) -> None:
+async def test_the_theme_script_has_a_text_for_each_state_and_writes_numbers_in_the_page_language(
+    chromium: Browser,
+) -> None:
     async with theme(chromium) as view:
         view.service.numbers = {ONE: 1234}
         await view.opens(FORM + block(most="2000"))
@@ -34,7 +36,7 @@ async def test_a_merchant_shows_numbers_only_when_few_are_left(chromium: Browser
         await view.says("only 5")
 
 
-async def test_the_variant_is_followed_however_the_theme_chooses_it(chromium: Browser) -> None:
+async def test_the_theme_script_follows_the_variant_however_the_theme_chooses_it(chromium: Browser) -> None:
     async with theme(chromium) as view:
         others = FORM.replace('value="7"', 'value="8"').replace('value="1"', 'value="6"')
         await view.opens(f'<div class="shopify-section">{others}{FORM}{block()}</div>')
@@ -89,7 +91,7 @@ async def test_all_blocks_of_a_page_share_one_stream_which_ends_with_the_last(ch
         await eventually(is_closed)
 
 
-async def test_a_new_state_is_announced_but_not_each_number(chromium: Browser) -> None:
+async def test_a_screen_reader_announces_a_new_state_but_not_each_number(chromium: Browser) -> None:
     async with theme(chromium) as view:
         await view.opens(FORM + block())
         await view.says("50 in stock")
@@ -136,7 +138,7 @@ async def test_a_page_without_a_stream_asks_less_and_less_often(chromium: Browse
         assert (view.service.times(ASK), view.service.times(STREAM)) == (10, 8)
 
 
-async def test_a_stream_that_is_held_back_counts_as_none(chromium: Browser) -> None:
+async def test_a_stream_that_sends_nothing_is_replaced_by_polling(chromium: Browser) -> None:
     async with theme(chromium) as view:
         view.service.streams = "silent"
         await view.opens(FORM + block())
@@ -165,7 +167,7 @@ async def test_a_stream_that_ends_is_opened_again_with_a_fresh_token(chromium: B
         await view.says("50 in stock")
 
 
-async def test_a_look_now_and_then_finds_what_a_silent_stream_has_missed(chromium: Browser) -> None:
+async def test_a_poll_now_and_then_finds_what_a_silent_stream_has_missed(chromium: Browser) -> None:
     async with theme(chromium) as view:
         await view.opens(FORM + block())
         await view.is_live()
@@ -200,7 +202,9 @@ async def test_an_old_number_says_when_it_was_right_until_it_is_too_old(chromium
 
 
 @pytest.mark.parametrize("answer", ["<html>", "null", "{}", '{"variants": null}', f'{{"variants":{{"{ONE}":"<b>"}}}}'])
-async def test_an_answer_of_something_else_shows_nothing_and_breaks_nothing(chromium: Browser, answer: str) -> None:
+async def test_an_answer_that_is_no_availability_shows_nothing_and_breaks_nothing(
+    chromium: Browser, answer: str
+) -> None:
     async with theme(chromium) as view:
         view.service.answer = (200, answer)
         await view.opens(FORM + block())
@@ -212,7 +216,7 @@ async def test_an_answer_of_something_else_shows_nothing_and_breaks_nothing(chro
         await view.says("50 in stock")
 
 
-async def test_nothing_is_asked_at_another_site(chromium: Browser) -> None:
+async def test_the_theme_script_sends_no_request_to_another_site(chromium: Browser) -> None:
     async with theme(chromium) as view:
         urls: list[str] = []
         view.page.on("request", lambda request: urls.append(request.url))
@@ -222,7 +226,7 @@ async def test_nothing_is_asked_at_another_site(chromium: Browser) -> None:
         assert [url for url in urls if "availability" in url and "127.0.0.1" not in url] == []
 
 
-async def test_a_page_that_is_hidden_while_it_asks_drops_the_answer(chromium: Browser) -> None:
+async def test_a_page_that_is_hidden_during_a_request_drops_the_answer(chromium: Browser) -> None:
     async with theme(chromium) as view:
         await view.opens(FORM + block())
         await view.is_live()

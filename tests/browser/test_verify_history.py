@@ -122,7 +122,7 @@ def saved_later(event: HonestEvent, number: int) -> dict[str, Any]:
     return {**event.receipts[number], "number": number}
 
 
-async def test_a_green_tick_says_what_the_number_has_now_and_what_was_not_checked(
+async def test_a_green_tick_says_the_present_outcome_of_the_number_and_what_was_not_checked(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
@@ -146,7 +146,7 @@ async def test_a_green_tick_says_what_the_number_has_now_and_what_was_not_checke
     assert "Whether everybody is shown this log" in unchecked
 
 
-async def test_somebody_who_moved_up_has_a_seat_and_reads_who_changed_it(
+async def test_a_person_who_moved_up_reads_that_they_have_a_seat_and_who_changed_it(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
@@ -160,7 +160,7 @@ async def test_somebody_who_moved_up_has_a_seat_and_reads_who_changed_it(
     assert "by the service, by its rules" in text
 
 
-async def test_whom_the_organizer_moved_reads_that_it_was_the_organizer(
+async def test_a_person_moved_by_the_organizer_reads_that_the_organizer_did_it(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
@@ -172,7 +172,7 @@ async def test_whom_the_organizer_moved_reads_that_it_was_the_organizer(
     assert "The log says what number 1 has now: a place on the waiting list." in text
 
 
-async def test_a_forged_cancellation_is_told_to_the_person_instead_of_a_green_tick(
+async def test_a_forged_cancellation_gets_a_warning_instead_of_a_green_tick(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
@@ -188,7 +188,7 @@ async def test_a_forged_cancellation_is_told_to_the_person_instead_of_a_green_ti
     assert await page.locator("#result .mark.registered").count() == 0
 
 
-async def test_an_arrival_that_was_dropped_before_settlement_is_told_as_a_cancellation(
+async def test_an_arrival_dropped_before_settlement_is_shown_as_a_cancellation(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
@@ -203,7 +203,7 @@ async def test_an_arrival_that_was_dropped_before_settlement_is_told_as_a_cancel
     assert "You have number" not in text
 
 
-async def test_a_page_that_was_settled_against_the_log_is_told_to_differ(
+async def test_an_outcome_that_differs_from_the_log_is_shown_as_a_difference(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
@@ -230,9 +230,7 @@ async def test_a_proof_of_another_log_of_the_service_is_refused(
     assert await state(linked) == "wrong"
 
 
-async def test_entries_that_are_shown_and_were_not_signed_are_refused(
-    service: Service, context: BrowserContext, tmp_path: Path
-) -> None:
+async def test_unsigned_entries_of_a_log_are_refused(service: Service, context: BrowserContext, tmp_path: Path) -> None:
     event = event_of_four()
     site = Site(service, tmp_path, event.entries)
     event.remove(1)
@@ -245,7 +243,7 @@ async def test_entries_that_are_shown_and_were_not_signed_are_refused(
     assert "The log shows other entries than those that it has signed." in await choose(page, saved_later(event, 1))
 
 
-async def test_an_old_proof_is_compared_with_the_log_of_now(
+async def test_an_old_proof_is_compared_with_the_present_log(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
@@ -265,7 +263,7 @@ async def test_an_old_proof_is_compared_with_the_log_of_now(
     assert "The log has 4 entries, and had 6 when this proof was made." in await choose(page, old)
 
 
-async def test_the_answer_to_a_registration_is_looked_up_without_its_number(
+async def test_a_receipt_is_looked_up_in_the_log_without_its_number(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = HonestEvent(capacity=600)
@@ -284,7 +282,7 @@ async def test_the_answer_to_a_registration_is_looked_up_without_its_number(
     assert "The log does not have this registration. The promise is broken" in text
 
 
-async def test_a_receipt_that_names_nobody_gets_no_green_tick(
+async def test_a_receipt_without_a_person_gets_no_green_tick(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
@@ -334,7 +332,7 @@ def change(number: int, before: str, after: str) -> Entry:
     return {"kind": "change", "at": at, "number": number, "from": before, "to": after, "by": "organizer"}
 
 
-async def test_later_logs_are_read_and_a_gap_between_them_is_named(
+async def test_later_logs_are_read_too_and_a_gap_between_them_is_named(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
@@ -352,7 +350,7 @@ async def test_later_logs_are_read_and_a_gap_between_them_is_named(
     assert "the log was switched off." in text
 
 
-async def test_who_is_not_in_a_restored_backup_reads_that_and_nothing_false(
+async def test_a_person_missing_in_a_restored_backup_reads_that_and_nothing_false(
     service: Service, context: BrowserContext, tmp_path: Path
 ) -> None:
     event = event_of_four()
@@ -379,7 +377,7 @@ async def test_who_is_not_in_a_restored_backup_reads_that_and_nothing_false(
 
 
 @looks
-async def test_each_result_is_readable_for_everybody(
+async def test_the_results_of_a_history_check_are_accessible_and_fit_small_screens(
     service: Service, chromium: Browser, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     event = event_of_four()

@@ -125,7 +125,7 @@ async def test_ten_visitors_watch_their_position_fall_and_are_let_in(
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-async def test_of_an_unproved_organizer_the_page_names_the_host_and_waits_for_a_click(
+async def test_a_room_of_an_unproved_organizer_names_the_host_and_waits_for_a_click(
     chromium: Browser, shop: Shop, scripts: bool
 ) -> None:
     await shop.line.service.run_sql("update users set proved_at = null where id = %(id)s", id=shop.line.ada.id)
@@ -148,7 +148,9 @@ async def test_of_an_unproved_organizer_the_page_names_the_host_and_waits_for_a_
     assert shop.turned_away == 0
 
 
-async def test_a_page_that_is_closed_and_opened_again_has_kept_its_place(chromium: Browser, shop: Shop) -> None:
+async def test_a_page_that_is_closed_and_opened_again_keeps_its_place_in_the_queue(
+    chromium: Browser, shop: Shop
+) -> None:
     await shop.line.change(release_rate=1, starts_at="2099-01-01T00:00:00Z")
     await shop.line.join("ann", "ben")
     context = await chromium.new_context()
@@ -184,7 +186,7 @@ async def test_the_page_goes_on_in_the_language_that_was_chosen_and_says_in_it_w
     await context.close()
 
 
-async def test_in_a_frame_the_way_in_is_announced_and_a_link(chromium: Browser, shop: Shop) -> None:
+async def test_the_way_in_is_announced_as_a_link_in_a_frame(chromium: Browser, shop: Shop) -> None:
     page = await (await chromium.new_context()).new_page()
     await page.goto(shop.url)
     frame = page.frame_locator("iframe")

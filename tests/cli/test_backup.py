@@ -78,7 +78,7 @@ class Load:
         return min(len(self.registered), len(self.on_hand)) >= 10
 
 
-async def test_what_was_acknowledged_before_a_backup_of_busy_services_is_there_after_its_restore(
+async def test_data_acknowledged_before_a_backup_of_busy_services_is_there_after_the_restore(
     own_service: Service, settings: Settings, inventory_url: str, restored: dict[str, str], tmp_path: Path
 ) -> None:
     organizer = await own_service.organizer()
@@ -143,7 +143,7 @@ def places(database_url: str, inventory_url: str, tmp_path: Path, monkeypatch: p
     return places
 
 
-def test_a_backup_that_cannot_be_written_leaves_nothing_behind(places: dict[str, str], tmp_path: Path) -> None:
+def test_a_backup_that_cannot_be_written_leaves_no_file(places: dict[str, str], tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     for name in ("copy", "copy.tar"):
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
@@ -158,7 +158,7 @@ def test_a_backup_that_cannot_be_written_leaves_nothing_behind(places: dict[str,
         backup(tmp_path / "copy.tar.gz")
 
 
-def test_a_photo_that_the_store_has_lost_is_told_and_the_rest_is_backed_up(
+def test_a_photo_missing_in_the_store_is_reported_and_the_rest_is_backed_up(
     places: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with psycopg.connect(places["EVENTS_DATABASE_URL"]) as connection:
@@ -171,7 +171,7 @@ def test_a_photo_that_the_store_has_lost_is_told_and_the_rest_is_backed_up(
     assert f"Events show photos that the store does not have: 2, such as {PHOTO}" in capsys.readouterr().err
 
 
-def test_a_restore_refuses_what_it_would_destroy_what_is_damaged_and_what_nothing_could_read(
+def test_a_restore_refuses_to_overwrite_data_or_to_read_a_damaged_backup(
     places: dict[str, str],
     restored: dict[str, str],
     tmp_path: Path,
@@ -250,7 +250,7 @@ def test_a_restore_that_loses_its_connection_leaves_the_database_as_it_was(
         assert dumps.is_empty(connection)
 
 
-def test_where_there_is_no_database_nothing_is_made_and_the_way_to_back_up_the_other_service_is_named(
+def test_a_backup_without_a_database_writes_nothing_and_names_the_option_for_the_other_service(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOLDFAST_DATA_DIR", str(tmp_path / "data"))

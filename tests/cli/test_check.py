@@ -134,7 +134,7 @@ async def test_a_fault_is_found_with_its_remedy(name: str, as_they_should_be: An
     assert (finding.status, finding.point, finding.service) == (fault.status, fault.point, fault.service)
 
 
-async def test_the_statement_for_wrong_counts_of_seats_corrects_them(as_they_should_be: Any) -> None:
+async def test_the_statement_of_the_check_corrects_wrong_counts_of_seats(as_they_should_be: Any) -> None:
     fault, settings = FAULTS["seats that were counted wrong"], as_they_should_be("events")
     plant(fault, settings)
     [before] = [finding for finding in await findings(settings, fault) if finding.point == "seats"]
@@ -146,7 +146,7 @@ async def test_the_statement_for_wrong_counts_of_seats_corrects_them(as_they_sho
 
 
 @pytest.mark.parametrize("service", check_report.SERVICES)
-async def test_nothing_is_wrong_with_what_is_as_it_should_be(service: str, as_they_should_be: Any) -> None:
+async def test_a_correct_installation_passes_all_checks(service: str, as_they_should_be: Any) -> None:
     results, inspection = await check_report.inspect(service, as_they_should_be(service))
 
     # The server of the tests keeps nothing through a crash, for speed.
@@ -158,7 +158,7 @@ async def test_nothing_is_wrong_with_what_is_as_it_should_be(service: str, as_th
 
 
 @pytest.mark.parametrize("service", check_report.SERVICES)
-async def test_each_field_of_a_sentence_is_a_column_of_its_query(service: str, as_they_should_be: Any) -> None:
+async def test_the_fields_of_a_finding_are_columns_of_its_query(service: str, as_they_should_be: Any) -> None:
     process, checks = check_report.SERVICES[service]
     inspection = await open_inspection(process, as_they_should_be(service))
     fields, columns = dict[str, set[str]](), dict[str, set[str]]()
@@ -196,13 +196,13 @@ async def test_schema_sql_names_every_object_of_the_database(service: str, as_th
     assert indexes <= constraints
 
 
-def test_the_page_for_operators_has_every_point() -> None:
+def test_the_page_for_operators_lists_the_points_of_the_check() -> None:
     points = {check.point for _, checks in check_report.SERVICES.values() for check in checks}
 
     assert points | {"settings", "database"} == {*re.findall(r"^\| `(.+?)` \|", PAGE.read_text(), re.MULTILINE)} - PATHS
 
 
-async def test_a_database_that_is_away_hides_nothing_else(tmp_path: Path) -> None:
+async def test_a_database_that_is_unreachable_does_not_hide_findings_of_other_points(tmp_path: Path) -> None:
     settings = unlimited_events("postgresql://ann:hunter2@127.0.0.1:1/events", tmp_path)
     settings = settings.model_copy(update={"secret_key": SECRET, "base_url": "http://events.example.com"})
 
@@ -220,7 +220,7 @@ async def test_a_database_that_is_away_hides_nothing_else(tmp_path: Path) -> Non
     assert "hunter2" not in repr(results)
 
 
-async def test_a_setting_that_cannot_be_read_is_found_and_the_other_service_is_looked_at(
+async def test_an_invalid_setting_of_one_service_is_found_and_the_other_service_is_checked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -235,7 +235,7 @@ async def test_a_setting_that_cannot_be_read_is_found_and_the_other_service_is_l
     assert {finding.point for finding in results if finding.service == "inventory"} > {"settings", "database", "ledger"}
 
 
-async def test_what_the_services_have_in_common_by_mistake_is_found(tmp_path: Path) -> None:
+async def test_a_check_finds_settings_that_both_services_share_by_mistake(tmp_path: Path) -> None:
     both = {"secret_key": SECRET, "base_url": "https://holdfast.example.com"}
     events_settings = unlimited_events("postgresql://127.0.0.1:1/events", tmp_path).model_copy(update=both)
     stock_settings = unlimited_inventory("postgresql://127.0.0.1:1/inventory", tmp_path).model_copy(update=both)

@@ -94,7 +94,7 @@ def test_a_full_data_directory_is_not_taken_for_the_directory_of_another_service
     assert "HOLDFAST_DATA_DIR" not in report
 
 
-def test_connections_to_a_data_directory_that_are_all_in_use_are_not_taken_for_another_directory() -> None:
+def test_a_full_connection_limit_of_a_data_directory_is_not_reported_as_another_directory() -> None:
     with data_directory() as directory, started(directory, "events") as [user]:
         EVENTS.migrate(user.url)
         with psycopg.connect(user.url, autocommit=True) as connection:
@@ -139,7 +139,7 @@ def with_several_servers(url: str) -> str:
         (with_several_servers, "PostgreSQL does not run there. Start it"),
     ],
 )
-def test_why_there_is_no_connection_decides_what_to_do(
+def test_a_check_names_a_remedy_for_the_cause_of_a_failed_connection(
     change: Callable[[str], str], remedy: str, postgres: Cluster, tmp_path: Path
 ) -> None:
     url = change(postgres.url(SUPERUSER, "postgres"))
@@ -153,7 +153,7 @@ def test_why_there_is_no_connection_decides_what_to_do(
     assert ":." not in report
 
 
-def test_connections_that_are_all_in_use_are_not_taken_for_a_password(postgres: Cluster, tmp_path: Path) -> None:
+def test_a_full_connection_limit_is_not_reported_as_a_wrong_password(postgres: Cluster, tmp_path: Path) -> None:
     url = postgres.url(SUPERUSER, "postgres")
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("create role ann login connection limit 0")
@@ -246,7 +246,7 @@ def test_a_postgresql_that_stands_still_is_not_taken_for_a_network_alone(postgre
 
 
 @pytest.mark.parametrize("is_set", [True, False])
-def test_a_certificate_of_an_unknown_authority_is_reported_with_the_authorities_that_are_known(
+def test_an_unknown_certificate_authority_is_reported_with_the_known_ones(
     postgres: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_set: bool
 ) -> None:
     url = postgres.url(SUPERUSER, "postgres")
@@ -280,7 +280,9 @@ def refused_handshake(listener: socket.socket, context: ssl.SSLContext) -> None:
             context.wrap_socket(connection, server_side=True)
 
 
-def test_without_the_database_it_is_not_said_that_no_process_runs(postgres: Cluster, tmp_path: Path) -> None:
+def test_a_database_that_is_unreachable_does_not_make_the_check_say_that_no_process_runs(
+    postgres: Cluster, tmp_path: Path
+) -> None:
     url = postgres.url(SUPERUSER, "postgres")
     EVENTS.migrate(url)
     address = f"http://127.0.0.1:{port_that_stays_free()}"

@@ -123,7 +123,7 @@ def test_show_says_what_a_service_reads_and_from_where_without_secrets(
     assert PASSWORD not in table.stdout + listed.stdout
 
 
-def test_check_finds_everything_wrong_at_once_in_the_environment_too(
+def test_the_config_check_finds_all_faults_at_once_also_in_the_environment(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run("check").exit_code == 0
@@ -166,7 +166,9 @@ def test_a_process_that_begins_to_serve_warns_of_names_that_are_ignored(monkeypa
     )
 
 
-def test_no_setting_of_one_service_is_taken_for_a_misspelt_one_of_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_of_one_service_is_not_reported_as_a_misspelt_one_of_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for kind in KINDS:
         for field in kind.model_fields:
             monkeypatch.setenv(kind.variable(field), "")
@@ -181,7 +183,7 @@ def test_every_setting_that_is_a_secret_or_may_have_a_password_in_it_is_hidden()
     assert {name for name in variables if named.search(name)} == {"OAUTH_TOKEN_RATE_LIMIT", "MAX_STREAMS_PER_KEY"}
 
 
-def test_a_new_secret_stands_alone_on_the_last_line_is_long_enough_and_another_each_time(directory: Path) -> None:
+def test_a_new_secret_is_the_only_line_long_enough_and_different_each_time(directory: Path) -> None:
     made = [holdfast_in(directory, "secret", "new") for _ in range(2)]
     secrets = [done.stdout.splitlines() for done in made]
 

@@ -26,7 +26,7 @@ async def use(service: Service, path: str) -> httpx2.Response:
     return await service.http.post(path, data={"token": token})
 
 
-async def test_the_link_signs_the_organizer_in_once(service: Service) -> None:
+async def test_a_console_link_signs_the_organizer_in_once(service: Service) -> None:
     ada = await service.organizer()
     path = await link_of(service, str(ada.slug))
 
@@ -40,13 +40,13 @@ async def test_the_link_signs_the_organizer_in_once(service: Service) -> None:
     assert "holdfast events console-link SLUG" in again
 
 
-async def test_each_call_prints_another_link(service: Service) -> None:
+async def test_a_console_link_is_new_each_time_it_is_printed(service: Service) -> None:
     ada = await service.organizer()
 
     assert await link_of(service, str(ada.slug)) != await link_of(service, str(ada.slug))
 
 
-async def test_a_slug_that_nobody_has_is_refused_in_a_line(service: Service) -> None:
+async def test_an_unknown_slug_is_refused_in_one_line(service: Service) -> None:
     refused = await on(service, "console-link", "nobody")
 
     assert (refused.returncode, refused.stdout) == (1, "")
@@ -55,7 +55,7 @@ async def test_a_slug_that_nobody_has_is_refused_in_a_line(service: Service) -> 
     )
 
 
-def test_both_services_have_the_command_with_the_same_options() -> None:
+def test_the_command_console_link_has_the_same_options_in_both_services() -> None:
     helps = [holdfast(service, "console-link", "--help").stdout for service in ("events", "inventory")]
 
     assert len({re.sub(r".*?\n  --base-url", "", text, flags=re.DOTALL) for text in helps}) == 1

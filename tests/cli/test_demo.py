@@ -11,7 +11,7 @@ from tests.test_cli import holdfast
 INVENTORY, EVENTS = "https://inventory.example.com", "https://events.example.com"
 
 
-def test_the_example_data_is_stored_once_and_shown_at_the_public_addresses_each_time(
+def test_the_demo_data_is_stored_once_and_its_public_addresses_are_printed_each_time(
     database_url: str, inventory_url: str, tmp_path: Path
 ) -> None:
     process = Process(database_url, tmp_path, base_url=EVENTS)
@@ -41,7 +41,7 @@ def test_the_example_data_is_stored_once_and_shown_at_the_public_addresses_each_
     ]
 
 
-def test_without_migrations_nothing_is_stored_and_the_command_is_named(tmp_path: Path, database_url: str) -> None:
+def test_the_demo_without_migrations_stores_nothing_and_names_the_command(tmp_path: Path, database_url: str) -> None:
     settings = {"HOLDFAST_DATA_DIR": str(tmp_path), "EVENTS_DATABASE_URL": database_url}
     refused = holdfast("demo", INVENTORY_DATABASE_URL=database_url, INVENTORY_SECRET_KEY="i" * 43, **settings)
 

@@ -21,7 +21,7 @@ async def test_a_person_is_exported_as_json(service: Service) -> None:
     assert result.stderr.startswith("Looked in ")
 
 
-async def test_erasing_says_first_what_would_happen(service: Service) -> None:
+async def test_the_command_to_erase_says_first_what_would_happen(service: Service) -> None:
     ada = await service.organizer()
     past, coming = await ada.create_event(), await ada.create_event(title="Life\tdrawing \x1b[2J")
     for event in (past, coming):

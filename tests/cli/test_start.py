@@ -72,7 +72,7 @@ def test_a_bundled_server_whose_connections_are_all_in_use_is_named_in_one_line(
     assert 'too many connections for database "events". All connections of PostgreSQL are in use. See who' in line
 
 
-def test_a_lost_secret_is_named_and_no_other_one_is_made() -> None:
+def test_a_lost_secret_is_reported_and_not_replaced() -> None:
     directory = scratch_directory()
     added = holdfast_in(directory, "inventory", "shop", "add", "lost.myshopify.com")
     secret = directory / ".holdfast" / "inventory.secret"
@@ -98,7 +98,7 @@ def test_a_lost_secret_is_named_and_no_other_one_is_made() -> None:
         "events",
     ],
 )
-def test_what_is_no_address_of_a_database_is_refused_with_an_example_of_one(url: str, tmp_path: Path) -> None:
+def test_a_database_url_that_is_invalid_is_refused_with_an_example(url: str, tmp_path: Path) -> None:
     line = refused(*SERVE, cwd=tmp_path, EVENTS_DATABASE_URL=url)
 
     assert line.startswith("EVENTS_DATABASE_URL must look like postgresql://user:password@host:5432/name")
@@ -133,9 +133,7 @@ def test_a_setting_that_cannot_be_used_is_named_with_what_would_be_right(
 
 @pytest.mark.parametrize("service", ["events", "inventory"])
 @pytest.mark.parametrize("words", [("serve", "--port", "0"), ("worker",), ("jobs",)])
-def test_a_named_database_without_a_named_secret_is_refused_lest_machines_make_their_own(
-    service: str, words: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_database_url_without_a_secret_key_is_refused(service: str, words: tuple[str, ...], tmp_path: Path) -> None:
     name = service.upper()
     environment = {f"{name}_DATABASE_URL": "postgresql://127.0.0.1:1/shared", f"{name}_SECRET_KEY": ""}
 

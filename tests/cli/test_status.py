@@ -19,7 +19,7 @@ async def status(*words: str, **environment: str) -> subprocess.CompletedProcess
     return await asyncio.to_thread(holdfast, "status", *words, **environment)
 
 
-async def test_both_services_are_told_with_what_waits_and_what_is_wrong(service: Service, inventory_url: str) -> None:
+async def test_the_status_of_both_services_shows_backlogs_and_faults(service: Service, inventory_url: str) -> None:
     ada = await service.organizer()
     await ada.create_queue()
     with psycopg.connect(service.database.url, autocommit=True) as connection:
@@ -69,7 +69,7 @@ async def test_a_database_that_was_never_migrated_is_reported_in_few_words(templ
     assert len(json.loads(listed.stdout)["services"]["events"]["missing_migrations"]) > 50
 
 
-async def test_of_many_missing_migrations_some_are_named(inventory_url: str) -> None:
+async def test_a_status_with_many_missing_migrations_names_the_first_of_them(inventory_url: str) -> None:
     with psycopg.connect(inventory_url, autocommit=True) as connection:
         connection.execute("delete from migrations where name like '000%'")
     urls = {"INVENTORY_DATABASE_URL": inventory_url, "INVENTORY_SECRET_KEY": 32 * "s", "COLUMNS": "300"}

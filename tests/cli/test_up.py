@@ -100,7 +100,7 @@ def test_the_address_is_that_of_a_process_that_runs_when_another_one_of_the_same
         assert re.search(rf"^{title} +{known(service)}$", second, re.MULTILINE), "the one that began last"
 
 
-def test_the_first_start_shows_keys_and_a_page_and_each_start_says_how_to_get_others() -> None:
+def test_the_first_start_prints_keys_and_a_page_and_later_starts_say_how_to_get_new_ones() -> None:
     directory = scratch_directory()
     with running(directory, "--inventory-port=0", "--events-port=0") as first:
         [demo] = re.findall(r"^  event page +(http://\S+/organizers/demo-organizer/events/1)$", first, re.MULTILINE)
@@ -117,7 +117,7 @@ def test_the_first_start_shows_keys_and_a_page_and_each_start_says_how_to_get_ot
     assert "holdfast inventory shop key SHOP_DOMAIN" in second
 
 
-def test_demo_payments_keep_their_books_and_are_left_out_once_there_is_a_real_processor(data_dir: Path) -> None:
+def test_demo_payments_are_kept_and_end_once_a_real_processor_is_set_up(data_dir: Path) -> None:
     ports = ("--inventory-port=0", "--events-port=0")
     with running(data_dir, *ports) as first:
         [address] = re.findall(r"^Demo payments +(http://\S+)$", first, re.MULTILINE)
@@ -138,7 +138,7 @@ def test_demo_payments_keep_their_books_and_are_left_out_once_there_is_a_real_pr
         assert "Demo payments" not in third
 
 
-def test_the_components_are_shown_by_both_services(output: str) -> None:
+def test_both_services_show_the_gallery_of_components(output: str) -> None:
     addresses = [*re.findall(r"^(?:Inventory|Events) +(http://\S+)$", output, re.MULTILINE)]
 
     assert f"  components     {addresses[1]}/components\n" in output
@@ -183,7 +183,7 @@ def key(data_dir: Path) -> str:
     return load_or_create(data_dir / DEMO_PAYMENTS_FILE).api
 
 
-def test_the_secrets_of_the_demonstrations_are_random_kept_and_their_owners_alone(
+def test_secrets_of_the_demo_are_random_kept_and_readable_by_their_owner_only(
     data_dir: Path, output: str, shown_dir: Path
 ) -> None:
     def starts() -> Iterator[tuple[Path, str]]:
@@ -233,7 +233,7 @@ def test_the_owner_of_the_demo_shop_is_named_with_a_link_and_how_to_get_another(
     assert "merchant@example.com" in httpx2.get(address + link).text
 
 
-def test_a_demo_shop_can_install_the_app_and_is_there_again_until_there_is_a_real_one(data_dir: Path) -> None:
+def test_a_demo_shop_can_install_the_app_and_ends_once_a_real_app_is_set_up(data_dir: Path) -> None:
     ports = ("--inventory-port=0", "--events-port=0")
     with running(data_dir, *ports) as first:
         [shop] = re.findall(r"^  demo shop +(http://\S+/demo\.myshopify\.com)$", first, re.MULTILINE)
@@ -258,7 +258,7 @@ WITHOUT_EXTRA = "import sys; sys.modules['holdfast_demo'] = None; from holdfast.
 """Runs the command line as if the package holdfast-demo were not installed."""
 
 
-def test_without_the_package_of_the_demo_both_services_start_and_say_what_is_left_out() -> None:
+def test_both_services_start_without_the_package_of_the_demo_and_say_what_is_left_out() -> None:
     environment = {**os.environ, "HOLDFAST_DATA_DIR": str(scratch_directory())}
     ports = ("--inventory-port=0", "--events-port=0")
     up = subprocess.Popen(
@@ -278,7 +278,7 @@ def test_without_the_package_of_the_demo_both_services_start_and_say_what_is_lef
 
 
 @pytest.mark.parametrize("words", [("up", "--shops-port=0"), ("inventory", "platform-double", "--port=0"), ("demo",)])
-def test_a_demonstration_that_is_wanted_needs_the_package_of_the_demo(words: tuple[str, ...], data_dir: Path) -> None:
+def test_an_option_of_the_demo_without_its_package_is_refused(words: tuple[str, ...], data_dir: Path) -> None:
     environment = {**os.environ, "HOLDFAST_DATA_DIR": str(data_dir)}
     ended = subprocess.run(
         [sys.executable, "-c", WITHOUT_EXTRA, *words], env=environment, capture_output=True, text=True, check=False
@@ -289,14 +289,14 @@ def test_a_demonstration_that_is_wanted_needs_the_package_of_the_demo(words: tup
 
 
 @pytest.mark.usefixtures("output")
-def test_nobody_else_on_the_machine_reads_the_log_of_postgresql_or_what_demonstrations_store(shown_dir: Path) -> None:
+def test_files_of_postgresql_and_of_the_demo_are_readable_by_their_owner_only(shown_dir: Path) -> None:
     files = [shown_dir / "postgres.log", *shown_dir.glob("demo-*.sqlite*")]
     modes = {file.name: oct(file.stat().st_mode & 0o777) for file in files}
     assert {"postgres.log", "demo-payments.sqlite", "demo-shops.sqlite", "demo-shops.sqlite-wal"} <= modes.keys()
     assert set(modes.values()) == {"0o600"}, modes
 
 
-def test_behind_a_base_url_demonstrations_start_only_if_their_ports_are_named(data_dir: Path) -> None:
+def test_demonstrations_behind_a_base_url_start_only_if_their_ports_are_named(data_dir: Path) -> None:
     ports = ("--inventory-port=0", "--events-port=0")
     with running(data_dir, *ports, EVENTS_BASE_URL="https://events.example") as public:
         assert "Demo payments" not in public

@@ -29,7 +29,7 @@ async def call(client: Client, method: str, params: Any, id: str | int = 1, **he
 @requirement("agent.endpoint")
 @pytest.mark.parametrize("id", [7, "seven"])
 @pytest.mark.parametrize("method", METHODS)
-async def test_every_method_of_the_contract_is_answered_under_the_id_of_its_request(
+async def test_methods_of_the_contract_are_answered_with_the_id_of_the_request(
     service: Service, method: str, id: str | int
 ) -> None:
     ada = await service.organizer()
@@ -42,7 +42,7 @@ async def test_every_method_of_the_contract_is_answered_under_the_id_of_its_requ
 
 
 @requirement("agent.key")
-async def test_a_key_is_taken_from_either_header(service: Service) -> None:
+async def test_an_agent_may_send_its_key_in_either_header(service: Service) -> None:
     ada = await service.organizer()
 
     for header, value in (("X-API-Key", f"{ada.key}"), ("Authorization", f"Bearer {ada.key}")):
@@ -51,7 +51,7 @@ async def test_a_key_is_taken_from_either_header(service: Service) -> None:
 
 @requirement("agent.key")
 @pytest.mark.parametrize("method", METHODS)
-async def test_without_a_key_nothing_is_answered(service: Service, method: str) -> None:
+async def test_an_agent_without_a_key_is_answered_with_401(service: Service, method: str) -> None:
     response = await call(service.anonymous, method, METHODS[method])
 
     assert (response.status_code, response.json()["code"]) == (401, "missing_api_key")
@@ -102,7 +102,7 @@ async def test_the_docs_and_the_catalog_are_resources(service: Service, uri: str
         ("/docs.md", "text/markdown; charset=utf-8"),
     ],
 )
-async def test_a_document_is_shown_to_anyone(service: Service, path: str, kind: str) -> None:
+async def test_a_document_of_discovery_needs_no_key(service: Service, path: str, kind: str) -> None:
     response = await service.anonymous.get(path)
 
     assert (response.status_code, response.headers["content-type"]) == (200, kind)
@@ -110,7 +110,9 @@ async def test_a_document_is_shown_to_anyone(service: Service, path: str, kind: 
 
 
 @requirement("discovery.resource")
-async def test_without_an_authorization_server_a_note_explains_that_keys_are_the_only_way(service: Service) -> None:
+async def test_the_metadata_without_an_authorization_server_explains_that_keys_are_the_only_way(
+    service: Service,
+) -> None:
     metadata = (await service.anonymous.get("/.well-known/oauth-protected-resource")).json()
 
     assert metadata["resource"] == "http://events.test/mcp"
@@ -120,7 +122,7 @@ async def test_without_an_authorization_server_a_note_explains_that_keys_are_the
 
 
 @requirement("discovery.resource")
-async def test_with_an_authorization_server_its_issuer_stands_where_the_note_was(
+async def test_the_metadata_with_an_authorization_server_names_its_issuer(
     service: Service, database_url: str, tmp_path: Any
 ) -> None:
     issuer = "https://auth.example.com"

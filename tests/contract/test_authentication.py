@@ -27,7 +27,7 @@ PROTECTED = [
 
 
 @requirement("auth.header")
-async def test_the_header_authenticates(service: Service) -> None:
+async def test_the_x_api_key_header_authenticates(service: Service) -> None:
     ada = await service.organizer()
 
     response = await service.http.get("/api/organizers", headers={"X-API-Key": str(ada.key)})
@@ -64,14 +64,14 @@ async def test_no_operation_takes_an_unknown_key(service: Service) -> None:
 @requirement("auth.invalid")
 @pytest.mark.parametrize("key", ["nonsense", "hf_", "x" * 5000, "hf_' or 1=1 --", "ключ"])
 @pytest.mark.parametrize(("header", "prefix"), [("X-API-Key", ""), ("Authorization", "Bearer ")])
-async def test_what_is_no_key_is_refused(service: Service, key: str, header: str, prefix: str) -> None:
+async def test_an_invalid_key_is_answered_with_401(service: Service, key: str, header: str, prefix: str) -> None:
     response = await service.http.get("/api/events", headers=[(header.encode(), f"{prefix}{key}".encode())])
 
     assert refusal(response) == (401, "invalid_api_key")
 
 
 @requirement("auth.invalid")
-async def test_a_key_with_another_case_is_refused(service: Service) -> None:
+async def test_a_key_in_different_case_is_refused(service: Service) -> None:
     ada = await service.organizer()
 
     response = await service.http.get("/api/events", headers={"X-API-Key": str(ada.key).swapcase()})
@@ -88,7 +88,7 @@ async def test_a_header_that_holds_no_key_is_refused(service: Service, headers: 
 
 
 @requirement("auth.missing")
-async def test_a_key_in_the_address_is_not_a_key(service: Service) -> None:
+async def test_a_key_in_the_query_is_ignored(service: Service) -> None:
     ada = await service.organizer()
 
     response = await service.http.get("/api/events", params={"api_key": str(ada.key)})
@@ -122,7 +122,7 @@ async def test_revoking_one_key_leaves_the_others_working(service: Service) -> N
 @requirement("auth.header")
 @pytest.mark.parametrize("header", ["X-API-Key", "Authorization"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_of_two_keys_none_is_guessed(service: Service, header: str, method: str) -> None:
+async def test_two_keys_in_one_request_are_answered_with_400(service: Service, header: str, method: str) -> None:
     ada = await service.organizer()
     key = ada.key if header == "X-API-Key" else f"Bearer {ada.key}"
     path = "/api/events" if method == "GET" else "/mcp"

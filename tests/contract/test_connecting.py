@@ -19,7 +19,7 @@ QUERY = urlencode({"response_type": "code", "client_id": "x", "redirect_uri": "h
 @pytest.mark.parametrize(
     "changes", [{}, {"oauth_builtin": True}, {"oauth_issuer": "https://login.example.com"}], ids=str
 )
-async def test_whoever_is_not_signed_in_signs_in_and_comes_back_with_the_same_query(
+async def test_a_person_who_is_not_signed_in_signs_in_and_returns_with_the_same_query(
     settings: Settings, changes: dict[str, Any]
 ) -> None:
     async with running(settings.model_copy(update=changes)) as service:

@@ -82,7 +82,7 @@ async def test_a_text_that_cannot_be_stored_is_a_validation_failure(service: Ser
 @requirement("errors.validation")
 @pytest.mark.parametrize("name", ["price", "capacity", "waitinglist_capacity", "recurrence_interval"])
 @pytest.mark.parametrize("value", [2**31, 2**63, 10**30, -(2**63) - 1])
-async def test_a_number_that_cannot_be_stored_is_a_validation_failure(service: Service, name: str, value: int) -> None:
+async def test_a_number_too_large_to_store_is_a_validation_failure(service: Service, name: str, value: int) -> None:
     ada = await service.organizer()
     fields = event_fields(pricing_mode="free", **{name: value})
 
@@ -103,7 +103,7 @@ async def test_a_number_that_cannot_be_stored_is_a_validation_failure(service: S
         ("DELETE", "/api/keys/4711", None),
     ],
 )
-async def test_what_does_not_exist_is_not_found(service: Service, method: str, path: str, body: Any) -> None:
+async def test_a_missing_resource_is_answered_with_404(service: Service, method: str, path: str, body: Any) -> None:
     organizer, admin = await service.organizer(), await service.admin()
 
     assert refusal(await organizer.request(method, path, body)) == (404, "not_found")
@@ -122,7 +122,7 @@ async def test_an_id_that_nothing_can_have_is_not_found(service: Service, id: st
 
 @requirement("errors.not-found")
 @pytest.mark.parametrize("spelling", ["{}.0", "{}e0", "+{}", "0{}", "{}%20", "%20{}", "{}_0"])
-async def test_another_spelling_of_an_id_is_no_id(service: Service, spelling: str) -> None:
+async def test_an_id_in_another_spelling_is_answered_with_404(service: Service, spelling: str) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     [key] = (await ada.get("/api/keys")).json()["data"]
@@ -187,7 +187,7 @@ async def test_refusals_of_authentication_and_scope_have_the_envelope(service: S
 
 
 @requirement("errors.envelope", "errors.rate-limit")
-async def test_too_many_requests_are_told_when_to_come_back(settings: Settings) -> None:
+async def test_a_request_over_the_rate_limit_is_answered_with_retry_after(settings: Settings) -> None:
     async with running(settings.model_copy(update={"registrations_per_minute": 1})) as service:
         ada = await service.organizer()
         body = {"registration": {"event_id": 1, "email": "ann@example.com"}}
@@ -216,7 +216,7 @@ async def test_too_many_requests_are_told_when_to_come_back(settings: Settings) 
         ),
     ],
 )
-async def test_without_its_database_the_service_is_unavailable(
+async def test_a_service_without_its_database_is_answered_with_503(
     own_service: Service, method: str, path: str, body: Any
 ) -> None:
     ada = await own_service.organizer()

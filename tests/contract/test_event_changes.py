@@ -82,9 +82,7 @@ async def test_a_change_that_is_not_acceptable_changes_nothing(service: Service,
 @pytest.mark.parametrize(
     ("name", "value"), [("status", "full"), ("id", 4711), ("public_url", "https://other.example/")]
 )
-async def test_what_an_event_answers_and_cannot_be_changed_may_only_come_as_it_is(
-    service: Service, name: str, value: Any
-) -> None:
+async def test_a_readonly_field_of_an_event_is_accepted_only_unchanged(service: Service, name: str, value: Any) -> None:
     ada = await service.organizer()
     before = await ada.create_event()
 
@@ -148,7 +146,7 @@ async def test_an_organizer_cannot_give_its_event_away(service: Service) -> None
 
 
 @requirement("events.update.organizer")
-async def test_an_event_cannot_be_handed_to_nobody(service: Service) -> None:
+async def test_an_event_cannot_be_handed_over_without_an_organizer(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
@@ -159,7 +157,7 @@ async def test_an_event_cannot_be_handed_to_nobody(service: Service) -> None:
 
 
 @requirement("events.cancel", "events.fields")
-async def test_cancelling_tells_when_and_keeps_everything_else(service: Service) -> None:
+async def test_a_cancelled_event_has_the_time_of_cancellation_and_keeps_its_fields(service: Service) -> None:
     ada = await service.organizer()
     before = await ada.create_event()
     agent = before["agent"] | {"hosted_registration_ready": False}

@@ -140,7 +140,7 @@ async def test_a_currency_of_the_processor_is_taken_and_not_listed(service: Serv
 
 @requirement("events.create.currency")
 @pytest.mark.parametrize("currency", ["XXX", "BTC", "usd", "US", "USDT", "", "USD\n", 840])
-async def test_what_is_no_currency_of_the_processor_is_refused(service: Service, currency: Any) -> None:
+async def test_a_currency_the_processor_does_not_know_is_refused(service: Service, currency: Any) -> None:
     assert await refused_event(await service.organizer(), currency=currency) == {"currency"}
 
 
@@ -181,14 +181,16 @@ async def test_null_means_that_an_optional_field_is_absent(service: Service) -> 
 
 @requirement("events.create.recurrence")
 @pytest.mark.parametrize("frequency", ["hours", "Weeks", "week", "", 1])
-async def test_another_frequency_is_refused(service: Service, frequency: Any) -> None:
+async def test_a_recurrence_frequency_outside_the_list_is_refused(service: Service, frequency: Any) -> None:
     assert await refused_event(await service.organizer(), recurrence_frequency=frequency) == {"recurrence_frequency"}
 
 
 @requirement("events.create.recurrence", "events.create.waitinglist")
 @pytest.mark.parametrize("name", ["recurrence_interval", "waitinglist_capacity"])
 @pytest.mark.parametrize("value", [-1, 0.5, "1"])
-async def test_what_is_no_whole_number_from_0_on_is_refused(service: Service, name: str, value: Any) -> None:
+async def test_an_interval_or_waiting_list_that_is_no_whole_number_is_refused(
+    service: Service, name: str, value: Any
+) -> None:
     assert await refused_event(await service.organizer(), **{name: value}) == {name}
 
 
@@ -253,7 +255,7 @@ async def test_an_admin_lists_the_events_of_all(new_service: Service) -> None:
 
 
 @requirement("events.get")
-async def test_the_registration_count_is_live(service: Service) -> None:
+async def test_the_registration_count_follows_each_registration(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     path = f"/api/events/{event['id']}"

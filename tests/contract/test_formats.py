@@ -24,7 +24,7 @@ async def test_objects_and_unpaged_lists_are_wrapped_in_data(service: Service) -
 
 
 @requirement("format.data")
-async def test_what_is_created_is_wrapped_in_data(new_service: Service) -> None:
+async def test_a_created_resource_is_wrapped_in_data(new_service: Service) -> None:
     organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}
     registered = await new_service.anonymous.post("/api/organizers/register", {"organizer": organizer})
     ada = await new_service.organizer()
@@ -57,7 +57,7 @@ async def test_every_timestamp_is_iso_8601_in_utc(service: Service) -> None:
 
 
 @requirement("format.timestamps")
-async def test_what_happens_now_is_told_as_now(service: Service) -> None:
+async def test_a_timestamp_of_a_change_is_the_time_of_the_change(service: Service) -> None:
     before = datetime.now(UTC)
     ada = await service.organizer()
     event = await ada.create_event()

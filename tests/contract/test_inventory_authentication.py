@@ -53,7 +53,7 @@ def is_refused(answer: httpx2.Response, status: int = 401) -> bool:
 
 @requirement("inventory.auth.1.bearer")
 @pytest.mark.parametrize("header", ["", "Bearer ", f"Bearer hf_{'x' * 43}", "Bearer a.b.c", "Basic YTpi"])
-async def test_without_a_token_that_is_valid_the_agent_endpoint_refuses(scene: Scene, header: str) -> None:
+async def test_the_agent_endpoint_without_a_valid_token_is_answered_with_401(scene: Scene, header: str) -> None:
     headers = {"authorization": header} if header else {}
 
     posted = await scene.inventory.http.post("/mcp", json=PING, headers=headers)
@@ -64,7 +64,7 @@ async def test_without_a_token_that_is_valid_the_agent_endpoint_refuses(scene: S
 
 
 @requirement("inventory.auth.1.bearer")
-async def test_with_the_key_of_a_shop_the_agent_endpoint_answers(shop: Shop) -> None:
+async def test_the_agent_endpoint_accepts_the_key_of_a_shop(shop: Shop) -> None:
     assert (await shop.post(PING)).json() == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
@@ -132,7 +132,7 @@ async def test_auth_sends_the_merchant_to_the_platform_and_names_where_to_come_b
 
 @requirement("inventory.auth.5.scopes")
 @pytest.mark.parametrize("scope", sorted(REQUIRED))
-async def test_a_merchant_who_does_not_grant_a_scope_has_not_installed_the_app(scene: Scene, scope: str) -> None:
+async def test_a_merchant_who_refuses_a_scope_does_not_install_the_app(scene: Scene, scope: str) -> None:
     begun = await scene.begin()
     fewer = ",".join(sorted(REQUIRED - {scope}))
     location = begun.headers["location"].partition("&scope=")

@@ -14,7 +14,7 @@ async def make_key(client: Client, name: str = "Box office", **fields: Any) -> A
 
 
 @requirement("keys.create")
-async def test_a_new_key_is_shown_whole_and_works(service: Service) -> None:
+async def test_a_new_key_is_shown_in_full_and_works(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
@@ -39,7 +39,7 @@ async def test_a_listed_key_shows_its_first_8_characters_and_no_more(service: Se
 
 
 @requirement("keys.create")
-async def test_no_two_keys_are_alike(service: Service) -> None:
+async def test_two_new_keys_differ_also_in_their_first_8_characters(service: Service) -> None:
     ada = await service.organizer()
 
     keys = {(await make_key(ada)).key for _ in range(5)}
@@ -69,7 +69,7 @@ async def test_a_revoked_key_is_no_longer_listed(service: Service) -> None:
 
 
 @requirement("keys.list.scope", "auth.organizer-scope")
-async def test_an_organizer_lists_its_own_keys(service: Service) -> None:
+async def test_an_organizer_lists_its_own_keys_only(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     await make_key(ada)
     await make_key(ben)
@@ -112,7 +112,7 @@ async def test_revoking_answers_204_without_a_body(service: Service) -> None:
 
 
 @requirement("keys.revoke", "auth.revoked")
-async def test_a_key_in_use_is_refused_from_the_moment_it_is_revoked(service: Service) -> None:
+async def test_a_revoked_key_is_refused_at_once_although_it_was_in_use(service: Service) -> None:
     ada = await service.organizer()
     keys = [await make_key(ada) for _ in range(5)]
     clients = [Client(service.http, key.key) for key in keys]

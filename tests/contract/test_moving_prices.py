@@ -18,7 +18,7 @@ async def current(client: Client, event: dict[str, Any]) -> int | None:
 
 
 @requirement("events.price-history.reasons", "events.price-history")
-async def test_every_reason_a_price_changes_for_is_told(service: Service) -> None:
+async def test_the_price_history_names_the_reason_of_each_change(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(**DYNAMIC)
     address = f"/api/events/{event['id']}"
@@ -62,7 +62,7 @@ async def test_a_dynamic_price_falls_to_its_lower_bound_as_nobody_comes(service:
 
 
 @requirement("registrations.create.amount")
-async def test_who_names_no_amount_pays_the_price_at_the_time(service: Service) -> None:
+async def test_a_registration_without_an_amount_pays_the_current_price(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(**DYNAMIC)
     prices: list[int | None] = []

@@ -36,7 +36,7 @@ async def register_from(service: Service, address: str, name: str) -> httpx2.Res
 
 
 @requirement("organizer.register.public", "organizer.register.organizer")
-async def test_anyone_registers_an_organizer_without_a_key(service: Service) -> None:
+async def test_an_organizer_registers_without_a_key(service: Service) -> None:
     registered = one(await register(service), Registered, status=201)
 
     organizer = registered.organizer
@@ -73,7 +73,7 @@ async def test_the_full_key_is_in_no_later_answer(service: Service, path: str) -
 
 
 @requirement("organizer.register.public")
-async def test_registering_again_does_not_show_the_key_again(service: Service) -> None:
+async def test_a_second_registration_of_an_organizer_does_not_show_the_key(service: Service) -> None:
     first = one(await register(service), Registered, status=201)
 
     again = await register(service)
@@ -113,7 +113,7 @@ async def test_a_name_of_any_other_length_is_refused(service: Service, name: str
 
 @requirement("organizer.register.email")
 @in_turn("email", ["", "ada", "ada@", "@example.com", "ada@example", "ada ada@example.com", "a@b@c.de"])
-async def test_what_is_no_email_address_is_refused(service: Service, email: str) -> None:
+async def test_an_organizer_with_an_invalid_email_address_is_refused(service: Service, email: str) -> None:
     assert failing_fields(await register(service, email=email)) == {"email"}
 
 
@@ -197,7 +197,7 @@ async def test_a_password_of_any_other_length_is_refused(service: Service, lengt
 
 
 @requirement("organizer.register.throttle", "errors.rate-limit")
-async def test_an_address_that_registers_too_many_organizers_is_told_to_wait(settings: Settings) -> None:
+async def test_an_address_over_the_limit_of_new_organizers_is_answered_with_retry_after(settings: Settings) -> None:
     async with running(settings.model_copy(update={"organizers_per_hour": 2})) as service:
         await register_from(service, "10.0.0.7", "first")
         await register_from(service, "10.0.0.7", "second")
@@ -210,7 +210,7 @@ async def test_an_address_that_registers_too_many_organizers_is_told_to_wait(set
 
 
 @requirement("organizer.register.throttle")
-async def test_an_address_is_throttled_for_itself_alone(settings: Settings) -> None:
+async def test_the_limit_of_new_organizers_counts_for_one_address(settings: Settings) -> None:
     async with running(settings.model_copy(update={"organizers_per_hour": 1})) as service:
         one(await register_from(service, "10.0.0.7", "first"), Registered, status=201)
         assert refusal(await register_from(service, "10.0.0.7", "second")) == (429, "rate_limited")
@@ -230,7 +230,7 @@ async def test_a_client_cannot_claim_another_address_to_escape_the_throttle(sett
 
 
 @requirement("organizer.register.throttle")
-async def test_a_throttled_organizer_does_not_exist(settings: Settings) -> None:
+async def test_an_organizer_refused_by_the_limit_is_not_stored(settings: Settings) -> None:
     async with running(settings.model_copy(update={"organizers_per_hour": 1})) as service:
         await register(service)
         await register(service, email="late@example.com", slug="late")
@@ -249,7 +249,7 @@ async def two_organizers_and_a_student(service: Service) -> tuple[Client, Client
 
 
 @requirement("organizers.list")
-async def test_an_admin_lists_the_organizers_and_nobody_else(service: Service) -> None:
+async def test_only_an_admin_lists_all_organizers(service: Service) -> None:
     ada, ben = await two_organizers_and_a_student(service)
 
     everyone = listed(await (await service.admin()).get("/api/organizers"), User)

@@ -35,7 +35,7 @@ async def test_no_two_people_share_a_handle(service: Service) -> None:
 
 
 @requirement("registrations.received-at", "format.timestamps")
-async def test_the_time_of_arrival_is_told_in_microseconds(service: Service) -> None:
+async def test_the_time_of_receipt_has_microseconds(service: Service) -> None:
     ada = await service.organizer()
     before = datetime.now(UTC)
     [poll] = await register(service, ada, await ada.create_event(), "ann")
@@ -47,7 +47,7 @@ async def test_the_time_of_arrival_is_told_in_microseconds(service: Service) -> 
 
 
 @requirement("registrations.received-at", "registrations.list")
-async def test_who_came_later_was_received_later(service: Service) -> None:
+async def test_registrations_have_rising_times_of_receipt(service: Service) -> None:
     ada = await service.organizer()
     polls = await register(service, ada, await ada.create_event(), *FOUR)
 
@@ -112,7 +112,7 @@ async def test_a_registration_that_waits_holds_no_seat_yet(service: Service) -> 
 
 
 @requirement("registrations.get", "registrations.status")
-async def test_a_registration_that_got_no_place_says_so(service: Service) -> None:
+async def test_a_rejected_registration_is_answered_with_registration_rejected(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
 
@@ -151,7 +151,7 @@ async def test_seats_go_first_then_the_waiting_list(
 
 
 @requirement("registrations.status", "events.update")
-async def test_more_seats_go_to_those_who_have_waited_longest(service: Service) -> None:
+async def test_added_seats_go_to_those_who_have_waited_longest(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=3)
     polls = await register(service, ada, event, *FOUR)

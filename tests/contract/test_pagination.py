@@ -31,7 +31,7 @@ async def admin(service: Service) -> Client:
 
 @requirement("pagination.fields", "format.data")
 @each_list
-async def test_a_list_carries_its_items_and_where_they_lie(admin: Client, path: str) -> None:
+async def test_a_page_has_its_items_and_count_offset_limit_and_has_more(admin: Client, path: str) -> None:
     items, pagination = page(await admin.get(path, params={"offset": 1, "limit": 1}), LISTS[path])
 
     assert len(items) == 1
@@ -72,7 +72,7 @@ async def test_a_page_holds_100_items_of_101_unless_asked_otherwise(service: Ser
 
 @requirement("pagination.bounds")
 @in_turn(("name", "value"), [("limit", 1), ("limit", 500), ("offset", 0), ("offset", 100_000)])
-async def test_a_page_within_bounds_is_given(admin: Client, name: str, value: int) -> None:
+async def test_limit_and_offset_within_bounds_are_applied(admin: Client, name: str, value: int) -> None:
     answers = {path: await admin.get(path, params={name: value}) for path in LISTS}
 
     applied = {path: answer.json()["pagination"][name] for path, answer in answers.items()}
@@ -133,7 +133,7 @@ async def test_turning_the_pages_shows_every_item_once(admin: Client, path: str)
 
 
 @requirement("pagination.has-more", "auth.organizer-scope")
-async def test_the_items_of_others_are_not_more(service: Service) -> None:
+async def test_has_more_does_not_count_items_of_others(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     await ada.create_event()
     await ben.create_event()

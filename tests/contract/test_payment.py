@@ -26,7 +26,7 @@ async def set_up_payouts(service: Service) -> None:
 
 
 @requirement("events.payment.free")
-async def test_nobody_pays_for_a_free_event(service: Service) -> None:
+async def test_a_free_event_needs_no_payment(service: Service) -> None:
     event = await create(await service.organizer())
 
     assert event.payment == Payment(

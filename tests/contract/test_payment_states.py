@@ -166,7 +166,7 @@ async def test_every_answer_with_an_event_has_the_same_payment_object(settings: 
 
 
 @requirement("events.payment.ready")
-async def test_the_percentage_is_that_of_the_platform(settings: Settings) -> None:
+async def test_the_platform_fee_percent_is_that_of_the_settings(settings: Settings) -> None:
     async with running(settings.model_copy(update={"platform_fee_percent": 12})) as service:
         ada = await service.organizer()
         percents = [(await ada.create_event(**PRICES[name]))["payment"]["platform_fee_percent"] for name in PRICES]
@@ -175,7 +175,7 @@ async def test_the_percentage_is_that_of_the_platform(settings: Settings) -> Non
 
 
 @requirement("events.payment.free", "events.payment.paid", "events.payment.ready")
-def test_the_table_has_each_value_that_the_contract_names() -> None:
+def test_the_tested_payment_objects_have_every_value_that_the_contract_names() -> None:
     named = {member: allowed(kind) for member, kind in get_type_hints(Payment).items() if get_args(kind)}
 
     assert {member: VALUES[member] for member in named} == named

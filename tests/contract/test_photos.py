@@ -120,7 +120,7 @@ async def test_an_image_of_more_than_5_mb_is_refused(service: Service, site: Sit
 
 @requirement("photos.add.image")
 @pytest.mark.parametrize("content", [b"<html>", b"<svg/>", b"%PDF-1.7", b"BM" + b"\0" * 60, b"II*\0" + b"\0" * 60])
-async def test_what_is_none_of_the_four_types_is_refused(service: Service, site: Site, content: bytes) -> None:
+async def test_a_photo_of_an_unsupported_type_is_refused(service: Service, site: Site, content: bytes) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
@@ -160,7 +160,7 @@ async def test_a_primary_photo_moves_to_the_front(service: Service) -> None:
 
 
 @requirement("photos.primary")
-async def test_what_is_none_of_the_events_photos_cannot_be_primary(service: Service) -> None:
+async def test_a_photo_that_the_event_does_not_have_cannot_be_primary(service: Service) -> None:
     ada = await service.organizer()
     path, _ = await with_photos(service, ada)
 
@@ -182,7 +182,7 @@ async def test_a_photo_is_taken_off_and_the_others_are_left(service: Service) ->
 
 
 @requirement("photos.add", "photos.primary", "photos.remove", "auth.organizer-scope")
-async def test_nobody_touches_the_photos_of_another_organizer(service: Service) -> None:
+async def test_photos_of_another_organizer_cannot_be_changed(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     path, keys = await with_photos(service, ada)
 
@@ -225,7 +225,7 @@ async def test_an_upload_is_attached_through_the_photo_endpoint(service: Service
 
 
 @requirement("uploads.attach", "auth.organizer-scope")
-async def test_nobody_attaches_the_upload_of_another_organizer(service: Service) -> None:
+async def test_an_upload_of_another_organizer_cannot_be_attached(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     event = await ben.create_event()
     key = await upload(service, ada)

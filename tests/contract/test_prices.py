@@ -43,7 +43,7 @@ async def test_an_event_without_a_mode_needs_a_price_of_at_least_1(service: Serv
 
 
 @requirement("events.create.price-free")
-async def test_a_free_event_costs_nothing(service: Service) -> None:
+async def test_a_free_event_has_the_price_0_and_no_current_price(service: Service) -> None:
     event = await (await service.organizer()).create_event(**FREE)
 
     assert (event["price"], event["current_price"]) == (0, None)
@@ -103,13 +103,13 @@ async def test_a_bound_that_is_no_amount_of_money_is_refused(service: Service, n
 
 @requirement("events.create.price-fixed", "events.create.price-free")
 @pytest.mark.parametrize("mode", ["Free", "auction", "", 0])
-async def test_another_pricing_mode_is_refused(service: Service, mode: Any) -> None:
+async def test_a_pricing_mode_outside_the_list_is_refused(service: Service, mode: Any) -> None:
     assert await refused_event(await service.organizer(), pricing_mode=mode) == {"pricing_mode"}
 
 
 @requirement("events.update.price", "events.update")
 @pytest.mark.parametrize("fields", [FIXED, DYNAMIC])
-async def test_a_new_price_is_the_current_price(service: Service, fields: dict[str, Any]) -> None:
+async def test_a_changed_price_is_the_current_price(service: Service, fields: dict[str, Any]) -> None:
     ada = await service.organizer()
     before = await ada.create_event(**fields)
 
@@ -186,7 +186,9 @@ async def test_the_history_is_newest_first(service: Service) -> None:
 
 @requirement("events.price-history.init")
 @pytest.mark.parametrize("change", [{"title": "Portraits"}, {"price": 2500}, {}])
-async def test_what_does_not_change_the_price_is_not_history(service: Service, change: dict[str, Any]) -> None:
+async def test_a_change_that_leaves_the_price_adds_nothing_to_its_history(
+    service: Service, change: dict[str, Any]
+) -> None:
     ada = await service.organizer()
     event = await ada.create_event(**FIXED)
 
@@ -196,7 +198,7 @@ async def test_what_does_not_change_the_price_is_not_history(service: Service, c
 
 
 @requirement("events.price-history")
-async def test_a_history_tells_of_one_event_only(service: Service) -> None:
+async def test_a_price_history_has_changes_of_one_event_only(service: Service) -> None:
     ada = await service.organizer()
     first, second = await ada.create_event(**FIXED), await ada.create_event(**FIXED)
     await ada.patch(f"/api/events/{second['id']}", {"event": {"price": 1}})

@@ -24,7 +24,7 @@ class Tags(HTMLParser):
 
 
 @requirement("events.public-url", "events.create")
-async def test_the_public_page_lies_under_the_slug_of_the_organizer(service: Service) -> None:
+async def test_the_public_url_of_an_event_has_the_slug_of_the_organizer(service: Service) -> None:
     ada = await service.organizer(slug="ada-events")
 
     event = await ada.create_event()

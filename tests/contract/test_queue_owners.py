@@ -70,7 +70,7 @@ async def test_a_queue_stays_with_its_organizer(service: Service) -> None:
         ("GET", "/status/eve", None),
     ],
 )
-async def test_nothing_of_a_queue_of_another_organizer_can_be_seen_or_changed(
+async def test_a_queue_of_another_organizer_cannot_be_read_or_changed(
     service: Service, method: str, path: str, body: Any
 ) -> None:
     ada, eve = await service.organizer(), await service.organizer()

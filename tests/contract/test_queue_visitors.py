@@ -13,7 +13,7 @@ from tests.support import Service, running
 
 
 @requirement("queues.active", "queues.status.until-released")
-async def test_an_active_queue_releases_and_another_does_not(service: Service) -> None:
+async def test_an_active_queue_releases_visitors_and_an_inactive_one_does_not(service: Service) -> None:
     ada = await service.organizer()
     queue = await ada.create_queue()
     polls = [await join(ada, queue, visitor) for visitor in ("ann", "ben")]
@@ -29,7 +29,7 @@ async def test_an_active_queue_releases_and_another_does_not(service: Service) -
 
 
 @requirement("queues.active")
-async def test_a_queue_that_is_not_active_or_over_takes_nobody(service: Service) -> None:
+async def test_an_inactive_or_ended_queue_takes_no_new_visitors(service: Service) -> None:
     ada = await service.organizer()
     for fields, expected in (
         ({"active": False}, (503, "queue_inactive")),
@@ -41,7 +41,7 @@ async def test_a_queue_that_is_not_active_or_over_takes_nobody(service: Service)
 
 
 @requirement("queues.join", "queues.status")
-async def test_who_joins_is_told_where_to_poll_and_waits_there(service: Service) -> None:
+async def test_a_visitor_who_joins_gets_an_address_to_poll_and_a_position(service: Service) -> None:
     ada = await service.organizer()
     queue = await ada.create_queue(release_rate=7)
 
@@ -53,7 +53,7 @@ async def test_who_joins_is_told_where_to_poll_and_waits_there(service: Service)
 
 
 @requirement("queues.status")
-async def test_who_never_joined_is_not_in_the_queue(service: Service) -> None:
+async def test_a_visitor_who_never_joined_is_reported_as_not_in_the_queue(service: Service) -> None:
     ada = await service.organizer()
     queue = await ada.create_queue()
 

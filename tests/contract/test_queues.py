@@ -133,7 +133,7 @@ async def test_a_queue_tells_how_many_wait_now(service: Service) -> None:
 
 
 @requirement("queues.update")
-async def test_a_change_sets_what_is_given_and_keeps_the_rest(service: Service) -> None:
+async def test_an_update_of_a_queue_sets_the_given_fields_and_keeps_the_others(service: Service) -> None:
     ada = await service.organizer()
     queue = await ada.create_queue(description="Be patient.", max_queue_size=5)
     changes: list[dict[str, Any]] = [

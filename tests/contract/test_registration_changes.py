@@ -15,7 +15,9 @@ from tests.support import Service
     "change",
     [{"status": "waitlisted"}, {"amount_paid": 7}, {"amount_paid": 0}, {"status": "waitlisted", "amount_paid": 9}, {}],
 )
-async def test_a_change_sets_what_is_given_and_keeps_the_rest(service: Service, change: dict[str, Any]) -> None:
+async def test_an_update_of_a_registration_sets_the_given_fields_and_keeps_the_others(
+    service: Service, change: dict[str, Any]
+) -> None:
     ada = await service.organizer()
     [poll] = await register(service, ada, await ada.create_event(pricing_mode="fixed", price=2500), "ann")
     before = (await ada.get(poll)).json()["data"]
@@ -42,7 +44,7 @@ async def test_a_status_can_go_to_the_waiting_list_and_back(service: Service) ->
 
 
 @requirement("registrations.update")
-async def test_a_seat_given_up_goes_to_the_first_who_waits(service: Service) -> None:
+async def test_a_cancelled_seat_goes_to_the_first_who_waits(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=2)
     polls = await register(service, ada, event, "ann", "bob", "cal")
@@ -53,7 +55,7 @@ async def test_a_seat_given_up_goes_to_the_first_who_waits(service: Service) -> 
 
 
 @requirement("registrations.update")
-async def test_nobody_is_seated_beyond_capacity(service: Service) -> None:
+async def test_a_registration_cannot_be_seated_beyond_capacity(service: Service) -> None:
     ada = await service.organizer()
     polls = await register(service, ada, await ada.create_event(capacity=1, waitinglist_capacity=1), "ann", "bob")
 
@@ -73,7 +75,7 @@ async def test_nobody_is_seated_beyond_capacity(service: Service) -> None:
         ("colour", "red"),
     ],
 )
-async def test_a_change_that_is_not_acceptable_changes_nothing(service: Service, name: str, value: Any) -> None:
+async def test_an_invalid_update_of_a_registration_changes_nothing(service: Service, name: str, value: Any) -> None:
     ada = await service.organizer()
     [poll] = await register(service, ada, await ada.create_event(), "ann")
     before = (await ada.get(poll)).json()
@@ -83,7 +85,7 @@ async def test_a_change_that_is_not_acceptable_changes_nothing(service: Service,
 
 
 @requirement("registrations.update")
-async def test_what_a_registration_answers_and_cannot_be_changed_may_only_come_as_it_is(service: Service) -> None:
+async def test_a_readonly_field_of_a_registration_is_accepted_only_unchanged(service: Service) -> None:
     ada = await service.organizer()
     [poll] = await register(service, ada, await ada.create_event(), "ann")
     before = (await ada.get(poll)).json()["data"]
@@ -106,7 +108,7 @@ async def test_a_registration_that_waits_cannot_be_changed(service: Service) -> 
 
 
 @requirement("registrations.delete")
-async def test_removing_answers_204_without_a_body_and_the_registration_is_gone(service: Service) -> None:
+async def test_a_removed_registration_is_answered_with_204_and_then_with_404(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     [poll] = await register(service, ada, event, "ann")
@@ -140,7 +142,7 @@ async def test_a_freed_seat_goes_to_the_first_who_waits(service: Service) -> Non
 
 
 @requirement("registrations.delete", "registrations.get.pending")
-async def test_a_registration_removed_while_it_waits_is_never_seated(service: Service) -> None:
+async def test_a_pending_registration_that_is_removed_is_never_seated(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     poll = await ada.register(event["id"], email="ann@example.com")

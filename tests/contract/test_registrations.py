@@ -47,7 +47,7 @@ async def test_a_registration_for_an_event_that_does_not_exist_is_refused(servic
 
 @requirement("registrations.create.who")
 @pytest.mark.parametrize("person", [{}, {"user_id": None, "email": None}])
-async def test_a_registration_of_nobody_is_refused(service: Service, person: dict[str, Any]) -> None:
+async def test_a_registration_without_a_person_is_refused(service: Service, person: dict[str, Any]) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
@@ -77,7 +77,7 @@ async def test_registering_by_email_creates_a_student_account(new_service: Servi
 
 
 @requirement("registrations.create.email")
-async def test_an_address_belongs_to_one_account_with_every_organizer(service: Service) -> None:
+async def test_an_address_has_one_account_for_all_organizers(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
 
     first = await ada.register((await ada.create_event())["id"], email="ann@example.com")
@@ -122,7 +122,7 @@ async def test_a_person_with_an_account_is_registered_by_public_id(service: Serv
 
 @requirement("registrations.create.user-id")
 @pytest.mark.parametrize("user_id", ["abcdefgh", "abc", "", "ABCDEFGH", "abcdefgh\n", 1])
-async def test_a_public_id_of_nobody_is_refused(service: Service, user_id: Any) -> None:
+async def test_an_unknown_public_id_is_refused(service: Service, user_id: Any) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
@@ -131,7 +131,7 @@ async def test_a_public_id_of_nobody_is_refused(service: Service, user_id: Any) 
 
 
 @requirement("registrations.create")
-async def test_the_same_person_again_is_accepted_and_changes_nothing(service: Service) -> None:
+async def test_a_second_registration_of_the_same_person_is_accepted_and_changes_nothing(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     [poll] = await register(service, ada, event, "ann")
@@ -146,7 +146,7 @@ async def test_the_same_person_again_is_accepted_and_changes_nothing(service: Se
 
 
 @requirement("registrations.create")
-async def test_an_event_that_takes_nobody_any_more_says_why(service: Service) -> None:
+async def test_a_registration_for_a_cancelled_past_or_full_event_is_refused_with_the_reason(service: Service) -> None:
     ada = await service.organizer()
     cancelled, past, full = [await ada.create_event(capacity=1) for _ in range(3)]
     await ada.delete(f"/api/events/{cancelled['id']}")
@@ -171,7 +171,7 @@ async def test_an_event_that_takes_nobody_any_more_says_why(service: Service) ->
         ({"pricing_mode": "dynamic", "price": 2500, "min_price": 1000, "max_price": 6000}, 2500),
     ],
 )
-async def test_the_amount_paid_is_the_current_price_unless_given(
+async def test_the_amount_paid_is_the_current_price_if_none_is_given(
     service: Service, price: dict[str, Any], amount: int
 ) -> None:
     ada = await service.organizer()
@@ -227,7 +227,7 @@ async def test_a_key_that_registers_too_often_is_told_to_wait(settings: Settings
 
 
 @requirement("registrations.create.limit")
-async def test_each_key_has_a_limit_of_its_own(settings: Settings) -> None:
+async def test_the_limit_of_registrations_counts_for_one_key(settings: Settings) -> None:
     async with running(settings.model_copy(update={"registrations_per_minute": 1})) as service:
         ada = await service.organizer()
         event = await ada.create_event()

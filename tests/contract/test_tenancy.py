@@ -71,7 +71,7 @@ async def scene(service: Service) -> Scene:
         ("DELETE", "{0.key}", None),
     ],
 )
-async def test_nothing_of_another_organizer_can_be_seen_or_changed(
+async def test_data_of_another_organizer_cannot_be_read_or_changed(
     scene: Scene, method: str, path: str, body: Any
 ) -> None:
     before = await scene.everything()
@@ -84,7 +84,9 @@ async def test_nothing_of_another_organizer_can_be_seen_or_changed(
 
 @requirement("auth.organizer-scope")
 @pytest.mark.parametrize("person", [{"email": "bob@example.com"}, {"user_id": "abcdefgh"}])
-async def test_nobody_is_registered_for_the_event_of_another_organizer(scene: Scene, person: dict[str, str]) -> None:
+async def test_an_event_of_another_organizer_takes_no_registrations_from_this_one(
+    scene: Scene, person: dict[str, str]
+) -> None:
     before = await scene.everything()
 
     response = await scene.eve.post("/api/registrations", {"registration": {"event_id": scene.event_id, **person}})
@@ -105,7 +107,7 @@ async def test_a_registration_for_another_organizer_creates_no_account(service: 
 
 @requirement("auth.organizer-scope")
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-async def test_who_is_registered_with_another_organizer_cannot_be_probed(scene: Scene, method: str) -> None:
+async def test_registrations_with_another_organizer_cannot_be_probed(scene: Scene, method: str) -> None:
     response = await scene.eve.request(method, f"/api/registrations/{scene.event_id}/abcdefgh")
 
     assert refusal(response) == (403, "forbidden")
@@ -144,7 +146,7 @@ async def test_a_key_made_for_an_organizer_is_bound_to_it(service: Service, scen
 
 
 @requirement("auth.admin")
-async def test_an_admin_reads_what_belongs_to_any_organizer(service: Service, scene: Scene) -> None:
+async def test_an_admin_reads_data_of_any_organizer(service: Service, scene: Scene) -> None:
     admin = await service.admin()
 
     assert one(await admin.get(scene.event), Event).organizer_id == scene.ada.id
@@ -153,7 +155,7 @@ async def test_an_admin_reads_what_belongs_to_any_organizer(service: Service, sc
 
 
 @requirement("auth.admin")
-async def test_an_admin_changes_what_belongs_to_any_organizer(service: Service, scene: Scene) -> None:
+async def test_an_admin_changes_data_of_any_organizer(service: Service, scene: Scene) -> None:
     admin = await service.admin()
 
     await admin.patch(scene.event, {"event": {"title": "Portraits"}})
@@ -172,7 +174,7 @@ async def test_an_admin_registers_people_for_the_event_of_any_organizer(service:
 
 
 @requirement("auth.admin")
-async def test_an_admin_removes_what_belongs_to_any_organizer(service: Service, scene: Scene) -> None:
+async def test_an_admin_removes_data_of_any_organizer(service: Service, scene: Scene) -> None:
     admin = await service.admin()
 
     assert (await admin.delete(scene.registration)).status_code == 204
@@ -194,7 +196,9 @@ async def test_an_admin_names_the_organizer_of_a_new_event(service: Service) -> 
 
 @requirement("auth.admin-organizer-id")
 @pytest.mark.parametrize("organizer", [{}, {"organizer_id": None}, {"organizer_id": 4711}])
-async def test_an_admin_who_names_no_organizer_creates_no_event(service: Service, organizer: dict[str, Any]) -> None:
+async def test_an_event_created_by_an_admin_without_an_organizer_is_refused(
+    service: Service, organizer: dict[str, Any]
+) -> None:
     admin = await service.admin()
 
     response = await admin.post("/api/events", {"event": event_fields(**organizer)})
@@ -228,7 +232,9 @@ async def test_an_admin_names_the_organizer_of_a_new_key(service: Service) -> No
 
 @requirement("auth.admin-user-id")
 @pytest.mark.parametrize("user", [{}, {"user_id": None}, {"user_id": 4711}])
-async def test_an_admin_who_names_no_organizer_creates_no_key(service: Service, user: dict[str, Any]) -> None:
+async def test_a_key_created_by_an_admin_without_an_organizer_is_refused(
+    service: Service, user: dict[str, Any]
+) -> None:
     response = await (await service.admin()).post("/api/keys", {"api_key": {"name": "Box office", **user}})
 
     assert failing_fields(response) == {"user_id"}

@@ -72,7 +72,7 @@ def make_databases(server: Cluster) -> None:
         connection.execute("create database events owner holdfast")
 
 
-def test_what_runs_on_the_bundled_server_is_backed_up_restored_and_moved_to_another_server() -> None:
+def test_a_bundled_server_is_backed_up_restored_and_moved_to_another_server() -> None:
     place = scratch_directory()
     data_dir, other_dir = place / ".holdfast", place / "other"
     with up(data_dir, "--inventory-port=0", "--events-port=0") as output:

@@ -116,7 +116,7 @@ async def test_a_token_for_another_queue_or_of_another_house_lets_nobody_in(shop
 
 
 @in_both_languages
-async def test_what_is_forged_lets_nobody_in(shop: Shop, verify: Verify) -> None:
+async def test_a_forged_token_is_refused_by_the_connectors(shop: Shop, verify: Verify) -> None:
     key, stranger = await shop.key(), RSAKey.generate_key(2048)
     header = dict(jws.extract_compact(shop.token.encode()).headers())
     claims = dict(jwt.decode(shop.token, key, ["RS256"]).claims)
@@ -146,7 +146,9 @@ async def test_what_is_forged_lets_nobody_in(shop: Shop, verify: Verify) -> None
 
 @in_both_languages
 @pytest.mark.parametrize(("fail_open", "verdict"), [(False, "refused: unavailable"), (True, "unverified")])
-async def test_without_the_keys_the_merchant_decides(shop: Shop, verify: Verify, fail_open: bool, verdict: str) -> None:
+async def test_the_merchant_decides_what_happens_without_the_keys(
+    shop: Shop, verify: Verify, fail_open: bool, verdict: str
+) -> None:
     assert await verify("http://127.0.0.1:1", shop.line.id, [shop.token], fail_open) == [verdict]
 
 

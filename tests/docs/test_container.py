@@ -89,7 +89,7 @@ def test_the_linter_finds_nothing_in_the_containerfile() -> None:
     assert (linted.returncode, linted.stdout) == (0, "")
 
 
-def test_each_container_of_ours_has_a_read_only_root_and_no_rights(services: dict[str, dict[str, Any]]) -> None:
+def test_our_containers_have_a_read_only_root_and_no_capabilities(services: dict[str, dict[str, Any]]) -> None:
     for name, service in services.items():
         if is_ours(service) or name in {"proxy", "mail"}:
             assert service["read_only"] is True, name
@@ -98,7 +98,7 @@ def test_each_container_of_ours_has_a_read_only_root_and_no_rights(services: dic
     assert {name for name, service in services.items() if service.get("user") == "0:0"} == {"settings"}
 
 
-def test_each_container_that_stays_has_limits_a_health_check_and_starts_again(
+def test_containers_that_keep_running_have_limits_a_health_check_and_a_restart_policy(
     services: dict[str, dict[str, Any]],
 ) -> None:
     staying = {name: service for name, service in services.items() if "restart" in service}
@@ -110,7 +110,7 @@ def test_each_container_that_stays_has_limits_a_health_check_and_starts_again(
         assert service["healthcheck"]["test"], name
 
 
-def test_nothing_is_published_but_to_this_machine_and_no_secret_is_in_the_file(
+def test_ports_are_published_to_this_machine_only_and_the_file_holds_no_secret(
     services: dict[str, dict[str, Any]],
 ) -> None:
     ports = [port for service in services.values() for port in published(service)]
@@ -177,7 +177,7 @@ def test_a_base_is_made_without_a_registry(store: Store) -> None:
     assert "localhost/base" in store.buildah("images")
 
 
-def test_what_the_image_adds_to_its_base_is_as_large_as_the_page_says(image: Image) -> None:
+def test_an_image_adds_as_many_megabytes_as_the_page_says(image: Image) -> None:
     files = [path for path in (image.root / "opt/holdfast").rglob("*") if path.is_file() and not path.is_symlink()]
     [claimed] = re.findall(r"adds (\d+) MB", PAGE)
 
@@ -330,7 +330,7 @@ def test_a_service_that_is_told_to_end_answers_what_was_begun_and_can_be_started
     started(tour.host, tour.services["events"], "events", 8002)
 
 
-def test_nothing_can_be_written_beside_the_volumes(tour: Tour) -> None:
+def test_a_container_can_write_to_its_volumes_only(tour: Tour) -> None:
     touch = {"entrypoint": ["touch", "/opt/holdfast/x", "/etc/holdfast/x", "/x", "/tmp/x", "/var/lib/holdfast/x"]}
     status, refusals = tour.host.run({**tour.services["events"], **touch, "command": []})
 

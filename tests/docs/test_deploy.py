@@ -123,7 +123,7 @@ def test_a_figure_whose_increase_is_an_alert_is_told_before_it_increases() -> No
             until(lambda name=name, chosen=chosen: is_zero(name, chosen))
 
 
-def test_each_alert_is_raised_when_it_should_be_and_not_before() -> None:
+def test_alerts_fire_when_they_should_and_not_before() -> None:
     promtool = program("promtool")
     cases = ALERTS.with_name("alerts_test.yml")
     named = {*re.findall(r"alertname: (\w+)$", cases.read_text(encoding="utf-8"), re.MULTILINE)}

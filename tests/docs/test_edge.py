@@ -146,7 +146,7 @@ def test_a_crowd_reaches_the_service_once_a_second(edge: Edge) -> None:
         assert edge.reached("organizer_page") - before <= 3
 
 
-def test_what_is_one_persons_reaches_the_service_each_time(edge: Edge) -> None:
+def test_answers_that_belong_to_one_person_reach_the_service_each_time(edge: Edge) -> None:
     with edge.signed_in(0) as ada, edge.signed_in(1) as ben:
         before = edge.reached("list_events", "get_event", "waiting_room")
         for _ in range(3):

@@ -12,7 +12,7 @@ def test_the_page_has_the_table_of_the_tests() -> None:
     assert fraud_table.PAGE.read_text(encoding="utf-8") == fraud_table.page()
 
 
-def test_each_fraud_of_the_table_is_planted_by_a_test() -> None:
+def test_the_frauds_of_the_table_are_planted_by_a_test() -> None:
     sources = "".join((TESTS / path).read_text(encoding="utf-8") for path in PLANTED_BY)
 
     assert [name for name in fraud_table.FRAUDS if f'"{name}"' not in sources] == []

@@ -140,7 +140,7 @@ def test_a_service_is_asked_at_its_port_and_has_time_to_end(service: str) -> Non
 
 
 @pytest.mark.parametrize("service", PRODUCTS)
-def test_what_belongs_to_a_deployment_selects_its_pods(service: str) -> None:
+def test_selectors_of_a_deployment_match_the_labels_of_its_pods(service: str) -> None:
     name = f"holdfast-{service}"
     labels = named("Deployment", name)["spec"]["template"]["metadata"]["labels"]
 
@@ -197,7 +197,7 @@ def test_every_process_there_may_be_has_its_connections_and_two_are_left() -> No
     assert most * pools < int(cluster["postgresql"]["parameters"]["max_connections"])
 
 
-def test_each_service_has_its_database_which_the_same_role_owns() -> None:
+def test_both_services_have_a_database_that_the_same_role_owns() -> None:
     cluster, database = named("Cluster", "holdfast-postgres"), named("Database", "holdfast-inventory")
     made = cluster["spec"]["bootstrap"]["initdb"]
     databases = {made["database"]: made["owner"], database["spec"]["name"]: database["spec"]["owner"]}

@@ -79,7 +79,7 @@ def test_every_purpose_for_which_a_key_is_derived_has_a_row() -> None:
     assert sorted(documented) == sorted(purposes())
 
 
-def test_the_rows_name_the_services_that_derive_the_keys() -> None:
+def test_the_rows_of_secrets_name_the_services_that_derive_the_keys() -> None:
     services = {"accounts": "both", "kit": "both", "inventory": "inventory", "events": "events"}
     documented = {row[0].strip("`"): row[1] for row in rows("Keys derived from the secret key")}
 
@@ -103,7 +103,7 @@ def test_every_table_with_something_sealed_has_a_row() -> None:
     assert sealed == set(named(rows("Keys in the database")))
 
 
-def test_what_both_services_sign_is_signed_by_each_for_itself() -> None:
+def test_purposes_that_both_services_sign_for_have_keys_of_their_own() -> None:
     shared = {purpose for purpose, packages in purposes().items() if packages & {"accounts", "kit"}}
 
     assert shared - own_purposes() == {"seal"}, "use `own_signer`: the services may have the same secret key"

@@ -119,7 +119,9 @@ def test_the_commands_of_both_pages_lead_from_a_directory_to_a_link_without_a_st
     assert {unit.name: unit.read_text() for unit in units.iterdir()} == before
 
 
-def test_who_has_the_link_already_goes_on_with_the_command_after_it(run: Callable[[str], None], tmp_path: Path) -> None:
+def test_an_upgrade_where_the_link_exists_goes_on_with_the_next_command(
+    run: Callable[[str], None], tmp_path: Path
+) -> None:
     link = tmp_path / "opt/holdfast"
     shutil.move(link, tmp_path / "opt/holdfast-0.2.9")
     link.symlink_to(tmp_path / "opt/holdfast-0.2.9")

@@ -32,7 +32,7 @@ WRONG_QUERIES = (
 
 @with_a_query
 @in_one_loop
-async def test_a_query_that_makes_no_sense_is_refused(
+async def test_a_query_of_any_kind_is_answered_or_refused_with_a_reason(
     scene: Scene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
     for query in WRONG_QUERIES:
@@ -49,7 +49,7 @@ WRONG_SEGMENTS = (
 
 @with_a_path
 @in_one_loop
-async def test_a_path_that_makes_no_sense_is_not_found(
+async def test_an_invalid_path_is_answered_with_404(
     scene: Scene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
     content = json.dumps(scene.body(operation)).encode() if operation.has_body_fields else None
@@ -63,7 +63,7 @@ async def test_a_path_that_makes_no_sense_is_not_found(
 
 @with_a_key
 @in_one_loop
-async def test_without_a_valid_key_nobody_learns_more_than_that(
+async def test_a_caller_without_a_valid_key_learns_nothing_about_any_path(
     scene: Scene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
     for path in (scene.path(operation), scene.path(operation, event_id="0", user_id="x", id="x")):
@@ -115,5 +115,5 @@ async def test_a_route_that_does_not_exist_is_not_found(scene: Scene, subtests: 
 
 
 @in_one_loop
-async def test_nothing_of_all_this_has_changed_anything(scene: Scene) -> None:
+async def test_a_bad_address_changes_no_data(scene: Scene) -> None:
     await scene.is_untouched()

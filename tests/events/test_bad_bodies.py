@@ -92,7 +92,7 @@ def wrong_wrappers(begin: bytes) -> dict[str, bytes]:
 
 @with_a_body
 @in_one_loop
-async def test_a_body_that_makes_no_sense_is_refused(
+async def test_an_invalid_body_is_refused_with_a_reason(
     scene: Scene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
     for name, content in wrong_documents(operation.body_member).items():
@@ -158,7 +158,7 @@ def fits(validator: Any, content: bytes) -> bool:
 
 @with_a_body
 @in_one_loop
-async def test_a_field_that_makes_no_sense_is_refused(
+async def test_an_invalid_field_of_a_body_is_refused_by_name(
     scene: Scene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
     documented = scene.documented(operation)["requestBody"]["content"]["application/json"]["schema"]
@@ -211,11 +211,11 @@ async def test_a_body_of_another_type_is_refused(scene: Scene, operation: Operat
 
 
 @in_one_loop
-async def test_nothing_of_all_this_has_changed_anything(scene: Scene) -> None:
+async def test_a_bad_body_changes_no_data(scene: Scene) -> None:
     await scene.is_untouched()
 
 
-async def test_letters_newer_than_python_are_no_failure(template_url: str, tmp_path: Path) -> None:
+async def test_letters_that_only_newer_unicode_has_are_no_failure(template_url: str, tmp_path: Path) -> None:
     # A database may know capitals that Python takes for small letters: U+1C89 came with Unicode 16.
     with psycopg.connect(make_conninfo(template_url, dbname="postgres")) as connection:
         if connection.info.server_version < 17_00_00:

@@ -14,7 +14,7 @@ def cache_control(header: tuple[bytes, bytes]) -> str:
     return header[1].decode()
 
 
-async def test_each_answer_says_what_caches_may_do_with_it(service: Service) -> None:
+async def test_an_answer_says_what_caches_may_do_with_it(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     line = await open_line(service, ada)

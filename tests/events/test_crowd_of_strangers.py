@@ -89,7 +89,7 @@ async def test_the_payment_processor_is_heard_beside_a_crowd(shop: Scene) -> Non
     assert status == 204
 
 
-async def test_a_crowd_that_reads_a_log_holds_up_nobody(service: Service) -> None:
+async def test_a_crowd_that_reads_a_log_does_not_delay_other_addresses(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 

@@ -31,7 +31,7 @@ def test_a_photo_is_the_same_each_time_it_is_drawn(name: str) -> None:
     assert draw_photo(name) == content
 
 
-async def test_each_event_has_a_photo_of_its_own(service: Service, addresses: dict[str, str]) -> None:
+async def test_demo_events_have_photos_of_their_own(service: Service, addresses: dict[str, str]) -> None:
     digests: set[str] = set()
     for name in ("event page", "card payment", "one seat left"):
         page = (await service.http.get(addresses[name])).text
@@ -63,7 +63,7 @@ async def test_the_waiting_room_leads_to_the_event_that_it_names(service: Servic
     assert f'<h1 dir="auto">{title}</h1>' in short.text
 
 
-async def test_the_examples_are_stored_once(service: Service, addresses: dict[str, str]) -> None:
+async def test_the_demo_data_is_stored_once(service: Service, addresses: dict[str, str]) -> None:
     keys, again = await service.database.transact(partial(events.begin, account_id="acct_demo"))
 
     assert keys is None

@@ -121,7 +121,7 @@ UNHURRIED: list[Any] = list(hypothesis.HealthCheck)
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
-def test_what_is_generated_from_the_document_is_answered_as_documented(
+def test_a_request_generated_from_the_document_is_answered_as_documented(
     served: Served, operation: Operation, mode: GenerationMode
 ) -> None:
     known = served.known[operation.name]
@@ -146,5 +146,5 @@ def fields_of(body: Any) -> dict[str, Any]:
     return cast(dict[str, Any], wrapped[0]) if wrapped and isinstance(wrapped[0], dict) else {}
 
 
-def test_the_service_logged_no_failure_over_all_that_was_generated(served: Served) -> None:
+def test_generated_requests_caused_no_failure_in_the_log(served: Served) -> None:
     assert [line for line in served.log if "Traceback" in line or "request failed" in line] == []

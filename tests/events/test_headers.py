@@ -16,7 +16,7 @@ from tests.support import Service
         *(("POST", path) for path in ("/mcp", "/api/events", "/api/organizers/register", "/docs")),
     ],
 )
-async def test_no_browser_guesses_at_the_type_of_an_answer(service: Service, method: str, path: str) -> None:
+async def test_every_answer_forbids_browsers_to_guess_its_type(service: Service, method: str, path: str) -> None:
     answer = await service.http.request(method, path)
 
     assert answer.headers.get_list("x-content-type-options") == ["nosniff"]

@@ -72,7 +72,7 @@ async def mailing(settings: Settings) -> AsyncGenerator[tuple[Service, Server]]:
             yield service, server
 
 
-async def test_a_mail_of_which_nobody_heard_is_sent_on_patrol(settings: Settings) -> None:
+async def test_a_mail_whose_notice_was_lost_is_sent_by_a_poll(settings: Settings) -> None:
     async with mailing(settings) as (service, server), unheard(service) as other, sending(service):
         await Browser(service).ask("first@example.com")
         await all_ended(service)
@@ -84,7 +84,7 @@ async def test_a_mail_of_which_nobody_heard_is_sent_on_patrol(settings: Settings
     assert server.recipients() == ["first@example.com", ANN]
 
 
-async def test_mails_are_sent_while_what_listens_is_cut_off(settings: Settings) -> None:
+async def test_mails_are_sent_while_the_listening_connection_is_cut_off(settings: Settings) -> None:
     async with mailing(settings) as (service, server), sending(service), deaf(service.database.url):
         await Browser(service).ask(ANN)
         await all_ended(service, sender.POLL_SECONDS + SLACK_SECONDS)
@@ -92,7 +92,7 @@ async def test_mails_are_sent_while_what_listens_is_cut_off(settings: Settings) 
     assert server.recipients() == [ANN]
 
 
-async def test_a_seat_of_which_nobody_heard_is_told_by_streams_on_patrol(service: Service) -> None:
+async def test_a_seat_whose_notice_was_lost_is_streamed_after_a_poll(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=2)
     address = f"http://events.test/events/{event['id']}/stream"
@@ -106,7 +106,7 @@ async def test_a_seat_of_which_nobody_heard_is_told_by_streams_on_patrol(service
     assert message["data"]["left"] == 1
 
 
-async def test_an_announcement_of_which_nobody_heard_becomes_mails_on_patrol(service: Service) -> None:
+async def test_an_announcement_whose_notice_was_lost_becomes_mails_by_a_poll(service: Service) -> None:
     ada = await service.organizer()
     first, second = [(await ada.create_event())["id"] for _ in range(2)]
     for event_id in (first, second):
@@ -123,7 +123,7 @@ async def test_an_announcement_of_which_nobody_heard_becomes_mails_on_patrol(ser
         await eventually(lambda: is_mailed(2), POLL_SECONDS + SLACK_SECONDS)
 
 
-async def test_announcements_become_mails_while_what_listens_is_cut_off(service: Service) -> None:
+async def test_announcements_become_mails_while_the_listening_connection_is_cut_off(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await ada.register(event["id"], email=ANN)
@@ -147,7 +147,7 @@ def calls(database: Database) -> list[Coroutine[Any, Any, None]]:
     return [row_work.run(database, work) for work in payments.rows(database)]
 
 
-async def test_a_payment_of_which_nobody_heard_is_attended_to_on_patrol(settings: Settings) -> None:
+async def test_a_payment_whose_notice_was_lost_is_handled_by_a_poll(settings: Settings) -> None:
     async with paying(settings) as scene, unheard(scene.service) as other:
         event_id = await scene.event(await scene.organizer(), capacity=2)
         first, second = [await scene.register(event_id, email) for email in (ANN, "ben@example.com")]
@@ -163,7 +163,7 @@ async def test_a_payment_of_which_nobody_heard_is_attended_to_on_patrol(settings
             await eventually(lambda: paid(scene, event_id, 2), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
-async def test_payments_are_attended_to_while_what_listens_is_cut_off(settings: Settings) -> None:
+async def test_payments_are_handled_while_the_listening_connection_is_cut_off(settings: Settings) -> None:
     async with paying(settings) as scene:
         event_id = await scene.event(await scene.organizer())
         ann = await scene.register(event_id, ANN)
@@ -173,7 +173,7 @@ async def test_payments_are_attended_to_while_what_listens_is_cut_off(settings: 
             await eventually(lambda: paid(scene, event_id, 1), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
-async def test_a_photo_of_which_nobody_heard_gets_its_sizes_on_patrol(service: Service) -> None:
+async def test_a_photo_whose_notice_was_lost_gets_its_sizes_by_a_poll(service: Service) -> None:
     ada = await service.organizer()
     key = await upload(service, ada, picture(JPEG, 1000, 10))
 
@@ -184,7 +184,7 @@ async def test_a_photo_of_which_nobody_heard_gets_its_sizes_on_patrol(service: S
         await eventually(lambda: kept_sizes(service, key), row_work.POLL_SECONDS + SCALED_SECONDS)
 
 
-async def test_photos_get_their_sizes_while_what_listens_is_cut_off(service: Service) -> None:
+async def test_photos_get_their_sizes_while_the_listening_connection_is_cut_off(service: Service) -> None:
     ada = await service.organizer()
 
     async with at_work(row_work.run(service.database, sizes.SizesWork(service.database))), deaf(service.database.url):
@@ -192,7 +192,7 @@ async def test_photos_get_their_sizes_while_what_listens_is_cut_off(service: Ser
         await eventually(lambda: kept_sizes(service, key), row_work.POLL_SECONDS + SCALED_SECONDS)
 
 
-async def test_a_key_whose_end_nobody_heard_of_is_refused_a_second_later(service: Service) -> None:
+async def test_a_revoked_key_is_refused_after_a_second_without_its_notice(service: Service) -> None:
     ada = await service.organizer()
     made = (await ada.post("/api/keys", {"api_key": {"name": "Second"}})).json()["data"]
     second = Client(service.http, made["key"])
@@ -206,7 +206,7 @@ async def test_a_key_whose_end_nobody_heard_of_is_refused_a_second_later(service
         await eventually(refused, lookup_cache.TTL_SECONDS + SLACK_SECONDS)
 
 
-async def test_a_session_whose_end_nobody_heard_of_is_over_a_second_later(service: Service) -> None:
+async def test_an_ended_session_is_over_after_a_second_without_its_notice(service: Service) -> None:
     here = Browser(service)
     await here.sign_in(ANN)
 
@@ -221,7 +221,7 @@ async def test_a_session_whose_end_nobody_heard_of_is_over_a_second_later(servic
         await eventually(signed_out, lookup_cache.TTL_SECONDS + SLACK_SECONDS)
 
 
-async def test_sessions_end_while_what_listens_is_cut_off(settings: Settings, service: Service) -> None:
+async def test_sessions_end_while_the_listening_connection_is_cut_off(settings: Settings, service: Service) -> None:
     async with running(settings) as other:
         here, other_browser = Browser(service), Browser(other)
         await here.sign_in(ANN)
@@ -236,7 +236,7 @@ async def test_sessions_end_while_what_listens_is_cut_off(settings: Settings, se
             await eventually(signed_out, lookup_cache.TTL_SECONDS + SLACK_SECONDS)
 
 
-async def test_a_page_shows_a_change_of_which_nobody_heard_a_second_later(service: Service) -> None:
+async def test_a_page_shows_a_change_after_a_second_without_its_notice(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
@@ -249,7 +249,7 @@ async def test_a_page_shows_a_change_of_which_nobody_heard_a_second_later(servic
         await eventually(is_shown, lookup_cache.TTL_SECONDS + SLACK_SECONDS)
 
 
-async def test_a_job_is_done_though_what_listens_for_jobs_is_cut_off_when_it_is_stored(service: Service) -> None:
+async def test_a_job_is_done_although_the_listening_connection_was_cut_off_when_it_was_stored(service: Service) -> None:
     posted: asyncio.Queue[str] = asyncio.Queue()
 
     async def post(_: Steps, letter: Letter) -> None:
@@ -269,7 +269,7 @@ async def test_a_job_is_done_though_what_listens_for_jobs_is_cut_off_when_it_is_
                 assert await posted.get() == to
 
 
-async def test_a_job_of_which_nobody_heard_that_it_was_put_off_is_done_on_patrol(service: Service) -> None:
+async def test_a_delayed_job_whose_notice_was_lost_is_done_by_a_poll(service: Service) -> None:
     posted: asyncio.Queue[str] = asyncio.Queue()
 
     async def post(_: Steps, letter: Letter) -> None:

@@ -37,7 +37,7 @@ async def overloaded(service: Service, ada: Client, event_id: int, seconds: floa
     assert {answer.status_code for answer in await asyncio.gather(*reads)} == {200}
 
 
-async def test_reads_are_refused_with_a_time_to_come_again_while_changes_are_begun(service: Service) -> None:
+async def test_reads_are_answered_with_503_and_retry_after_while_changes_are_accepted(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
@@ -56,7 +56,7 @@ async def test_reads_are_refused_with_a_time_to_come_again_while_changes_are_beg
     assert (await ada.get("/api/queues")).status_code == 200
 
 
-async def test_what_was_accepted_is_still_answered_while_registrations_are_refused(service: Service) -> None:
+async def test_an_accepted_registration_is_answered_while_new_ones_are_refused(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     queue = await ada.create_queue()
@@ -73,7 +73,7 @@ async def test_what_was_accepted_is_still_answered_while_registrations_are_refus
     assert await service.run_sql("select from registrations") == []
 
 
-async def test_an_agent_is_told_that_a_call_can_be_repeated(service: Service) -> None:
+async def test_an_agent_reads_that_a_call_refused_under_overload_can_be_repeated(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     call: dict[str, Any] = {
@@ -90,7 +90,7 @@ async def test_an_agent_is_told_that_a_call_can_be_repeated(service: Service) ->
     assert "retry" in answer.text
 
 
-async def test_a_form_comes_back_as_it_was_filled_in(service: Service) -> None:
+async def test_a_form_refused_under_overload_is_shown_as_it_was_filled_in(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await service.hear()
@@ -124,7 +124,7 @@ async def test_the_console_does_not_wait_behind_programs_of_the_same_organizer(s
     assert {answer.status_code for answer in await asyncio.gather(*reads)} == {200}
 
 
-async def test_whoever_waits_for_their_own_organizer_gets_nobody_else_refused(
+async def test_a_caller_who_waits_for_its_own_organizer_gets_no_other_caller_refused(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada, ben = await service.organizer(), await service.organizer("Ben Events")
@@ -145,7 +145,7 @@ async def test_whoever_waits_for_their_own_organizer_gets_nobody_else_refused(
     assert {read.status_code for read in await asyncio.gather(*reads)} == {200}
 
 
-async def test_joins_that_wait_for_a_locked_queue_get_nobody_else_refused(
+async def test_joins_that_wait_for_a_locked_queue_do_not_get_other_calls_refused(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada, ben = await service.organizer(), await service.organizer("Ben Events")
@@ -170,7 +170,7 @@ async def test_joins_that_wait_for_a_locked_queue_get_nobody_else_refused(
     assert {join.status_code for join in await asyncio.gather(*joins)} == {202}
 
 
-async def test_signs_of_life_answer_however_long_work_waits(service: Service) -> None:
+async def test_health_and_readiness_are_answered_however_long_work_waits(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 

@@ -47,7 +47,7 @@ async def new_queue(client: Client) -> httpx2.Response:
     return await client.post("/api/queues", {"queue_event": queue_fields()})
 
 
-async def test_an_organizer_has_so_many_events_that_are_neither_cancelled_nor_over(service: Service) -> None:
+async def test_an_organizer_can_have_a_limited_number_of_open_events(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     first, second = await ada.create_event(), await ada.create_event()
 
@@ -60,7 +60,7 @@ async def test_an_organizer_has_so_many_events_that_are_neither_cancelled_nor_ov
     quota(await new_event(ada))
 
 
-async def test_the_tool_is_told_the_same(service: Service) -> None:
+async def test_an_agent_gets_the_same_refusal_for_too_many_events(service: Service) -> None:
     ada = await service.organizer()
     tool = agent(service, ada)
     for _ in range(2):
@@ -71,7 +71,7 @@ async def test_the_tool_is_told_the_same(service: Service) -> None:
     assert (refusal["code"], refusal["limit"], refusal["retryable"]) == ("quota_exceeded", 2, False)
 
 
-async def test_an_admin_makes_no_more_events_for_an_organizer(service: Service) -> None:
+async def test_an_admin_cannot_exceed_the_quota_of_events_for_an_organizer(service: Service) -> None:
     ada, admin = await service.organizer(), await service.admin()
 
     made = [(await new_event(admin, organizer_id=ada.id)).status_code for _ in range(3)]
@@ -79,7 +79,7 @@ async def test_an_admin_makes_no_more_events_for_an_organizer(service: Service) 
     assert made == [201, 201, 422]
 
 
-async def test_requests_at_once_do_not_exceed_a_quota_together(service: Service) -> None:
+async def test_concurrent_requests_do_not_exceed_a_quota(service: Service) -> None:
     ada = await service.organizer()
 
     events = await asyncio.gather(*(new_event(ada) for _ in range(8)))
@@ -89,7 +89,7 @@ async def test_requests_at_once_do_not_exceed_a_quota_together(service: Service)
         assert sorted(response.status_code for response in made) == [201] * 2 + [422] * 6
 
 
-async def test_the_texts_of_all_events_have_so_many_bytes(service: Service) -> None:
+async def test_the_texts_of_all_events_of_an_organizer_are_limited_in_bytes(service: Service) -> None:
     """Those of cancelled events too: else creating and cancelling would go on for ever."""
     ada = await service.organizer()
     event = await ada.create_event(body="é" * 600)
@@ -109,7 +109,7 @@ async def test_a_text_cannot_grow_when_there_is_no_room_but_it_can_shrink(servic
     assert (await ada.patch(path, {"event": {"body": "A little longer."}})).status_code == 200
 
 
-async def test_an_organizer_has_so_many_queues(service: Service) -> None:
+async def test_an_organizer_can_have_a_limited_number_of_queues(service: Service) -> None:
     ada = await service.organizer()
     first = await ada.create_queue()
     await ada.create_queue()
@@ -119,7 +119,7 @@ async def test_an_organizer_has_so_many_queues(service: Service) -> None:
     assert (await new_queue(ada)).status_code == 201
 
 
-async def test_an_organizer_has_so_many_photos_and_uploads(service: Service) -> None:
+async def test_an_organizer_can_have_a_limited_number_of_photos_and_uploads(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await service.run_sql(

@@ -51,7 +51,7 @@ async def test_keys_that_were_revoked_a_month_ago_are_deleted(service: Service) 
     assert await service.run_sql("select name from api_keys order by id") == [("First key",), ("Young",)]
 
 
-async def test_a_portion_at_a_time_everything_is_deleted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_expired_rows_are_deleted_a_portion_at_a_time(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "BATCH_SIZE", 3)
     monkeypatch.setattr(idempotency, "DELETE_BATCH_SIZE", 3)
     monkeypatch.setattr(retention, "REJECTION_BATCH_SIZE", 3)
@@ -106,7 +106,7 @@ async def test_people_without_a_registration_are_deleted_and_others_stay(service
     assert (await ada.get(polls["ann"])).json()["code"] == "not_found"
 
 
-async def test_who_has_a_payment_stays_and_holds_up_no_other(settings: Settings) -> None:
+async def test_a_person_with_a_payment_is_kept_and_holds_up_no_deletion_of_others(settings: Settings) -> None:
     async with paying(settings) as scene:
         service, ada = scene.service, await scene.organizer()
         await scene.register(await scene.event(ada), "buyer@example.com")
@@ -134,7 +134,7 @@ async def test_an_account_of_today_and_one_with_a_password_stay(service: Service
     assert await addresses(service) == ["secret@example.com", "young@example.com"]
 
 
-async def test_accounts_are_looked_at_and_deleted_a_portion_at_a_time(
+async def test_accounts_are_scanned_and_deleted_a_portion_at_a_time(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "ACCOUNT_SCAN_SIZE", 3)
@@ -151,7 +151,7 @@ async def test_accounts_are_looked_at_and_deleted_a_portion_at_a_time(
     assert await addresses(service) == [f"{number}@example.com" for number in range(0, 10, 2)]
 
 
-async def test_whoever_is_registered_at_that_moment_keeps_the_account(service: Service) -> None:
+async def test_a_person_registered_during_the_deletion_keeps_the_account(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     poll = await ada.register(event["id"], email="ann@example.com")
@@ -170,7 +170,7 @@ async def test_whoever_is_registered_at_that_moment_keeps_the_account(service: S
     assert (await ada.get(poll)).json()["data"]["status"] == "registered"
 
 
-async def test_whoever_was_forgotten_may_come_again(service: Service) -> None:
+async def test_a_deleted_person_may_register_again(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     first = await ada.register(event["id"], email="ann@example.com")

@@ -13,7 +13,9 @@ from tests.test_cli import holdfast
 FIRST, SECOND = "1" * 32, "2" * 32
 
 
-async def test_signing_keys_answers_and_upload_addresses_outlive_the_secret(settings: Settings) -> None:
+async def test_signing_keys_stored_answers_and_upload_addresses_survive_a_rotation_of_the_secret(
+    settings: Settings,
+) -> None:
     def under(secret: str, old: str = "") -> Settings:
         return settings.model_copy(update={"secret_key": secret, "old_secret_key": old})
 

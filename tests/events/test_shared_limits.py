@@ -51,14 +51,14 @@ async def registrations(clients: list[Client]) -> list[int]:
     return await with_every_key(clients, "/api/registrations", body)
 
 
-async def test_all_keys_of_an_organizer_share_what_it_may_register(service: Service) -> None:
+async def test_keys_of_an_organizer_share_one_limit_of_registrations(service: Service) -> None:
     """The first two keys use up what each of them may; the others find nothing left."""
     clients = await organizer(service)
 
     assert await registrations(clients) == [202, 202, 429, 202, 202, 429, *[429] * 6]
 
 
-async def test_joins_and_photos_are_shared_too(service: Service) -> None:
+async def test_keys_of_an_organizer_share_the_limits_of_joins_and_photos(service: Service) -> None:
     clients = await organizer(service)
     event, queue = await clients[0].create_event(), await clients[0].create_queue()
 
@@ -102,7 +102,7 @@ async def test_the_refusal_says_that_all_keys_count_together(service: Service) -
     assert 1 <= int(refused.headers["Retry-After"]) <= 60
 
 
-async def test_other_organizers_and_admins_are_counted_by_themselves(service: Service) -> None:
+async def test_organizers_and_admins_have_separate_rate_limits(service: Service) -> None:
     assert (await registrations(await organizer(service))).count(202) == 4
 
     assert (await registrations(await organizer(service))).count(202) == 4
@@ -112,7 +112,7 @@ async def test_other_organizers_and_admins_are_counted_by_themselves(service: Se
     assert await with_every_key([admin], "/api/registrations", body) == [202, 202, 429]
 
 
-async def test_new_keys_are_limited_for_an_organizer_however_many_it_revokes(settings: Settings) -> None:
+async def test_new_keys_of_an_organizer_are_limited_even_if_it_revokes_others(settings: Settings) -> None:
     async with running(settings.model_copy(update={"keys_per_hour": 3})) as service:
         ada = await service.organizer()
         statuses: list[int] = []
@@ -154,7 +154,7 @@ async def test_requests_at_once_make_no_more_organizers_than_are_allowed(service
     assert [response.status_code for response in made].count(201) == 3
 
 
-async def test_few_may_ask_in_an_hour_whether_an_address_is_an_organizers(settings: Settings) -> None:
+async def test_the_answer_whether_an_address_is_an_organizer_is_limited_by_the_hour(settings: Settings) -> None:
     async with running(settings.model_copy(update={"organizers_per_email": 1})) as service:
         tries = [await sign_up(service, 1, slug=f"ada-{number}") for number in range(3)]
         tries.append(await sign_up(service, 1, email="Ada1@Example.com", slug="another"))

@@ -69,7 +69,7 @@ async def page(service: Service, address: str) -> httpx2.Response:
     return await service.http.get(address, headers={"accept": "text/html"})
 
 
-async def test_a_key_that_is_revoked(scene: Scene, other_process: Service) -> None:
+async def test_a_revoked_key_is_refused_by_every_process_at_once(scene: Scene, other_process: Service) -> None:
     made = (await scene.ada.post("/api/keys", {"api_key": {"name": "Second"}})).json()["data"]
     assert await status(other_process, made["key"]) == 200
 
@@ -78,7 +78,9 @@ async def test_a_key_that_is_revoked(scene: Scene, other_process: Service) -> No
     assert await status(other_process, made["key"]) == 401
 
 
-async def test_keys_apps_and_sessions_of_a_stranger(scene: Scene, other_process: Service) -> None:
+async def test_keys_apps_and_sessions_of_an_ended_organizer_are_refused_by_every_process_at_once(
+    scene: Scene, other_process: Service
+) -> None:
     stranger = await planted(scene.service)
     thief = await signed_in(scene.service, stranger.id, way="password")
     await scene.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stranger.id)
@@ -100,7 +102,9 @@ async def test_keys_apps_and_sessions_of_a_stranger(scene: Scene, other_process:
     assert (await thief_there.http.get("/account")).status_code == 303
 
 
-async def test_the_pages_of_a_stranger(scene: Scene, other_process: Service) -> None:
+async def test_pages_of_an_ended_organizer_are_gone_in_every_process_at_once(
+    scene: Scene, other_process: Service
+) -> None:
     stranger = await planted(scene.service)
     await scene.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stranger.id)
     event = await stranger.create_event(title="Free money")
@@ -118,7 +122,9 @@ async def test_the_pages_of_a_stranger(scene: Scene, other_process: Service) -> 
         assert url == addresses[1] or response.status_code == 404, url
 
 
-async def test_an_app_that_is_disconnected_and_a_token_that_is_revoked(scene: Scene, other_process: Service) -> None:
+async def test_tokens_of_a_disconnected_app_are_refused_by_every_process_at_once(
+    scene: Scene, other_process: Service
+) -> None:
     another = await scene.register()
     tokens = await scene.connected()
     answer = await scene.person.allow(another.query())
@@ -136,7 +142,7 @@ async def test_an_app_that_is_disconnected_and_a_token_that_is_revoked(scene: Sc
     assert await accepts(other_process, others["access_token"]) == 401
 
 
-async def test_a_subject_of_another_server_that_is_unlinked(settings: Settings) -> None:
+async def test_a_token_of_an_unlinked_subject_is_refused_by_every_process_at_once(settings: Settings) -> None:
     async with two_processes(settings) as (linked, other_process):
         token = linked.token()
         assert await accepts(other_process, token) == 200
@@ -146,7 +152,9 @@ async def test_a_subject_of_another_server_that_is_unlinked(settings: Settings) 
         assert await accepts(other_process, token) == 403
 
 
-async def test_a_subject_of_another_server_whose_organizer_is_another_one(settings: Settings) -> None:
+async def test_a_token_of_a_moved_subject_acts_for_the_new_organizer_in_every_process_at_once(
+    settings: Settings,
+) -> None:
     async with two_processes(settings) as (linked, other_process):
         ben = await linked.service.organizer()
         token = linked.token()
@@ -172,7 +180,7 @@ async def two_processes(settings: Settings) -> AsyncGenerator[tuple[Linked, Serv
             yield linked, other
 
 
-async def test_a_session_that_ends(scene: Scene, other_process: Service) -> None:
+async def test_an_ended_session_is_over_in_every_process_at_once(scene: Scene, other_process: Service) -> None:
     here, other_browser = Browser(scene.service), Browser(other_process)
     await here.sign_in("ann@example.com")
     other_browser.http.cookies.update(here.http.cookies)
@@ -184,7 +192,9 @@ async def test_a_session_that_ends(scene: Scene, other_process: Service) -> None
     assert not await other_browser.is_signed_in()
 
 
-async def test_the_sessions_of_somebody_who_is_erased(scene: Scene, other_process: Service) -> None:
+async def test_sessions_of_an_erased_person_are_over_in_every_process_at_once(
+    scene: Scene, other_process: Service
+) -> None:
     here, other_browser = Browser(scene.service), Browser(other_process)
     await here.sign_in("ann@example.com")
     other_browser.http.cookies.update(here.http.cookies)
@@ -196,7 +206,7 @@ async def test_the_sessions_of_somebody_who_is_erased(scene: Scene, other_proces
     assert not await other_browser.is_signed_in()
 
 
-async def test_the_page_of_an_event_that_is_cancelled(scene: Scene, other_process: Service) -> None:
+async def test_a_cancelled_event_has_no_form_in_any_process_at_once(scene: Scene, other_process: Service) -> None:
     event = await scene.ada.create_event()
     addresses = [event["public_url"], f"/events/{event['id']}/embed"]
     for url in addresses:
@@ -208,7 +218,9 @@ async def test_the_page_of_an_event_that_is_cancelled(scene: Scene, other_proces
         assert 'name="email"' not in (await page(other_process, url)).text
 
 
-async def test_the_place_of_somebody_who_is_erased(scene: Scene, other_process: Service) -> None:
+async def test_a_seat_of_an_erased_person_is_offered_by_every_process_at_once(
+    scene: Scene, other_process: Service
+) -> None:
     event = await scene.ada.create_event(capacity=1)
     await scene.ada.register(event["id"], email="ann@example.com")
     await scene.service.settle()

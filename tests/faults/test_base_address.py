@@ -29,9 +29,7 @@ async def accepted(process: Process, key: str, token: str) -> int:
         return (await http.post("/api/queues/verify_token", json={"token": token})).status_code
 
 
-async def test_without_a_base_address_each_process_accepts_the_tokens_of_the_others(
-    database_url: str, tmp_path: Path
-) -> None:
+async def test_processes_without_a_base_address_accept_each_others_tokens(database_url: str, tmp_path: Path) -> None:
     with serving(database_url, tmp_path, 2) as (one, other):
         key, token = await released(one)
 
@@ -39,7 +37,7 @@ async def test_without_a_base_address_each_process_accepts_the_tokens_of_the_oth
         assert await accepted(other, key, token) == 200
 
 
-async def test_workers_accept_the_tokens_of_a_process_at_another_port(database_url: str, tmp_path: Path) -> None:
+async def test_workers_accept_tokens_of_a_process_at_another_port(database_url: str, tmp_path: Path) -> None:
     with serving(database_url, tmp_path, 1) as (one,), serving(database_url, tmp_path, 1, "--workers", "2") as (many,):
         key, token = await released(one)
 

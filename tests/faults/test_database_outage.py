@@ -123,7 +123,7 @@ def test_a_database_that_hangs_counts_as_away_and_holds_up_no_scrape(postgres: C
         until(lambda: figure(http, up) == "1.0", seconds=30)
 
 
-def test_no_request_gets_a_connection_that_was_lost_while_nobody_asked(postgres: Cluster, process: Process) -> None:
+def test_a_connection_lost_while_idle_is_never_given_to_a_request(postgres: Cluster, process: Process) -> None:
     with httpx2.Client(base_url=process.url, timeout=30) as http:
         until(lambda: is_served(http))
         postgres.stop()

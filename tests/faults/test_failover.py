@@ -110,9 +110,7 @@ async def test_every_202_has_its_outcome_after_the_failover_and_the_first_new_on
     assert min(request.answered for request in crowd.accepted[count_before:]) - promoted < MAX_ANSWER_SECONDS
 
 
-async def test_while_the_standby_is_cut_off_nobody_is_told_that_a_registration_is_stored(
-    servers: Pair, tmp_path: Path
-) -> None:
+async def test_a_registration_is_not_acknowledged_while_the_standby_is_cut_off(servers: Pair, tmp_path: Path) -> None:
     EVENTS.migrate(servers.primary_url)
     with serving(servers.url, tmp_path, 1) as [process]:
         key, event_id = await organizer_with_event(process)

@@ -107,7 +107,7 @@ async def test_no_key_registers_more_people_than_its_limit(database_url: str, tm
     assert len(kills) > 1
 
 
-async def test_no_agent_moves_more_units_than_the_limit_of_the_shop(inventory_url: str, tmp_path: Path) -> None:
+async def test_an_agent_never_moves_more_units_than_the_limit_of_the_shop(inventory_url: str, tmp_path: Path) -> None:
     database = INVENTORY.database(inventory_settings(inventory_url, tmp_path))
     await database.open()
     shop, key = await database.transact(lambda tx: shops.add(tx, "busy.myshopify.com"))

@@ -12,7 +12,7 @@ QUEUE = "select from queues where id = %(id)s for no key update"
 VISITOR = "select from queue_visitors where visitor_id = %(visitor)s for update"
 
 
-async def test_who_joins_a_locked_queue_waits_in_order_and_others_join_theirs(service: Service) -> None:
+async def test_a_visitor_who_joins_a_locked_queue_waits_and_others_join_other_queues(service: Service) -> None:
     locked, free = await open_line(service), await open_line(service)
 
     async with holding(service.database.url, QUEUE, id=locked.id) as operator:
@@ -26,7 +26,7 @@ async def test_who_joins_a_locked_queue_waits_in_order_and_others_join_theirs(se
     assert [await locked.position(name) for name in ("ann", "bob", "cal")] == [1, 2, 3]
 
 
-async def test_who_is_in_a_locked_queue_is_told_so_at_once(service: Service) -> None:
+async def test_a_visitor_of_a_locked_queue_is_answered_at_once(service: Service) -> None:
     line = await open_line(service)
     await line.join("ann")
 
@@ -35,7 +35,7 @@ async def test_who_is_in_a_locked_queue_is_told_so_at_once(service: Service) -> 
         assert await unnoticed(line.position("ann")) == 1
 
 
-async def test_many_processes_that_join_one_queue_at_once_lose_nobody(service: Service) -> None:
+async def test_concurrent_joins_of_many_processes_store_every_visitor(service: Service) -> None:
     line = await open_line(service)
     visitors = [f"n{number}" for number in range(100)]
 
@@ -90,7 +90,7 @@ async def test_a_visitor_whose_row_is_locked_waits_for_the_token_and_others_get_
     assert (await line.verify(await ann)).status_code == 200
 
 
-async def test_a_visitor_whose_row_is_locked_waits_to_come_again_and_others_join(service: Service) -> None:
+async def test_a_visitor_whose_row_is_locked_waits_to_join_again_and_others_join(service: Service) -> None:
     line = await open_line(service, token_ttl_minutes=1)
     await line.join("ann")
     await line.tick()

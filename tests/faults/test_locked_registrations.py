@@ -43,7 +43,7 @@ async def outcome(client: Client, poll: str) -> str:
 
 
 @pytest.mark.usefixtures("settling")
-async def test_a_locked_event_holds_up_no_settlement_but_its_own(service: Service) -> None:
+async def test_a_locked_event_delays_only_its_own_settlement(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     locked, free = await ada.create_event(capacity=1, waitinglist_capacity=0), await ben.create_event()
 
@@ -57,7 +57,7 @@ async def test_a_locked_event_holds_up_no_settlement_but_its_own(service: Servic
     assert [await outcome(ada, poll) for poll in (first, second)] == ["registered", "registration_rejected"]
 
 
-async def test_a_locked_event_with_more_registrations_than_a_batch_holds_up_nobody(service: Service) -> None:
+async def test_a_locked_event_with_more_registrations_than_a_batch_delays_no_other(service: Service) -> None:
     ada = await service.organizer()
     locked, free = await ada.create_event(), await ada.create_event()
     for number in range(5):
@@ -72,7 +72,7 @@ async def test_a_locked_event_with_more_registrations_than_a_batch_holds_up_nobo
 
 
 @pytest.mark.usefixtures("settling")
-async def test_behind_a_locked_registration_its_event_waits_and_no_other(service: Service) -> None:
+async def test_a_locked_registration_delays_only_its_own_event(service: Service) -> None:
     ada = await service.organizer()
     event, free = await ada.create_event(capacity=1, waitinglist_capacity=0), await ada.create_event()
 
@@ -90,7 +90,7 @@ async def test_behind_a_locked_registration_its_event_waits_and_no_other(service
     assert [await outcome(ada, poll) for poll in (bob, cal)] == ["registered", "registration_rejected"]
 
 
-async def test_those_before_a_locked_registration_are_settled_and_those_behind_are_not(service: Service) -> None:
+async def test_registrations_before_a_locked_one_are_settled_and_later_ones_wait(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=2, waitinglist_capacity=0)
     ann, bob, cal = [await ada.register(event["id"], email=f"{name}@example.com") for name in ("ann", "bob", "cal")]

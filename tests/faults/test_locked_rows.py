@@ -12,7 +12,7 @@ from tests.support import Service
 EVENT = "select from events where id = %(id)s for update"
 
 
-async def test_who_needs_a_row_that_stays_locked_is_refused_after_five_seconds(service: Service) -> None:
+async def test_a_request_for_a_row_that_stays_locked_is_refused_after_five_seconds(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     queue = await ada.create_queue()
@@ -67,7 +67,7 @@ async def test_the_series_of_an_organizer_who_is_locked_waits_and_others_go_on(s
     assert await service.database.transact(lambda tx: recurrence.continue_series(tx, later)) == 1
 
 
-async def test_what_is_deleted_on_a_timetable_skips_rows_that_others_hold(service: Service) -> None:
+async def test_a_timed_deletion_skips_rows_that_others_have_locked(service: Service) -> None:
     line = await open_line(service)
     await line.join("ann", "bob")
     await line.ada.delete(line.path)

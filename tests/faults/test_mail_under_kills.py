@@ -30,7 +30,7 @@ TIMEOUT_SECONDS = 1_800 if SOAK else 120
 """A busy machine needs a minute. A mail that does not arrive is told with what it waits for."""
 
 
-async def test_each_mail_arrives_and_none_that_was_confirmed_is_sent_again(
+async def test_mails_arrive_under_kills_and_none_that_was_confirmed_is_sent_again(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with mail_server() as server:
@@ -73,7 +73,7 @@ async def test_each_mail_arrives_and_none_that_was_confirmed_is_sent_again(
     assert twice <= 4 * KILLS
 
 
-async def test_a_sender_that_was_stopped_sends_nothing_that_another_has_sent_meanwhile(
+async def test_a_stopped_sender_does_not_send_again_what_others_sent_meanwhile(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with mail_server() as server:
@@ -104,7 +104,7 @@ async def test_a_sender_that_was_stopped_sends_nothing_that_another_has_sent_mea
     assert not any(received.is_wrong for received in server.received)
 
 
-async def test_a_process_that_was_stopped_while_another_sent_its_shares_sends_nothing_again(
+async def test_a_process_stopped_while_another_sent_its_shares_sends_nothing_again(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with mail_server() as server:

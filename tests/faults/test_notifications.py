@@ -58,7 +58,7 @@ class Queue:
             await asyncio.sleep(0.01)
 
 
-async def test_a_registration_whose_process_was_killed_before_it_told_is_settled_on_patrol(
+async def test_a_registration_whose_process_died_before_its_notice_is_settled_by_a_poll(
     database_url: str, tmp_path: Path
 ) -> None:
     with dying(database_url, tmp_path) as (works, dies):
@@ -72,7 +72,7 @@ async def test_a_registration_whose_process_was_killed_before_it_told_is_settled
     assert took < settlement.POLL_SECONDS + SLACK_SECONDS
 
 
-async def test_a_visitor_whose_process_was_killed_before_it_told_is_released_on_patrol(
+async def test_a_visitor_whose_process_died_before_its_notice_is_released_by_a_poll(
     database_url: str, tmp_path: Path
 ) -> None:
     with dying(database_url, tmp_path) as (works, dies):
@@ -85,7 +85,9 @@ async def test_a_visitor_whose_process_was_killed_before_it_told_is_released_on_
     assert took < release.POLL_SECONDS + SLACK_SECONDS
 
 
-async def test_settlement_and_release_go_on_while_what_listens_is_cut_off(database_url: str, tmp_path: Path) -> None:
+async def test_settlement_and_release_go_on_while_the_listening_connection_is_cut_off(
+    database_url: str, tmp_path: Path
+) -> None:
     with serving(database_url, tmp_path, 2) as (one, two):
         key, event_id = await organizer_with_event(one)
         async with Queue.at(one, key) as queue, deaf(database_url):
@@ -98,7 +100,9 @@ async def test_settlement_and_release_go_on_while_what_listens_is_cut_off(databa
     assert released < release.POLL_SECONDS + SLACK_SECONDS
 
 
-async def test_a_key_ends_everywhere_while_what_listens_is_cut_off(database_url: str, tmp_path: Path) -> None:
+async def test_a_key_ends_everywhere_while_the_listening_connection_is_cut_off(
+    database_url: str, tmp_path: Path
+) -> None:
     with serving(database_url, tmp_path, 2) as (one, two):
         key, _ = await organizer_with_event(one)
         async with HttpClient(timeout=30, headers={"X-API-Key": key}) as http:
@@ -117,7 +121,7 @@ async def test_a_key_ends_everywhere_while_what_listens_is_cut_off(database_url:
                     assert time.monotonic() - began < lookup_cache.TTL_SECONDS + SLACK_SECONDS
 
 
-async def test_a_commit_that_waits_for_the_standby_holds_up_nobodys_notices(tmp_path: Path) -> None:
+async def test_a_commit_that_waits_for_the_standby_does_not_delay_notices_of_others(tmp_path: Path) -> None:
     with pair() as servers:
         EVENTS.migrate(servers.primary_url)
         async with running(unlimited(servers.url, tmp_path)) as service:

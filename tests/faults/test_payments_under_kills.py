@@ -28,7 +28,7 @@ SEATS = 2 * PEOPLE // 3
 """Who pays in time gets one of them; the others wait, or were too late."""
 
 
-async def test_who_paid_has_a_seat_or_the_money_and_nobody_else_has_a_seat(
+async def test_a_person_who_paid_under_kills_has_the_seat_or_a_refund_and_no_other_has_a_seat(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = listener()

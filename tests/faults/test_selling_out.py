@@ -73,7 +73,7 @@ async def known_people(process: Process, key: str, count: int) -> list[str]:
     return [request.poll.rpartition("/")[2] for request in accepted]
 
 
-async def test_seats_and_waiting_places_go_to_the_first_of_five_times_as_many_askers(
+async def test_seats_and_waiting_places_go_to_the_first_of_five_times_as_many_people(
     database_url: str, tmp_path: Path
 ) -> None:
     with serving(database_url, tmp_path, 2) as processes:

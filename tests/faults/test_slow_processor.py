@@ -15,7 +15,7 @@ DELAY_SECONDS = 12
 """How long the processor takes."""
 
 
-async def test_while_the_processor_does_not_answer_everything_else_goes_on(settings: Settings) -> None:
+async def test_a_processor_that_does_not_answer_delays_nothing_else(settings: Settings) -> None:
     async with paying(settings) as scene:
         ada = await scene.organizer()
         paid = await scene.event(ada, capacity=50)

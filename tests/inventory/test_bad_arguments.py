@@ -80,12 +80,12 @@ def errors(response: httpx2.Response) -> dict[str, list[str]]:
     return body["errors"]
 
 
-def test_there_are_sample_arguments_for_every_tool() -> None:
+def test_every_tool_has_sample_arguments() -> None:
     assert ARGUMENTS.keys() == TOOLS.keys()
 
 
 @every_tool
-async def test_what_is_accepted_is_accepted(settings: Settings, tool: str) -> None:
+async def test_a_valid_call_is_answered_as_its_output_schema_says(settings: Settings, tool: str) -> None:
     async with running(settings) as inventory:
         answer = await (await furnished(inventory)).call(tool, **ARGUMENTS[tool])
 
@@ -119,7 +119,9 @@ async def test_every_argument_that_is_missing_is_named(shop: Shop, inventory: In
 
 @in_one_loop
 @every_tool
-async def test_what_does_not_fit_the_schema_is_refused_by_name(shop: Shop, inventory: Inventory, tool: str) -> None:
+async def test_an_argument_that_does_not_fit_the_schema_is_refused_by_name(
+    shop: Shop, inventory: Inventory, tool: str
+) -> None:
     before = await inventory.everything()
 
     for name in schema(tool)["properties"]:
@@ -134,7 +136,7 @@ async def test_what_does_not_fit_the_schema_is_refused_by_name(shop: Shop, inven
 
 @in_one_loop
 @every_tool
-async def test_all_that_is_wrong_is_named_at_once(shop: Shop, inventory: Inventory, tool: str) -> None:
+async def test_all_invalid_arguments_are_named_at_once(shop: Shop, inventory: Inventory, tool: str) -> None:
     before = await inventory.everything()
     names = schema(tool)["properties"].keys()
 
@@ -189,7 +191,7 @@ async def test_a_text_that_is_no_unicode_is_refused(shop: Shop, inventory: Inven
 
 @in_one_loop
 @every_tool
-async def test_a_time_that_is_none_is_refused_by_name(shop: Shop, tool: str) -> None:
+async def test_an_invalid_time_is_refused_by_name(shop: Shop, tool: str) -> None:
     for name in DATES & schema(tool)["properties"].keys():
         for wrong in ("soon", "2026-02-30T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", ""):
             assert list(errors(await shop.ask(tool, {**ARGUMENTS[tool], name: wrong}))) == [name], wrong
@@ -218,7 +220,7 @@ REACHING = [
 
 @in_one_loop
 @pytest.mark.parametrize("tool", REACHING)
-async def test_what_belongs_to_another_shop_is_not_found(shop: Shop, inventory: Inventory, tool: str) -> None:
+async def test_an_id_of_another_shop_is_not_found(shop: Shop, inventory: Inventory, tool: str) -> None:
     other = await inventory.shop()
     before = await inventory.everything()
 

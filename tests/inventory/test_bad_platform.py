@@ -70,7 +70,7 @@ async def test_an_order_that_is_told_a_week_late_and_after_a_newer_state_is_coun
     assert await orders.left() == 44
 
 
-async def test_levels_that_are_shown_as_they_were_are_read_again(pool: Syncing) -> None:
+async def test_stale_levels_are_read_again(pool: Syncing) -> None:
     pool.count("Single", 48)
     pool.platform.plan(Fault("stale", "ReadLevels"))
     await pool.adjust(-6)

@@ -62,7 +62,7 @@ def call(process: Process, key: str, tool: str, **arguments: object) -> None:
         *("shop", "shop add", "shop key", "shop list", "shop locations"),
     ],
 )
-def test_every_command_explains_itself(command: str) -> None:
+def test_every_command_has_help(command: str) -> None:
     explained = holdfast("inventory", *command.split(), "--help")
 
     assert explained.returncode == 0
@@ -78,28 +78,28 @@ def test_a_shops_key_is_printed_alone_on_the_last_line_and_works(operator: Opera
         assert ask(process, lines[-1]).status_code == 200
 
 
-def test_the_key_can_be_shown_again(operator: Operator) -> None:
+def test_a_key_of_a_shop_can_be_shown_again(operator: Operator) -> None:
     key = operator.add()
 
     assert operator.run("shop", "key", DOMAIN) == f"{key}\n"
 
 
 @pytest.mark.parametrize("domain", ["ada", "ADA.myshopify.com"])
-def test_a_domain_that_is_none_is_refused_in_a_line(operator: Operator, domain: str) -> None:
+def test_an_invalid_domain_is_refused_in_one_line(operator: Operator, domain: str) -> None:
     complaint = operator.run("shop", "add", "--", domain, status=1)
 
     assert "must look like my-shop.myshopify.com" in complaint
     assert "Traceback" not in complaint
 
 
-def test_a_shop_is_added_once(operator: Operator) -> None:
+def test_a_shop_can_be_added_once(operator: Operator) -> None:
     key = operator.add()
 
     assert "this shop exists already" in operator.run("shop", "add", DOMAIN, status=1)
     assert operator.run("shop", "key", DOMAIN) == f"{key}\n"
 
 
-def test_a_shop_that_is_not_known_has_no_key(operator: Operator) -> None:
+def test_an_unknown_shop_has_no_key(operator: Operator) -> None:
     for more in ([], ["--regenerate"]):
         assert "No shop has the domain" in operator.run("shop", "key", DOMAIN, *more, status=1)
 
@@ -166,7 +166,7 @@ def test_a_signed_address_is_answered_by_the_running_server(
         assert httpx2.get(url).json()["variants"] == {SINGLE: 50}
 
 
-def test_the_address_is_signed_with_the_secret_that_is_set(operator: Operator) -> None:
+def test_a_signed_address_uses_the_configured_secret(operator: Operator) -> None:
     operator.environment["INVENTORY_CLIENT_SECRET"] = "hush"
     operator.environment["INVENTORY_BASE_URL"] = "https://stock.example.com"
     hush = operator.run("sign-proxy-url", DOMAIN)
@@ -176,9 +176,7 @@ def test_the_address_is_signed_with_the_secret_that_is_set(operator: Operator) -
     assert operator.run("sign-proxy-url", DOMAIN).rpartition("=")[2] != hush.rpartition("=")[2]
 
 
-def test_check_finds_that_all_is_right_or_says_what_is_not(
-    operator: Operator, inventory_url: str, tmp_path: Path
-) -> None:
+def test_the_command_check_passes_or_names_the_damage(operator: Operator, inventory_url: str, tmp_path: Path) -> None:
     key = operator.add()
     with serving(inventory_url, tmp_path, 1, service="inventory") as (process,):
         call(process, key, "create_pool", name="Honey jars", quantity=50)
@@ -224,7 +222,7 @@ def test_locations_are_listed_and_quantities_spread_over_them(operator: Operator
         (["--share", "gid://shopify/Location/1=100"], 1, "the shop has no location gid://shopify/Location/1"),
     ],
 )
-def test_shares_that_make_no_sense_are_refused(
+def test_invalid_shares_of_locations_are_refused(
     operator: Operator, words: list[str], status: int, complaint: str
 ) -> None:
     operator.add()

@@ -79,16 +79,14 @@ def served(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_schemas_are_schemas(served: Served, tool: str) -> None:
+def test_input_and_output_schemas_of_tools_are_valid_json_schemas(served: Served, tool: str) -> None:
     for name in ("inputSchema", "outputSchema"):
         Draft202012Validator.check_schema(served.tools[tool][name])
         assert served.tools[tool][name]["type"] == "object"
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_what_fits_the_input_schema_is_answered_as_the_output_schema_says_or_refused_in_words(
-    served: Served, tool: str
-) -> None:
+def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_words(served: Served, tool: str) -> None:
     about = served.tools[tool]
 
     @settings(

@@ -5,7 +5,7 @@
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Shop
 
 
-async def test_a_pool_of_50_one_6_pack_is_sold_44_are_left_singles_show_44_6_packs_7_12_packs_3(shop: Shop) -> None:
+async def test_a_pool_of_50_that_sells_one_6_pack_leaves_44_singles_7_6_packs_and_3_12_packs(shop: Shop) -> None:
     pool = await shop.golden()
     assert pool["on_hand"] == 50
 
@@ -19,7 +19,7 @@ async def test_a_pool_of_50_one_6_pack_is_sold_44_are_left_singles_show_44_6_pac
     assert storefront.json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
 
 
-async def test_what_a_sale_of_one_6_pack_would_leave_is_known_before_it_is_sold(shop: Shop) -> None:
+async def test_a_simulated_sale_of_one_6_pack_shows_what_would_be_left(shop: Shop) -> None:
     await shop.golden()
 
     simulated = await shop.call("simulate_sale", lines=[{"variant_gid": SIX_PACK, "quantity": 1}])

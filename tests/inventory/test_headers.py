@@ -15,13 +15,13 @@ from tests.inventory.support import Inventory, running
         *(("POST", path) for path in ("/mcp", "/oauth/token", "/api/agent/identity", "/auth.md")),
     ],
 )
-async def test_no_browser_guesses_at_the_type_of_an_answer(inventory: Inventory, method: str, path: str) -> None:
+async def test_every_answer_forbids_browsers_to_guess_its_type(inventory: Inventory, method: str, path: str) -> None:
     answer = await inventory.http.request(method, path)
 
     assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
 
 
-async def test_the_token_of_the_figures_is_asked_for(settings: Settings) -> None:
+async def test_metrics_are_shown_only_with_the_token_that_is_set(settings: Settings) -> None:
     token = "figures-" * 4
     async with running(settings.model_copy(update={"metrics_token": token})) as inventory:
         figures = await inventory.http.get("/metrics", headers={"Authorization": f"Bearer {token}"})

@@ -35,5 +35,5 @@ async def test_browsers_get_errors_as_pages_and_programs_as_json(inventory: Inve
     assert (program.status_code, program.headers["content-type"]) == (404, "application/json")
 
 
-async def test_search_engines_may_show_every_page(inventory: Inventory) -> None:
+async def test_robots_txt_allows_every_page(inventory: Inventory) -> None:
     assert (await inventory.http.get("/robots.txt")).text == "User-agent: *\nDisallow:\n"

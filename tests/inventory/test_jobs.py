@@ -31,7 +31,7 @@ async def ben(inventory: Inventory) -> Shop:
     return ben
 
 
-async def test_a_task_of_a_shop_sees_the_rows_of_that_shop_alone(inventory: Inventory, ben: Shop) -> None:
+async def test_a_task_of_a_shop_sees_rows_of_that_shop_only(inventory: Inventory, ben: Shop) -> None:
     counts: asyncio.Queue[int] = asyncio.Queue()
 
     async def count(steps: Steps[object], _: Nothing) -> None:
@@ -42,7 +42,7 @@ async def test_a_task_of_a_shop_sees_the_rows_of_that_shop_alone(inventory: Inve
         assert await counts.get() == 2
 
 
-async def test_work_of_nobody_can_enqueue_a_task_of_a_shop_and_a_shop_none_of_another(
+async def test_a_task_for_a_shop_is_enqueued_by_work_without_a_tenant_but_not_by_another_shop(
     inventory: Inventory, ben: Shop
 ) -> None:
     await inventory.database.transact(lambda tx: tx.enqueue(COUNT, Nothing(), tenant=ben.id))
@@ -52,7 +52,7 @@ async def test_work_of_nobody_can_enqueue_a_task_of_a_shop_and_a_shop_none_of_an
         await inventory.database.transact(lambda tx: tx.enqueue(COUNT, Nothing(), tenant=ben.id), ben.id + 1)
 
 
-async def test_the_jobs_of_all_are_no_shops_to_read_or_to_change(inventory: Inventory, ben: Shop) -> None:
+async def test_the_table_of_jobs_cannot_be_read_or_changed_by_a_shop(inventory: Inventory, ben: Shop) -> None:
     async def enqueue_and_look(tx: Tx) -> None:
         await tx.enqueue(COUNT, Nothing())
         await tx.tuples("select * from procrastinate_jobs")

@@ -41,7 +41,7 @@ async def unheard(inventory: Inventory) -> AsyncGenerator[Inventory]:
         yield other
 
 
-async def test_a_hold_of_which_nobody_heard_ends_on_patrol(shop: Shop, inventory: Inventory) -> None:
+async def test_a_hold_whose_notice_was_lost_ends_by_a_poll(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
 
     async def given_back() -> bool:
@@ -55,7 +55,7 @@ async def test_a_hold_of_which_nobody_heard_ends_on_patrol(shop: Shop, inventory
         await eventually(given_back, expiry.POLL_SECONDS + SLACK_SECONDS)
 
 
-async def test_holds_end_while_what_listens_is_cut_off(shop: Shop, inventory: Inventory) -> None:
+async def test_holds_end_while_the_listening_connection_is_cut_off(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
 
     async def given_back() -> bool:
@@ -66,7 +66,7 @@ async def test_holds_end_while_what_listens_is_cut_off(shop: Shop, inventory: In
         await eventually(given_back, expiry.POLL_SECONDS + SLACK_SECONDS)
 
 
-async def test_what_a_storefront_asks_for_is_a_second_old_though_nobody_heard_of_a_change(
+async def test_a_storefront_answer_is_at_most_a_second_old_without_notifications(
     shop: Shop, inventory: Inventory
 ) -> None:
     pool = await shop.golden()
@@ -80,7 +80,7 @@ async def test_what_a_storefront_asks_for_is_a_second_old_though_nobody_heard_of
         await eventually(shows_49, cache.TTL_SECONDS + SLACK_SECONDS)
 
 
-async def test_agents_hear_of_a_pool_and_of_the_status_on_patrol(synced: Scene) -> None:
+async def test_agents_are_notified_of_a_pool_and_the_status_after_a_poll(synced: Scene) -> None:
     pool = f"pool://{synced.pool_id}"
     async with (
         unheard(synced.inventory) as other,
@@ -96,7 +96,7 @@ async def test_agents_hear_of_a_pool_and_of_the_status_on_patrol(synced: Scene) 
             assert await anext(changes) == ResourceUpdated(uri=STATUS)
 
 
-async def test_agents_hear_of_changes_while_what_listens_is_cut_off(synced: Scene) -> None:
+async def test_agents_are_notified_while_the_listening_connection_is_cut_off(synced: Scene) -> None:
     pool = f"pool://{synced.pool_id}"
     async with (
         watching(synced) as agent,
@@ -108,7 +108,7 @@ async def test_agents_hear_of_changes_while_what_listens_is_cut_off(synced: Scen
             assert await anext(changes) == ResourceUpdated(uri=pool)
 
 
-async def test_a_webhook_of_which_nobody_heard_is_handled_on_patrol(shop: Shop, inventory: Inventory) -> None:
+async def test_a_webhook_whose_notice_was_lost_is_handled_by_a_poll(shop: Shop, inventory: Inventory) -> None:
     scene = Deliveries(inventory, await installed(inventory, shop))
 
     async def handled(count: int) -> bool:
@@ -122,7 +122,7 @@ async def test_a_webhook_of_which_nobody_heard_is_handled_on_patrol(shop: Shop, 
         await eventually(lambda: handled(2), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
-async def test_webhooks_are_handled_while_what_listens_is_cut_off(shop: Shop, inventory: Inventory) -> None:
+async def test_webhooks_are_handled_while_the_listening_connection_is_cut_off(shop: Shop, inventory: Inventory) -> None:
     scene = Deliveries(inventory, await installed(inventory, shop))
 
     async def handled() -> bool:
@@ -156,7 +156,7 @@ async def follow_unheard(synced: Scene, other: Inventory) -> None:
     await eventually(level(synced, 48), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
-async def test_a_change_of_which_nobody_heard_reaches_the_platform_on_patrol(synced: Scene) -> None:
+async def test_a_change_whose_notice_was_lost_reaches_the_platform_by_a_poll(synced: Scene) -> None:
     async with (
         unheard(synced.inventory) as other,
         at_work(syncing(synced)),
@@ -164,7 +164,7 @@ async def test_a_change_of_which_nobody_heard_reaches_the_platform_on_patrol(syn
         await follow_unheard(synced, other)
 
 
-async def test_a_shop_of_which_nobody_heard_does_not_wait_until_other_shops_are_quiet(synced: Scene) -> None:
+async def test_a_shop_whose_notice_was_lost_does_not_wait_for_busy_shops(synced: Scene) -> None:
     busy = await synced.inventory.shop()
     jars = await busy.pool(1_000_000)
 
@@ -181,7 +181,7 @@ async def test_a_shop_of_which_nobody_heard_does_not_wait_until_other_shops_are_
         await follow_unheard(synced, other)
 
 
-async def test_levels_follow_while_what_listens_is_cut_off(synced: Scene) -> None:
+async def test_levels_follow_while_the_listening_connection_is_cut_off(synced: Scene) -> None:
     async with (
         at_work(syncing(synced)),
         deaf(synced.inventory.database.url),

@@ -42,7 +42,7 @@ def test_mails_to_merchants_that_failed_or_wait_are_listed_and_tried_again(
     assert [row[:2] for row in after] == [[str(waiting), "waiting"], [str(failed), "waiting"]]
 
 
-def test_a_mail_that_is_not_there_is_refused_in_a_line(operator: Operator) -> None:
+def test_an_unknown_mail_is_refused_in_one_line(operator: Operator) -> None:
     refused = operator.run("mail", "retry", "7", status=1)
 
     assert refused.startswith("No mail with the id 7 waits or has failed. This was looked for in ")

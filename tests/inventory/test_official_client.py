@@ -37,7 +37,7 @@ async def process(inventory_url: str, key: str, tmp_path: Path) -> AsyncIterator
 
 
 @pytest.mark.parametrize(("mode", "version"), ERAS)
-async def test_it_makes_a_pool_sells_a_6_pack_and_reads_what_is_left(
+async def test_the_official_client_makes_a_pool_sells_a_6_pack_and_reads_what_is_left(
     process: Process, key: str, mode: ConnectMode, version: str
 ) -> None:
     async with (

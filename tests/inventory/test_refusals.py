@@ -25,7 +25,7 @@ async def scene(inventory: Inventory) -> Shop:
         *(("export_csv", {"kind": kind}) for kind in ("pools", "members", "history")),
     ],
 )
-async def test_a_cursor_that_is_none_is_refused_by_name(scene: Shop, tool: str, arguments: dict[str, Any]) -> None:
+async def test_an_invalid_cursor_is_refused_by_name(scene: Shop, tool: str, arguments: dict[str, Any]) -> None:
     refused = await scene.refused(tool, **arguments, cursor="nowhere")
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["cursor"])

@@ -57,7 +57,7 @@ async def ben(inventory: Inventory, ada: Shop) -> Shop:
 
 
 @pytest.mark.parametrize("table", TABLES)
-async def test_no_row_of_another_shop_is_there(inventory: Inventory, ada: Shop, ben: Shop, table: str) -> None:
+async def test_no_row_of_another_shop_can_be_read(inventory: Inventory, ada: Shop, ben: Shop, table: str) -> None:
     column = "id" if table == "shops" else "shop_id"
 
     async def others(tx: Tx) -> int:
@@ -74,13 +74,15 @@ NO_SHOPS = ("signing_keys", "sessions", "sign_in_links", "mails", "stopped_mails
 
 
 @pytest.mark.parametrize("table", NO_SHOPS)
-async def test_what_signs_and_who_is_signed_in_is_no_shops_to_read(inventory: Inventory, ben: Shop, table: str) -> None:
+async def test_keys_and_sessions_are_unreadable_in_a_transaction_of_a_shop(
+    inventory: Inventory, ben: Shop, table: str
+) -> None:
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         await inventory.database.transact(lambda tx: tx.tuples(f"select * from {table}"), ben.id)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
-async def test_every_operation_that_forgets_whose_shop_it_is_still_finds_nothing(
+async def test_every_operation_called_with_the_id_of_another_shop_finds_nothing(
     inventory: Inventory, ada: Shop, ben: Shop, operation: Operation
 ) -> None:
     """The first wall is taken away: the operation is told that the caller is Ada. The second one stands."""
@@ -107,7 +109,7 @@ async def test_every_operation_that_forgets_whose_shop_it_is_still_finds_nothing
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
-async def test_through_the_agent_endpoint_another_shops_things_do_not_exist(
+async def test_no_operation_of_the_agent_endpoint_finds_data_of_another_shop(
     inventory: Inventory, ada: Shop, ben: Shop, operation: Operation
 ) -> None:
     before = await everything(inventory, ada)
@@ -126,7 +128,7 @@ async def test_through_the_agent_endpoint_another_shops_things_do_not_exist(
 
 
 @pytest.mark.parametrize("uri", ["pool://1", "pool://1/history"])
-async def test_another_shops_pool_is_no_resource(ada: Shop, ben: Shop, uri: str) -> None:
+async def test_a_pool_of_another_shop_is_no_resource(ada: Shop, ben: Shop, uri: str) -> None:
     read = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": uri}}
     listed = {"jsonrpc": "2.0", "id": 2, "method": "resources/list"}
 
@@ -135,12 +137,12 @@ async def test_another_shops_pool_is_no_resource(ada: Shop, ben: Shop, uri: str)
     assert not any(secret in answer for secret in SECRETS for answer in answers)
 
 
-async def test_the_storefront_of_a_shop_is_told_of_its_own_variants(ada: Shop, ben: Shop) -> None:
+async def test_the_storefront_of_a_shop_has_its_own_variants_only(ada: Shop, ben: Shop) -> None:
     assert (await ben.storefront()).json()["variants"] == {}
     assert SINGLE in (await ada.storefront()).json()["variants"]
 
 
-async def test_what_live_readers_ask_of_another_shop_is_empty(inventory: Inventory, ada: Shop, ben: Shop) -> None:
+async def test_availability_of_another_shop_reads_as_empty(inventory: Inventory, ada: Shop, ben: Shop) -> None:
     delta = await inventory.database.read(lambda tx: availability.read_all(tx, ada.id), ben.id)
 
     assert delta is None
@@ -168,7 +170,7 @@ async def test_no_row_of_another_shop_can_be_written(inventory: Inventory, ada: 
     assert await everything(inventory, ada) == before
 
 
-async def test_a_transaction_cannot_be_led_out_of_its_shop_by_an_error(inventory: Inventory, ada: Shop) -> None:
+async def test_a_failed_transaction_does_not_leave_its_connection_in_the_shop(inventory: Inventory, ada: Shop) -> None:
     """Whoever entered a shop leaves it with the transaction: the connection serves the next one as it should."""
 
     async def fail(tx: Tx) -> None:

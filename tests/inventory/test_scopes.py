@@ -78,14 +78,14 @@ async def test_with_the_scope_it_needs_a_tool_needs_no_other(inventory: Inventor
 
 
 @pytest.mark.parametrize("count", range(1, len(SCOPES) + 1))
-async def test_only_tools_that_may_be_called_are_listed(inventory: Inventory, count: int) -> None:
+async def test_only_tools_the_key_may_call_are_listed(inventory: Inventory, count: int) -> None:
     for scopes in itertools.combinations(SCOPES, count):
         shop = await inventory.shop(*scopes)
 
         assert await listed(shop) == [name for name in TOOLS if NEEDED[name] in scopes]
 
 
-async def test_a_key_without_any_scope_is_shown_nothing_and_may_do_nothing(inventory: Inventory) -> None:
+async def test_a_key_without_scopes_sees_no_tools_and_can_call_none(inventory: Inventory) -> None:
     shop = await furnished(inventory)
     await inventory.regenerate(shop)
 
@@ -112,7 +112,7 @@ MORE: list[tuple[str, dict[str, Any], set[str], str]] = [
 
 
 @pytest.mark.parametrize(("tool", "arguments", "scopes", "needed"), MORE, ids=["create", "dry", "export", "import"])
-async def test_what_touches_quantities_needs_their_scope_as_well(
+async def test_a_call_that_changes_quantities_needs_their_scope_too(
     inventory: Inventory, tool: str, arguments: dict[str, Any], scopes: set[str], needed: str
 ) -> None:
     """The challenge names all that the call needs, as RFC 6750 has it."""
@@ -123,7 +123,7 @@ async def test_what_touches_quantities_needs_their_scope_as_well(
     assert await inventory.everything() == before
 
 
-async def test_an_empty_cell_for_a_quantity_needs_no_scope_for_quantities(inventory: Inventory) -> None:
+async def test_an_empty_quantity_cell_needs_no_scope_for_quantities(inventory: Inventory) -> None:
     shop = await furnished(inventory, "write_pools")
 
     done = await shop.call("import_csv", kind="pools", text="name,quantity,buffer\nLids,,3\n", dry_run=False)
@@ -160,7 +160,7 @@ async def test_a_scope_that_is_taken_away_is_gone_at_once(inventory: Inventory) 
 
 
 @pytest.mark.parametrize("authorization", ["", "Bearer", "Bearer ", "Bearer hf_x", "Basic eDp5", "Bearer \xfc"])
-async def test_without_a_key_nothing_is_answered(shop: Shop, authorization: str) -> None:
+async def test_a_request_without_a_valid_key_is_answered_with_401(shop: Shop, authorization: str) -> None:
     headers = {b"authorization": authorization.encode("latin-1")} if authorization else {}
 
     response = await shop.http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)

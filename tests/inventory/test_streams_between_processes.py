@@ -109,7 +109,7 @@ async def test_a_change_through_one_process_reaches_every_kind_of_stream_at_anot
     assert numbers["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
 
 
-async def test_whoever_resumes_at_a_restarted_process_is_told_what_changed_in_between(far: Far) -> None:
+async def test_a_stream_resumed_at_a_restarted_process_reports_the_changes_in_between(far: Far) -> None:
     old, changed = [(await far.call("create_pool", name=name, quantity=50))["pool"] for name in ("Honey", "Jam")]
     async with far.http.stream("GET", f"{far.other.url}/mcp", headers={"accept": "text/event-stream"}) as response:
         first = await anext(line async for line in response.aiter_lines() if line.startswith("id: "))
@@ -127,7 +127,7 @@ async def test_whoever_resumes_at_a_restarted_process_is_told_what_changed_in_be
     assert f"pool://{old['id']}" not in uris
 
 
-async def test_a_new_pool_is_told_as_a_change_of_the_list(far: Far) -> None:
+async def test_a_new_pool_is_streamed_as_a_change_of_the_list(far: Far) -> None:
     async with asyncio.timeout(20), far.listen_stream() as heard:
         await anext(heard)
         await far.call("create_pool", name="Lids")
@@ -137,7 +137,7 @@ async def test_a_new_pool_is_told_as_a_change_of_the_list(far: Far) -> None:
     assert message["method"] == "notifications/resources/list_changed"
 
 
-async def test_streams_end_at_once_when_their_process_is_told_to_stop(far: Far) -> None:
+async def test_streams_end_at_once_when_their_process_stops(far: Far) -> None:
     async with (
         asyncio.timeout(20),
         far.listen_stream() as heard,

@@ -22,7 +22,7 @@ BUGS = sorted(HERE.glob("bugs/**/*.patch"))
 BUGS_OF_PROPERTIES = sorted(HERE.glob("bugs_of_properties/**/*.patch"))
 CHECKS = sorted({path.parent.name for path in BUGS})
 PROPERTIES = {
-    "folded_search": "tests/events/registrations/test_folded_search.py::test_every_way_to_write_a_name_has_one_fold",
+    "folded_search": "tests/events/registrations/test_folded_search.py::test_a_name_has_one_fold_however_it_is_written",
     "headers": "tests/kit/mail/test_headers.py::test_a_subject_is_decoded_to_its_text",
     "published_schemas": "tests/test_published_schemas.py",
 }
@@ -70,7 +70,7 @@ def bugs(paths: list[Path], *tried: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("bug", chosen, ids=[path.stem for path in chosen])
 
 
-def test_there_are_fourteen_bugs_for_the_histories_and_fourteen_for_the_machines_and_three_for_each_property() -> None:
+def test_planted_bugs_are_fourteen_for_histories_fourteen_for_machines_and_three_a_property() -> None:
     for_histories = [path for path in BUGS if path.parent.name.startswith("history")]
     folders = [path.parent.name for path in BUGS_OF_PROPERTIES]
 

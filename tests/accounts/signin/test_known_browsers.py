@@ -34,7 +34,7 @@ async def signed_in(service: Service) -> Browser:
     return browser
 
 
-async def test_the_browser_of_the_owner_is_known_for_90_days(few: Settings) -> None:
+async def test_the_cookie_of_a_known_browser_lasts_90_days(few: Settings) -> None:
     async with running(few) as service:
         await service.organizer(email=ADA, password=PASSWORD)
         browser = Browser(service)
@@ -48,7 +48,7 @@ async def test_the_browser_of_the_owner_is_known_for_90_days(few: Settings) -> N
         assert await service.database.transact(known_browsers.forget_known) == 1
 
 
-async def test_it_is_known_no_more_after_not_mine(few: Settings) -> None:
+async def test_a_browser_is_not_known_any_more_after_the_owner_says_not_mine(few: Settings) -> None:
     async with running(few) as service:
         await service.organizer(email=ADA, password=PASSWORD)
         stranger = await signed_in(service)
@@ -58,7 +58,7 @@ async def test_it_is_known_no_more_after_not_mine(few: Settings) -> None:
         assert not await counts_as_owner(service, stranger.http.cookies["known"])
 
 
-async def test_it_is_known_no_more_when_everything_is_ended(few: Settings) -> None:
+async def test_a_browser_is_not_known_any_more_when_all_access_is_ended(few: Settings) -> None:
     async with running(few) as service:
         await service.organizer(email=ADA, password=PASSWORD)
         browser = await signed_in(service)
@@ -67,7 +67,7 @@ async def test_it_is_known_no_more_when_everything_is_ended(few: Settings) -> No
         assert not await counts_as_owner(service, browser.http.cookies["known"])
 
 
-async def test_it_is_known_no_more_when_the_person_is_erased(few: Settings) -> None:
+async def test_a_browser_is_not_known_any_more_when_the_person_is_erased(few: Settings) -> None:
     async with running(few) as service:
         browser = await signed_in(service)
         await erase(service, AccountSelector(email=ADA))
@@ -76,7 +76,7 @@ async def test_it_is_known_no_more_when_the_person_is_erased(few: Settings) -> N
         assert not await counts_as_owner(service, browser.http.cookies["known"])
 
 
-async def test_a_password_that_a_stranger_may_have_set_makes_no_browser_known(service: Service) -> None:
+async def test_a_sign_in_by_password_with_an_unproved_address_makes_no_browser_known(service: Service) -> None:
     await service.organizer(email=ADA, password=PASSWORD, is_proved=False)
     stranger = Browser(service)
 

@@ -32,7 +32,7 @@ async def test_signing_out_ends_this_session_alone(service: Service) -> None:
     assert [await browser.is_signed_in() for browser in (here, other)] == [False, True]
 
 
-async def test_another_session_is_listed_and_can_be_ended(service: Service) -> None:
+async def test_a_person_sees_the_sessions_of_other_browsers_and_can_end_one(service: Service) -> None:
     here, second = Browser(service), Browser(service)
     for browser in (here, second):
         await browser.sign_in(ANN)
@@ -62,7 +62,7 @@ async def test_all_sessions_can_be_ended_at_once_and_in_every_process(
         assert not await second.is_signed_in()
 
 
-async def test_nobody_ends_the_session_of_somebody_else(service: Service) -> None:
+async def test_a_person_cannot_end_the_session_of_another_person(service: Service) -> None:
     ann, bob = Browser(service), Browser(service)
     await ann.sign_in(ANN)
     await bob.sign_in("bob@example.com")
@@ -73,7 +73,7 @@ async def test_nobody_ends_the_session_of_somebody_else(service: Service) -> Non
     assert await ann.is_signed_in()
 
 
-async def test_a_form_that_was_shown_to_somebody_else_is_refused(service: Service) -> None:
+async def test_a_form_shown_in_another_session_is_refused(service: Service) -> None:
     ann, bob = Browser(service), Browser(service)
     await ann.sign_in(ANN)
     await bob.sign_in("bob@example.com")
@@ -88,7 +88,7 @@ async def test_a_form_that_was_shown_to_somebody_else_is_refused(service: Servic
 
 
 @pytest.mark.parametrize(("column", "days"), [("seen_at", 14), ("began_at", 90)])
-async def test_a_session_is_over_when_it_was_not_used_for_long_and_in_any_case_one_day(
+async def test_a_session_ends_after_two_weeks_without_use_and_after_its_longest_time(
     service: Service, monkeypatch: pytest.MonkeyPatch, column: str, days: int
 ) -> None:
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 0.0)
@@ -104,7 +104,7 @@ async def test_a_session_is_over_when_it_was_not_used_for_long_and_in_any_case_o
     assert await service.database.transact(sessions.forget_sessions) == 1
 
 
-async def test_a_session_that_a_platform_vouched_for_is_listed_until_it_is_over(service: Service) -> None:
+async def test_a_session_in_the_frame_of_a_platform_is_listed_until_it_is_over(service: Service) -> None:
     here, framed = Browser(service), Browser(service)
     for browser in (here, framed):
         await browser.sign_in(ANN)
@@ -116,7 +116,7 @@ async def test_a_session_that_a_platform_vouched_for_is_listed_until_it_is_over(
     assert others((await here.get("/account")).text) == []
 
 
-async def test_using_a_session_keeps_it(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_session_that_is_used_is_prolonged(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 0.0)
     ann = Browser(service)
     await ann.sign_in(ANN)
@@ -128,7 +128,7 @@ async def test_using_a_session_keeps_it(service: Service, monkeypatch: pytest.Mo
     assert await service.database.transact(sessions.forget_sessions) == 0
 
 
-async def test_nobody_waits_for_a_session_that_somebody_else_has_locked(
+async def test_a_session_row_that_is_locked_does_not_hold_up_its_person(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 0.0)
@@ -164,7 +164,7 @@ async def test_ending_very_many_sessions_reaches_every_process(
         assert await one.run_sql("select count(*) from sessions") == [(0,)]
 
 
-async def test_links_are_deleted_a_day_after_they_were_asked_for(service: Service) -> None:
+async def test_a_sign_in_link_is_deleted_a_day_after_it_was_requested(service: Service) -> None:
     await Browser(service).ask(ANN)
     await service.run_sql("update sign_in_links set asked_at = now() - interval '1 day'")
     await Browser(service).ask(ANN)
@@ -173,7 +173,7 @@ async def test_links_are_deleted_a_day_after_they_were_asked_for(service: Servic
     assert await service.database.transact(sessions.forget_links) == 0
 
 
-async def test_the_database_has_nothing_with_which_somebody_could_sign_in(service: Service) -> None:
+async def test_the_database_stores_no_secret_of_a_link_or_a_session(service: Service) -> None:
     ann = Browser(service)
     link = await ann.ask(ANN)
     await ann.send(link)
@@ -186,7 +186,7 @@ async def test_the_database_has_nothing_with_which_somebody_could_sign_in(servic
     assert not [secret for secret in secrets for (row,) in stored if secret in row]
 
 
-async def test_without_tls_a_session_here_does_not_end_the_one_of_the_service_on_another_port(
+async def test_a_session_without_tls_does_not_end_that_of_the_service_on_another_port(
     settings: Settings,
 ) -> None:
     # Browsers send a cookie to every port of its host.

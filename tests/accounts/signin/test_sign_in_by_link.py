@@ -12,7 +12,7 @@ from tests.support import Service, running
 ANN = "ann@example.com"
 
 
-async def test_a_link_signs_in_and_leads_to_where_one_wanted_to_go(service: Service) -> None:
+async def test_a_link_signs_in_and_leads_to_the_page_that_was_opened_before(service: Service) -> None:
     ann = Browser(service)
     redirect = await ann.get("/account?lang=de")
 
@@ -23,7 +23,7 @@ async def test_a_link_signs_in_and_leads_to_where_one_wanted_to_go(service: Serv
     assert ANN in (await ann.get("/account")).text
 
 
-async def test_a_page_in_another_language_leads_to_the_same_place(service: Service) -> None:
+async def test_the_sign_in_page_in_another_language_keeps_the_page_to_return_to(service: Service) -> None:
     ann = Browser(service)
     link = 'href="?return_to=%2Fconsole%2Fagents%3Foffset%3D1&amp;lang=de"'
     page = "/sign-in?return_to=%2Fconsole%2Fagents%3Foffset%3D1"
@@ -37,7 +37,7 @@ async def test_a_page_in_another_language_leads_to_the_same_place(service: Servi
     assert 'href="?lang=de"' in foreign.text
 
 
-async def test_looking_at_a_link_changes_nothing(service: Service) -> None:
+async def test_a_sign_in_link_that_is_only_opened_changes_nothing(service: Service) -> None:
     ann = Browser(service)
     link = await ann.ask(ANN)
 
@@ -49,7 +49,7 @@ async def test_looking_at_a_link_changes_nothing(service: Service) -> None:
     assert (await ann.send(link)).status_code == 303
 
 
-async def test_a_link_does_not_work_in_another_browser(service: Service) -> None:
+async def test_a_sign_in_link_does_not_work_in_another_browser(service: Service) -> None:
     ann, thief = Browser(service), Browser(service)
     link = await ann.ask(ANN)
     await thief.ask("thief@example.com")
@@ -63,7 +63,7 @@ async def test_a_link_does_not_work_in_another_browser(service: Service) -> None
     assert (await ann.send(link)).status_code == 303
 
 
-async def test_a_link_works_once(service: Service) -> None:
+async def test_a_sign_in_link_works_once(service: Service) -> None:
     ann = Browser(service)
     link = await ann.ask(ANN)
     form = {"token": token(await ann.get(link))}
@@ -77,7 +77,7 @@ async def test_a_link_works_once(service: Service) -> None:
     assert "This link has already been used." in (await later.get(link)).text
 
 
-async def test_a_link_works_for_a_quarter_of_an_hour(service: Service) -> None:
+async def test_a_sign_in_link_is_valid_for_a_quarter_of_an_hour(service: Service) -> None:
     ann = Browser(service)
     link = await ann.ask(ANN)
     form = {"token": token(await ann.get(link))}
@@ -90,7 +90,7 @@ async def test_a_link_works_for_a_quarter_of_an_hour(service: Service) -> None:
 
 
 @pytest.mark.parametrize("link", ["1", "1-" + 64 * "0", "0-" + 64 * "0", "x", "1-" + 64 * "0" + "0", "%00"])
-async def test_a_link_cannot_be_guessed(service: Service, link: str) -> None:
+async def test_a_sign_in_link_cannot_be_guessed(service: Service, link: str) -> None:
     ann = Browser(service)
     await ann.ask(ANN)
 
@@ -98,7 +98,7 @@ async def test_a_link_cannot_be_guessed(service: Service, link: str) -> None:
     assert (await ann.http.post(f"/sign-in/{link}", data={})).status_code == 404
 
 
-async def test_the_answer_to_an_address_does_not_tell_whether_anybody_has_it(service: Service) -> None:
+async def test_the_answer_to_a_sign_in_request_does_not_reveal_whether_the_account_exists(service: Service) -> None:
     await service.organizer(email="ada@example.com")
     answers = [
         await Browser(service).send("/sign-in", email=email) for email in ("ada@example.com", "nobody@example.com")
@@ -113,21 +113,21 @@ async def test_the_answer_to_an_address_does_not_tell_whether_anybody_has_it(ser
     ]
 
 
-async def test_an_address_without_an_account_gets_one_when_it_was_proved(service: Service) -> None:
+async def test_an_address_without_an_account_gets_one_when_it_signs_in(service: Service) -> None:
     ann = Browser(service)
     await ann.sign_in(ANN)
 
     assert await service.run_sql("select email, role::text, proved_at is not null from users") == [(ANN, "user", True)]
 
 
-async def test_an_address_is_the_same_in_capitals(service: Service) -> None:
+async def test_an_address_in_capitals_signs_in_to_the_same_account(service: Service) -> None:
     ann = Browser(service)
     await ann.sign_in("Ann@Example.COM ")
 
     assert await service.run_sql("select email from users") == [(ANN,)]
 
 
-async def test_tagged_forms_of_an_address_get_no_more_links_than_the_address(settings: Settings) -> None:
+async def test_a_mailbox_with_tagged_addresses_gets_no_more_links_than_one_address(settings: Settings) -> None:
     """They all reach one person, who did not ask."""
     async with running(settings.model_copy(update={"sign_ins_per_address": 2})) as service:
         stranger = Browser(service, address="192.0.2.1")
@@ -143,7 +143,9 @@ async def test_tagged_forms_of_an_address_get_no_more_links_than_the_address(set
 @pytest.mark.parametrize(
     "email", ["", "ann", "ann@", "a b@example.com", "ann@example.com\r\nBcc: x@y.z", "x" * 300 + "@a.bc"]
 )
-async def test_what_is_no_address_is_shown_again(service: Service, email: str) -> None:
+async def test_a_sign_in_with_an_invalid_address_is_answered_with_the_form_and_sends_no_mail(
+    service: Service, email: str
+) -> None:
     answer = await Browser(service).send("/sign-in", email=email)
 
     assert (answer.status_code, "This is not an e-mail address." in answer.text) == (422, True)
@@ -165,7 +167,7 @@ async def test_what_is_no_address_is_shown_again(service: Service, email: str) -
         "",
     ],
 )
-async def test_nobody_is_led_to_another_site(service: Service, address: str) -> None:
+async def test_a_sign_in_link_never_leads_to_another_site(service: Service, address: str) -> None:
     ann = Browser(service)
     sent = await ann.send("/sign-in", email=ANN, return_to=address)
     assert sent.status_code == 303
@@ -173,7 +175,7 @@ async def test_nobody_is_led_to_another_site(service: Service, address: str) -> 
     assert await service.run_sql("select return_to from sign_in_links") == [("",)]
 
 
-async def test_a_form_of_another_site_is_refused(service: Service) -> None:
+async def test_a_sign_in_form_of_another_site_is_refused(service: Service) -> None:
     ann = Browser(service)
     link = await ann.ask(ANN)
     form = {"token": token(await ann.get(link)), "email": ANN}
@@ -185,7 +187,7 @@ async def test_a_form_of_another_site_is_refused(service: Service) -> None:
 
 
 @pytest.mark.parametrize("planted", ['"a\\015\\012Set-Cookie: session=b"', "x", "é" * 43, ""])
-async def test_a_cookie_that_somebody_else_put_into_a_browser_is_not_sent_back(service: Service, planted: str) -> None:
+async def test_a_planted_browser_cookie_is_not_sent_back(service: Service, planted: str) -> None:
     ann = Browser(service)
     page = await ann.get("/sign-in")
 
@@ -196,7 +198,7 @@ async def test_a_cookie_that_somebody_else_put_into_a_browser_is_not_sent_back(s
     assert re.fullmatch(r"browser=[A-Za-z0-9_-]{43}; Path=/; Max-Age=3600; HttpOnly; SameSite=Lax", set_cookie)
 
 
-async def test_a_session_that_somebody_else_put_into_a_browser_is_not_taken_over(service: Service) -> None:
+async def test_a_planted_session_cookie_is_replaced_at_sign_in(service: Service) -> None:
     ann = Browser(service)
     ann.http.cookies.set("session", "A" * 43, domain="events.test")
 
@@ -206,7 +208,7 @@ async def test_a_session_that_somebody_else_put_into_a_browser_is_not_taken_over
     assert not await service.run_sql("select from sessions where hash = sha256(%(set)s::bytea)", set="A" * 43)
 
 
-async def test_the_cookie_of_a_session_is_for_this_host_alone(service: Service) -> None:
+async def test_the_session_cookie_is_for_this_host_only(service: Service) -> None:
     done = await Browser(service).sign_in(ANN)
     [cookie] = [cookie for cookie in done.headers.get_list("set-cookie") if cookie.startswith("session=")]
 

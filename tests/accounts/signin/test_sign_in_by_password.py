@@ -39,7 +39,7 @@ async def test_a_wrong_password_and_an_address_without_one_get_the_same_answer(s
     assert not await browser.is_signed_in()
 
 
-async def test_who_signs_in_while_the_password_ends_does_not_stay_signed_in(service: Service) -> None:
+async def test_a_sign_in_while_the_password_is_removed_leaves_no_session(service: Service) -> None:
     await ada(service)
     thief = Browser(service)
 
@@ -52,7 +52,7 @@ async def test_who_signs_in_while_the_password_ends_does_not_stay_signed_in(serv
     assert await service.run_sql("select from sessions") == []
 
 
-async def test_a_try_that_is_refused_for_others_that_wait_reads_nothing(service: Service) -> None:
+async def test_a_password_try_beyond_the_waiting_limit_is_refused_before_the_database_is_read(service: Service) -> None:
     await ada(service)
     most = 1 + operations.MAX_WAITING
     browsers = [Browser(service) for _ in range(most + 5)]
@@ -75,7 +75,7 @@ async def wait_for_place(caller: Caller) -> None:
         pass
 
 
-async def test_a_crowd_of_one_address_takes_one_turn_from_a_password_of_another(service: Service) -> None:
+async def test_a_crowd_from_one_address_delays_a_password_of_another_by_one_turn(service: Service) -> None:
     await ada(service)
     crowd = [nobody(f"network {0x20010DB8_0000_0000 + number:016x}") for number in range(40)]
     end = asyncio.Event()
@@ -93,7 +93,7 @@ async def test_a_crowd_of_one_address_takes_one_turn_from_a_password_of_another(
     assert done.status_code == 303
 
 
-async def test_a_try_that_would_wait_too_long_is_refused_and_does_not_count(service: Service) -> None:
+async def test_a_password_try_that_would_wait_too_long_is_refused_and_does_not_count(service: Service) -> None:
     await ada(service)
     browser = Browser(service)
 
@@ -112,7 +112,7 @@ async def test_a_try_that_would_wait_too_long_is_refused_and_does_not_count(serv
     assert done.status_code == 303
 
 
-async def test_tries_are_bounded_and_the_owner_is_not_locked_out(settings: Settings) -> None:
+async def test_password_tries_are_limited_and_the_owner_is_not_locked_out(settings: Settings) -> None:
     settings = settings.model_copy(update={"sign_ins_per_address": 3})
     async with running(settings) as service:
         await ada(service)
@@ -133,7 +133,7 @@ async def test_tries_are_bounded_and_the_owner_is_not_locked_out(settings: Setti
         assert (await Browser(service).send("/sign-in", email=ADA)).status_code == 303
 
 
-async def test_one_stranger_uses_up_neither_the_passwords_nor_the_links_of_others(settings: Settings) -> None:
+async def test_one_stranger_does_not_use_up_the_passwords_or_links_of_others(settings: Settings) -> None:
     settings = settings.model_copy(update={"sign_ins_per_address": 10})
     async with running(settings) as service:
         await ada(service)
@@ -177,7 +177,7 @@ async def test_the_cookie_of_another_address_is_no_way_around_the_bound(settings
         assert tries == [422, 422, 429, 429]
 
 
-async def test_one_client_can_try_only_so_many_addresses(settings: Settings) -> None:
+async def test_one_client_can_try_a_limited_number_of_addresses(settings: Settings) -> None:
     settings = settings.model_copy(update={"sign_ins_per_hour": 3})
     async with running(settings) as service:
         thief = Browser(service)

@@ -38,7 +38,9 @@ async def attack(service: Service, tries: int) -> Counter[int]:
     return answers
 
 
-async def test_after_the_limit_not_one_of_very_many_tries_gets_through_and_the_owner_does(settings: Settings) -> None:
+async def test_very_many_password_tries_are_all_refused_after_the_limit_and_the_owner_signs_in(
+    settings: Settings,
+) -> None:
     settings = settings.model_copy(update={"sign_ins_per_address": 10, "sign_ins_per_hour": 100})
     async with running(settings) as service:
         await service.organizer(email=ADA, password=PASSWORD)

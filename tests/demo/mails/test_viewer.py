@@ -32,7 +32,7 @@ def browser(directory: Path) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=ADDRESS)
 
 
-async def test_mails_are_listed_with_the_newest_first(browser: httpx2.AsyncClient, directory: Path) -> None:
+async def test_mails_are_listed_newest_first(browser: httpx2.AsyncClient, directory: Path) -> None:
     empty = await browser.get("/mails")
     write(directory, "old", "An older one", age=60)
     write(directory, "new", "“Müller” <b>")
@@ -62,7 +62,9 @@ async def test_a_mail_is_shown_as_people_see_it_and_as_text(browser: httpx2.Asyn
 
 
 @pytest.mark.parametrize("id", ["none", "../secret", "..%2Fsecret", "", "a/b", "x" * 300, "%00"])
-async def test_what_is_no_mail_is_not_shown(browser: httpx2.AsyncClient, directory: Path, id: str) -> None:
+async def test_a_page_of_a_mail_that_does_not_exist_is_answered_with_404(
+    browser: httpx2.AsyncClient, directory: Path, id: str
+) -> None:
     write(directory, "one")
     (directory.parent / "secret.eml").write_text("Subject: secret\n\nsecret", encoding="utf-8")
 
@@ -71,7 +73,7 @@ async def test_what_is_no_mail_is_not_shown(browser: httpx2.AsyncClient, directo
     assert (page.status_code, "secret" in page.text) == (404, False)
 
 
-async def test_the_list_is_bounded(browser: httpx2.AsyncClient, directory: Path) -> None:
+async def test_the_list_of_mails_is_bounded(browser: httpx2.AsyncClient, directory: Path) -> None:
     for number in range(MAX_MAILS + 5):
         write(directory, f"m{number}", age=number)
 

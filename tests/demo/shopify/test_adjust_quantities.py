@@ -29,7 +29,7 @@ async def test_a_level_is_changed_by_a_difference_whatever_it_is(stage: Stage) -
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 24
 
 
-async def test_a_key_counts_once_and_answers_as_before(stage: Stage) -> None:
+async def test_an_adjustment_repeated_with_its_key_is_done_once_and_answered_alike(stage: Stage) -> None:
     first = await stage.adjust(-6, key="one")
     stage.double.count(DOMAIN, stage.variants[0].id, 30)
     again = await stage.adjust(-6, key="one")
@@ -40,14 +40,14 @@ async def test_a_key_counts_once_and_answers_as_before(stage: Stage) -> None:
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 30
 
 
-async def test_a_key_of_setting_is_none_of_adjusting(stage: Stage) -> None:
+async def test_a_key_used_for_setting_is_refused_for_adjusting(stage: Stage) -> None:
     await stage.set(44, key="one", before=50)
 
     assert _codes(await stage.adjust(-6, key="one")) == ["IDEMPOTENCY_KEY_PARAMETER_MISMATCH"]
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 44
 
 
-async def test_a_key_and_a_comparison_are_demanded_also_where_nothing_is_compared(stage: Stage) -> None:
+async def test_an_adjustment_without_a_key_or_a_comparison_is_refused(stage: Stage) -> None:
     change = _change(stage)
     input = {"name": "available", "reason": "correction", "changes": [change]}
     no_key = await stage.refuses(
@@ -74,14 +74,14 @@ async def test_a_level_can_be_compared_all_the_same(stage: Stage) -> None:
     ]
 
 
-async def test_a_level_may_fall_below_nothing_and_not_below_two_thousand_million(stage: Stage) -> None:
+async def test_a_level_may_fall_below_zero_but_not_below_minus_two_thousand_million(stage: Stage) -> None:
     assert _codes(await stage.adjust(-60, key="one")) == []
     assert stage.double.available(DOMAIN, stage.variants[0].id) == -10
     assert _codes(await stage.adjust(-2_000_000_000, key="two")) == ["INVALID_QUANTITY_TOO_LOW"]
     assert _codes(await stage.adjust(2_000_000_011, key="three")) == ["INVALID_QUANTITY_TOO_HIGH"]
 
 
-async def test_all_levels_are_changed_or_none(stage: Stage) -> None:
+async def test_an_adjustment_of_several_levels_changes_all_or_none(stage: Stage) -> None:
     changes = [_change(stage), _change(stage, inventoryItemId="gid://shopify/InventoryItem/7")]
 
     answer = await stage.adjust(0, key="one", changes=changes)

@@ -34,7 +34,7 @@ def _act(stage: Stage, random: Random, orders: list[Order]) -> None:
             double.edit(DOMAIN, order.id, added=[SaleLine(random.choice(stage.variants[:3]).id, 1)])
 
 
-async def test_after_many_orders_levels_are_what_orders_say(stage: Stage) -> None:
+async def test_levels_after_many_random_orders_are_those_that_the_orders_give(stage: Stage) -> None:
     random = Random(16)
     for _ in range(400):
         try:

@@ -80,7 +80,7 @@ async def test_everything_is_in_the_file_and_children_name_their_parents(stage: 
     assert (message.body["admin_graphql_api_id"], message.body["status"]) == (id, "completed")
 
 
-async def test_children_stand_behind_everything_unless_they_are_grouped(stage: Stage) -> None:
+async def test_children_come_after_all_parents_unless_they_are_grouped(stage: Stage) -> None:
     query = "{ products { edges { node { id variants { edges { node { id } } } } } } }"
     loose = await _lines(stage, (await _over(stage, await _begun(stage, query)))["url"])
     grouped = await _lines(stage, (await _over(stage, await _begun(stage, query, grouped=True)))["url"])
@@ -130,7 +130,7 @@ async def test_a_query_that_cannot_be_run_in_bulk_is_refused(stage: Stage, query
     assert reason in made["userErrors"][0]["message"]
 
 
-async def test_at_most_five_run_at_once(stage: Stage) -> None:
+async def test_at_most_five_bulk_operations_run_at_once(stage: Stage) -> None:
     stage.double.bulks.hold = True
     ids = [await _begun(stage) for _ in range(5)]
 

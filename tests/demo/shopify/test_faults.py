@@ -20,7 +20,7 @@ async def _quantity(stage: Stage) -> int:
     return data["inventoryItem"]["inventoryLevels"]["nodes"][0]["quantities"][0]["quantity"]
 
 
-async def test_an_error_can_come_before_anything_is_done_or_after(stage: Stage) -> None:
+async def test_a_planned_error_comes_before_or_after_the_request_is_done(stage: Stage) -> None:
     request = stage.setting(44, key="one", before=50)
     stage.double.plan(Fault("before", "Set"))
     assert (await stage.post(request)).status_code == 500
@@ -34,7 +34,7 @@ async def test_an_error_can_come_before_anything_is_done_or_after(stage: Stage) 
     assert answer["userErrors"] == []
 
 
-async def test_what_stands_in_front_of_the_platform_can_be_down(stage: Stage) -> None:
+async def test_the_demo_platform_can_be_made_unavailable(stage: Stage) -> None:
     stage.double.plan(Fault("down", times=2))
 
     answers = [await stage.post({"query": NAME}) for _ in range(3)]
@@ -68,7 +68,7 @@ async def test_levels_can_be_read_as_they_were_before(stage: Stage) -> None:
     assert [await _quantity(stage), await _quantity(stage)] == [50, 44]
 
 
-async def test_an_answer_can_be_half_there_with_errors_beside_it(stage: Stage) -> None:
+async def test_a_planned_answer_can_be_incomplete_with_errors(stage: Stage) -> None:
     stage.double.plan(Fault("half"))
     half = await stage.ask(QUANTITY, id=stage.item())
 
@@ -77,7 +77,7 @@ async def test_an_answer_can_be_half_there_with_errors_beside_it(stage: Stage) -
     assert half["errors"][0]["path"] == ["inventoryItem"]
 
 
-async def test_a_key_can_be_in_use(stage: Stage) -> None:
+async def test_an_idempotency_key_can_be_reported_as_in_use(stage: Stage) -> None:
     stage.double.plan(Fault("busy"))
 
     busy = await stage.set(44, key="one", before=50)
@@ -109,7 +109,7 @@ async def test_a_request_costs_what_it_could_answer(stage: Stage, query: str, co
     assert 0 <= cost_of_answer["actualQueryCost"] <= cost
 
 
-async def test_who_spends_too_much_is_throttled_until_the_bucket_is_full_again(stage: Stage) -> None:
+async def test_a_client_that_spends_too_many_points_is_throttled_until_the_bucket_is_full(stage: Stage) -> None:
     dear = {"query": "{ products(first: 50) { nodes { variants(first: 16) { nodes { id } } } } }"}
     stage.double.open("slow.myshopify.com", points=10)
     stage.double.install("slow.myshopify.com")
@@ -147,7 +147,7 @@ async def test_points_come_back_with_time(stage: Stage) -> None:
     assert await left() >= 9
 
 
-async def test_what_a_request_did_not_use_comes_back_at_once(stage: Stage) -> None:
+async def test_points_that_a_request_did_not_use_are_returned_at_once(stage: Stage) -> None:
     dear = {"query": "{ products(first: 20) { nodes { variants(first: 40) { nodes { id } } } } }"}
 
     cost = _cost(await stage.post(dear))
@@ -157,7 +157,7 @@ async def test_what_a_request_did_not_use_comes_back_at_once(stage: Stage) -> No
     assert cost["throttleStatus"]["currentlyAvailable"] > 1950
 
 
-async def test_a_request_can_be_throttled_with_429(stage: Stage) -> None:
+async def test_a_planned_throttle_can_be_answered_with_429(stage: Stage) -> None:
     stage.double.plan(Fault("throttle"))
     stage.double.admin.throttle_status = 429
 

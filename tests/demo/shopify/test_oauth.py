@@ -44,7 +44,7 @@ async def _works(stage: Stage, token: str) -> bool:
     return (await stage.post({"query": "{ shop { id } }"}, token=token)).status_code == 200
 
 
-async def test_a_merchant_is_asked_and_comes_back_with_a_signed_code(stage: Stage) -> None:
+async def test_a_merchant_consents_and_returns_with_a_signed_code(stage: Stage) -> None:
     stage.double.uninstall(DOMAIN)
     page = await stage.http.get(f"/{DOMAIN}/admin/oauth/authorize?{urlencode(ASKED)}")
     back = await _code(stage)
@@ -58,7 +58,7 @@ async def test_a_merchant_is_asked_and_comes_back_with_a_signed_code(stage: Stag
     assert signature == hmac.digest(SECRET.encode(), message.encode(), "sha256").hex()
 
 
-async def test_who_has_the_app_with_these_scopes_is_not_asked_again(stage: Stage) -> None:
+async def test_a_shop_that_has_the_app_with_these_scopes_skips_the_consent_page(stage: Stage) -> None:
     again = await stage.http.get(f"/{DOMAIN}/admin/oauth/authorize?{urlencode(ASKED)}")
     more = {**ASKED, "scope": f"{SCOPES},write_products"}
     page = await stage.http.get(f"/{DOMAIN}/admin/oauth/authorize?{urlencode(more)}")
@@ -78,14 +78,14 @@ async def test_who_has_the_app_with_these_scopes_is_not_asked_again(stage: Stage
         {"scope": "read_products,read_minds"},
     ],
 )
-async def test_a_wrong_request_for_an_installation_is_refused(stage: Stage, changes: dict[str, str]) -> None:
+async def test_an_invalid_request_for_an_installation_is_refused(stage: Stage, changes: dict[str, str]) -> None:
     path = f"/{DOMAIN}/admin/oauth/authorize?{urlencode(ASKED | changes)}"
 
     assert (await stage.http.get(path)).status_code == 400
     assert (await stage.http.post(path)).status_code == 400
 
 
-async def test_the_golden_signature_of_the_documentation_comes_out(stage: Stage) -> None:
+async def test_the_signature_of_the_install_query_is_that_of_the_documentation(stage: Stage) -> None:
     stage.double.world.app.client_secret = "hush"
     parameters = {
         "code": "0907a61c0c8d55e99db179b68161bc00",
@@ -126,7 +126,7 @@ async def test_wrong_credentials_and_tokens_that_never_expire_are_refused(stage:
     assert nowhere.status_code == 404
 
 
-async def test_a_form_is_understood_too(stage: Stage) -> None:
+async def test_a_token_request_may_be_a_form(stage: Stage) -> None:
     form = {"client_id": CLIENT, "client_secret": SECRET, "grant_type": "client_credentials"}
 
     answer = await stage.http.post(f"/{DOMAIN}/admin/oauth/access_token", data=form)
@@ -146,7 +146,7 @@ async def test_a_token_ends_and_is_refreshed(stage: Stage) -> None:
     assert await _refused(stage, grant_type="refresh_token", refresh_token=first["refresh_token"]) == "invalid_grant"
 
 
-async def test_who_has_lost_the_answer_can_refresh_once_more(stage: Stage) -> None:
+async def test_a_client_that_lost_the_answer_can_refresh_its_token_once_more(stage: Stage) -> None:
     first = await _pair(stage)
     refresh: Any = {"grant_type": "refresh_token", "refresh_token": first["refresh_token"]}
 
@@ -169,7 +169,7 @@ async def test_a_refresh_token_ends_after_90_days(stage: Stage) -> None:
     assert await _refused(stage, grant_type="refresh_token", refresh_token=first["refresh_token"]) == "invalid_grant"
 
 
-async def test_uninstalling_ends_everything_and_is_told(stage: Stage) -> None:
+async def test_an_uninstall_ends_tokens_and_subscriptions_and_sends_a_webhook(stage: Stage) -> None:
     await stage.subscribe("APP_UNINSTALLED", "ORDERS_CREATE")
     pair, code = await _pair(stage), (await _code(stage))["code"]
 

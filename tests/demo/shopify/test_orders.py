@@ -45,7 +45,7 @@ async def _refunded(stage: Stage, order: Order) -> list[tuple[int, str, bool]]:
     ]
 
 
-async def test_a_sale_commits_what_was_available_and_is_told(stage: Stage) -> None:
+async def test_a_sale_commits_units_and_sends_webhooks(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE", "INVENTORY_LEVELS_UPDATE")
 
     order = _sell(stage)
@@ -59,7 +59,7 @@ async def test_a_sale_commits_what_was_available_and_is_told(stage: Stage) -> No
     assert level.headers["x-shopify-webhook-id"] != message.headers["x-shopify-webhook-id"]
 
 
-async def test_an_order_is_told_with_people_in_it(stage: Stage) -> None:
+async def test_a_webhook_of_an_order_has_data_of_the_customer(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
 
     _sell(stage)
@@ -69,7 +69,7 @@ async def test_an_order_is_told_with_people_in_it(stage: Stage) -> None:
     assert b"Lovelace" in message.raw
 
 
-async def test_what_is_sold_out_is_not_sold_but_two_can_buy_the_last_at_once(stage: Stage) -> None:
+async def test_a_sold_out_variant_is_not_sold_but_concurrent_orders_may_oversell(stage: Stage) -> None:
     with pytest.raises(ShopifyRefusal, match="8 left, 9 wanted"):
         _sell(stage, 9)
     assert stage.double.orders(DOMAIN) == []
@@ -90,7 +90,7 @@ async def test_variants_that_may_be_oversold_or_are_not_counted_are_sold(stage: 
     assert stage.double.level(DOMAIN, free.id).available == 0
 
 
-async def test_a_sale_at_a_till_is_handed_over_at_once(stage: Stage) -> None:
+async def test_a_sale_at_a_till_is_fulfilled_at_once(stage: Stage) -> None:
     till = stage.double.add_location(DOMAIN, "Shop", online=False)
     stage.double.stock(DOMAIN, stage.variants[1].id, till.id, 5)
 
@@ -123,7 +123,7 @@ async def test_an_order_that_is_sent_is_not_committed_any_more(stage: Stage) -> 
     assert (await _order_data(stage, order))["lineItems"]["nodes"][0]["unfulfilledQuantity"] == 0
 
 
-async def test_a_cancelled_order_comes_back_into_stock_or_not(stage: Stage) -> None:
+async def test_a_cancelled_order_is_restocked_or_not(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CANCELLED", "REFUNDS_CREATE")
     back, lost = _sell(stage), _sell(stage)
 
@@ -142,7 +142,9 @@ async def test_a_cancelled_order_comes_back_into_stock_or_not(stage: Stage) -> N
     await stage.listener.hears("refunds/create", 2)
 
 
-async def test_a_part_is_refunded_sent_or_not_back_into_stock_or_not(stage: Stage) -> None:
+async def test_a_part_of_an_order_is_refunded_before_and_after_it_is_sent_with_and_without_restocking(
+    stage: Stage,
+) -> None:
     order = _sell(stage, 6)
     line = order.lines[0].id
 
@@ -159,7 +161,7 @@ async def test_a_part_is_refunded_sent_or_not_back_into_stock_or_not(stage: Stag
         stage.double.refund(DOMAIN, order.id, LineReturn(line, 3))
 
 
-async def test_what_is_returned_can_go_to_another_location(stage: Stage) -> None:
+async def test_a_returned_unit_can_go_to_another_location(stage: Stage) -> None:
     store = stage.double.add_location(DOMAIN, "Store")
     stage.double.stock(DOMAIN, stage.variants[1].id, store.id)
     order = _sell(stage)
@@ -191,7 +193,7 @@ async def test_an_order_is_edited_up_and_down_and_gets_a_further_variant(stage: 
     await stage.listener.hears("orders/updated", 2)
 
 
-async def test_what_is_over_cannot_be_changed(stage: Stage) -> None:
+async def test_a_sent_or_cancelled_order_cannot_be_changed(stage: Stage) -> None:
     sent, cancelled = _sell(stage), _sell(stage)
     stage.double.send(DOMAIN, sent.id)
     stage.double.cancel(DOMAIN, cancelled.id)
@@ -231,7 +233,7 @@ async def test_an_order_outlives_its_variant(stage: Stage) -> None:
     assert line["variant"] is None
 
 
-async def test_what_was_not_counted_when_it_was_sold_stays_as_it_is(stage: Stage) -> None:
+async def test_an_order_of_an_untracked_variant_leaves_its_level_unchanged(stage: Stage) -> None:
     change_variant(stage.double.world, DOMAIN, stage.variants[1].id, tracked=False)
 
     order = _sell(stage)

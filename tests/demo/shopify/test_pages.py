@@ -88,7 +88,7 @@ async def test_stock_is_counted_by_hand(stage: Stage) -> None:
     assert huge.status_code == 422
 
 
-async def test_what_is_sold_out_is_said(stage: Stage) -> None:
+async def test_the_page_of_a_shop_says_that_a_variant_is_sold_out(stage: Stage) -> None:
     stage.double.count(DOMAIN, stage.variants[2].id, 0)
 
     refused = await _press(stage, "sell", variant=stage.variants[2].id)
@@ -161,7 +161,7 @@ async def test_a_message_is_sent_again_by_a_button(stage: Stage) -> None:
     assert again.body == heard.body
 
 
-async def test_what_others_wrote_is_shown_as_text(stage: Stage) -> None:
+async def test_texts_of_merchants_are_escaped_on_the_pages_of_a_shop(stage: Stage) -> None:
     [made] = stage.double.add_product(DOMAIN, "<script>alert(1)</script>", [NewVariant("<b>bold</b>", stock=1)])
     await _press(stage, "sell", variant=made.id)
 

@@ -9,7 +9,7 @@ def _variant(product: str, title: str, price: str = "6.00") -> Variant:
     return Variant(product=1, item=1, title=title, product_title=product, price=price)
 
 
-def test_a_picture_shows_what_is_sold_and_how_many_of_it() -> None:
+def test_a_picture_of_a_variant_shows_the_product_and_the_number_of_units() -> None:
     pictured = {
         ("Honey jars", "Single"): ("jar", 1),
         ("Honey jars", "12-pack"): ("jar", 12),

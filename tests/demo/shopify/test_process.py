@@ -85,7 +85,7 @@ def test_the_admin_api_answers_over_the_network(address: str) -> None:
     assert answer.json()["data"] == {"shop": {"name": "C"}}
 
 
-def test_without_being_asked_for_there_is_no_api_for_tests() -> None:
+def test_the_api_for_tests_is_off_by_default() -> None:
     with _started() as process:
         assert process.stdout is not None
         address = process.stdout.readline().split()[-1]

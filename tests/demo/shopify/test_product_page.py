@@ -10,7 +10,7 @@ HONEY = f"/{DOMAIN}/products/honey-jars"
 ASSETS = ROOT / "extensions" / "live-stock" / "assets"
 
 
-async def test_it_has_the_block_with_the_files_of_the_extension(stage: Stage) -> None:
+async def test_a_product_page_has_the_theme_block_with_the_files_of_the_extension(stage: Stage) -> None:
     page = await stage.http.get(HONEY)
     files = re.findall(r'(?:src|href)="(/assets/[0-9a-f]+/theme/[^"]+)"', page.text)
     served = {address.rpartition("/")[2]: await stage.http.get(address) for address in files}
@@ -36,7 +36,7 @@ async def test_a_variant_is_bought_and_shown_again(stage: Stage) -> None:
     assert 'data-out="Ausverkauft"' in page.text
 
 
-async def test_what_is_sold_out_is_said_on_the_page(stage: Stage) -> None:
+async def test_a_product_page_says_that_a_variant_is_sold_out(stage: Stage) -> None:
     stage.double.count(DOMAIN, stage.variants[2].id, 0)
 
     refused = await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": str(stage.variants[2].id)})

@@ -23,7 +23,7 @@ async def _page(stage: Stage, **variables: Any) -> tuple[list[str], Any]:
     return [node["sku"] for node in connection["nodes"]], connection["pageInfo"]
 
 
-async def test_a_list_is_read_a_page_at_a_time_both_ways(stage: Stage) -> None:
+async def test_a_list_is_paged_forwards_and_backwards(stage: Stage) -> None:
     first, info = await _page(stage, first=2)
     assert (first, info["hasNextPage"], info["hasPreviousPage"]) == (ALL[:2], True, False)
     second, info = await _page(stage, first=2, after=info["endCursor"])
@@ -104,7 +104,7 @@ async def test_a_product_shows_its_variants_their_stock_and_places(stage: Stage)
     assert data["location"]["inventoryLevels"]["nodes"] == [{"item": {"sku": "HONEY-1"}}]
 
 
-async def test_things_are_found_by_their_ids_whatever_they_are(stage: Stage) -> None:
+async def test_nodes_of_every_type_are_found_by_their_ids(stage: Stage) -> None:
     level = stage.double.level(DOMAIN, stage.variants[0].id)
     ids = [
         stage.variants[0].gid,
@@ -122,7 +122,7 @@ async def test_things_are_found_by_their_ids_whatever_they_are(stage: Stage) -> 
     assert [node["id"] for node in data["nodes"] if node] == [id for id in ids if "Product/7" not in id]
 
 
-async def test_closed_locations_are_shown_to_those_who_ask(stage: Stage) -> None:
+async def test_closed_locations_are_listed_only_with_include_inactive(stage: Stage) -> None:
     closed = stage.double.add_location(DOMAIN, "Attic")
     set_location(stage.double.world, DOMAIN, closed.id, active=False)
 
@@ -179,7 +179,7 @@ async def test_the_installation_says_what_the_app_may_do(stage: Stage) -> None:
     assert scopes == {"read_products", "read_inventory", "write_inventory", "read_orders", "read_locations"}
 
 
-async def test_pages_can_move_while_they_are_read(stage: Stage) -> None:
+async def test_a_planned_fault_shifts_the_pages_of_a_list(stage: Stage) -> None:
     _, info = await _page(stage, first=2)
     stage.double.plan(Fault("shifted"))
 
@@ -190,7 +190,7 @@ async def test_pages_can_move_while_they_are_read(stage: Stage) -> None:
     assert after == ALL[2:4]
 
 
-async def test_what_was_deleted_is_gone(stage: Stage) -> None:
+async def test_a_deleted_variant_reads_as_null(stage: Stage) -> None:
     [card] = stage.double.add_product(DOMAIN, "Card", [NewVariant("Printed")])
     stage.double.remove_variant(DOMAIN, card.id)
 

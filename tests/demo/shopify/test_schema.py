@@ -12,7 +12,7 @@ def test_the_schema_contradicts_itself_nowhere() -> None:
     assert validate_schema(schema()) == []
 
 
-def test_what_the_platform_demands_of_levels_is_in_it() -> None:
+def test_the_schema_demands_idempotency_and_a_compared_quantity_of_level_changes() -> None:
     text = FILE.read_text()
 
     assert "directive @idempotent(key: String!) on FIELD" in text
@@ -26,7 +26,7 @@ def test_a_schema_that_is_reduced_again_stays_as_it_is() -> None:
     assert reduced(known["__schema"], FILE.read_text()) == FILE.read_text()
 
 
-def test_arguments_and_inputs_are_taken_over_whole_and_fields_only_if_they_are_named() -> None:
+def test_a_reduced_schema_has_whole_arguments_and_inputs_and_only_the_named_fields() -> None:
     full_schema = """
         schema { query: Query mutation: Mutation }
         type Query { shop(at: When, size: Size = SMALL): Shop! secret: Secret }

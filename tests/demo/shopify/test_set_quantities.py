@@ -23,7 +23,7 @@ async def test_a_level_is_set_and_the_change_says_by_how_much(stage: Stage) -> N
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 44
 
 
-async def test_a_key_counts_once_and_answers_as_before(stage: Stage) -> None:
+async def test_a_level_set_twice_with_one_key_is_set_once_and_answered_alike(stage: Stage) -> None:
     first = await stage.set(44, key="one", before=50)
     stage.double.count(DOMAIN, stage.variants[0].id, 30)
     again = await stage.set(44, key="one", before=50)
@@ -48,7 +48,7 @@ async def test_a_level_that_has_moved_is_not_set_and_its_key_is_used_up(stage: S
     assert _codes(right) == []
 
 
-async def test_all_levels_are_set_or_none(stage: Stage) -> None:
+async def test_a_request_to_set_several_levels_sets_all_or_none(stage: Stage) -> None:
     quantities = [
         {"inventoryItemId": stage.item(0), "locationId": stage.place, "quantity": 1, "changeFromQuantity": 50},
         {"inventoryItemId": stage.item(1), "locationId": stage.place, "quantity": 1, "changeFromQuantity": 7},
@@ -69,7 +69,7 @@ async def test_a_level_that_stays_as_it_is_makes_no_change(stage: Stage) -> None
     assert stage.double.webhooks.waiting() == 0
 
 
-async def test_what_is_on_hand_can_be_set_too(stage: Stage) -> None:
+async def test_the_on_hand_quantity_of_a_level_can_be_set(stage: Stage) -> None:
     stage.double.world.levels.change(
         DOMAIN, stage.variants[0].item, stage.double.locations(DOMAIN)[0].id, 0, available=-5, committed=5
     )
@@ -107,7 +107,7 @@ async def test_a_wrong_value_is_refused_by_its_code(stage: Stage, changes: dict[
     assert _codes(await stage.set(0, key="one", quantities=[quantity], **others)) == [code]
 
 
-async def test_documents_of_apps_are_taken(stage: Stage) -> None:
+async def test_a_reference_document_of_an_app_is_accepted(stage: Stage) -> None:
     for number, document in enumerate(("gid://holdfast/LedgerEntry/7", "https://stock.example.com/entries/7")):
         assert _codes(await stage.set(number, key=document, referenceDocumentUri=document)) == []
 
@@ -154,7 +154,7 @@ async def test_250_levels_are_set_at_once(stage: Stage) -> None:
     assert {stage.double.available(DOMAIN, variant.id) for variant in variants} == {2}
 
 
-async def test_the_app_hears_of_its_own_changes(stage: Stage) -> None:
+async def test_the_app_gets_webhooks_about_its_own_changes(stage: Stage) -> None:
     await stage.subscribe("INVENTORY_LEVELS_UPDATE")
 
     await stage.set(44, key="one", before=50)

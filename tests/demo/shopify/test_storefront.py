@@ -9,7 +9,7 @@ from tests.demo.shopify.stage import DOMAIN, SECRET, Stage
 AVAILABILITY = f"/{DOMAIN}/apps/holdfast/availability"
 
 
-async def test_a_visitor_is_passed_on_signed_and_without_cookies(stage: Stage) -> None:
+async def test_a_visitor_is_passed_on_to_the_app_with_a_signature_and_without_cookies(stage: Stage) -> None:
     answer = await stage.http.get(AVAILABILITY, headers={"Cookie": "who=ada", "If-None-Match": '"7"'})
     [visit] = stage.visits
 
@@ -23,7 +23,7 @@ async def test_a_visitor_is_passed_on_signed_and_without_cookies(stage: Stage) -
     assert "set-cookie" not in answer.headers
 
 
-async def test_what_a_visitor_adds_is_signed_too(stage: Stage) -> None:
+async def test_the_signature_of_the_app_proxy_covers_parameters_of_the_visitor(stage: Stage) -> None:
     await stage.http.get(f"{AVAILABILITY}?extra=1&extra=2&shop=victim.myshopify.com")
     [visit] = stage.visits
 
@@ -33,7 +33,7 @@ async def test_what_a_visitor_adds_is_signed_too(stage: Stage) -> None:
     assert dict(parameters)["signature"] == signature(signed, SECRET)
 
 
-async def test_the_golden_signature_of_the_documentation_comes_out() -> None:
+async def test_the_signature_of_the_app_proxy_is_that_of_the_documentation() -> None:
     parameters = (
         "extra=1&extra=2&shop=shop-name.myshopify.com&logged_in_customer_id=1"
         "&path_prefix=%2Fapps%2Fawesome_reviews&timestamp=1317327555"
@@ -44,6 +44,6 @@ async def test_the_golden_signature_of_the_documentation_comes_out() -> None:
     )
 
 
-async def test_only_shops_that_are_there_pass_anything_on(stage: Stage) -> None:
+async def test_a_shop_that_does_not_exist_passes_no_visitor_on(stage: Stage) -> None:
     assert (await stage.http.get("/other.myshopify.com/apps/holdfast/availability")).status_code == 404
     assert stage.visits == []

@@ -43,7 +43,7 @@ async def test_a_webhook_is_signed_as_the_platform_signs(stage: Stage) -> None:
     assert heard.body["id"] == order
 
 
-async def test_after_a_rotation_webhooks_are_signed_with_the_old_secret_for_a_while(stage: Stage) -> None:
+async def test_webhooks_are_signed_with_the_old_secret_for_a_while_after_a_rotation(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
     stage.double.world.app.client_secret, stage.double.world.app.webhook_secret = "new", SECRET
     _sell(stage)
@@ -54,7 +54,7 @@ async def test_after_a_rotation_webhooks_are_signed_with_the_old_secret_for_a_wh
     assert heard.headers["x-shopify-hmac-sha256"] == expected
 
 
-async def test_nobody_hears_of_what_they_did_not_subscribe_to(stage: Stage) -> None:
+async def test_a_topic_without_a_subscription_sends_no_webhook(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CANCELLED")
 
     _sell(stage)
@@ -62,7 +62,7 @@ async def test_nobody_hears_of_what_they_did_not_subscribe_to(stage: Stage) -> N
     assert stage.double.webhooks.waiting() == 0
 
 
-async def test_a_webhook_that_is_not_taken_comes_again_and_is_the_same(stage: Stage) -> None:
+async def test_a_webhook_that_is_not_accepted_is_sent_again_unchanged(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
     stage.listener.answers = [500, 401, 302]
 
@@ -76,7 +76,7 @@ async def test_a_webhook_that_is_not_taken_comes_again_and_is_the_same(stage: St
     assert len({message.raw for message in heard}) == 1
 
 
-async def test_after_nine_attempts_in_four_hours_the_subscription_ends(stage: Stage) -> None:
+async def test_a_subscription_ends_after_nine_attempts_in_four_hours(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE", "ORDERS_CANCELLED")
     stage.listener.answers = [500] * 9
 
@@ -88,7 +88,7 @@ async def test_after_nine_attempts_in_four_hours_the_subscription_ends(stage: St
     assert [subscription.topic for subscription in left] == ["ORDERS_CANCELLED"]
 
 
-async def test_pauses_are_those_of_the_clock(stage: Stage) -> None:
+async def test_pauses_between_attempts_follow_the_clock_of_the_demo(stage: Stage) -> None:
     stage.double.webhooks.haste = 1
     await stage.subscribe("ORDERS_CREATE")
     stage.listener.answers = [500]
@@ -155,7 +155,7 @@ async def test_a_webhook_can_be_sent_again(stage: Stage) -> None:
     assert (delivery.answer, delivery.attempts) == ("200", 1)
 
 
-async def test_only_the_fields_that_are_wanted_are_told(stage: Stage) -> None:
+async def test_a_webhook_has_only_the_fields_of_its_subscription(stage: Stage) -> None:
     made = await stage.data(
         "mutation($to: WebhookSubscriptionInput!) { webhookSubscriptionCreate(topic: ORDERS_CREATE,"
         " webhookSubscription: $to) { webhookSubscription { includeFields name } userErrors { message } } }",
@@ -211,7 +211,7 @@ async def test_a_subscription_is_changed_and_ended(stage: Stage) -> None:
     assert again["webhookSubscriptionDelete"]["userErrors"] == [{"message": "Webhook subscription does not exist"}]
 
 
-async def test_the_three_messages_about_people_come_without_a_subscription(stage: Stage) -> None:
+async def test_the_three_privacy_webhooks_need_no_subscription(stage: Stage) -> None:
     stage.double.uninstall(DOMAIN)
     for topic in ("customers/data_request", "customers/redact", "shop/redact"):
         stage.double.comply(DOMAIN, topic)
@@ -220,7 +220,7 @@ async def test_the_three_messages_about_people_come_without_a_subscription(stage
         assert ("customer" in heard.body) == (topic != "shop/redact")
 
 
-async def test_products_locations_and_items_are_told_of_too(stage: Stage) -> None:
+async def test_products_locations_and_items_have_webhooks_too(stage: Stage) -> None:
     await stage.subscribe(
         "PRODUCTS_UPDATE", "INVENTORY_ITEMS_DELETE", "INVENTORY_LEVELS_DISCONNECT", "LOCATIONS_CREATE"
     )

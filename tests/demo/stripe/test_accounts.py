@@ -41,7 +41,7 @@ async def test_an_account_of_version_2_gets_transfers_once_it_is_finished(scene:
     assert (await scene.listener.hears("account.updated")).body["account"] == made.id
 
 
-async def test_an_account_of_version_1_tells_by_its_flags(scene: Scene) -> None:
+async def test_an_account_of_version_1_shows_its_progress_by_flags(scene: Scene) -> None:
     made = await scene.do(scene.client.v1.accounts.create, ACCOUNT_V1)
     assert (made.details_submitted, made.charges_enabled, made.payouts_enabled) == (False, False, False)
 
@@ -57,7 +57,7 @@ async def test_an_account_of_version_1_tells_by_its_flags(scene: Scene) -> None:
     assert event["data"]["object"]["details_submitted"] is True
 
 
-async def test_an_account_of_version_2_can_be_seen_by_version_1_and_not_the_other_way(scene: Scene) -> None:
+async def test_version_1_reads_accounts_of_version_2_but_not_the_other_way_round(scene: Scene) -> None:
     newer = await scene.account()
     older = await scene.do(scene.client.v1.accounts.create, ACCOUNT_V1)
 
@@ -70,7 +70,7 @@ async def test_an_account_of_version_2_can_be_seen_by_version_1_and_not_the_othe
     assert unknown.status == 404
 
 
-async def test_a_link_works_once(scene: Scene) -> None:
+async def test_an_onboarding_link_works_once(scene: Scene) -> None:
     account = await scene.account(done=False)
     link = await scene.do(scene.client.v2.core.account_links.create, _link_v2(account))
 
@@ -84,7 +84,7 @@ async def test_a_link_works_once(scene: Scene) -> None:
         assert (refused.status_code, refused.headers["location"]) == (303, "https://events.example/again")
 
 
-async def test_a_link_works_for_some_minutes(scene: Scene) -> None:
+async def test_an_onboarding_link_works_for_some_minutes(scene: Scene) -> None:
     account = await scene.account(done=False)
     link = await scene.do(scene.client.v1.account_links.create, _link_v1(account))
     assert link.expires_at - link.created == 300
@@ -111,7 +111,7 @@ async def test_an_account_with_the_express_dashboard_needs_the_application_to_be
     assert refused.code == "account_controller_express_dash_without_application_losses_or_fees"
 
 
-async def test_an_account_of_version_1_asks_for_a_capability(scene: Scene) -> None:
+async def test_an_account_of_version_1_must_request_a_capability(scene: Scene) -> None:
     refused = await scene.refuses(scene.client.v1.accounts.create, {**ACCOUNT_V1, "capabilities": {}})
 
     assert refused.param == "capabilities"

@@ -82,7 +82,7 @@ def _changed(params: Any, path: str, value: Any) -> Any:
     return params
 
 
-async def test_wrong_parameters_of_a_session_are_refused_by_name(scene: Scene, subtests: pytest.Subtests) -> None:
+async def test_invalid_parameters_of_a_session_are_refused_by_name(scene: Scene, subtests: pytest.Subtests) -> None:
     account = await scene.account()
     for path, value, param, code in SESSIONS:
         with subtests.test(path=path, value=value):
@@ -102,7 +102,9 @@ async def test_a_parameter_that_stripe_knows_and_we_do_not_is_refused_in_so_many
     assert refused.message == "Demo payments do not know what Stripe does with 'allow_promotion_codes'."
 
 
-async def test_wrong_parameters_of_an_account_of_version_2_are_refused(scene: Scene, subtests: pytest.Subtests) -> None:
+async def test_invalid_parameters_of_an_account_of_version_2_are_refused(
+    scene: Scene, subtests: pytest.Subtests
+) -> None:
     for path, value, param in ACCOUNTS:
         with subtests.test(path=path, value=value):
             params = _changed(json.loads(json.dumps(ACCOUNT_V2)), path, value)
@@ -139,7 +141,7 @@ async def test_an_unknown_id_is_not_found(scene: Scene) -> None:
     )
 
 
-async def test_the_version_of_the_api_has_a_shape(scene: Scene, subtests: pytest.Subtests) -> None:
+async def test_a_malformed_version_of_the_api_is_refused(scene: Scene, subtests: pytest.Subtests) -> None:
     for version, path, status in VERSIONS:
         with subtests.test(version=version, path=path):
             named = {"Stripe-Version": version} if version else {}

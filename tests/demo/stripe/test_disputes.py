@@ -33,7 +33,7 @@ async def test_a_dispute_takes_the_money_and_a_fee_from_the_platform_at_once(sce
 @pytest.mark.parametrize(
     ("evidence", "status", "back"), [("winning_evidence", "won", 2500), ("losing_evidence", "lost", 0)]
 )
-async def test_evidence_decides_as_its_text_says(scene: Scene, evidence: str, status: str, back: int) -> None:
+async def test_the_text_of_the_evidence_decides_a_dispute(scene: Scene, evidence: str, status: str, back: int) -> None:
     _, dispute = await _disputed(scene)
 
     ended = await scene.do(scene.client.v1.disputes.update, dispute.id, {"evidence": {"uncategorized_text": evidence}})
@@ -47,7 +47,7 @@ async def test_evidence_decides_as_its_text_says(scene: Scene, evidence: str, st
     scene.processor.check()
 
 
-async def test_evidence_that_is_kept_or_decides_nothing_leaves_the_dispute_open(scene: Scene) -> None:
+async def test_evidence_that_is_not_submitted_or_not_known_leaves_the_dispute_open(scene: Scene) -> None:
     _, dispute = await _disputed(scene)
     text = {"uncategorized_text": "She was there."}
 

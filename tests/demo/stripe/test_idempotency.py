@@ -28,7 +28,7 @@ async def test_the_same_request_is_done_once_and_answered_twice(scene: Scene) ->
     assert len(scene.processor.things("checkout.session")) == 1
 
 
-async def test_another_request_with_the_same_key_is_refused(scene: Scene) -> None:
+async def test_a_different_request_with_the_same_key_is_refused(scene: Scene) -> None:
     account = await scene.account()
     create = scene.client.v1.checkout.sessions.create
     params = scene.params(account)
@@ -41,7 +41,7 @@ async def test_another_request_with_the_same_key_is_refused(scene: Scene) -> Non
     assert len(scene.processor.things("checkout.session")) == 1
 
 
-async def test_the_same_request_meanwhile_is_a_conflict(scene: Scene) -> None:
+async def test_a_request_with_a_key_in_use_is_a_conflict(scene: Scene) -> None:
     params = scene.params(await scene.account())
     create = scene.client.v1.checkout.sessions.create
     scene.processor.plan(Fault("slow", "/checkout/sessions", seconds=0.5))
@@ -64,7 +64,9 @@ async def test_the_same_request_meanwhile_is_a_conflict(scene: Scene) -> None:
     ("kind", "done", "again"),
     [("before", 0, 200), ("after", 1, 200), ("remembered", 1, 500), ("down", 0, 200)],
 )
-async def test_what_comes_of_a_request_that_failed(scene: Scene, kind: Kind, done: int, again: int) -> None:
+async def test_a_failed_request_that_comes_again_is_done_at_most_once(
+    scene: Scene, kind: Kind, done: int, again: int
+) -> None:
     params = scene.params(await scene.account())
     create = scene.client.v1.checkout.sessions.create
     scene.processor.plan(Fault(kind, "/checkout/sessions"))
@@ -107,7 +109,7 @@ async def test_the_second_version_does_again_what_has_failed(scene: Scene) -> No
     assert again.id == made.id
 
 
-async def test_a_key_is_forgotten_after_a_day(scene: Scene) -> None:
+async def test_an_idempotency_key_is_forgotten_after_a_day(scene: Scene) -> None:
     params = scene.params(await scene.account(), expires_at=scene.processor.clock.now() + 86_000)
     del params["expires_at"]
     create = scene.client.v1.checkout.sessions.create

@@ -5,7 +5,7 @@ from tests.demo.stripe.conftest import Scene
 CARD = {"card": "4242 4242 4242 4242", "name": "Ada", "email": "ada@example.com"}
 
 
-async def test_somebody_pays_and_goes_on_to_where_they_came_from(scene: Scene) -> None:
+async def test_a_person_pays_and_returns_to_the_page_they_came_from(scene: Scene) -> None:
     session = await scene.session()
     assert session.url is not None
 
@@ -26,7 +26,7 @@ async def test_somebody_pays_and_goes_on_to_where_they_came_from(scene: Scene) -
     assert seen.customer_details.email == "ada@example.com"
 
 
-async def test_a_page_is_shown_in_no_frame_and_its_form_leads_only_to_the_shop(scene: Scene) -> None:
+async def test_the_page_to_pay_cannot_be_framed_and_its_form_leads_only_to_the_shop(scene: Scene) -> None:
     session = await scene.session()
 
     page = await scene.http.get(f"/pay/{session.id}")
@@ -49,7 +49,7 @@ async def test_a_declined_card_is_said_and_can_be_replaced(scene: Scene) -> None
     assert paid.status_code == 303
 
 
-async def test_who_comes_too_late_reads_so(scene: Scene) -> None:
+async def test_a_person_who_pays_too_late_reads_so(scene: Scene) -> None:
     ended, paid = await scene.session(), await scene.session()
     await scene.do(scene.client.v1.checkout.sessions.expire, ended.id)
     scene.processor.pay(paid.id)
@@ -65,7 +65,7 @@ async def test_who_comes_too_late_reads_so(scene: Scene) -> None:
     assert len(scene.processor.things("charge")) == 1
 
 
-async def test_a_page_that_was_open_for_too_long_cannot_be_paid(scene: Scene) -> None:
+async def test_a_session_that_expired_while_its_page_was_open_cannot_be_paid(scene: Scene) -> None:
     session = await scene.session()
     scene.processor.webhooks.hold = True
 
@@ -76,7 +76,7 @@ async def test_a_page_that_was_open_for_too_long_cannot_be_paid(scene: Scene) ->
     assert scene.processor.balance("cardholders") == {}
 
 
-async def test_what_others_wrote_is_shown_as_text(scene: Scene) -> None:
+async def test_titles_of_products_are_escaped_on_the_page_to_pay(scene: Scene) -> None:
     title = "</dt><script>alert(1)</script>"
     price = {"currency": "eur", "unit_amount": 2500, "product_data": {"name": title}}
     session = await scene.session(line_items=[{"quantity": 2, "price_data": price}])
@@ -88,7 +88,7 @@ async def test_what_others_wrote_is_shown_as_text(scene: Scene) -> None:
     assert "€50.00" in page.text
 
 
-async def test_the_books_are_there_to_read(scene: Scene) -> None:
+async def test_the_books_of_the_demo_are_on_its_first_page(scene: Scene) -> None:
     empty = await scene.http.get("/")
     assert '<span class="chip warning">Demonstration</span>' in empty.text
     account = await scene.account()

@@ -56,7 +56,7 @@ def test_everything_can_be_done_from_another_process(address: str) -> None:
         ask("advance", seconds=5)
 
 
-def test_without_being_asked_for_there_is_no_api_for_tests() -> None:
+def test_the_api_for_tests_is_off_by_default() -> None:
     program = [sys.executable, "-m", "holdfast_demo.stripe", "--port", "0"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

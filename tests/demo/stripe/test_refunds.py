@@ -28,7 +28,7 @@ async def _paid(scene: Scene, account: str, **changes: Any) -> str:
     return scene.processor.pay(session.id)["payment_intent"]
 
 
-async def test_a_refund_in_full_leaves_nobody_with_anything_of_the_payment(scene: Scene) -> None:
+async def test_a_refund_in_full_takes_everything_back_from_account_and_platform(scene: Scene) -> None:
     account = await scene.account()
     payment = await _paid(scene, account)
 
@@ -48,7 +48,7 @@ async def test_a_refund_in_full_leaves_nobody_with_anything_of_the_payment(scene
     assert (fee.amount, fee.amount_refunded, fee.refunded) == (250, 250, True)
 
 
-async def test_without_being_told_so_the_connected_account_keeps_its_money(scene: Scene) -> None:
+async def test_a_refund_without_reversing_the_transfer_leaves_the_account_its_money(scene: Scene) -> None:
     account = await scene.account()
     payment = await _paid(scene, account)
 
@@ -127,7 +127,7 @@ async def test_refunds_of_a_payment_are_listed_newest_first(scene: Scene) -> Non
     assert listed.data[0].metadata.to_dict() == {"refund": "200"}
 
 
-async def test_the_balance_is_what_the_books_say(scene: Scene) -> None:
+async def test_the_balance_is_the_sum_of_the_books(scene: Scene) -> None:
     account = await scene.account()
     await _paid(scene, account)
 
@@ -143,7 +143,7 @@ async def test_the_balance_is_what_the_books_say(scene: Scene) -> None:
     percent=st.integers(0, 99),
     cuts=st.lists(st.floats(0.01, 0.99), max_size=5),
 )
-def test_parts_sum_to_the_whole_however_a_payment_is_cut(amount: int, percent: int, cuts: list[float]) -> None:
+def test_partial_refunds_of_any_size_sum_to_the_whole_payment(amount: int, percent: int, cuts: list[float]) -> None:
     processor = StripeDouble("http://processor.test")
     try:
         account = processor.ask("POST", "/v2/core/accounts", ACCOUNT_V2)["id"]

@@ -20,7 +20,7 @@ REFUSED = [
 ]
 
 
-async def test_a_paid_session_is_complete_and_its_money_is_where_it_belongs(scene: Scene) -> None:
+async def test_a_paid_session_is_complete_and_its_money_is_divided(scene: Scene) -> None:
     account = await scene.account()
     session = await scene.session(account, metadata={"payment": "7"})
     assert (session.status, session.payment_status, session.payment_intent) == ("open", "unpaid", None)
@@ -75,7 +75,7 @@ async def test_a_session_that_was_ended_cannot_be_paid(scene: Scene) -> None:
     assert (await scene.listener.hears("checkout.session.expired")).body["data"]["object"]["id"] == session.id
 
 
-async def test_a_complete_session_is_not_ended(scene: Scene) -> None:
+async def test_a_complete_session_cannot_be_expired(scene: Scene) -> None:
     session = await scene.session()
     scene.processor.pay(session.id)
 
@@ -128,7 +128,7 @@ async def test_amounts_that_the_processor_takes_are_charged_as_they_are(scene: S
         assert scene.processor.balance(account) == {currency: amount - fee}
 
 
-async def test_fees_and_refunds_end_in_zeros_as_the_amounts_do(scene: Scene) -> None:
+async def test_fees_and_refunds_must_end_in_zeros_as_the_amounts_of_their_currency_do(scene: Scene) -> None:
     account = await scene.account()
     params = scene.params(account, amount=1500, currency="kwd", fee=75)
     refused = await scene.refuses(scene.client.v1.checkout.sessions.create, params)
@@ -157,7 +157,7 @@ async def test_a_fee_is_at_most_the_amount(scene: Scene) -> None:
     assert error.param == "payment_intent_data[application_fee_amount]"
 
 
-async def test_all_sessions_of_a_time_can_be_listed_a_page_at_a_time(scene: Scene) -> None:
+async def test_sessions_of_a_time_range_are_listed_page_by_page(scene: Scene) -> None:
     account = await scene.account()
     before = await scene.session(account)
     scene.processor.clock.advance(100)
@@ -179,7 +179,7 @@ async def test_all_sessions_of_a_time_can_be_listed_a_page_at_a_time(scene: Scen
     assert isinstance(complete.data[0].payment_intent, stripe.PaymentIntent)
 
 
-async def test_the_parts_of_a_payment_can_be_asked_for_one_by_one(scene: Scene) -> None:
+async def test_the_parts_of_a_payment_can_be_fetched_one_by_one(scene: Scene) -> None:
     account = await scene.account()
     session = await scene.session(account, payment_intent_data=_PLAN | {"transfer_data": {"destination": account}})
     payment = scene.processor.pay(session.id)["payment_intent"]

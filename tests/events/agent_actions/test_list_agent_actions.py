@@ -22,7 +22,7 @@ async def actions(service: Service, organizer: Client, **fields: Any) -> Sequenc
     return await service.database.read(lambda reader: list_actions(reader, caller, command))
 
 
-async def test_what_an_agent_did_is_told_with_the_event_and_the_person(service: Service) -> None:
+async def test_an_action_of_an_agent_is_listed_with_its_event_and_person(service: Service) -> None:
     ada = await service.organizer()
     agent = agent_of(service, ada)
     event = (await agent.call("create_event", **event_fields(title="Jazz night")))["structuredContent"]
@@ -43,7 +43,7 @@ async def key_id(service: Service, organizer: Client) -> int:
     return id
 
 
-async def test_every_tool_that_changes_something_is_told(service: Service) -> None:
+async def test_changes_by_every_tool_are_listed(service: Service) -> None:
     untold = {
         operation.name
         for operation in TABLE
@@ -53,7 +53,7 @@ async def test_every_tool_that_changes_something_is_told(service: Service) -> No
     assert untold == {"presign_upload"}
 
 
-async def test_each_of_them_names_what_it_was_about(service: Service) -> None:
+async def test_actions_of_agents_name_the_resource_they_changed(service: Service) -> None:
     ada = await service.organizer()
     agent = agent_of(service, ada)
     event = (await agent.call("create_event", **event_fields()))["structuredContent"]["id"]
@@ -92,7 +92,7 @@ async def test_each_of_them_names_what_it_was_about(service: Service) -> None:
     ]
 
 
-async def test_what_was_refused_is_not_told_nor_what_only_reads(service: Service) -> None:
+async def test_a_read_or_refused_call_of_an_agent_is_not_listed(service: Service) -> None:
     ada = await service.organizer()
     agent = agent_of(service, ada)
 
@@ -104,7 +104,7 @@ async def test_what_was_refused_is_not_told_nor_what_only_reads(service: Service
     assert await actions(service, ada) == []
 
 
-async def test_a_program_that_uses_the_key_without_mcp_is_not_told(service: Service) -> None:
+async def test_a_change_made_with_the_key_but_without_mcp_is_not_listed(service: Service) -> None:
     ada = await service.organizer()
 
     await ada.create_event()
@@ -112,7 +112,7 @@ async def test_a_program_that_uses_the_key_without_mcp_is_not_told(service: Serv
     assert await actions(service, ada) == []
 
 
-async def test_nobody_reads_what_agents_of_another_organizer_did(service: Service) -> None:
+async def test_actions_of_agents_of_another_organizer_are_not_listed(service: Service) -> None:
     ada, bob = await service.organizer(), await service.organizer()
     event = (await agent_of(service, bob).call("create_event", **event_fields()))["structuredContent"]["id"]
     await agent_of(service, ada).call("create_registration", event_id=event, email="ben@example.com")
@@ -122,7 +122,7 @@ async def test_nobody_reads_what_agents_of_another_organizer_did(service: Servic
     assert [action.operation for action in await actions(service, bob)] == ["create_event"]
 
 
-async def test_a_person_who_is_not_registered_any_more_is_not_named(service: Service) -> None:
+async def test_a_person_whose_registration_is_removed_is_not_named_in_the_actions(service: Service) -> None:
     ada = await service.organizer()
     agent = agent_of(service, ada)
     event = (await agent.call("create_event", **event_fields()))["structuredContent"]["id"]
@@ -135,7 +135,7 @@ async def test_a_person_who_is_not_registered_any_more_is_not_named(service: Ser
     assert (removed.operation, removed.email, removed.user_id) == ("delete_registration", None, None)
 
 
-async def test_pages_follow_each_other(service: Service) -> None:
+async def test_pages_of_actions_follow_each_other_without_gaps(service: Service) -> None:
     ada = await service.organizer()
     agent = agent_of(service, ada)
     for title in ("one", "two", "three"):
@@ -147,7 +147,7 @@ async def test_pages_follow_each_other(service: Service) -> None:
     assert [action.event_title for action in (*first, *second)] == ["three", "two", "one"]
 
 
-async def test_it_is_kept_for_ninety_days(service: Service) -> None:
+async def test_actions_of_agents_are_kept_for_ninety_days(service: Service) -> None:
     ada = await service.organizer()
     agent = agent_of(service, ada)
     await agent.call("create_event", **event_fields(title="old"))
@@ -160,7 +160,7 @@ async def test_it_is_kept_for_ninety_days(service: Service) -> None:
     assert [action.event_title for action in await actions(service, ada)] == ["new"]
 
 
-async def test_what_agents_did_among_many_programs_is_told_exactly_once(service: Service) -> None:
+async def test_actions_of_agents_among_many_programs_are_listed_exactly_once(service: Service) -> None:
     ada = await service.organizer()
     agent = agent_of(service, ada)
     event = (await ada.create_event(capacity=100))["id"]

@@ -101,11 +101,11 @@ def values(text: str) -> list[Any]:
 # What it says
 
 
-async def test_it_has_every_tool_with_what_it_does(handbook: Handbook) -> None:
+async def test_the_handbook_of_agents_has_every_tool_with_its_summary(handbook: Handbook) -> None:
     assert handbook.table("tool", "what it does") == [[tool.name, tool.summary] for tool in TOOLS.values()]
 
 
-async def test_it_tells_how_to_connect(handbook: Handbook) -> None:
+async def test_the_handbook_of_agents_has_the_configuration_to_connect(handbook: Handbook) -> None:
     (configuration,) = handbook.code("json")
 
     assert json.loads(configuration) == {
@@ -126,7 +126,7 @@ async def test_the_errors_it_tells_of_are_those_that_are_met(handbook: Handbook)
     assert set(re.findall(r"`(\w+_\w+)`", handbook.text)) & KINDS.keys() >= {"registration_rejected", "event_full"}
 
 
-async def test_its_limits_are_those_that_are_set(settings: Settings) -> None:
+async def test_the_handbook_of_agents_has_the_limits_of_the_settings(settings: Settings) -> None:
     limits = {"registrations_per_minute": 77, "organizers_per_hour": 7}
     async with running(settings.model_copy(update=limits)) as service:
         text = " ".join((await document(service.http, "/agents.md")).split())
@@ -134,7 +134,7 @@ async def test_its_limits_are_those_that_are_set(settings: Settings) -> None:
     assert "77 registrations a minute with one key, 7 new organizers an hour from one address" in text
 
 
-async def test_its_numbers_on_lists_are_those_of_the_tools(handbook: Handbook) -> None:
+async def test_the_handbook_of_agents_has_the_page_sizes_of_the_tools(handbook: Handbook) -> None:
     limit = definition(TOOLS["list_events"])["inputSchema"]["properties"]["limit"]
 
     most, tools, lists = limit["maximum"], limit["default"], msgspec.structs.fields(OffsetPage)[1].default

@@ -54,7 +54,7 @@ async def test_the_agent_card_has_what_both_versions_of_a2a_demand(http: httpx2.
     assert [skill["id"] for skill in card["skills"]] == [*TOOLS]
 
 
-async def test_the_api_catalog_is_a_set_of_links_for_each_door(http: httpx2.AsyncClient) -> None:
+async def test_the_api_catalog_has_links_for_each_interface(http: httpx2.AsyncClient) -> None:
     catalog = await document(http, CATALOG)
 
     fits(catalog, LINKSET)

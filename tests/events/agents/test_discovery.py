@@ -44,7 +44,7 @@ async def test_a_document_can_be_read_by_any_page_and_kept_for_an_hour(http: htt
 
 
 @every_document
-async def test_a_document_that_is_still_the_same_is_not_sent_again(http: httpx2.AsyncClient, path: str) -> None:
+async def test_an_unchanged_document_is_answered_with_304(http: httpx2.AsyncClient, path: str) -> None:
     etag = (await http.get(path)).headers["etag"]
 
     for condition in (etag, f"W/{etag}", f'"x", {etag}', "*"):
@@ -55,7 +55,7 @@ async def test_a_document_that_is_still_the_same_is_not_sent_again(http: httpx2.
 
 
 @every_document
-async def test_a_page_may_ask_beforehand(http: httpx2.AsyncClient, path: str) -> None:
+async def test_a_preflight_request_for_a_document_is_answered(http: httpx2.AsyncClient, path: str) -> None:
     response = await http.options(path, headers={"Access-Control-Request-Headers": "If-None-Match"})
 
     assert response.status_code == 204
@@ -71,7 +71,7 @@ async def test_a_document_needs_no_key_and_minds_no_wrong_one(http: httpx2.Async
         assert (await http.request(method, path)).status_code == 405
 
 
-async def test_where_the_same_is_looked_for_in_several_places_it_is_the_same(http: httpx2.AsyncClient) -> None:
+async def test_a_document_at_several_addresses_has_the_same_content(http: httpx2.AsyncClient) -> None:
     for places in (CARDS, A2A, RESOURCES):
         assert len({(await http.get(path)).content for path in places}) == 1
 

@@ -155,7 +155,7 @@ def refused(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 @every_tool
-def test_what_fits_the_schema_is_answered_as_promised_or_refused_in_words(served: Served, tool: str) -> None:
+def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_words(served: Served, tool: str) -> None:
     about = served.tools[tool]
 
     @generated(50)
@@ -172,7 +172,7 @@ def test_what_fits_the_schema_is_answered_as_promised_or_refused_in_words(served
 
 
 @every_tool
-def test_what_does_not_fit_the_schema_is_refused_by_name(served: Served, tool: str) -> None:
+def test_an_argument_that_does_not_fit_the_schema_is_refused_by_name(served: Served, tool: str) -> None:
     schema = served.tools[tool]["inputSchema"]
     names = st.sampled_from([*schema["properties"]]) | st.text(max_size=20) if schema["properties"] else st.text()
 
@@ -192,7 +192,7 @@ def test_what_does_not_fit_the_schema_is_refused_by_name(served: Served, tool: s
 
 
 @every_tool
-def test_what_is_missing_is_named(served: Served, tool: str) -> None:
+def test_a_missing_argument_is_refused_by_name(served: Served, tool: str) -> None:
     schema = served.tools[tool]["inputSchema"]
 
     @generated(20)
@@ -209,7 +209,7 @@ def test_what_is_missing_is_named(served: Served, tool: str) -> None:
 
 
 @every_tool
-def test_what_is_no_object_is_an_error_of_the_protocol(served: Served, tool: str) -> None:
+def test_arguments_that_are_no_object_are_a_protocol_error(served: Served, tool: str) -> None:
     @generated(20)
     @given(ANYTHING.filter(lambda value: not isinstance(value, dict | None)))
     def is_protocol_error(arguments: Any) -> None:

@@ -110,7 +110,7 @@ async def arrived(base_url: str, mode: ConnectMode, version: str) -> AsyncGenera
 
 
 @eras
-async def test_it_gets_from_the_address_alone_to_an_event_with_ten_people(
+async def test_the_official_client_gets_from_the_address_to_an_event_with_ten_people(
     base_url: str, mode: ConnectMode, version: str
 ) -> None:
     async with arrived(base_url, mode, version) as agent:
@@ -128,7 +128,7 @@ async def test_it_gets_from_the_address_alone_to_an_event_with_ten_people(
 
 
 @eras
-async def test_of_ten_people_for_seven_seats_the_first_are_seated_and_the_next_wait(
+async def test_the_official_client_fills_seven_seats_and_a_waiting_list_in_order_of_arrival(
     base_url: str, mode: ConnectMode, version: str
 ) -> None:
     async with arrived(base_url, mode, version) as agent:
@@ -148,7 +148,7 @@ async def test_of_ten_people_for_seven_seats_the_first_are_seated_and_the_next_w
 
 
 @eras
-async def test_it_finds_the_tools_of_the_text_and_reads_the_documents(
+async def test_the_official_client_finds_the_tools_and_reads_the_documents(
     base_url: str, mode: ConnectMode, version: str
 ) -> None:
     published = {"agents": "/agents.md", "docs": "/docs.md", "catalog": "/api", "openapi": "/openapi.json"}

@@ -14,7 +14,9 @@ from tests.events.agents.handbook import Handbook
 from tests.support import Service
 
 
-async def test_without_an_authorization_server_a_note_says_that_keys_are_the_way(http: httpx2.AsyncClient) -> None:
+async def test_the_metadata_without_an_authorization_server_says_that_keys_are_the_way(
+    http: httpx2.AsyncClient,
+) -> None:
     metadata = await document(http, RESOURCES[0])
 
     assert "authorization_servers" not in metadata

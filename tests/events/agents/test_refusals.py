@@ -41,7 +41,9 @@ async def test_all_that_is_wrong_is_named_at_once(service: Service, ada: Client)
 
 @both_eras
 @in_turn("key", [None, "nonsense", "hf_" + "A" * 43])
-async def test_without_a_valid_key_http_says_so(service: Service, ada: Client, version: str, key: str | None) -> None:
+async def test_a_call_without_a_valid_key_is_answered_with_401(
+    service: Service, ada: Client, version: str, key: str | None
+) -> None:
     stranger = Agent(service.app, key, version)
 
     for response in (
@@ -66,7 +68,7 @@ async def test_a_revoked_key_is_refused_at_once(service: Service, ada: Client, v
 
 
 @both_eras
-async def test_a_key_is_taken_from_either_header(service: Service, ada: Client, version: str) -> None:
+async def test_an_agent_may_send_its_key_in_either_header(service: Service, ada: Client, version: str) -> None:
     asking = agent(service, ada, version)
     message = asking.request("tools/call", {"name": "list_events", "arguments": {}})
     headers = [(name, value) for name, value in asking.headers(message) if name != b"authorization"]
@@ -82,7 +84,7 @@ async def test_a_key_is_taken_from_either_header(service: Service, ada: Client, 
 
 @both_eras
 @in_turn("method", ["GET", "DELETE", "PUT", "PATCH"])
-async def test_only_post_is_answered(service: Service, ada: Client, method: str, version: str) -> None:
+async def test_the_agent_endpoint_allows_post_only(service: Service, ada: Client, method: str, version: str) -> None:
     headers = {"accept": "text/event-stream", "mcp-protocol-version": version}
 
     response = await ada.request(method, "/mcp", headers=headers)
@@ -95,7 +97,7 @@ async def test_only_post_is_answered(service: Service, ada: Client, method: str,
 
 
 @both_eras
-async def test_registrations_count_together_whichever_door_they_come_through(settings: Settings, version: str) -> None:
+async def test_registrations_over_rest_and_mcp_count_towards_one_limit(settings: Settings, version: str) -> None:
     async with running(settings.model_copy(update={"registrations_per_minute": 4})) as service:
         ada = await furnished(service)  # registers one
         asking = agent(service, ada, version)

@@ -69,7 +69,7 @@ def words(result: dict[str, Any], arguments: dict[str, Any]) -> str:
 @in_one_loop
 @both_eras
 @pytest.mark.parametrize("tool", TOOLS)
-async def test_through_no_tool_is_anything_of_another_organizer_seen_touched_or_probed(
+async def test_an_organizer_never_reads_or_changes_data_of_another_one_through_a_tool(
     shared_scene: Scene, tool: str, version: str
 ) -> None:
     scene = shared_scene
@@ -91,7 +91,7 @@ async def test_every_attempt_is_on_a_tool_there_is(scene: Scene) -> None:
     assert all(calls for probes in scene.probes().values() for _, calls in probes)
 
 
-async def test_what_is_refused_to_others_is_there_for_its_owner(scene: Scene) -> None:
+async def test_data_that_is_refused_to_other_organizers_is_readable_by_its_owner(scene: Scene) -> None:
     """Else the refusals above would prove nothing."""
     ada, theirs = agent(scene.service, scene.ada.client), scene.ada
     who = {"event_id": theirs.events[0], "user_id": theirs.people[0]}
@@ -121,7 +121,7 @@ async def test_what_is_refused_to_others_is_there_for_its_owner(scene: Scene) ->
         content_text(await ada.call(tool, **arguments))
 
 
-async def test_an_upload_belongs_to_who_asked_for_it_whatever_it_is_called(scene: Scene) -> None:
+async def test_an_upload_belongs_to_the_organizer_who_presigned_it(scene: Scene) -> None:
     eve = scene.agent()
 
     for filename in (*scene.ada.photos, f"../{scene.ada.id}/a.jpg"):
@@ -145,7 +145,7 @@ async def test_a_person_known_to_two_organizers_is_shown_to_each_as_its_own(scen
     }
 
 
-async def test_whether_an_address_is_known_to_others_is_not_told(scene: Scene) -> None:
+async def test_a_registration_does_not_reveal_whether_the_address_is_known_to_others(scene: Scene) -> None:
     """Ben has an account, for Ada has registered him; Zoe has none."""
     eve = scene.agent()
     await scene.eve.client.patch(f"/api/events/{scene.eve.events[0]}", {"event": {"capacity": 10}})

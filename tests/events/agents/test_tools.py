@@ -95,7 +95,9 @@ async def test_a_tool_answers_with_an_object(service: Service, ada: Client, subt
             assert all(ref.startswith("#/$defs/") for ref in re.findall(r'"\$ref": "([^"]*)"', json.dumps(tool)))
 
 
-async def test_what_agents_are_told_first_is_short_and_names_tools_there_are(service: Service, ada: Client) -> None:
+async def test_the_instructions_for_agents_are_short_and_name_only_tools_that_exist(
+    service: Service, ada: Client
+) -> None:
     problem_of = await agent(service, ada).result("initialize", {"protocolVersion": ERAS[0], "capabilities": {}})
 
     verbs = "|".join({name.partition("_")[0] for name in TOOLS})
@@ -114,11 +116,11 @@ def test_every_tool_needs_a_scope_that_an_access_token_can_have() -> None:
 # Calls
 
 
-def test_there_are_sample_arguments_for_every_tool() -> None:
+def test_every_tool_has_sample_arguments() -> None:
     assert ARGUMENTS.keys() == TOOLS.keys()
 
 
-async def test_a_member_of_an_event_is_emptied_by_its_name(service: Service, ada: Client) -> None:
+async def test_a_field_of_an_event_is_cleared_by_its_name(service: Service, ada: Client) -> None:
     asking = agent(service, ada)
     stored = await asking.call("update_event", event_id=2, address="Ferry Lane 4", location_name="Studio")
     assert stored["structuredContent"]["address"] == "Ferry Lane 4"
@@ -220,7 +222,7 @@ async def test_a_list_has_20_items_unless_an_agent_asks_for_more(service: Servic
 
 
 @pytest.mark.parametrize("tool", LISTS)
-async def test_over_rest_a_list_has_100_items_as_the_contract_says(ada: Client, tool: str) -> None:
+async def test_a_list_over_rest_has_100_items_as_the_contract_says(ada: Client, tool: str) -> None:
     page = (await ada.get(TOOLS[tool].path)).json()
 
     assert page["pagination"]["limit"] == 100
@@ -231,7 +233,7 @@ def test_every_tool_that_reads_is_compared_with_rest() -> None:
 
 
 @both_eras
-async def test_a_registration_is_the_same_through_either_door(service: Service, ada: Client, version: str) -> None:
+async def test_a_registration_is_the_same_over_rest_and_mcp(service: Service, ada: Client, version: str) -> None:
     asking = agent(service, ada, version)
     poll = await ada.register(1, email="ben@example.com")
     before = await everything(service)

@@ -84,7 +84,7 @@ async def test_the_code_on_the_persons_own_page_is_valid(service: Service) -> No
     assert await gate.say(code) == "in"
 
 
-async def test_who_has_no_seat_is_told_why_and_is_not_in(service: Service) -> None:
+async def test_a_person_without_a_seat_is_refused_with_the_reason_and_is_not_in(service: Service) -> None:
     gate = await entrance(service, "ann", "bob", capacity=1, waitinglist_capacity=1)
     await service.run_sql("update events set waitinglist_capacity = 3 where id = %(id)s", id=gate.event_id)
     ada = await service.admin()
@@ -100,7 +100,7 @@ async def test_who_has_no_seat_is_told_why_and_is_not_in(service: Service) -> No
     assert await gate.stored() == []
 
 
-async def test_codes_of_nobody_of_others_and_of_the_past_are_told_apart(service: Service) -> None:
+async def test_unknown_foreign_and_removed_codes_get_different_verdicts(service: Service) -> None:
     gate = await entrance(service, "ann", "bob")
     ben = await service.organizer()
     other = await ben.create_event()
@@ -122,7 +122,7 @@ async def test_codes_of_nobody_of_others_and_of_the_past_are_told_apart(service:
     assert await gate.stored() == []
 
 
-async def test_nobody_is_checked_in_for_a_cancelled_event(service: Service) -> None:
+async def test_a_cancelled_event_checks_in_no_person(service: Service) -> None:
     gate = await entrance(service, "ann")
     await (await service.admin()).delete(f"/api/events/{gate.event_id}")
 
@@ -130,7 +130,7 @@ async def test_nobody_is_checked_in_for_a_cancelled_event(service: Service) -> N
     assert await gate.stored() == []
 
 
-async def test_who_was_let_in_by_a_device_that_was_late_to_hear_is_in(service: Service) -> None:
+async def test_a_person_let_in_by_a_device_with_old_data_is_in(service: Service) -> None:
     gate = await entrance(service, "ann", "bob", capacity=2, waitinglist_capacity=1)
     admin = await service.admin()
     await admin.patch(
@@ -164,7 +164,7 @@ async def test_an_entry_can_be_taken_back_and_the_next_scan_becomes_the_entry(se
     assert third.entry.device == "Door 3"
 
 
-async def test_a_scan_that_was_taken_back_stays_so_when_it_comes_again(service: Service) -> None:
+async def test_a_scan_that_was_taken_back_stays_so_when_it_is_sent_again(service: Service) -> None:
     gate = await entrance(service, "ann")
     scan = scanned(await code_of(service, gate.event_id, "ann"))
     await gate.send(scan)
@@ -188,7 +188,7 @@ async def test_a_clock_that_is_wrong_is_believed_within_bounds(service: Service,
     assert is_bounded
 
 
-async def test_two_doors_at_once_make_one_entry(service: Service) -> None:
+async def test_concurrent_scans_at_several_entrances_make_one_entry_a_person(service: Service) -> None:
     gate = await entrance(service, "ann", "bob", "cleo")
 
     verdicts = await asyncio.gather(
@@ -203,7 +203,7 @@ async def test_two_doors_at_once_make_one_entry(service: Service) -> None:
         assert (verdict.entry.id == verdict.id) == (verdict.say == "in")
 
 
-async def test_scans_must_have_different_ids(service: Service) -> None:
+async def test_scans_with_equal_ids_in_one_message_are_refused(service: Service) -> None:
     scan = {"id": str(uuid.uuid4()), "text": "x", "told_at": 0}
 
     with pytest.raises(Problem) as refused:
@@ -249,7 +249,7 @@ async def test_the_scan_of_another_event_is_not_taken_back(service: Service) -> 
     assert await gate.stored() == [("ann", "Door 1", True, False)]
 
 
-async def test_an_id_that_another_organizer_has_used_is_free(service: Service) -> None:
+async def test_an_id_of_a_scan_used_by_another_organizer_can_be_used_again(service: Service) -> None:
     gate = await entrance(service, "ann")
     verdict = await gate.scan("ann")
     ben = await service.organizer()

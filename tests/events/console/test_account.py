@@ -29,7 +29,7 @@ async def connect(service: Service, *accounts: int) -> None:
     )
 
 
-async def test_one_button_ends_keys_apps_password_and_sessions_of_this_account_alone(service: Service) -> None:
+async def test_one_button_ends_keys_apps_password_and_sessions_of_this_account_only(service: Service) -> None:
     at = await desk(service)
     [key] = KEY.findall((await made(at, "Ticket machine")).text)
     await connect(service, at.ada.id, at.bob.id)
@@ -57,7 +57,7 @@ async def test_one_button_ends_keys_apps_password_and_sessions_of_this_account_a
     assert (await at.browser.sign_in("ada@example.com")).headers["location"] == "/console"
 
 
-async def test_looking_at_the_question_ends_nothing(service: Service) -> None:
+async def test_opening_the_question_ends_no_access(service: Service) -> None:
     at = await desk(service)
 
     await at.page("/account/secure")
@@ -96,7 +96,7 @@ async def test_the_page_of_an_organizers_account_says_what_signing_out_does_not_
     assert '<a href="/console/agents">Revoke your keys</a>' in for_organizers
 
 
-async def test_who_has_just_signed_in_by_mail_goes_straight_to_the_data(service: Service) -> None:
+async def test_a_person_who_has_just_signed_in_by_mail_goes_straight_to_the_data(service: Service) -> None:
     ann = Browser(service)
     await ann.sign_in(ANN)
 
@@ -110,7 +110,7 @@ async def test_who_has_just_signed_in_by_mail_goes_straight_to_the_data(service:
     assert await service.run_sql("select from mails where kind = 'own_data'") == []
 
 
-async def test_a_session_that_is_older_gets_a_mail_at_most_one_an_hour(service: Service) -> None:
+async def test_an_older_session_gets_a_mail_for_the_data_at_most_once_an_hour(service: Service) -> None:
     ann = Browser(service)
     await ann.sign_in(ANN)
     await service.run_sql("update sessions set began_at = now() - interval '61 minutes'")
@@ -123,7 +123,7 @@ async def test_a_session_that_is_older_gets_a_mail_at_most_one_an_hour(service: 
     ]
 
 
-async def test_an_organizer_is_told_what_to_do_instead(service: Service) -> None:
+async def test_an_organizer_reads_what_to_do_instead_of_erasing(service: Service) -> None:
     at = await desk(service)
 
     page, sent = await at.browser.get("/account/data"), await at.post("/account/data")

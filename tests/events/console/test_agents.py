@@ -58,7 +58,7 @@ async def test_people_that_an_agent_registered_one_after_the_other_are_one_line(
     assert "Example App made the event Jazz night" in text(page)
 
 
-async def test_what_is_between_them_keeps_their_order(scene: Scene) -> None:
+async def test_actions_of_an_agent_keep_their_order_around_other_actions(scene: Scene) -> None:
     agent = await agent_of(scene)
     one = (await agent.call("create_event", **event_fields(title="One")))["structuredContent"]["id"]
     two = (await agent.call("create_event", **event_fields(title="Two")))["structuredContent"]["id"]
@@ -91,7 +91,7 @@ async def test_undoing_a_registration_asks_first_who_loses_what(scene: Scene) ->
     assert "was undone" in page
 
 
-async def test_each_line_that_can_be_undone_leads_to_its_question(scene: Scene) -> None:
+async def test_actions_of_agents_that_can_be_undone_link_to_their_question(scene: Scene) -> None:
     agent = await agent_of(scene)
     jazz = (await agent.call("create_event", **event_fields(title="Jazz night")))["structuredContent"]["id"]
     await agent.call("update_event", event_id=jazz, capacity=20)
@@ -109,7 +109,7 @@ async def test_each_line_that_can_be_undone_leads_to_its_question(scene: Scene) 
         assert (await scene.person.http.get(link)).status_code == 200, link
 
 
-async def test_it_is_told_where_a_person_stands_who_has_no_seat(scene: Scene) -> None:
+async def test_the_page_of_agents_says_where_a_person_without_a_seat_stands(scene: Scene) -> None:
     agent = await agent_of(scene)
     fields = event_fields(title="Jazz night", capacity=1, waitinglist_capacity=1)
     jazz = (await agent.call("create_event", **fields))["structuredContent"]["id"]
@@ -123,7 +123,7 @@ async def test_it_is_told_where_a_person_stands_who_has_no_seat(scene: Scene) ->
     assert re.search(r"registered ann@example.com for Jazz night [^·]*· on the waiting list", page)
 
 
-async def test_nothing_of_another_organizer_is_told(scene: Scene) -> None:
+async def test_the_page_of_agents_shows_no_actions_of_another_organizer(scene: Scene) -> None:
     agent = await agent_of(scene)
     await agent.call("create_event", **event_fields(title="Jazz night"))
     _, bob = await scene.somebody()
@@ -134,7 +134,7 @@ async def test_nothing_of_another_organizer_is_told(scene: Scene) -> None:
     assert "Jazz night" not in page.text
 
 
-async def test_names_are_shown_as_text_only(scene: Scene) -> None:
+async def test_names_on_the_page_of_agents_are_escaped(scene: Scene) -> None:
     app = await scene.register(client_name="<script>alert(1)</script>")
     answer = await scene.person.allow(app.query(scope="write_events"))
     tokens = (await app.redeem(answer["code"])).json()
@@ -166,7 +166,7 @@ async def test_older_lines_are_on_pages_of_their_own(scene: Scene) -> None:
     assert [page.status_code for page in refused] == [422] * 4
 
 
-async def test_the_addresses_that_keys_and_apps_had_before_lead_here(scene: Scene) -> None:
+async def test_the_old_addresses_of_keys_and_apps_redirect_to_the_page_of_agents(scene: Scene) -> None:
     moved = [await scene.person.http.get(path) for path in ("/console/keys", "/console/apps", "/console/keys?lang=de")]
 
     assert [(page.status_code, page.headers["location"]) for page in moved] == [
@@ -176,7 +176,7 @@ async def test_the_addresses_that_keys_and_apps_had_before_lead_here(scene: Scen
     ]
 
 
-async def test_the_page_is_in_german_too(scene: Scene) -> None:
+async def test_the_page_of_agents_is_in_german_too(scene: Scene) -> None:
     agent = await agent_of(scene)
     jazz = (await agent.call("create_event", **event_fields(title="Jazz night")))["structuredContent"]["id"]
     await agent.call("create_registration", event_id=jazz, email="ann@example.com")
@@ -188,7 +188,7 @@ async def test_the_page_is_in_german_too(scene: Scene) -> None:
     assert "Example App hat ann@example.com für Jazz night angemeldet" in page
 
 
-async def test_everybody_can_read_how_agents_connect(scene: Scene) -> None:
+async def test_the_page_on_how_agents_connect_needs_no_sign_in(scene: Scene) -> None:
     page = await scene.service.http.get("/agents", headers={"Accept": "text/html"})
     german = await scene.service.http.get("/agents?lang=de", headers={"Accept": "text/html"})
 
@@ -199,7 +199,7 @@ async def test_everybody_can_read_how_agents_connect(scene: Scene) -> None:
     assert "So verbinden sich Agenten" in german.text
 
 
-async def test_without_our_server_for_consent_the_steps_use_a_key(settings: Settings) -> None:
+async def test_the_steps_use_a_key_if_the_authorization_server_is_off(settings: Settings) -> None:
     async with running(settings.model_copy(update={"oauth_builtin": False, "oauth_issuer": ""})) as service:
         page = await service.http.get("/agents", headers={"Accept": "text/html"})
 
@@ -207,7 +207,7 @@ async def test_without_our_server_for_consent_the_steps_use_a_key(settings: Sett
     assert "YOUR_KEY" in page.text
 
 
-def test_the_links_of_programs_have_the_address() -> None:
+def test_links_for_programs_contain_the_address_of_the_server() -> None:
     connection = Connection("https://events.example.com/mcp", "holdfast-events", by_oauth=True)
 
     cursor = parse_qs(urlsplit(connection.cursor_link).query)
@@ -234,5 +234,5 @@ def test_the_links_of_programs_have_the_address() -> None:
         ("https://events.local/mcp", False),
     ],
 )
-def test_it_is_said_which_addresses_programs_on_the_internet_reach(address: str, is_public: bool) -> None:
+def test_an_address_is_public_only_if_programs_on_the_internet_reach_it(address: str, is_public: bool) -> None:
     assert Connection(address, "holdfast-events", by_oauth=True).is_public is is_public

@@ -28,7 +28,7 @@ async def disconnect(person: Person, app: str, **headers: str) -> httpx2.Respons
     return await person.http.post("/console/agents/disconnect", data=form, headers=headers)
 
 
-async def test_it_is_said_in_plain_words_what_an_app_may_do(scene: Scene) -> None:
+async def test_the_page_of_apps_says_in_plain_words_what_an_app_may_do(scene: Scene) -> None:
     empty = await apps(scene.person)
     await scene.connected(scope="read_events")
 
@@ -41,7 +41,7 @@ async def test_it_is_said_in_plain_words_what_an_app_may_do(scene: Scene) -> Non
     assert "It chose its name itself. Nobody has checked it." in page
 
 
-async def test_it_is_said_in_german_too(scene: Scene) -> None:
+async def test_the_page_of_apps_says_in_german_what_an_app_may_do(scene: Scene) -> None:
     await scene.connected(scope="read_events write_events")
     scene.person.http.headers["Accept-Language"] = "de"
 
@@ -90,7 +90,7 @@ async def test_one_organizer_cuts_off_an_app_only_for_itself(scene: Scene) -> No
     assert await scene.works(theirs)
 
 
-async def test_a_form_of_another_site_changes_nothing(scene: Scene) -> None:
+async def test_a_form_of_another_site_disconnects_no_app(scene: Scene) -> None:
     tokens = await scene.connected()
 
     answer = await disconnect(scene.person, scene.app.id, **FOREIGN)
@@ -100,7 +100,7 @@ async def test_a_form_of_another_site_changes_nothing(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("app", ["", "x" * 501, "a\x00b", "no-such-app", "' or 1=1 --"])
-async def test_an_app_that_cannot_exist_is_no_page(scene: Scene, app: str) -> None:
+async def test_an_unknown_app_has_no_page(scene: Scene, app: str) -> None:
     tokens = await scene.connected()
 
     question = await scene.person.http.get(f"/console/agents/disconnect?app={quote(app)}")
@@ -110,7 +110,7 @@ async def test_an_app_that_cannot_exist_is_no_page(scene: Scene, app: str) -> No
     assert await scene.works(tokens)
 
 
-async def test_a_name_is_shown_as_text_only(scene: Scene) -> None:
+async def test_the_name_of_an_app_is_escaped(scene: Scene) -> None:
     app = await scene.register(client_name="<script>alert(1)</script>")
     answer = await scene.person.allow(app.query())
     await app.redeem(answer["code"])

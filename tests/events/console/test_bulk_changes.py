@@ -32,7 +32,7 @@ async def states(ada: Client, event: dict[str, Any]) -> dict[str, str]:
     return {row["email"].partition("@")[0]: row["status"] for row in await listed(ada, event)}
 
 
-async def test_several_are_moved_and_none_of_them_gets_the_seat_of_another(service: Service) -> None:
+async def test_several_people_are_moved_and_none_gets_the_seat_of_another_of_them(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo", "dan")
@@ -60,7 +60,7 @@ async def test_several_are_moved_and_none_of_them_gets_the_seat_of_another(servi
     assert mails == [("ann", "waitlisted"), ("bob", "waitlisted"), ("cleo", "promoted"), ("dan", "promoted")]
 
 
-async def test_several_are_removed_and_who_waits_among_them_is_not_promoted_first(service: Service) -> None:
+async def test_several_people_are_removed_without_promoting_one_of_them_first(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo")
@@ -96,7 +96,7 @@ async def test_several_are_checked_in_once(service: Service) -> None:
     assert sorted(rows) == [("ann", "By hand", True), ("bob", "By hand", True)]
 
 
-async def test_nobody_reaches_people_of_another_organizer_or_chooses_nobody(service: Service) -> None:
+async def test_a_bulk_change_of_foreign_or_no_people_is_refused(service: Service) -> None:
     ada, browser = await signed_in(service)
     mine, event = await ada.create_event(), await foreign_event(service)
     await sign_up(service, event, "ann")
@@ -115,7 +115,7 @@ async def test_nobody_reaches_people_of_another_organizer_or_chooses_nobody(serv
     assert await service.run_sql("select status::text from registrations") == [("registered",)]
 
 
-async def test_an_event_that_is_handed_over_meanwhile_is_left_alone(service: Service) -> None:
+async def test_a_bulk_change_leaves_an_event_that_was_handed_over_meanwhile(service: Service) -> None:
     ada, browser = await signed_in(service)
     bob = await service.organizer()
     event = await ada.create_event(waitinglist_capacity=5)
@@ -137,7 +137,7 @@ async def test_an_event_that_is_handed_over_meanwhile_is_left_alone(service: Ser
     assert await service.run_sql("select from check_in_scans") == []
 
 
-async def test_who_has_paid_by_card_is_told_apart_and_gets_it_back(shop: Scene) -> None:
+async def test_a_bulk_removal_names_people_who_paid_by_card_and_refunds_them(shop: Scene) -> None:
     browser, ann, person = await paid(shop)
     await shop.service.run_sql("update events set capacity = 2")
     await shop.register(ann.event_id, "bob@example.com")
@@ -155,7 +155,7 @@ async def test_who_has_paid_by_card_is_told_apart_and_gets_it_back(shop: Scene) 
     assert await shop.service.run_sql("select amount, reason from refunds") == [(1200, "seat_lost")]
 
 
-async def test_nothing_is_promised_to_who_has_got_the_money_back_already(shop: Scene) -> None:
+async def test_a_bulk_removal_promises_no_refund_to_people_who_are_already_refunded(shop: Scene) -> None:
     browser, ann, person = await paid(shop)
     handle = person.split("/")[-2]
     path = f"/console/events/{ann.event_id}/several-registrations"

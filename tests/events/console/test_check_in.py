@@ -39,7 +39,7 @@ async def test_a_typed_code_checks_in_and_says_who_it_is(service: Service) -> No
     assert "✗ Not on the list Nobody has this code." in await scan(table, path, "4F-7K3M9Q")
 
 
-async def test_what_is_needed_for_each_person_stands_before_the_list_and_the_report(service: Service) -> None:
+async def test_the_check_in_page_has_scanning_and_search_above_the_list_and_the_report(service: Service) -> None:
     table, path, event_id = await opened(service, "ann")
 
     text = await table.page(path)
@@ -50,7 +50,7 @@ async def test_what_is_needed_for_each_person_stands_before_the_list_and_the_rep
     assert "The check-in is over, so the list is not saved in this browser." in await table.page(path)
 
 
-async def test_a_form_that_is_sent_twice_checks_in_once(service: Service) -> None:
+async def test_a_check_in_form_sent_twice_checks_in_once(service: Service) -> None:
     table, path, event_id = await opened(service, "ann")
     code, id = await code_of(service, event_id, "ann"), str(uuid.uuid4())
 
@@ -100,7 +100,7 @@ def said_of(page: str) -> str:
 
 
 @pytest.mark.parametrize("fields", [{"device": ""}, {"device": "x" * 61}, {"id": "1"}, {"text": "x" * 601}])
-async def test_a_form_that_lacks_something_checks_nobody_in(service: Service, fields: dict[str, str]) -> None:
+async def test_an_incomplete_check_in_form_checks_in_no_person(service: Service, fields: dict[str, str]) -> None:
     table, path, event_id = await opened(service, "ann")
     sent = {"do": "scan", "id": str(uuid.uuid4()), "device": "Door 1", "text": await code_of(service, event_id, "ann")}
 
@@ -111,7 +111,7 @@ async def test_a_form_that_lacks_something_checks_nobody_in(service: Service, fi
     assert "0 of 1 are in" in main_text(answer)
 
 
-async def test_forms_of_other_sites_and_without_a_task_change_nothing(service: Service) -> None:
+async def test_check_in_forms_of_other_sites_or_without_a_task_change_nothing(service: Service) -> None:
     table, path, event_id = await opened(service, "ann")
     sent = {"id": str(uuid.uuid4()), "device": "Door 1", "text": await code_of(service, event_id, "ann")}
 
@@ -122,7 +122,7 @@ async def test_forms_of_other_sites_and_without_a_task_change_nothing(service: S
     assert "0 of 1 are in" in main_text(await table.browser.get(path))
 
 
-async def test_another_organizers_check_in_is_neither_shown_nor_changed(service: Service) -> None:
+async def test_a_check_in_of_another_organizer_is_not_shown_or_changed(service: Service) -> None:
     table = await desk(service)
     event = await table.bob.create_event(title="Secret meeting")
     others_event = await table.ada.create_event()
@@ -145,7 +145,7 @@ async def test_another_organizers_check_in_is_neither_shown_nor_changed(service:
     assert (await table.browser.get("/console/events/999999/check-in")).status_code == 404
 
 
-async def test_texts_of_strangers_are_texts(service: Service) -> None:
+async def test_texts_of_strangers_are_escaped_on_the_check_in_page(service: Service) -> None:
     table, path, event_id = await opened(service, "ann", title="<script>alert(1)</script>")
     await service.run_sql("update registrations set name = %(name)s", name="<img src=x>\u202e")
     code = await code_of(service, event_id, "ann")
@@ -160,7 +160,7 @@ async def test_texts_of_strangers_are_texts(service: Service) -> None:
         assert "<bdi>&lt;b&gt;2&lt;/b&gt;</bdi>" in page
 
 
-async def test_erased_people_are_nobody(service: Service) -> None:
+async def test_erased_people_have_no_name_on_the_check_in_page(service: Service) -> None:
     table, path, event_id = await opened(service, "ann")
     code = await code_of(service, event_id, "ann")
     await scan(table, path, code)
@@ -174,7 +174,7 @@ async def test_erased_people_are_nobody(service: Service) -> None:
     assert "Nobody has this code." in await scan(table, path, code)
 
 
-async def test_the_page_is_in_german_too(service: Service) -> None:
+async def test_the_check_in_page_is_in_german_too(service: Service) -> None:
     table, path, event_id = await opened(service, "ann", language="de")
 
     text = await scan(table, path, await code_of(service, event_id, "ann"), "Tür 1")

@@ -24,7 +24,7 @@ def scan(text: str, **fields: Any) -> dict[str, Any]:
     return {"id": str(uuid.uuid4()), "text": text, "told_at": 1_800_000_000_000, "let_in": True, **fields}
 
 
-async def test_the_list_has_names_codes_and_states_and_nothing_else(service: Service) -> None:
+async def test_the_list_for_a_device_has_only_names_codes_and_states(service: Service) -> None:
     table, path, event_id = await opened(service, "ann", "bob", capacity=1, waitinglist_capacity=5)
     other = await table.ada.create_event(title="Pottery")
     await sign_up(service, other, "zoe")
@@ -75,7 +75,7 @@ async def test_the_version_changes_with_the_list_and_not_with_scans(service: Ser
     assert await version() not in {before, renamed}
 
 
-async def test_when_the_event_is_over_there_is_no_list_any_more_and_late_scans_are_taken(service: Service) -> None:
+async def test_an_event_that_is_over_has_no_check_in_list_and_accepts_late_scans(service: Service) -> None:
     table, path, event_id = await opened(service, "ann")
     await over(service, {"id": event_id})
 
@@ -87,7 +87,7 @@ async def test_when_the_event_is_over_there_is_no_list_any_more_and_late_scans_a
     assert [verdict["say"] for verdict in sent.json()] == ["in"]
 
 
-async def test_scans_are_answered_and_others_hear_of_them(service: Service) -> None:
+async def test_scans_are_answered_and_reported_to_other_devices(service: Service) -> None:
     table, path, event_id = await opened(service, "ann")
     code = await code_of(service, event_id, "ann")
     first, second = scan(code), scan(code)
@@ -127,7 +127,7 @@ async def test_scans_that_make_no_sense_are_refused(service: Service, fields: di
     assert (await table.post(f"{path}/scans", **{"device": "Door 1", **fields})).status_code == status
 
 
-async def test_other_sites_and_other_sessions_send_nothing(service: Service) -> None:
+async def test_a_scan_from_another_site_or_session_is_refused(service: Service) -> None:
     table, path, event_id = await opened(service, "ann")
     scans = json.dumps([scan(await code_of(service, event_id, "ann"))])
 
@@ -138,7 +138,7 @@ async def test_other_sites_and_other_sessions_send_nothing(service: Service) -> 
     assert await service.run_sql("select id from check_in_scans") == []
 
 
-async def test_nothing_of_another_organizer_is_told_or_taken(service: Service) -> None:
+async def test_a_device_gets_and_changes_no_check_in_data_of_another_organizer(service: Service) -> None:
     table = await desk(service)
     event = await table.bob.create_event(title="Secret meeting")
     await sign_up(service, event, "zoe")
@@ -158,14 +158,14 @@ async def test_nothing_of_another_organizer_is_told_or_taken(service: Service) -
     assert await service.run_sql("select id from check_in_scans") == []
 
 
-async def test_who_is_not_signed_in_is_led_to_the_sign_in(service: Service) -> None:
+async def test_a_device_that_is_not_signed_in_is_led_to_sign_in(service: Service) -> None:
     _, path, _ = await opened(service)
 
     for address in ("list", "news", "shell", "scans"):
         assert (await service.http.get(f"{path}/{address}")).headers["location"].startswith("/sign-in")
 
 
-async def test_the_page_that_browsers_keep_has_no_people_in_it(service: Service) -> None:
+async def test_the_page_that_browsers_store_has_no_people_in_it(service: Service) -> None:
     table, path, event_id = await opened(service, "ann")
     await table.post(
         f"{path}/scans", device="Door 7", scans=json.dumps([scan(await code_of(service, event_id, "ann"))])

@@ -14,7 +14,7 @@ from tests.support import Service
 PRICES = (("fixed", 1500), ("free", 0))
 
 
-async def test_it_says_how_the_event_stands(service: Service) -> None:
+async def test_the_page_of_an_event_shows_seats_waiting_list_and_place(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=4, location_name="Studio")
     for name in ("ann", "bob"):
@@ -75,7 +75,7 @@ async def test_the_changes_of_a_price_are_listed_in_words(service: Service) -> N
     assert "changed by hand" in {reason for _, reason in changes}
 
 
-async def test_an_event_that_nobody_can_pay_for_yet_leads_to_the_payouts(shop: Scene) -> None:
+async def test_an_event_that_cannot_be_paid_for_yet_links_to_the_payouts(shop: Scene) -> None:
     ada, browser = await organizer(shop.service)
     paid, free = [await ada.create_event(pricing_mode=mode, price=price) for mode, price in PRICES]
     link = f'href="/console/payouts?event={paid["id"]}">Connect payouts'
@@ -87,7 +87,7 @@ async def test_an_event_that_nobody_can_pay_for_yet_leads_to_the_payouts(shop: S
     assert "Connect payouts" not in (await browser.get(f"/console/events/{paid['id']}")).text
 
 
-async def test_a_free_event_says_that_nobody_has_to_pay(service: Service) -> None:
+async def test_a_free_event_says_that_no_payment_is_needed(service: Service) -> None:
     ada, browser = await signed_in(service)
     paid, free = [await ada.create_event(pricing_mode=mode, price=price) for mode, price in PRICES]
 
@@ -110,7 +110,7 @@ async def test_the_event_of_another_organizer_is_not_shown(service: Service) -> 
     assert "Secret meeting" not in "".join(answer.text for answer in answers)
 
 
-async def test_who_is_not_signed_in_is_asked_to_sign_in(service: Service) -> None:
+async def test_a_visitor_who_is_not_signed_in_is_led_to_sign_in_from_the_pages_of_an_event(service: Service) -> None:
     event = await foreign_event(service)
 
     for path in ("new", f"{event['id']}", f"{event['id']}/edit", f"{event['id']}/cancel"):
@@ -126,7 +126,7 @@ async def test_who_is_not_signed_in_is_asked_to_sign_in(service: Service) -> Non
         ("EUR", 50, None),
     ],
 )
-async def test_a_price_that_nobody_can_pay_is_told_with_what_would_do(
+async def test_a_price_that_cannot_be_charged_is_shown_with_advice(
     service: Service, currency: str, price: int, advice: str | None
 ) -> None:
     ada, browser = await signed_in(service)
@@ -155,7 +155,9 @@ async def test_registrations_are_drawn_by_day_with_those_who_are_in(service: Ser
     assert re.findall(r"</th><td>(\d)</td>", page.text) == ["2", "0", "0", "1"]
 
 
-async def test_very_many_people_are_not_counted_for_the_page(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_page_of_an_event_stops_counting_at_a_limit(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(event_operations, "MAX_COUNTED", 1)
     ada, browser = await signed_in(service)
     event = await ada.create_event()

@@ -47,7 +47,7 @@ async def test_a_new_event_is_shown_as_it_will_look_and_not_stored(service: Serv
     assert await rows(service) == []
 
 
-async def test_what_is_missing_or_wrong_is_only_named(service: Service) -> None:
+async def test_the_preview_of_an_event_names_missing_and_invalid_fields_and_nothing_else(service: Service) -> None:
     _, browser = await signed_in(service)
     attack = "<script>alert(1)</script>"
     wrong = {"datetime": "9999-12-31T23:59", "ends_at": "soon", "timezone": attack, "capacity": "9" * 19}
@@ -64,7 +64,7 @@ async def test_what_is_missing_or_wrong_is_only_named(service: Service) -> None:
     assert attack not in answer.text
 
 
-async def test_the_button_shows_it_without_scripts_and_keeps_the_form(service: Service) -> None:
+async def test_the_preview_works_without_scripts_and_keeps_the_form(service: Service) -> None:
     _, browser = await signed_in(service)
     page = await browser.get(NEW)
     fields = {"token": token(page), **form(title="Pottery", capacity="many", cancellation_hours="0"), "do": "preview"}
@@ -84,7 +84,7 @@ async def test_the_button_shows_it_without_scripts_and_keeps_the_form(service: S
     assert await rows(service) == []
 
 
-async def test_an_edited_event_is_shown_with_the_places_that_are_left(service: Service) -> None:
+async def test_the_preview_of_an_edited_event_shows_the_places_left(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=10, pricing_mode="fixed", price=1500, currency="EUR")
     draft = await ada.create_event(published=False)

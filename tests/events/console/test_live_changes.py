@@ -34,7 +34,7 @@ async def changed(reader: Reader) -> list[str] | None:
     return event["data"].get("changed")
 
 
-async def test_new_and_changed_events_are_told(service: Service) -> None:
+async def test_a_stream_of_the_console_reports_new_and_changed_events(service: Service) -> None:
     ada, browser = await signed_in(service)
     async with watching(service, browser) as reader:
         event = await ada.create_event(capacity=1)
@@ -49,7 +49,7 @@ async def test_new_and_changed_events_are_told(service: Service) -> None:
     assert [new, edited, registered, cancelled] == [[f"event {event['id']}"]] * 4
 
 
-async def test_who_comes_in_is_told(service: Service) -> None:
+async def test_a_stream_of_the_console_reports_a_person_who_comes_in(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=1)
     await sign_up(service, event, "ann")
@@ -59,7 +59,7 @@ async def test_who_comes_in_is_told(service: Service) -> None:
         assert await changed(reader) == [f"event {event['id']}"]
 
 
-async def test_payments_refunds_and_disputes_are_told(shop: Scene) -> None:
+async def test_a_stream_of_the_console_reports_payments_refunds_and_disputes(shop: Scene) -> None:
     browser, ann, page = await paid(shop)
     await give(browser, page, "4,50")
     await shop.work()
@@ -78,7 +78,7 @@ async def test_payments_refunds_and_disputes_are_told(shop: Scene) -> None:
             assert await changed(reader) == [f"event {ann.event_id}"], statement
 
 
-async def test_the_events_of_others_are_not_told(service: Service) -> None:
+async def test_a_stream_of_the_console_does_not_report_events_of_others(service: Service) -> None:
     ada, browser = await signed_in(service)
     ben = await service.organizer()
     event, other = await ada.create_event(), await ben.create_event()
@@ -89,7 +89,7 @@ async def test_the_events_of_others_are_not_told(service: Service) -> None:
         assert await changed(reader) == [f"event {event['id']}"]
 
 
-async def test_queues_are_told_as_visitors_join_and_are_let_in(service: Service) -> None:
+async def test_a_stream_of_the_console_reports_queues_as_visitors_join_and_are_released(service: Service) -> None:
     ada, browser = await signed_in(service)
     queue = await ada.create_queue()
     async with watching(service, browser, f"{STREAM}/queues") as reader:
@@ -117,7 +117,7 @@ async def test_a_stream_ends_as_soon_as_its_session_does(service: Service) -> No
         await reader.closed()
 
 
-async def test_who_is_not_signed_in_is_sent_to_sign_in(service: Service) -> None:
+async def test_a_stream_of_the_console_leads_to_sign_in_without_a_session(service: Service) -> None:
     browser = Browser(service)
 
     answer = await browser.get("/console/stream")

@@ -120,7 +120,7 @@ async def test_an_unconfirmed_organizer_shows_no_look(service: Service) -> None:
         assert not any(part in page for part in ("/accents/", 'class="logo', "We draw.")), path
 
 
-async def test_nothing_of_the_look_of_an_organizer_that_ended_is_kept(service: Service) -> None:
+async def test_the_look_of_an_ended_organizer_is_deleted(service: Service) -> None:
     ada, browser = await signed_in(service)
     await browser.send(LOOK_PATH, do="save", accent="#8a1f6b", about="We draw.")
     await upload(browser, picture("image/png"))
@@ -136,6 +136,6 @@ async def test_nothing_of_the_look_of_an_organizer_that_ended_is_kept(service: S
     assert await states(service) == {}
 
 
-async def test_the_style_of_a_colour_that_nobody_can_choose_is_not_found(service: Service) -> None:
+async def test_the_style_of_an_invalid_accent_is_answered_with_404(service: Service) -> None:
     for name in ("ffee88-00000000", "8a1f6b-00000000", "8a1f6b", "8A1F6B-1", "x"):
         assert (await service.http.get(f"/accents/{name}.css")).status_code == 404

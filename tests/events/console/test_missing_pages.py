@@ -13,7 +13,7 @@ NAVIGATION = ('<a href="/console"', '<a href="/console/queues"', '<a href="/acco
 
 
 @pytest.mark.parametrize("path", MISSING)
-async def test_a_missing_page_keeps_the_navigation_of_those_who_are_signed_in(service: Service, path: str) -> None:
+async def test_a_missing_page_keeps_the_navigation_of_a_signed_in_organizer(service: Service, path: str) -> None:
     _, browser = await signed_in(service)
 
     page = await browser.get(path)
@@ -36,7 +36,7 @@ async def test_a_link_with_something_glued_to_it_leads_to_its_page(service: Serv
 
 
 @pytest.mark.parametrize("path", ["/console/nothing", "/account/nothing"])
-async def test_others_see_a_missing_page_without_it(service: Service, path: str) -> None:
+async def test_a_missing_page_has_no_navigation_without_a_session(service: Service, path: str) -> None:
     page = await Browser(service).http.get(path, headers={"Accept": "text/html"})
 
     assert page.status_code == 404
@@ -64,7 +64,7 @@ async def test_the_account_keeps_the_navigation(service: Service, path: str) -> 
     assert '<a href="/account" aria-current="page">' in page.text
 
 
-async def test_who_is_no_organizer_yet_is_led_to_become_one(service: Service) -> None:
+async def test_a_person_who_is_no_organizer_yet_is_led_to_become_one(service: Service) -> None:
     ann = Browser(service)
     await ann.sign_in("ann@example.com")
 

@@ -20,7 +20,7 @@ async def begun(service: Service, *, language: str = "en") -> tuple[Desk, str]:
     return table, f"/console/events/{event['id']}/check-in/no-shows"
 
 
-async def test_it_says_first_who_gets_a_seat_and_gives_it_with_one_click(service: Service) -> None:
+async def test_the_page_of_no_shows_names_who_gets_a_seat_and_gives_it_with_one_click(service: Service) -> None:
     table, path = await begun(service)
 
     question = await table.browser.get(path)
@@ -37,7 +37,7 @@ async def test_it_says_first_who_gets_a_seat_and_gives_it_with_one_click(service
     assert "Bob Example bob@example.com Seat " in listed
 
 
-async def test_before_the_event_begins_it_gives_nothing(service: Service) -> None:
+async def test_seats_of_no_shows_are_not_given_before_the_event_begins(service: Service) -> None:
     table, path = await begun(service)
     await service.run_sql("update events set datetime = now() + interval '1 hour'")
 
@@ -49,7 +49,7 @@ async def test_before_the_event_begins_it_gives_nothing(service: Service) -> Non
 
 
 @pytest.mark.parametrize("at_most", ["", "0", "-1", "x", "1e3", "99999999999"])
-async def test_a_form_that_says_no_number_gives_nothing(service: Service, at_most: str) -> None:
+async def test_a_form_without_a_valid_number_gives_no_seats(service: Service, at_most: str) -> None:
     table, path = await begun(service)
 
     assert (await table.post(path, at_most=at_most)).status_code == 400
@@ -71,7 +71,7 @@ async def test_seats_of_another_organizer_are_neither_shown_nor_given(service: S
     assert (await table.browser.get("/console/events/999999/check-in/no-shows")).status_code == 404
 
 
-async def test_lists_and_files_say_who_is_in(service: Service) -> None:
+async def test_lists_and_files_show_who_is_checked_in(service: Service) -> None:
     table, path = await begun(service)
     event_id = int(path.split("/")[3])
     registrations = f"/console/events/{event_id}/registrations"
@@ -98,7 +98,7 @@ async def test_lists_and_files_say_who_is_in(service: Service) -> None:
     assert second[-1] == ""
 
 
-async def test_the_page_is_in_german_too(service: Service) -> None:
+async def test_the_page_of_no_shows_is_in_german_too(service: Service) -> None:
     table, path = await begun(service, language="de")
 
     assert "1 Person bekommt einen Platz" in main_text(await table.browser.get(path))

@@ -52,7 +52,7 @@ async def refusal(service: Service, operation: Operation, who: Client, command: 
     return refused.value.type
 
 
-async def test_nobody_edits_the_event_of_somebody_else_or_one_that_does_not_exist(service: Service) -> None:
+async def test_an_event_of_another_organizer_or_a_missing_one_cannot_be_edited(service: Service) -> None:
     ada, bob = await service.organizer(), await service.organizer()
     event = await ada.create_event()
 
@@ -67,7 +67,7 @@ async def test_nobody_edits_the_event_of_somebody_else_or_one_that_does_not_exis
 @pytest.mark.parametrize(
     "operation", [event_operations.COUNT_PEOPLE, event_operations.COUNT_FIGURES], ids=lambda it: it.name
 )
-async def test_nobody_counts_the_people_of_somebody_elses_event_or_of_none(
+async def test_people_of_another_organizers_event_or_of_a_missing_one_cannot_be_counted(
     service: Service, operation: Operation
 ) -> None:
     ada, bob = await service.organizer(), await service.organizer()
@@ -86,7 +86,7 @@ async def test_nobody_counts_the_people_of_somebody_elses_event_or_of_none(
     ],
     ids=["remove", "move", "check in"],
 )
-async def test_nobody_changes_the_people_of_somebody_elses_event_or_of_none(
+async def test_people_of_another_organizers_event_or_of_a_missing_one_cannot_be_changed(
     service: Service, operation: Operation, command: Callable[..., BulkCommand]
 ) -> None:
     ada, bob = await service.organizer(), await service.organizer()
@@ -100,7 +100,7 @@ async def test_nobody_changes_the_people_of_somebody_elses_event_or_of_none(
     assert (await ada.get(poll)).json()["data"]["status"] == "registered"
 
 
-async def test_nobody_sends_a_mail_about_somebody_elses_registration_or_about_none(service: Service) -> None:
+async def test_a_mail_about_a_foreign_or_missing_registration_cannot_be_resent(service: Service) -> None:
     ada, bob = await service.organizer(), await service.organizer()
     event = await ada.create_event()
     poll = await ada.register(event["id"], email="ann@example.com")
@@ -115,7 +115,7 @@ async def test_nobody_sends_a_mail_about_somebody_elses_registration_or_about_no
         assert await refusal(service, resent_mails.RESEND_MAIL, who, command) is problem
 
 
-async def test_nobody_looks_at_the_queue_of_somebody_else(service: Service) -> None:
+async def test_a_queue_of_another_organizer_has_no_history_to_read(service: Service) -> None:
     ada, bob = await service.organizer(), await service.organizer()
     queue = await ada.create_queue()
 
@@ -123,7 +123,7 @@ async def test_nobody_looks_at_the_queue_of_somebody_else(service: Service) -> N
         assert await refusal(service, queues.READ_HISTORY, bob, GetQueue(queue_id=id)) is NOT_FOUND
 
 
-async def test_nobody_copies_the_event_of_somebody_else_or_one_that_does_not_exist(service: Service) -> None:
+async def test_an_event_of_another_organizer_or_a_missing_one_cannot_be_copied(service: Service) -> None:
     ada, bob = await service.organizer(), await service.organizer()
     event = await ada.create_event()
 
@@ -157,7 +157,7 @@ async def test_a_copy_counts_among_the_events_that_an_organizer_may_have(setting
         assert await refusal(service, new_event.COPY_EVENT, ada, copy(event["id"])) is QUOTA_EXCEEDED
 
 
-async def test_nobody_changes_the_paragraphs_of_somebody_else_or_of_no_event(service: Service) -> None:
+async def test_mail_paragraphs_of_a_foreign_or_missing_event_cannot_be_changed(service: Service) -> None:
     ada, bob = await service.organizer(), await service.organizer()
     event = await ada.create_event()
 
@@ -169,7 +169,7 @@ async def test_nobody_changes_the_paragraphs_of_somebody_else_or_of_no_event(ser
     assert await service.run_sql("select * from mail_paragraphs") == []
 
 
-async def test_nobody_looks_at_the_payments_for_an_event_of_somebody_else(service: Service) -> None:
+async def test_payments_for_a_foreign_or_missing_event_cannot_be_read(service: Service) -> None:
     ada, bob = await service.organizer(), await service.organizer()
     event = await ada.create_event()
 
@@ -183,7 +183,7 @@ async def test_nobody_looks_at_the_payments_for_an_event_of_somebody_else(servic
     assert await refusal(service, event_payments.LIST, bob, ListPayments(NOWHERE, 1)) is NOT_FOUND
 
 
-async def test_people_are_added_by_hand_only_to_ones_own_events_that_are_published(service: Service) -> None:
+async def test_people_can_be_added_by_hand_only_to_the_organizers_own_published_events(service: Service) -> None:
     ada, bob = await service.organizer(), await service.organizer()
     event, draft = await ada.create_event(), await ada.create_event(published=False)
 

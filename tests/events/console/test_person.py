@@ -43,7 +43,7 @@ async def test_the_mail_is_sent_again_at_most_once_an_hour(service: Service) -> 
     assert await service.run_sql("select count(*) from mails") == [(before + 1,)]
 
 
-async def test_no_mail_goes_to_who_wants_none(service: Service) -> None:
+async def test_a_person_who_wants_no_mails_cannot_be_mailed_again(service: Service) -> None:
     _, browser, path = await person(service)
     await service.run_sql("update registrations set notify = false")
 
@@ -55,7 +55,7 @@ async def test_no_mail_goes_to_who_wants_none(service: Service) -> None:
 
 
 @pytest.mark.parametrize("action", ["in", "mail"])
-async def test_nothing_is_done_with_the_people_of_somebody_else(service: Service, action: str) -> None:
+async def test_a_person_of_another_organizer_cannot_be_checked_in_or_mailed(service: Service, action: str) -> None:
     _, browser, path = await person(service)
     other = await foreign_event(service)
     foreign = f"/console/events/{other['id']}/registrations/{path.rpartition('/')[2]}"

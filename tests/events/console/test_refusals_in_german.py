@@ -18,7 +18,7 @@ from tests.support import Service, running
 QUEUE = {"title": "Sale", "target_url": "https://shop.example/", "release_rate": "60", "token_ttl_minutes": "10"}
 
 
-async def test_the_forms_of_an_event(service: Service) -> None:
+async def test_refusals_in_the_forms_of_an_event_are_in_german(service: Service) -> None:
     ada, browser = await event_scene.signed_in(service)
     event = await ada.create_event(capacity=3)
     for number in range(2):
@@ -61,7 +61,7 @@ async def test_the_forms_of_an_event(service: Service) -> None:
     )
 
 
-async def test_the_forms_of_a_queue(service: Service) -> None:
+async def test_refusals_in_the_forms_of_a_queue_are_in_german(service: Service) -> None:
     ada, browser = await event_scene.signed_in(service)
     queue = await ada.create_queue()
     both = Both(browser.http)
@@ -82,7 +82,7 @@ async def test_the_forms_of_a_queue(service: Service) -> None:
     )
 
 
-async def test_the_forms_of_keys_and_of_photos_and_of_registrations(service: Service) -> None:
+async def test_refusals_in_the_forms_of_keys_photos_and_registrations_are_in_german(service: Service) -> None:
     ada, browser = await event_scene.signed_in(service)
     event = await ada.create_event(capacity=1)
     both = Both(browser.http)
@@ -102,7 +102,7 @@ async def test_the_forms_of_keys_and_of_photos_and_of_registrations(service: Ser
     )
 
 
-async def test_the_form_of_the_rule_for_refunds(shop: Scene) -> None:
+async def test_refusals_in_the_form_of_the_refund_rule_are_in_german(shop: Scene) -> None:
     ada, browser = await organizer(shop.service)
     await ada.post("/api/stripe/onboarding_link")
     both = Both(browser.http)
@@ -116,7 +116,7 @@ async def test_the_form_of_the_rule_for_refunds(shop: Scene) -> None:
     )
 
 
-async def test_the_form_that_gives_money_back(shop: Scene) -> None:
+async def test_refusals_in_the_form_of_a_refund_are_in_german(shop: Scene) -> None:
     browser, _, page = await paid(shop)
     both = Both(browser.http)
 
@@ -130,7 +130,7 @@ async def test_the_form_that_gives_money_back(shop: Scene) -> None:
     assert shop.moved("refund") == 0
 
 
-async def test_the_form_that_makes_an_organizer(service: Service) -> None:
+async def test_refusals_in_the_form_of_a_new_organizer_are_in_german(service: Service) -> None:
     await service.organizer(slug="taken")
     ann = Browser(service)
     await ann.sign_in("ann@example.com")
@@ -148,7 +148,7 @@ async def test_the_form_that_makes_an_organizer(service: Service) -> None:
     )
 
 
-async def test_the_forms_of_those_who_are_not_signed_in(service: Service) -> None:
+async def test_refusals_in_the_forms_without_sign_in_are_in_german(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     form = Both(Visitor(service).http)
@@ -163,7 +163,7 @@ async def test_the_forms_of_those_who_are_not_signed_in(service: Service) -> Non
     sign_in.check()
 
 
-async def test_as_many_as_there_may_be(settings: Settings) -> None:
+async def test_refusals_for_reached_limits_are_in_german(settings: Settings) -> None:
     most = {"events_per_organizer": 1, "keys_per_organizer": 1, "queues_per_organizer": 1}
     async with running(settings.model_copy(update=most)) as service:
         ada, browser = await event_scene.signed_in(service)

@@ -44,7 +44,7 @@ async def test_the_list_is_sorted_by_its_heads_and_keeps_the_order_on_its_pages(
     assert await names("sort=name") == ["bob", "ann", "cleo"]
 
 
-async def test_who_has_not_paid_and_who_has_not_come_are_found(
+async def test_registrations_can_be_filtered_by_unpaid_and_by_not_checked_in(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada, browser = await signed_in(service)

@@ -10,7 +10,7 @@ from tests.support import Client, Service
 ANN = "ann@example.com"
 
 
-async def test_somebody_who_was_registered_once_becomes_an_organizer(service: Service) -> None:
+async def test_a_person_with_registrations_becomes_an_organizer(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await ada.register(event["id"], email=ANN)
@@ -42,7 +42,7 @@ async def test_somebody_who_was_registered_once_becomes_an_organizer(service: Se
         ({}, "Enter the name that people see, such as"),
     ],
 )
-async def test_what_is_wrong_is_said_beside_the_field_with_what_was_typed(
+async def test_an_invalid_field_of_a_new_organizer_has_its_message_and_keeps_the_typed_text(
     service: Service, fields: dict[str, str], message: str
 ) -> None:
     await service.organizer(slug="taken")
@@ -102,7 +102,7 @@ async def test_an_organizer_sees_its_own_events_only(service: Service) -> None:
     assert "Secret meeting" not in page.text
 
 
-async def test_who_signs_in_the_first_time_says_whose_the_keys_are(service: Service) -> None:
+async def test_an_owner_who_signs_in_for_the_first_time_says_that_the_earlier_keys_are_theirs(service: Service) -> None:
     ada = await service.organizer(is_proved=False, email=ANN)
     ann = Browser(service)
     await ann.sign_in(ANN)
@@ -132,7 +132,7 @@ async def test_keys_a_password_and_sessions_of_somebody_else_can_be_ended(servic
     assert (await ann.get("/console")).headers["location"].startswith("/console/start")
 
 
-async def test_it_is_asked_once(service: Service) -> None:
+async def test_the_question_whose_the_earlier_keys_are_is_answered_once(service: Service) -> None:
     ada: Client = await service.organizer(is_proved=False, email=ANN)
     ann = Browser(service)
     await ann.sign_in(ANN)
@@ -145,7 +145,9 @@ async def test_it_is_asked_once(service: Service) -> None:
     assert (await ada.get("/api/events")).status_code == 200
 
 
-async def test_in_another_language_one_still_goes_where_one_wanted_to_go(service: Service) -> None:
+async def test_the_page_to_become_an_organizer_keeps_the_page_to_return_to_in_another_language(
+    service: Service,
+) -> None:
     ann = Browser(service)
     await ann.sign_in(ANN)
     led = (await ann.get("/console/agents?q=%22%3E")).headers["location"]

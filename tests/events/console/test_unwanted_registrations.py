@@ -39,7 +39,7 @@ async def is_asked(browser: Browser) -> bool:
     return (await browser.get("/console")).headers.get("location", "").startswith(BEFORE)
 
 
-async def test_the_question_comes_although_the_only_key_was_revoked(service: Service) -> None:
+async def test_an_owner_is_asked_about_an_organizer_whose_only_key_was_revoked(service: Service) -> None:
     stranger = await planted(service)
     [key] = (await stranger.get("/api/keys")).json()["data"]
     await stranger.delete(f"/api/keys/{key['id']}")
@@ -47,7 +47,7 @@ async def test_the_question_comes_although_the_only_key_was_revoked(service: Ser
     assert await is_asked(await owner_of(service))
 
 
-async def test_the_question_names_everything_that_was_made(shop: Scene) -> None:
+async def test_the_question_about_an_organizer_names_all_that_was_made_with_it(shop: Scene) -> None:
     stranger = await planted(shop.service, password=PASSWORD)
     event = await stranger.create_event(title="Free money")
     await stranger.register(event["id"], email="ann@example.com")
@@ -65,7 +65,7 @@ async def test_the_question_names_everything_that_was_made(shop: Scene) -> None:
     assert "1 person who is registered is told." in page
 
 
-async def test_somebody_with_nothing_but_registrations_is_not_asked(service: Service) -> None:
+async def test_a_person_with_registrations_only_gets_no_question_about_an_organizer(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await ada.register(event["id"], email=OWNER)
@@ -73,7 +73,7 @@ async def test_somebody_with_nothing_but_registrations_is_not_asked(service: Ser
     assert not await is_asked(await owner_of(service))
 
 
-async def test_whoever_has_the_password_cannot_say_that_it_is_theirs(service: Service) -> None:
+async def test_a_person_signed_in_by_password_cannot_say_that_the_organizer_is_theirs(service: Service) -> None:
     await planted(service, password=PASSWORD)
     stranger = Browser(service)
     await stranger.send("/sign-in", email=OWNER, password=PASSWORD)
@@ -85,7 +85,7 @@ async def test_whoever_has_the_password_cannot_say_that_it_is_theirs(service: Se
     assert await is_asked(await owner_of(service))
 
 
-async def test_not_mine_leaves_the_owner_an_ordinary_person_with_nothing(service: Service) -> None:
+async def test_an_owner_who_says_not_mine_is_an_ordinary_person_without_data(service: Service) -> None:
     stranger = await planted(service, password=PASSWORD)
     await stranger.create_event()
     browser = await owner_of(service)
@@ -102,7 +102,7 @@ async def test_not_mine_leaves_the_owner_an_ordinary_person_with_nothing(service
     assert organizer["id"] != stranger.id
 
 
-async def test_not_mine_cancels_the_events_and_people_are_told(service: Service) -> None:
+async def test_an_owner_who_says_not_mine_cancels_the_events_and_people_are_mailed(service: Service) -> None:
     stranger = await planted(service)
     first, second = await stranger.create_event(), await stranger.create_event(title="Every week")
     await stranger.register(first["id"], email="ann@example.com")
@@ -125,7 +125,7 @@ async def test_not_mine_cancels_the_events_and_people_are_told(service: Service)
     assert (await service.http.get("/organizers/planted-bank")).status_code == 404
 
 
-async def test_what_was_paid_goes_back_although_the_payout_account_has_ended(shop: Scene) -> None:
+async def test_payments_of_an_unwanted_organizer_are_refunded_without_its_payout_account(shop: Scene) -> None:
     stranger = await planted(shop.service)
     event_id = await shop.event(stranger)
     account_id = (await stranger.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
@@ -145,7 +145,7 @@ async def test_what_was_paid_goes_back_although_the_payout_account_has_ended(sho
     assert await shop.service.run_sql("select account_id from payout_accounts") == []
 
 
-async def test_waiting_rooms_of_strangers_are_closed(service: Service) -> None:
+async def test_queues_of_an_ended_organizer_have_no_page(service: Service) -> None:
     stranger = await planted(service)
     queue = await stranger.create_queue()
 
@@ -154,7 +154,7 @@ async def test_waiting_rooms_of_strangers_are_closed(service: Service) -> None:
     assert (await service.http.get(f"/queues/{queue['id']}")).status_code == 404
 
 
-async def test_what_the_address_is_registered_for_stays_the_owners(service: Service) -> None:
+async def test_registrations_of_the_address_stay_when_an_unwanted_organizer_ends(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await ada.register(event["id"], email=OWNER)
@@ -171,7 +171,7 @@ async def test_what_the_address_is_registered_for_stays_the_owners(service: Serv
 
 
 @pytest.mark.parametrize("path", ["/api/events", "/api/queues"])
-async def test_nothing_new_is_made_for_an_organizer_that_has_ended(service: Service, path: str) -> None:
+async def test_an_ended_organizer_gets_no_new_events_or_queues(service: Service, path: str) -> None:
     stranger, admin = await planted(service), await service.admin()
     await (await owner_of(service)).send(BEFORE, whose="other")
 

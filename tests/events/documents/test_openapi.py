@@ -86,7 +86,7 @@ async def test_the_document_is_valid_openapi_3_1(document: Document) -> None:
     validate(document.spec, cls=OpenAPIV31SpecValidator)
 
 
-async def test_every_operation_of_the_table_is_in_it_exactly_once(document: Document) -> None:
+async def test_every_operation_of_the_table_is_in_the_document_exactly_once(document: Document) -> None:
     entries = list(document.entries())
 
     assert sorted((method, path) for method, path, _ in entries) == sorted(
@@ -137,7 +137,7 @@ async def test_every_code_of_the_closed_list_is_named(document: Document) -> Non
     assert codes == sorted({kind.code for kind in (*COMMON_PROBLEMS, *ALL)})
 
 
-async def test_every_schema_is_used(document: Document) -> None:
+async def test_every_schema_of_the_document_is_used(document: Document) -> None:
     used = set(re.findall(r'#/components/schemas/([^"\']+)', str(document.spec)))
 
     assert used == set(document.spec["components"]["schemas"])

@@ -59,7 +59,7 @@ SPEC = openapi.document(
 )
 
 
-def test_an_operation_is_told_with_what_it_takes_and_what_it_answers() -> None:
+def test_an_operation_is_described_with_its_arguments_answers_and_errors() -> None:
     look, fill, labels = reference.operations(SPEC).strip().split("\n### ")
 
     errors = "400 bad_request; 404 not_found; 422 validation_failed; 500 internal_error; 503 service_unavailable"
@@ -85,7 +85,7 @@ def test_an_operation_is_told_with_what_it_takes_and_what_it_answers() -> None:
     assert "Answers 200: array of string in `data`." in labels
 
 
-def test_objects_that_are_answered_are_told_and_bodies_are_not_told_twice() -> None:
+def test_objects_of_answers_are_described_and_bodies_only_once() -> None:
     objects = reference.objects(SPEC)
 
     assert [line for line in objects.splitlines() if line.startswith("### ")] == ["### Jar", "### Error"]

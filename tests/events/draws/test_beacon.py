@@ -42,7 +42,9 @@ def test_a_time_has_the_first_round_that_is_not_before_it() -> None:
         (beacon.CHAIN, 42, b"\x80" + bytes(46) + b"\x02", "not a point of the curve"),
     ],
 )
-def test_another_round_chain_or_point_is_refused(chain: str, round: int, signature: bytes, reason: str) -> None:
+def test_a_round_of_another_chain_or_with_another_signature_is_refused(
+    chain: str, round: int, signature: bytes, reason: str
+) -> None:
     with pytest.raises(beacon.InvalidRound, match=reason):
         beacon.verify(chain, round, signature)
 

@@ -74,7 +74,7 @@ async def test_confirmed_entries_get_their_places_before_all_others_as_the_log_p
     assert "come first, in this order, and then the others" in await show(draw, public)
 
 
-async def test_the_mail_asks_only_those_whose_address_is_not_known_yet_and_tells_until_when(draw: EventDraw) -> None:
+async def test_a_mail_asks_only_unconfirmed_entries_to_confirm_and_says_until_when(draw: EventDraw) -> None:
     await draw.enter("ann")
     await confirm(draw, "ann")
     other = await draw.ada.create_event(opens_at=draw.closes.isoformat(), title="Another draw")
@@ -88,7 +88,7 @@ async def test_the_mail_asks_only_those_whose_address_is_not_known_yet_and_tells
     assert recipients == [("bob@example.com",)]
 
 
-async def test_a_program_that_follows_the_link_confirms_nothing_and_the_button_of_another_site_neither(
+async def test_a_program_that_follows_the_link_or_a_form_of_another_site_confirms_no_entry(
     draw: EventDraw,
 ) -> None:
     await draw.enter("ann")
@@ -130,7 +130,7 @@ async def test_the_page_after_the_form_does_not_tell_whether_an_address_is_known
     assert ann == bob.replace("number 2 of 2", "number 1 of 2")
 
 
-async def test_who_loses_the_mail_gets_another_by_the_form_at_most_once_an_hour(draw: EventDraw) -> None:
+async def test_a_person_who_registers_again_gets_the_mail_to_confirm_at_most_once_an_hour(draw: EventDraw) -> None:
     await draw.enter("ann")
     await draw.service.run_sql("update registrations set received_at = now() - interval '1 hour'")
     await draw.service.run_sql("delete from mails")

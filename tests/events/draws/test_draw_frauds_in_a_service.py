@@ -121,7 +121,7 @@ def confirm_late(entries: list[Entry]) -> None:
         ("confirmed late", confirm_late),
     ],
 )
-async def test_a_fraud_is_found(
+async def test_a_fraud_of_a_draw_is_found(
     draw: EventDraw, tmp_path: Path, name: str, plant: Callable[[list[dict[str, Any]]], None]
 ) -> None:
     forger = await finish(draw, tmp_path)
@@ -133,7 +133,7 @@ async def test_a_fraud_is_found(
     assert FRAUDS[name].is_in(messages), messages
 
 
-async def test_an_invention_that_is_called_confirmed_before_the_freeze_is_found_by_nobody(
+async def test_an_invented_entry_that_is_confirmed_before_the_freeze_is_not_found(
     draw: EventDraw, tmp_path: Path
 ) -> None:
     await draw.enter("nobody")

@@ -30,7 +30,7 @@ async def draw(service: Service, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         yield scene
 
 
-async def test_who_registers_before_the_event_opens_gets_a_place_in_the_drawn_order_as_its_log_proves(
+async def test_a_person_who_registers_before_the_event_opens_gets_the_drawn_place_that_the_log_proves(
     draw: EventDraw,
 ) -> None:
     assert dt.datetime.fromisoformat(draw.event["opens_at"]) == draw.closes
@@ -235,7 +235,7 @@ async def test_people_join_their_accounts_during_a_draw_and_keep_their_places(dr
     assert await draw.faults() == []
 
 
-async def test_places_are_given_once_by_processes_that_are_killed_and_by_two_at_a_time(
+async def test_drawn_places_are_given_once_under_kills_and_by_two_processes(
     draw: EventDraw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(placing, "BATCH_SIZE", 2)

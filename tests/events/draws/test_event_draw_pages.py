@@ -32,7 +32,7 @@ async def sign_up(draw: EventDraw, name: str) -> str:
     return sent.headers["location"].partition("?")[0]
 
 
-async def test_the_pages_say_what_is_drawn_and_then_how_to_check_it(
+async def test_the_pages_say_before_the_draw_what_is_drawn_and_then_how_to_check_it(
     service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     async with opening_event(service, monkeypatch, capacity=2) as draw:

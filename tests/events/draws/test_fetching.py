@@ -14,7 +14,7 @@ from tests.outside_servers import reaching
 ROUND = 657413
 
 
-async def test_a_round_is_fetched_from_its_time_on_and_believed_only_if_it_is_the_real_one() -> None:
+async def test_a_round_is_fetched_from_its_time_on_and_accepted_only_with_its_signature() -> None:
     at = beacon.time_of(ROUND)
     async with serving_beacon(at - dt.timedelta(seconds=1)) as double:
         client, address = reaching(double.server), double.server.url.rstrip("/")

@@ -15,7 +15,7 @@ SIGNATURE = bytes.fromhex(ROUNDS[657413])
 SEED = seed_of(FREEZE, SIGNATURE)
 
 
-def test_the_order_is_that_of_the_published_format() -> None:
+def test_the_order_of_a_draw_is_that_of_the_published_format() -> None:
     assert SEED.hex() == "d4b2b1c89da2e55f3eb617edbc53619c89ec5f610d10cb78eb09316785482b08"
     order = draw_order(SEED, 2_000)
     assert order[:5] == [112, 1480, 1013, 295, 874]
@@ -23,7 +23,7 @@ def test_the_order_is_that_of_the_published_format() -> None:
     assert sorted(order) == list(range(1, 2_001))
 
 
-def test_each_part_of_a_freeze_changes_the_seed() -> None:
+def test_a_change_of_any_part_of_a_freeze_changes_the_seed() -> None:
     others = [
         FREEZE._replace(origin="holdfast.example/log/queues/4"),
         FREEZE._replace(entries=2_001),

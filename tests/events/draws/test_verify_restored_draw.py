@@ -46,7 +46,7 @@ async def faults(draw: EventDraw) -> list[str]:
     return [finding["message"] for finding in report["findings"] if finding["rule"] == "draw"]
 
 
-async def test_what_a_log_repeats_is_the_same_also_after_a_second_restore(restored: EventDraw) -> None:
+async def test_a_draw_repeated_in_the_log_is_right_after_a_second_restore(restored: EventDraw) -> None:
     await seal_logs(restored.service)
     restored.restore()
     assert await faults(restored) == []
@@ -60,7 +60,9 @@ async def test_what_a_log_repeats_is_the_same_also_after_a_second_restore(restor
         ("confirmations", '{"numbers": [1, 2, 4]}', "The confirmations that this log repeats are not those that"),
     ],
 )
-async def test_another_list_is_found(restored: EventDraw, kind: str, change: str, fault: str) -> None:
+async def test_a_changed_draw_in_a_restored_log_is_a_fault(
+    restored: EventDraw, kind: str, change: str, fault: str
+) -> None:
     await restored.service.run_sql(
         "update log_pending set details = details || %(change)s::jsonb where kind = %(kind)s::log_entry_kind",
         change=change,

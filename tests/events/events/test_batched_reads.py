@@ -11,7 +11,7 @@ def batches() -> float:
     return REGISTRY.get_sample_value("holdfast_batch_calls_count", {"batch": "get_event"}) or 0
 
 
-async def test_who_may_not_read_an_event_is_refused_alone(service: Service) -> None:
+async def test_a_refused_read_in_a_batch_does_not_affect_the_other_reads(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     event, other = await ada.create_event(title="Hers"), await ben.create_event(title="His")
     paths = [f"/api/events/{id}" for id in (event["id"], other["id"], 10**15, event["id"])]
@@ -28,7 +28,7 @@ async def test_who_may_not_read_an_event_is_refused_alone(service: Service) -> N
     assert batches() - before < len(answers)
 
 
-async def test_whoever_changes_an_event_reads_the_change_among_others_who_read(service: Service) -> None:
+async def test_an_organizer_reads_its_own_change_while_other_reads_share_the_statement(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     path = f"/api/events/{event['id']}"

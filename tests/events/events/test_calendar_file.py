@@ -85,7 +85,7 @@ def test_a_registration_has_an_entry_of_its_own_that_can_be_taken_out() -> None:
     assert "STATUS:CANCELLED\r\n" in text
 
 
-def test_texts_of_people_stay_texts() -> None:
+def test_texts_of_people_are_escaped_in_a_calendar_file() -> None:
     hostile = "Evil\r\nEND:VEVENT\r\nBEGIN:VALARM;x=,\\n\u202e" + "ä" * 200
     text = file(Dated(title=hostile, location_name=hostile, address=None, latitude=None), organizer=hostile)
 
@@ -96,6 +96,6 @@ def test_texts_of_people_stay_texts() -> None:
     assert all(len(line.encode()) <= 75 for line in text.split("\r\n"))
 
 
-def test_without_a_sender_of_mails_nobody_is_named_as_the_organizer() -> None:
+def test_a_calendar_file_without_a_sender_of_mails_names_no_organizer() -> None:
     settings = SETTINGS.model_copy(update={"mail_from": ""})
     assert b"ORGANIZER" not in calendar_file(Dated(), settings, url=URL, stamp=STAMP, organizer="Ada")

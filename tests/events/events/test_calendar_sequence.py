@@ -41,7 +41,9 @@ async def change(client: Client, **fields: Any) -> None:
         ("address", None),
     ],
 )
-async def test_a_change_of_what_a_calendar_shows_counts_once(service: Service, field: str, value: str | None) -> None:
+async def test_a_change_that_calendars_show_raises_the_sequence_number_once(
+    service: Service, field: str, value: str | None
+) -> None:
     ada = await service.organizer()
     await ada.create_event(**EVENT)
     assert await counted(service) == 0
@@ -54,7 +56,7 @@ async def test_a_change_of_what_a_calendar_shows_counts_once(service: Service, f
     assert await counted(service) == 2
 
 
-async def test_several_fields_at_once_are_one_change(service: Service) -> None:
+async def test_several_changed_fields_raise_the_sequence_number_once(service: Service) -> None:
     ada = await service.organizer()
     await ada.create_event(**EVENT)
 
@@ -63,7 +65,7 @@ async def test_several_fields_at_once_are_one_change(service: Service) -> None:
     assert await counted(service) == 1
 
 
-async def test_what_no_calendar_shows_does_not_count(service: Service) -> None:
+async def test_a_change_that_calendars_do_not_show_leaves_the_sequence_number(service: Service) -> None:
     ada = await service.organizer()
     await ada.create_event(**EVENT, pricing_mode="dynamic", price=10, min_price=5, max_price=20)
 
@@ -77,7 +79,7 @@ async def test_what_no_calendar_shows_does_not_count(service: Service) -> None:
     assert await counted(service) == 0
 
 
-async def test_a_cancellation_counts_and_a_second_one_changes_nothing(service: Service) -> None:
+async def test_a_cancellation_raises_the_sequence_number_once(service: Service) -> None:
     ada = await service.organizer()
     await ada.create_event(**EVENT)
 

@@ -41,7 +41,7 @@ async def test_a_change_that_leaves_half_of_a_map_pin_is_refused(ada: Client) ->
 
 @pytest.mark.parametrize(("mode", "price"), [("fixed", 700), ("free", 0)])
 @pytest.mark.parametrize("field", ["min_price", "max_price"])
-async def test_a_price_that_does_not_move_has_no_bounds(ada: Client, mode: str, price: int, field: str) -> None:
+async def test_a_fixed_or_free_price_with_bounds_is_refused(ada: Client, mode: str, price: int, field: str) -> None:
     """Before, the bounds were stored and meant nothing."""
     terms = {"pricing_mode": mode, "price": price}
     answer = await ada.post("/api/events", {"event": event_fields(**{**terms, field: 500})})

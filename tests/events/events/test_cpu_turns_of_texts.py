@@ -61,7 +61,7 @@ def at(service: Service, client: Client, address: str) -> Client:
 
 
 @pytest.mark.parametrize("is_proved", [True, False], ids=["confirmed", "unconfirmed"])
-async def test_a_text_waits_for_one_turn_of_a_crowd_of_unconfirmed_organizers(
+async def test_a_text_waits_for_at_most_one_text_of_a_crowd_of_unconfirmed_organizers(
     service: Service, rendered: list[str], is_proved: bool
 ) -> None:
     eves = [await service.organizer(is_proved=False) for _ in range(12)]
@@ -79,9 +79,7 @@ async def test_a_text_waits_for_one_turn_of_a_crowd_of_unconfirmed_organizers(
     await asyncio.gather(*crowd, return_exceptions=True)
 
 
-async def test_no_text_is_rendered_after_its_client_has_gone(
-    service: Service, crowd: Crowd, rendered: list[str]
-) -> None:
+async def test_a_text_whose_client_is_gone_is_not_rendered(service: Service, crowd: Crowd, rendered: list[str]) -> None:
     eve = await service.organizer()
     event = await eve.create_event()
     for number in range(10):
@@ -124,7 +122,7 @@ async def test_a_text_that_took_long_is_not_rendered_again(
     assert "<em>pencil</em>" in (await service.http.get(event["public_url"])).text
 
 
-async def test_nothing_is_rendered_for_an_event_of_another_organizer(service: Service, rendered: list[str]) -> None:
+async def test_a_text_for_an_event_of_another_organizer_is_not_rendered(service: Service, rendered: list[str]) -> None:
     ada, eve = await service.organizer(), await service.organizer()
     event = await ada.create_event()
 

@@ -65,7 +65,7 @@ async def test_an_organizer_sees_its_drafts_and_no_other_organizer_does(service:
     assert [(await client.get(path)).status_code for client in (ada, admin, ben)] == [200, 200, 403]
 
 
-async def test_for_everybody_else_a_draft_does_not_exist(service: Service) -> None:
+async def test_a_draft_is_answered_with_404_to_everybody_else(service: Service) -> None:
     ada = await service.organizer()
     public, draft = await ada.create_event(title="Etching"), await ada.create_event(title="Secret", published=False)
 
@@ -104,7 +104,7 @@ async def test_an_agent_makes_and_publishes_drafts(service: Service) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["yes", 1, None, []])
-async def test_what_is_neither_true_nor_false_is_refused(service: Service, wrong: Any) -> None:
+async def test_a_value_of_published_that_is_no_boolean_is_refused(service: Service, wrong: Any) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
@@ -116,7 +116,7 @@ async def test_what_is_neither_true_nor_false_is_refused(service: Service, wrong
 # Registrations
 
 
-async def test_nobody_can_register_for_a_draft(service: Service) -> None:
+async def test_a_draft_takes_no_registrations(service: Service) -> None:
     ada, ben, admin = await service.organizer(), await service.organizer(), await service.admin()
     event = await ada.create_event()
     visitor = Visitor(service)
@@ -177,7 +177,7 @@ async def test_an_event_becomes_no_draft_while_a_registration_is_being_stored(se
     assert refused.json()["code"] == EVENT_HAS_REGISTRATIONS.code
 
 
-async def test_nobody_registers_while_an_event_becomes_a_draft(service: Service) -> None:
+async def test_a_registration_while_the_event_becomes_a_draft_is_refused(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     body = {"registration": {"event_id": event["id"], "email": "ann@example.com"}}
@@ -193,7 +193,7 @@ async def test_nobody_registers_while_an_event_becomes_a_draft(service: Service)
     assert await service.run_sql("select from registrations") == []
 
 
-async def test_the_schema_itself_gives_nobody_a_place_at_a_draft(service: Service) -> None:
+async def test_the_schema_refuses_seats_at_a_draft(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await ada.register(event["id"], email="ann@example.com")
@@ -203,7 +203,7 @@ async def test_the_schema_itself_gives_nobody_a_place_at_a_draft(service: Servic
         await service.run_sql("update events set published = false")
 
 
-async def test_what_an_older_version_stored_for_a_draft_is_settled_without_a_place(service: Service) -> None:
+async def test_a_registration_that_an_older_version_stored_for_a_draft_is_rejected(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await ada.register(event["id"], email="ann@example.com")
@@ -262,7 +262,7 @@ async def test_a_change_of_anything_else_keeps_the_history_of_a_draft(service: S
     assert await service.run_sql("select to_jsonb(price_changes) from price_changes") == before
 
 
-async def test_a_series_goes_on_from_what_was_published_alone(service: Service) -> None:
+async def test_a_series_continues_only_from_published_events(service: Service) -> None:
     ada = await service.organizer()
     draft = await past(service, ada, published=False)
 
@@ -274,7 +274,7 @@ async def test_a_series_goes_on_from_what_was_published_alone(service: Service) 
     assert [event["published"] for event in await all_events(ada)] == [True, True]
 
 
-async def test_a_link_to_a_past_occurrence_leads_to_no_draft(service: Service) -> None:
+async def test_a_link_to_a_past_occurrence_never_leads_to_a_draft(service: Service) -> None:
     ada = await service.organizer()
     first = await past(service, ada)
     await goes_on(service)

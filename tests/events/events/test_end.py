@@ -34,7 +34,7 @@ async def test_an_event_has_no_end_unless_it_is_given(service: Service) -> None:
     assert (await ada.create_event(ends_at=None))["ends_at"] is None
 
 
-async def test_an_end_is_answered_in_utc_wherever_the_beginning_is(service: Service) -> None:
+async def test_the_end_of_an_event_is_answered_in_utc(service: Service) -> None:
     ada = await service.organizer()
 
     event = await ada.create_event(**EVENING, ends_at="2036-11-27T20:00:00+01:00")
@@ -89,7 +89,7 @@ async def test_an_end_that_is_no_time_is_refused(service: Service) -> None:
         assert (refused.status_code, [*refused.json()["errors"]]) == (422, ["ends_at"]), wrong
 
 
-async def test_the_schema_itself_refuses_an_end_before_the_beginning(service: Service) -> None:
+async def test_the_schema_refuses_an_end_before_the_beginning(service: Service) -> None:
     ada = await service.organizer()
     await ada.create_event(**EVENING)
 
@@ -100,7 +100,7 @@ async def test_the_schema_itself_refuses_an_end_before_the_beginning(service: Se
 # Series
 
 
-async def test_each_later_occurrence_takes_as_long(service: Service) -> None:
+async def test_later_occurrences_of_an_event_last_as_long_as_the_first(service: Service) -> None:
     ada = await service.organizer()
     [(yesterday,)] = await service.run_sql("select date_trunc('second', now() - interval '1 day')")
     await past(service, ada, ends_at=(yesterday + timedelta(hours=26, minutes=30)).isoformat())
@@ -167,7 +167,7 @@ ZONES = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Tokyo
     day=st.integers(0, 365),
     zone=st.sampled_from(ZONES),
 )
-def test_no_occurrence_of_a_year_leaves_the_end_of_the_first_for_good(
+def test_occurrences_of_a_year_keep_the_end_of_the_first_except_around_changes_of_the_clock(
     minute: int, length: int, day: int, zone: str
 ) -> None:
     place = ZoneInfo(zone)
@@ -193,7 +193,7 @@ def changes_clocks(begins: datetime, ends: datetime, zone: ZoneInfo) -> bool:
     return len({day.astimezone(zone).utcoffset() for day in days}) > 1
 
 
-async def test_a_changed_end_is_that_of_all_later_occurrences(service: Service) -> None:
+async def test_a_changed_end_applies_to_all_later_occurrences(service: Service) -> None:
     ada = await service.organizer()
     await ada.create_event(
         datetime="2037-03-22T01:30:00+01:00",
@@ -265,7 +265,7 @@ def test_an_end_after_the_last_year_is_left_out() -> None:
         ),
     ],
 )
-async def test_the_page_says_until_when_it_takes(
+async def test_the_page_of_an_event_says_until_when_it_lasts(
     service: Service, ends_at: str | None, language: str, expected: str
 ) -> None:
     ada = await service.organizer()

@@ -166,7 +166,7 @@ async def test_an_event_is_handed_over_at_once_and_its_registrations_follow_in_p
 
 
 @pytest.mark.parametrize("batches", [1, COUNT // BATCH_SIZE // 2, COUNT // BATCH_SIZE + 5])
-async def test_a_job_that_is_killed_in_the_middle_goes_on_where_it_was(scene: Scene, batches: int) -> None:
+async def test_a_handover_that_is_killed_in_the_middle_continues_where_it_was(scene: Scene, batches: int) -> None:
     await scene.hand_over(scene.eve)
 
     await scene.file(batches)
@@ -182,7 +182,7 @@ async def test_a_job_that_is_killed_in_the_middle_goes_on_where_it_was(scene: Sc
     await scene.assert_all_is_of(scene.eve, scene.ada)
 
 
-async def test_who_registers_and_who_moves_meanwhile_is_of_the_new_organizer(scene: Scene) -> None:
+async def test_people_who_register_or_move_during_a_handover_belong_to_the_new_organizer(scene: Scene) -> None:
     await scene.hand_over(scene.eve)
     await scene.file(3)
 
@@ -207,7 +207,7 @@ async def test_who_registers_and_who_moves_meanwhile_is_of_the_new_organizer(sce
     assert await scene.listed(scene.ada) == ["ann@example.com"]
 
 
-async def test_an_event_that_goes_on_to_a_third_and_back_is_of_the_last_alone(scene: Scene) -> None:
+async def test_an_event_handed_over_several_times_belongs_to_the_last_organizer(scene: Scene) -> None:
     cal = await scene.service.organizer("Cal Events")
     await scene.hand_over(scene.eve)
     await scene.file(4)
@@ -228,7 +228,7 @@ async def test_an_event_that_goes_on_to_a_third_and_back_is_of_the_last_alone(sc
     ) == [(scene.ada.id,)]
 
 
-async def test_a_registration_that_moves_behind_the_portions_is_found(scene: Scene) -> None:
+async def test_a_registration_that_changes_its_account_during_a_handover_is_moved_too(scene: Scene) -> None:
     [(low,)] = await scene.service.run_sql("select min(id) from users")
     await scene.hand_over(scene.eve)
     await scene.file(5)
@@ -247,7 +247,7 @@ async def test_a_registration_that_moves_behind_the_portions_is_found(scene: Sce
     assert await scene.unfinished() == []
 
 
-async def test_a_person_is_known_to_the_new_organizer_alone(scene: Scene) -> None:
+async def test_a_person_of_an_event_that_is_handed_over_is_known_to_the_new_organizer_only(scene: Scene) -> None:
     of_eve = (await scene.eve.create_event())["id"]
     await scene.hand_over(scene.eve)
 

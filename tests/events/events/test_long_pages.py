@@ -68,7 +68,7 @@ async def test_a_page_of_long_items_ends_early_and_says_so(ada: Client, path: st
 
 @both
 @pytest.mark.parametrize("step", ["count", "limit"])
-async def test_the_following_pages_show_every_item_once(ada: Client, path: str, items: int, step: str) -> None:
+async def test_following_pages_show_every_item_once(ada: Client, path: str, items: int, step: str) -> None:
     read = await pages(ada, path, step)
 
     ids = [item["id"] for page in read for item in page["data"]]

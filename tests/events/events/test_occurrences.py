@@ -137,7 +137,7 @@ async def test_a_link_to_a_past_occurrence_leads_to_the_one_ahead(service: Servi
         await service.run_sql("update events set datetime = now() where id = %(id)s", id=ids[-1])
 
 
-async def test_a_link_leads_to_the_event_itself_while_that_lies_ahead_or_stands_alone(service: Service) -> None:
+async def test_a_link_to_a_coming_or_single_event_leads_to_the_event_itself(service: Service) -> None:
     ada = await service.organizer()
     ahead, alone = (
         await ada.create_event(recurrence_frequency="days"),
@@ -149,7 +149,7 @@ async def test_a_link_leads_to_the_event_itself_while_that_lies_ahead_or_stands_
     assert await to_show(service, 4711) is None
 
 
-async def test_a_link_leads_to_the_occurrence_that_was_cancelled_when_there_is_none_after_it(service: Service) -> None:
+async def test_a_link_to_a_past_occurrence_leads_to_the_cancelled_one_if_none_is_after_it(service: Service) -> None:
     ada = await service.organizer()
     first = await past(service, ada)
     await goes_on(service)

@@ -56,7 +56,7 @@ async def test_a_tool_takes_back_what_it_answered_too(
 
 
 @each_of_them
-async def test_an_unknown_field_is_refused_all_the_same(
+async def test_an_unknown_field_of_a_change_is_refused(
     service: Service, ada: Client, wrapper: str, tool: str, path: str, ids: dict[str, Any], change: dict[str, Any]
 ) -> None:
     response = await ada.patch(path, {wrapper: {**change, "colour": "red"}})
@@ -80,7 +80,7 @@ OTHERS: dict[str, list[tuple[str, Any]]] = {
 
 
 @each_of_them
-async def test_another_value_of_what_cannot_be_changed_is_refused_and_nothing_is_changed(
+async def test_a_changed_readonly_field_is_refused_and_nothing_is_changed(
     service: Service, ada: Client, wrapper: str, tool: str, path: str, ids: dict[str, Any], change: dict[str, Any]
 ) -> None:
     before = (await ada.get(path)).json()["data"]
@@ -117,13 +117,13 @@ async def test_the_same_moment_may_be_written_in_another_way(
     assert response.status_code == 200, response.text
 
 
-async def test_a_registration_of_another_event_is_not_changed_under_this_address(ada: Client) -> None:
+async def test_a_change_with_the_id_of_another_event_is_refused(ada: Client) -> None:
     response = await ada.patch(f"/api/registrations/1/{ANN}", {"registration": {"event_id": 2, "amount_paid": 5}})
 
     assert (response.status_code, [*response.json()["errors"]]) == (422, ["event_id"])
 
 
-async def test_what_is_read_only_is_refused_where_something_is_created(ada: Client) -> None:
+async def test_a_readonly_field_of_a_new_event_is_refused(ada: Client) -> None:
     event = (await ada.get("/api/events/1")).json()["data"]
 
     response = await ada.post("/api/events", {"event": event})

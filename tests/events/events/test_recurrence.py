@@ -37,7 +37,7 @@ async def test_many_processes_continue_an_event_once(service: Service) -> None:
     assert len(await all_events(ada)) == 6
 
 
-async def test_the_schema_itself_refuses_a_second_continuation(service: Service) -> None:
+async def test_the_schema_refuses_a_second_continuation(service: Service) -> None:
     ada = await service.organizer()
     event = await past(service, ada)
     await goes_on(service)
@@ -58,7 +58,9 @@ async def test_after_a_long_time_without_a_look_the_next_occurrence_lies_ahead(s
 
 
 @pytest.mark.parametrize("frequency", ["none", "weeks"])
-async def test_what_does_not_recur_or_was_cancelled_is_not_continued(service: Service, frequency: str) -> None:
+async def test_an_event_that_does_not_recur_or_was_cancelled_has_no_next_occurrence(
+    service: Service, frequency: str
+) -> None:
     ada = await service.organizer()
     event = await past(service, ada, recurrence_frequency=frequency)
     if frequency != "none":
@@ -78,7 +80,7 @@ async def test_a_series_ends_with_the_occurrence_that_is_cancelled(service: Serv
     assert await goes_on(service, EVENING.replace(year=2100)) == 0
 
 
-async def test_a_series_that_the_calendar_ends_is_looked_at_once(service: Service) -> None:
+async def test_a_series_beyond_the_end_of_the_calendar_is_handled_once(service: Service) -> None:
     ada = await service.organizer()
     await past(service, ada, recurrence_frequency="years", recurrence_interval=10_000)
 
@@ -87,7 +89,7 @@ async def test_a_series_that_the_calendar_ends_is_looked_at_once(service: Servic
     assert len(await all_events(ada)) == 1
 
 
-async def test_another_date_starts_the_count_anew(service: Service) -> None:
+async def test_a_new_date_restarts_the_count_of_a_monthly_event(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(datetime=EVENING.isoformat(), recurrence_frequency="months")
     tuesday = datetime(2027, 2, 2, 19, tzinfo=UTC)
@@ -106,7 +108,7 @@ async def test_another_date_starts_the_count_anew(service: Service) -> None:
         ({"title": "Portraits", "capacity": 50, "recurrence_interval": 0}, "2027-03-31"),
     ],
 )
-async def test_another_rhythm_starts_the_count_anew_and_nothing_else_does(
+async def test_a_new_frequency_or_interval_restarts_the_count_and_other_changes_do_not(
     service: Service, change: dict[str, Any], then: str
 ) -> None:
     ada = await service.organizer()
@@ -134,7 +136,7 @@ async def test_a_series_keeps_to_the_clocks_of_its_time_zone_when_they_change(se
 
 
 @pytest.mark.parametrize("zone", [None, "Asia/Tokyo"])
-async def test_another_time_zone_starts_the_count_anew(service: Service, zone: str | None) -> None:
+async def test_a_new_time_zone_restarts_the_count_of_a_weekly_event(service: Service, zone: str | None) -> None:
     ada = await service.organizer()
     await ada.create_event(datetime="2027-03-22T19:00:00Z", recurrence_frequency="weeks", timezone="Europe/London")
     await goes_on(service, datetime(2027, 3, 22, 19, tzinfo=UTC))
@@ -147,7 +149,7 @@ async def test_another_time_zone_starts_the_count_anew(service: Service, zone: s
     assert (await all_events(ada))[-1]["datetime"] == "2027-04-05T18:00:00Z"
 
 
-async def test_an_event_that_is_put_off_after_it_was_continued_is_not_continued_again(service: Service) -> None:
+async def test_an_event_moved_to_a_later_date_after_it_was_continued_is_not_continued_again(service: Service) -> None:
     ada = await service.organizer()
     event = await past(service, ada)
     await goes_on(service)

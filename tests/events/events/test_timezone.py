@@ -78,7 +78,7 @@ async def test_a_date_is_answered_in_utc_whatever_the_time_zone_is(service: Serv
         *("../../../../etc/passwd", "/usr/share/zoneinfo/UTC", "Europe", "Europe/Berlin\u202e", "\u0415urope/Berlin"),
     ],
 )
-async def test_what_is_not_exactly_the_name_of_a_time_zone_is_refused_in_words(service: Service, name: str) -> None:
+async def test_a_name_that_is_not_exactly_a_time_zone_is_refused_with_the_reason(service: Service, name: str) -> None:
     ada = await service.organizer()
     event = await ada.create_event(timezone="UTC")
 
@@ -92,7 +92,7 @@ async def test_what_is_not_exactly_the_name_of_a_time_zone_is_refused_in_words(s
     assert await fields_of(ada, event["id"], "timezone") == ["UTC"]
 
 
-async def test_a_name_that_is_no_text_or_too_long_is_refused_too(service: Service) -> None:
+async def test_a_time_zone_that_is_no_text_or_too_long_is_refused(service: Service) -> None:
     ada = await service.organizer()
 
     wrongs: list[Any] = [7, ["UTC"], {}, True, "x" * 65, "x" * 10_000, "UTC\x00"]
@@ -112,7 +112,7 @@ async def test_a_limit_below_none_or_above_a_year_is_refused(service: Service, h
     assert await fields_of(ada, event["id"], "cancellation_hours") == [3]
 
 
-async def test_the_schema_itself_refuses_a_limit_below_none(service: Service) -> None:
+async def test_the_schema_refuses_a_negative_limit_for_cancelling(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
@@ -120,7 +120,7 @@ async def test_the_schema_itself_refuses_a_limit_below_none(service: Service) ->
         await service.run_sql("update events set cancellation_hours = -1 where id = %(id)s", id=event["id"])
 
 
-async def test_the_next_occurrence_has_them_too(service: Service) -> None:
+async def test_the_next_occurrence_has_the_same_time_zone_and_limit_for_cancelling(service: Service) -> None:
     ada = await service.organizer()
     await past(service, ada, timezone="Europe/Lisbon", cancellation_hours=48)
 
@@ -131,13 +131,13 @@ async def test_the_next_occurrence_has_them_too(service: Service) -> None:
     assert was["id"] != ahead["id"]
 
 
-def test_every_time_zone_that_is_taken_can_be_used() -> None:
+def test_every_accepted_time_zone_can_be_loaded() -> None:
     assert {str(zone(name)) for name in ZONES} == ZONES
     assert zone(None) == UTC
     assert {"UTC", "Europe/Kyiv", "Europe/Kiev", "Asia/Kolkata", "America/Indiana/Knox", "Etc/GMT+5"} <= ZONES
 
 
-async def test_no_name_is_taken_that_only_this_machine_has(service: Service, own_zones: set[str]) -> None:
+async def test_a_time_zone_that_only_this_machine_has_is_refused(service: Service, own_zones: set[str]) -> None:
     ada = await service.organizer()
 
     for name in own_zones:

@@ -24,7 +24,7 @@ async def another_key(scene: Scene) -> Client:
     return Client(scene.service.http, made.json()["data"]["key"])
 
 
-async def test_what_is_kept_for_an_organizer_is_bounded_however_many_keys_it_uses(scene: Scene) -> None:
+async def test_stored_answers_of_an_organizer_are_bounded_in_bytes_over_all_its_keys(scene: Scene) -> None:
     for client in (scene.ada, await another_key(scene)):
         for number in range(5):
             assert (await scene.create(f"K{number}", client, body=LONG)).status_code == 201
@@ -46,7 +46,7 @@ async def test_a_request_whose_answer_is_not_kept_is_still_done_once_and_says_so
     assert await scene.count() == before
 
 
-async def test_small_answers_are_kept_whatever_large_ones_there_are(scene: Scene) -> None:
+async def test_small_answers_are_stored_although_large_ones_are_not(scene: Scene) -> None:
     for number in range(3):
         await scene.create(f"K{number}", body=LONG)
 
@@ -65,7 +65,7 @@ async def test_the_large_answers_of_one_organizer_take_no_room_from_another(scen
     assert (await scene.create("K", eve, body=LONG)).content == first.content
 
 
-async def test_after_a_day_there_is_room_again(scene: Scene) -> None:
+async def test_large_answers_are_stored_again_after_a_day(scene: Scene) -> None:
     for number in range(3):
         await scene.create(f"K{number}", body=LONG)
     await scene.service.run_sql("update idempotency_answers set inserted_at = now() - interval '24 hours'")

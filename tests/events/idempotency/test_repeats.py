@@ -18,7 +18,7 @@ from tests.events.photos.site import site_of
 from tests.events.photos.steps import files
 
 
-def test_every_operation_that_takes_the_header_is_tried_here() -> None:
+def test_every_operation_that_takes_an_idempotency_key_is_tested_here() -> None:
     assert {operation.name for operation in REPEATABLE} == set(OTHERWISE)
 
 
@@ -42,7 +42,9 @@ async def test_a_request_that_comes_again_is_answered_to_the_byte_and_done_once(
 
 
 @of_each
-async def test_another_request_with_the_same_key_is_refused_and_not_done(scene: Scene, operation: Operation) -> None:
+async def test_a_different_request_with_the_same_key_is_refused_and_not_done(
+    scene: Scene, operation: Operation
+) -> None:
     first = await scene.send(operation, "K")
     before = await scene.count()
 
@@ -65,14 +67,14 @@ async def test_a_photo_is_not_downloaded_again_for_a_request_that_was_answered(s
         assert (await scene.count(), files(scene.service)) == before
 
 
-async def test_the_same_request_to_another_address_is_another_request(scene: Scene) -> None:
+async def test_a_key_used_at_another_address_is_refused(scene: Scene) -> None:
     await scene.create("K")
     key = await scene.ada.post("/api/keys", {"api_key": {"name": "One more"}}, headers={"Idempotency-Key": "K"})
 
     assert code(key) == (422, "idempotency_key_reused")
 
 
-async def test_the_way_a_body_is_written_does_not_make_another_request_of_it(scene: Scene) -> None:
+async def test_a_body_written_in_another_way_is_the_same_request(scene: Scene) -> None:
     first = await scene.ada.post("/api/keys", {"api_key": {"name": "x"}}, headers={"Idempotency-Key": "K"})
     again = await scene.ada.request(
         "POST",
@@ -84,7 +86,7 @@ async def test_the_way_a_body_is_written_does_not_make_another_request_of_it(sce
     assert again.content == first.content
 
 
-async def test_other_keys_and_no_key_are_other_requests(scene: Scene) -> None:
+async def test_requests_with_different_keys_or_none_are_each_done(scene: Scene) -> None:
     answers = [await scene.create(key) for key in ("K", "k", "K2")]
     answers.append(await scene.ada.post("/api/events", scene.body(CREATE_EVENT)))
 
@@ -98,7 +100,7 @@ async def test_a_request_without_a_key_is_not_remembered(scene: Scene) -> None:
     assert await scene.stored() == 0
 
 
-async def test_what_was_created_may_change_and_the_answer_stays(scene: Scene) -> None:
+async def test_a_repeated_request_gets_the_first_answer_after_later_changes(scene: Scene) -> None:
     first = await scene.create("K")
     address = f"/api/events/{first.json()['data']['id']}"
     await scene.ada.patch(address, {"event": {"title": "Portraits"}})
@@ -131,7 +133,7 @@ async def test_a_registration_that_found_no_place_may_be_tried_again_with_the_sa
 
 
 @pytest.mark.usefixtures("own_service")
-async def test_work_and_answer_are_stored_together_or_not_at_all(scene: Scene) -> None:
+async def test_an_operation_whose_answer_cannot_be_stored_is_not_done(scene: Scene) -> None:
     before = await scene.count()
     await scene.service.run_sql("alter table idempotency_answers add constraint full_disk check (false)")
 

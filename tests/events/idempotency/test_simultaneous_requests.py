@@ -10,7 +10,7 @@ from tests.support import Client, eventually, running
 
 
 @of_each
-async def test_of_many_who_ask_at_once_one_is_served_and_all_are_answered_alike(
+async def test_concurrent_requests_with_one_key_are_done_once_and_answered_alike(
     scene: Scene, operation: Operation
 ) -> None:
     before = await scene.count()
@@ -22,7 +22,9 @@ async def test_of_many_who_ask_at_once_one_is_served_and_all_are_answered_alike(
 
 
 @of_each
-async def test_processes_that_are_asked_at_once_agree(scene: Scene, settings: Settings, operation: Operation) -> None:
+async def test_concurrent_requests_in_four_processes_are_done_once(
+    scene: Scene, settings: Settings, operation: Operation
+) -> None:
     before = await scene.count()
     async with contextlib.AsyncExitStack() as stack:
         others = [await stack.enter_async_context(running(settings)) for _ in range(3)]

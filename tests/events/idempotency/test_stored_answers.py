@@ -9,7 +9,7 @@ from tests.support import Client, Service, running, unlimited
 # Whose key it is
 
 
-async def test_a_key_of_one_organizer_is_nothing_to_another(scene: Scene) -> None:
+async def test_an_idempotency_key_of_another_organizer_is_a_different_key(scene: Scene) -> None:
     eve = await scene.service.organizer("Eve Events")
     mine = await scene.create("K")
     hers = await scene.create("K", eve)
@@ -18,7 +18,7 @@ async def test_a_key_of_one_organizer_is_nothing_to_another(scene: Scene) -> Non
     assert (mine.json()["data"]["organizer_id"], hers.json()["data"]["organizer_id"]) == (scene.ada.id, eve.id)
 
 
-async def test_a_key_belongs_to_the_api_key_it_was_sent_with(scene: Scene) -> None:
+async def test_an_idempotency_key_of_another_api_key_is_a_different_key(scene: Scene) -> None:
     made = await scene.ada.post("/api/keys", {"api_key": {"name": "One more"}})
     other = Client(scene.service.http, made.json()["data"]["key"])
     admins = [await scene.service.admin() for _ in range(2)]
@@ -29,7 +29,7 @@ async def test_a_key_belongs_to_the_api_key_it_was_sent_with(scene: Scene) -> No
     assert len(set(ids)) == 4
 
 
-async def test_nobody_without_an_api_key_learns_what_a_key_stands_for(scene: Scene) -> None:
+async def test_a_caller_without_a_valid_api_key_gets_no_stored_answer(scene: Scene) -> None:
     await scene.create("K")
 
     assert code(await scene.create("K", scene.service.anonymous)) == (401, "missing_api_key")
@@ -67,7 +67,7 @@ async def test_answers_older_than_a_day_are_deleted(scene: Scene) -> None:
 # Secrets
 
 
-async def test_a_secret_in_an_answer_is_told_again_and_nowhere_stored_readable(scene: Scene) -> None:
+async def test_a_secret_in_a_repeated_answer_is_never_stored_in_plain_text(scene: Scene) -> None:
     body = {"api_key": {"name": "One more"}}
     first = await scene.ada.post("/api/keys", body, headers={"Idempotency-Key": "my-own-idempotency-key"})
     secret = first.json()["data"]["key"]
@@ -82,7 +82,7 @@ async def test_a_secret_in_an_answer_is_told_again_and_nowhere_stored_readable(s
         assert readable.encode().hex() not in row
 
 
-async def test_an_answer_sealed_under_another_secret_is_refused_rather_than_done_again(
+async def test_an_answer_sealed_with_another_secret_is_refused_and_not_done_again(
     scene: Scene, database_url: str, tmp_path: Path
 ) -> None:
     await scene.create("K")
@@ -96,7 +96,7 @@ async def test_an_answer_sealed_under_another_secret_is_refused_rather_than_done
     assert await scene.count() == before
 
 
-async def test_registering_an_organizer_takes_no_key_since_anybody_could_ask_for_the_answer(service: Service) -> None:
+async def test_registering_an_organizer_takes_no_idempotency_key(service: Service) -> None:
     body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
     first, again = [
         await service.anonymous.post("/api/organizers/register", body, headers={"Idempotency-Key": "K"})

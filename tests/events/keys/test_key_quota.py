@@ -22,7 +22,7 @@ async def make_key(client: Client, **fields: object) -> int:
     return (await client.post("/api/keys", {"api_key": {"name": "One more", **fields}})).status_code
 
 
-async def test_the_key_beyond_the_quota_is_refused_with_the_limit(service: Service) -> None:
+async def test_a_key_beyond_the_quota_is_refused_with_the_limit(service: Service) -> None:
     ada = await service.organizer()
     assert [await make_key(ada) for _ in range(2)] == [201, 201]
 
@@ -35,7 +35,7 @@ async def test_the_key_beyond_the_quota_is_refused_with_the_limit(service: Servi
     assert len((await ada.get("/api/keys")).json()["data"]) == 3
 
 
-async def test_the_tool_refuses_it_too(service: Service) -> None:
+async def test_a_key_beyond_the_quota_is_refused_by_the_tool_too(service: Service) -> None:
     ada = await service.organizer()
     tool = agent(service, ada)
     for _ in range(2):
@@ -46,7 +46,7 @@ async def test_the_tool_refuses_it_too(service: Service) -> None:
     assert (refusal["code"], refusal["limit"], refusal["retryable"]) == ("quota_exceeded", 3, False)
 
 
-async def test_many_requests_at_once_do_not_exceed_it_together(service: Service) -> None:
+async def test_concurrent_requests_do_not_exceed_the_quota_of_keys(service: Service) -> None:
     ada = await service.organizer()
 
     made = await asyncio.gather(*(make_key(ada) for _ in range(10)))
@@ -71,7 +71,7 @@ async def test_the_keys_of_one_organizer_take_no_room_from_another(service: Serv
     assert await make_key(ben) == 201
 
 
-async def test_an_admin_does_not_exceed_it_for_an_organizer(service: Service) -> None:
+async def test_an_admin_cannot_exceed_the_quota_of_an_organizer(service: Service) -> None:
     ada, admin = await service.organizer(), await service.admin()
 
     assert [await make_key(admin, user_id=ada.id) for _ in range(3)] == [201, 201, 422]

@@ -20,7 +20,7 @@ async def verified_entry(log: LogScene, path: str) -> bytes:
     return proof.extra
 
 
-async def test_each_answer_has_its_type_and_may_be_kept_as_long_as_it_does_not_change(service: Service) -> None:
+async def test_answers_of_a_log_have_their_type_and_are_cached_while_they_do_not_change(service: Service) -> None:
     log = await open_log(service)
     await log.arrive(300)
     await log.seal()
@@ -49,7 +49,9 @@ async def test_each_answer_has_its_type_and_may_be_kept_as_long_as_it_does_not_c
         assert "content-encoding" not in plain.headers
 
 
-async def test_a_part_of_a_tile_is_the_beginning_of_it_and_what_is_not_signed_is_not_there(service: Service) -> None:
+async def test_a_partial_tile_is_the_beginning_of_the_full_one_and_unsigned_entries_are_not_there(
+    service: Service,
+) -> None:
     log = await open_log(service)
     await log.arrive(300)
     await log.seal()  # 302 entries
@@ -95,7 +97,7 @@ async def test_a_proof_that_is_not_there_yet_says_when_to_ask_again(service: Ser
         assert (await log.get(f"/proofs/{number}")).status_code == 404
 
 
-async def test_what_has_no_log_says_so(service: Service) -> None:
+async def test_a_missing_log_or_generation_is_answered_with_what_is_missing(service: Service) -> None:
     log = await open_log(service, seal=True)
 
     for path, error in (

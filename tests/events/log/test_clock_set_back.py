@@ -78,7 +78,7 @@ async def test_a_clock_that_is_set_back_changes_no_place_and_the_audit_names_it(
     assert await audit(service, log, tmp_path) == (["registered", "waitlisted"], {"time", "cut"})
 
 
-async def test_who_waits_to_be_settled_when_the_clock_is_set_back_is_settled_later_and_the_audit_is_right(
+async def test_a_registration_settled_after_the_clock_was_set_back_passes_the_audit(
     clock_service: Service, tmp_path: Path
 ) -> None:
     service = clock_service

@@ -124,7 +124,7 @@ def log_a_minute_late(entries: list[Entry]) -> None:
         (log_a_minute_late, "late"),
     ],
 )
-def test_a_log_that_breaks_a_rule_is_found_by_the_replay(
+def test_a_log_that_breaks_a_rule_is_found_by_replaying_it(
     event: HonestEvent, tmp_path: Path, fraud: Fraud, rule: str
 ) -> None:
     fraud(event.entries)

@@ -75,7 +75,7 @@ async def test_an_arrival_that_was_put_before_another_with_its_time_is_found_in_
     check("people and times swapped", await forger.verify())
 
 
-async def test_somebody_who_was_left_out_before_the_seal_finds_it_with_the_receipt(forger: Forger) -> None:
+async def test_a_person_left_out_before_the_seal_finds_it_with_the_receipt(forger: Forger) -> None:
     await forger.register("ann", "ben", "cid")
     for table, column in (("registrations", "received_at"), ("log_pending", "received_at[1]")):
         await forger.run_sql(f"update {table} set {column} = {column} - interval '2 minutes'")
@@ -92,7 +92,7 @@ async def test_somebody_who_was_left_out_before_the_seal_finds_it_with_the_recei
     check("dropped before the seal", await forger.verify(receipt))
 
 
-async def test_an_invention_before_the_seal_is_found_by_nobody(forger: Forger) -> None:
+async def test_an_entry_invented_before_the_seal_is_not_found(forger: Forger) -> None:
     await forger.register("ann", "ben")
     receipt = await forger.save_receipt("ben")
     await forger.run_sql(
@@ -206,7 +206,7 @@ async def test_an_outcome_that_the_rules_do_not_give_is_found_in_the_log(forger:
 
 
 @pytest.mark.parametrize("is_settled", [True, False], ids=["settled", "pending"])
-async def test_a_forged_cancellation_is_named_to_whoever_holds_the_receipt(forger: Forger, is_settled: bool) -> None:
+async def test_a_forged_cancellation_is_found_with_the_receipt(forger: Forger, is_settled: bool) -> None:
     await forger.register("ann")
     body = {"registration": {"event_id": forger.event["id"], "email": "ben@example.com"}}
     await forger.ada.post("/api/registrations", body)
@@ -229,7 +229,7 @@ async def test_a_forged_cancellation_is_named_to_whoever_holds_the_receipt(forge
     assert [finding.partition(":")[0] for finding in findings] == ["notice"], "people do cancel"
 
 
-async def test_seats_that_others_have_than_in_the_log_are_found_with_the_link_of_the_registration(
+async def test_a_seat_that_differs_from_the_log_is_found_with_the_link_of_the_registration(
     forger: Forger,
 ) -> None:
     await forger.register("ann", "ben", "cid", "dan", "eve", together=True)
@@ -249,7 +249,7 @@ async def test_seats_that_others_have_than_in_the_log_are_found_with_the_link_of
     assert finding.startswith("notice: The service shows no registration behind the link. The log leads to a seat.")
 
 
-async def test_counts_that_the_log_does_not_lead_to_are_found(forger: Forger) -> None:
+async def test_counts_that_differ_from_the_log_are_found(forger: Forger) -> None:
     await forger.register("ann")
     await forger.seal()
     await forger.run_sql("update events set registered_count = 2")
@@ -308,7 +308,7 @@ async def test_seats_that_were_given_while_the_log_was_switched_off_are_named(fo
     assert [finding.partition(":")[0] for finding in findings] == ["notice"], "organizers may switch it off"
 
 
-async def test_what_is_wrong_in_an_earlier_log_is_told_of_the_newest_one(forger: Forger) -> None:
+async def test_a_fault_in_an_earlier_log_is_reported_for_the_newest_log(forger: Forger) -> None:
     await forger.register("ann", "ben", "cid")
     await forger.run_sql("update log_pending set outcomes = '{registered}' where first_number = 3")
     await forger.seal()
@@ -380,7 +380,7 @@ async def test_a_proof_of_another_log_is_found_when_the_log_is_named(forger: For
     check("proof of another log", await forger.verify(file, "--log", forger.log))
 
 
-async def test_what_honest_people_and_organizers_do_is_no_fraud(forger: Forger) -> None:
+async def test_honest_actions_of_people_and_organizers_are_no_fraud(forger: Forger) -> None:
     head = forger.directory / "head.txt"
     await forger.register("ann", "ben", "cid", "dan", "eve", together=True)
     await forger.seal()
@@ -408,7 +408,7 @@ async def test_what_honest_people_and_organizers_do_is_no_fraud(forger: Forger) 
     assert await forger.verify(f"{forger.url}/log/heads") == RIGHT
 
 
-async def test_who_had_the_data_erased_before_the_event_is_told_what_the_log_says(
+async def test_a_person_erased_before_the_event_reads_that_the_log_says_cancelled(
     forger: Forger,
 ) -> None:
     await forger.register("ann", "ben")
@@ -422,7 +422,7 @@ async def test_who_had_the_data_erased_before_the_event_is_told_what_the_log_say
     assert (code, finding.startswith("notice: The log says that you cancelled at ")) == (1, True)
 
 
-async def test_who_had_the_data_erased_after_the_event_gets_a_notice(forger: Forger) -> None:
+async def test_a_person_erased_after_the_event_reads_that_the_service_shows_no_registration(forger: Forger) -> None:
     await forger.register("ann")
     await forger.seal()
     receipt, link = await forger.save_receipt("ann"), await forger.link("ann")
@@ -465,7 +465,7 @@ async def test_a_later_log_that_is_hidden_is_found_with_a_head_of_it_and_in_the_
     assert (code, "The service shows that log no more" in " ".join(findings)) == (1, True)
 
 
-async def test_a_rejection_that_the_service_has_forgotten_since_is_no_difference(forger: Forger) -> None:
+async def test_a_rejected_registration_that_was_deleted_since_is_no_difference(forger: Forger) -> None:
     await forger.register("ann", "ben", "cid", "dan", "eve", together=True)
     await forger.seal()
     receipt, link = await forger.save_receipt("eve"), await forger.link("eve")
@@ -474,7 +474,7 @@ async def test_a_rejection_that_the_service_has_forgotten_since_is_no_difference
     assert await forger.verify(receipt, "--registration", link) == RIGHT
 
 
-async def test_the_link_of_another_registration_is_refused(forger: Forger) -> None:
+async def test_a_link_of_another_registration_than_the_receipt_is_refused(forger: Forger) -> None:
     await forger.register("ann", "ben")
     await forger.seal()
     receipt, link = await forger.save_receipt("ann"), await forger.link("ben")

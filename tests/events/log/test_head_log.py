@@ -32,7 +32,7 @@ def heads(service: Service, path: str = "/log/heads") -> HeadLogScene:
     return HeadLogScene(service, 0, path)
 
 
-async def test_each_signed_head_of_every_log_is_in_the_head_log_once_and_in_order(service: Service) -> None:
+async def test_signed_heads_of_all_logs_are_in_the_head_log_once_and_in_order(service: Service) -> None:
     logs, head_scene = [await open_log(service) for _ in range(3)], heads(service)
     assert (await head_scene.get("/checkpoint")).status_code == 404
     for round in range(3):

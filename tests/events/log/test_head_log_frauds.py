@@ -117,7 +117,7 @@ def test_a_head_that_the_head_log_does_not_have_is_found(event: HonestEvent, tmp
     assert (code, rules(report)) == (1, {expected})
 
 
-def test_a_witness_is_demanded_of_a_log_without_a_head_log_too(event: HonestEvent, tmp_path: Path) -> None:
+def test_a_required_witness_is_missing_for_a_log_without_a_head_log(event: HonestEvent, tmp_path: Path) -> None:
     write_log(tmp_path, event.entries)
 
     code, report = verify(tmp_path, "--witness", WITNESS.vkey)

@@ -25,7 +25,7 @@ async def numbers(service: Service, event_id: int) -> list[tuple[str, int | None
     return [(name, number) for name, number in rows]
 
 
-async def test_settlement_numbers_who_arrives_and_writes_one_row_an_event_and_batch(service: Service) -> None:
+async def test_settlement_numbers_arrivals_and_writes_one_row_for_each_event_and_batch(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     first, second = await ada.create_event(capacity=2, waitinglist_capacity=1), await ben.create_event()
     results = [
@@ -76,7 +76,7 @@ async def test_numbers_go_on_behind_a_registration_that_is_locked(service: Servi
     ]
 
 
-async def test_an_accepted_registration_gives_back_what_its_receipt_needs(service: Service) -> None:
+async def test_an_accepted_registration_returns_the_data_of_its_receipt(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
     unlogged = await ada.create_event(public_log=False)
@@ -110,7 +110,7 @@ async def test_an_accepted_registration_gives_back_what_its_receipt_needs(servic
     assert await numbers(service, unlogged["id"]) == [("ann", None)]
 
 
-async def test_each_change_of_a_registration_is_told_with_who_made_it(service: Service) -> None:
+async def test_a_change_of_a_registration_is_logged_with_who_made_it(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     ann, bob, cal, _dan = [
@@ -165,7 +165,7 @@ async def test_a_registration_that_is_withdrawn_before_it_is_settled_is_named_by
     assert await service.settle() == 0
 
 
-async def test_seats_of_no_shows_are_free_before_others_get_them(service: Service) -> None:
+async def test_the_log_frees_the_seats_of_no_shows_before_it_gives_them_away(service: Service) -> None:
     gate = await waiting(service, 2, 4)
     await news(service, gate.event_id)
 
@@ -179,7 +179,7 @@ async def test_seats_of_no_shows_are_free_before_others_get_them(service: Servic
     ]
 
 
-async def test_a_log_opens_with_the_event_and_tells_of_its_places(service: Service) -> None:
+async def test_a_log_opens_when_its_event_is_published_and_has_each_change_of_its_places(service: Service) -> None:
     ada = await service.organizer()
     draft = await ada.create_event(published=False, capacity=3)
     path = f"/api/events/{draft['id']}"
@@ -198,7 +198,7 @@ async def test_a_log_opens_with_the_event_and_tells_of_its_places(service: Servi
     assert await news(service, draft["id"]) == [{"kind": "change", "event": "cancelled", "by": "organizer"}]
 
 
-async def test_a_log_that_is_switched_off_keeps_its_promises_and_the_next_one_goes_on(service: Service) -> None:
+async def test_a_log_that_is_switched_off_keeps_its_promises_and_is_continued_by_the_next(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=3, waitinglist_capacity=1)
     path = f"/api/events/{event['id']}"
@@ -260,7 +260,7 @@ async def test_an_operator_who_switches_logs_off_keeps_those_there_are(settings:
 
 
 @pytest.mark.parametrize("settled_by_older", [False, True])
-async def test_what_an_older_version_stores_during_an_upgrade_is_told_as_far_as_it_is_known(
+async def test_a_registration_stored_by_an_older_version_is_logged_as_far_as_it_is_known(
     service: Service, *, settled_by_older: bool
 ) -> None:
     ada = await service.organizer()

@@ -20,7 +20,7 @@ async def change(ada: Client, queue_id: int, **fields: Any) -> None:
     assert (await ada.patch(f"/api/queues/{queue_id}", {"queue_event": fields})).status_code == 200
 
 
-async def test_a_join_tells_the_tickets_of_each_queue_in_order(service: Service) -> None:
+async def test_joins_are_logged_with_the_tickets_of_each_queue_in_order(service: Service) -> None:
     ada = await service.organizer()
     first, second, unlogged = [(await ada.create_queue(**fields))["id"] for fields in ({}, {}, {"public_log": False})]
 
@@ -51,7 +51,7 @@ async def test_a_join_tells_the_tickets_of_each_queue_in_order(service: Service)
     ]
 
 
-async def test_who_comes_again_gets_another_ticket_and_nonce(service: Service) -> None:
+async def test_a_visitor_who_joins_again_gets_a_new_ticket_and_nonce(service: Service) -> None:
     ada = await service.organizer()
     queue_id = (await ada.create_queue())["id"]
     [before] = await join(service, (queue_id, "ann"))
@@ -65,7 +65,7 @@ async def test_who_comes_again_gets_another_ticket_and_nonce(service: Service) -
     assert (arrived["first_number"], arrived["nonces"]) == (2, [after.nonce])
 
 
-async def test_releases_changes_and_the_end_of_a_queue_are_told(service: Service) -> None:
+async def test_releases_changes_and_the_end_of_a_queue_are_logged(service: Service) -> None:
     ada = await service.organizer()
     queue_id = (await ada.create_queue(release_rate=1000))["id"]
     await join(service, *[(queue_id, f"visitor {number}") for number in range(3)])
@@ -93,7 +93,7 @@ async def test_releases_changes_and_the_end_of_a_queue_are_told(service: Service
     assert await service.run_sql("select generation from logs order by id") == [(1,), (2,)]
 
 
-async def test_a_ticket_that_an_older_version_gives_out_is_told_without_its_visitor(service: Service) -> None:
+async def test_a_ticket_given_out_by_an_older_version_is_logged_without_its_visitor(service: Service) -> None:
     ada = await service.organizer()
     queue_id = (await ada.create_queue())["id"]
     await news(service, queue_id=queue_id)
@@ -111,7 +111,7 @@ async def test_a_ticket_that_an_older_version_gives_out_is_told_without_its_visi
     assert (await join(service, (queue_id, visitor_id)))[0].nonce is None
 
 
-async def test_a_release_that_an_older_version_makes_is_told_by_a_trigger(service: Service) -> None:
+async def test_a_release_by_an_older_version_is_logged_by_a_trigger(service: Service) -> None:
     ada = await service.organizer()
     queue_id = (await ada.create_queue())["id"]
     await news(service, queue_id=queue_id)
@@ -125,7 +125,7 @@ async def test_a_release_that_an_older_version_makes_is_told_by_a_trigger(servic
 
 
 @pytest.mark.usefixtures("own_service")
-async def test_a_release_is_told_also_without_the_trigger_for_older_versions(service: Service) -> None:
+async def test_a_release_is_logged_without_the_trigger_for_older_versions_too(service: Service) -> None:
     await service.run_sql("alter table queue_releases disable trigger user")
     ada = await service.organizer()
     queue_ids = [(await ada.create_queue(release_rate=1000, public_log=log))["id"] for log in (True, True, False)]

@@ -35,7 +35,7 @@ async def register(organizer: Client, event_id: int, email: str, **options: Any)
     return answer.json()
 
 
-async def test_each_registration_of_a_batch_gets_a_receipt_and_its_promise_is_kept(service: Service) -> None:
+async def test_registrations_of_a_batch_get_receipts_whose_promises_the_log_keeps(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
@@ -60,7 +60,7 @@ async def test_each_registration_of_a_batch_gets_a_receipt_and_its_promise_is_ke
         assert (await service.http.get(proof)).status_code == 200
 
 
-async def test_who_registers_or_asks_again_is_promised_the_same(service: Service) -> None:
+async def test_a_repeated_registration_is_promised_the_same(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     keyed = {"headers": {"Idempotency-Key": "once"}}
@@ -76,7 +76,7 @@ async def test_who_registers_or_asks_again_is_promised_the_same(service: Service
     assert again["receipt"]["nonce"] == first["receipt"]["nonce"]
 
 
-async def test_who_is_rejected_is_led_to_the_proof_too_and_where_there_is_no_log_nothing_is_promised(
+async def test_a_rejected_registration_links_to_its_proof_and_one_without_a_log_has_no_promise(
     service: Service,
 ) -> None:
     ada = await service.organizer()
@@ -97,7 +97,7 @@ async def test_who_is_rejected_is_led_to_the_proof_too_and_where_there_is_no_log
     assert "link" not in (await ada.get(accepted["next"]["url"])).headers
 
 
-async def test_a_visitor_of_a_queue_is_promised_the_ticket(service: Service) -> None:
+async def test_a_visitor_of_a_queue_gets_a_receipt_for_the_ticket_that_the_log_keeps(service: Service) -> None:
     ada = await service.organizer()
     queue = await ada.create_queue()
     joined = [

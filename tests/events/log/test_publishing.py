@@ -73,7 +73,7 @@ async def grow(log: LogScene, clients: list[WitnessClient]) -> str:
     return await shown_head(log.service)
 
 
-async def test_the_head_log_is_shown_with_cosignatures_whatever_another_witness_does(
+async def test_the_head_log_is_published_with_cosignatures_whatever_other_witnesses_do(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(head_log, "TIMEOUT_SECONDS", 1.0)

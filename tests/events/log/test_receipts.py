@@ -28,7 +28,7 @@ def receipts(count: int, base_url: str = BASE_URL) -> list[Receipt]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 64, 500])
-def test_each_receipt_of_a_batch_is_verified_alone(count: int) -> None:
+def test_a_receipt_of_a_batch_is_verified_alone(count: int) -> None:
     batch = receipts(count)
 
     assert len({receipt.signed for receipt in batch}) == 1
@@ -39,7 +39,7 @@ def test_each_receipt_of_a_batch_is_verified_alone(count: int) -> None:
         assert content.person == person_text(person)
 
 
-def test_a_promise_is_compact_and_in_order() -> None:
+def test_a_promise_is_compact_json_in_a_fixed_order() -> None:
     nonce = UUID(int=7)
 
     receipt = receipt_of(LogName("queues", 3), BASE_URL, AT, "visitor", str(nonce), ticket=41)
@@ -51,7 +51,7 @@ def test_a_promise_is_compact_and_in_order() -> None:
     )
 
 
-def test_a_receipt_that_was_altered_anywhere_is_refused() -> None:
+def test_an_altered_receipt_is_refused() -> None:
     receipt = receipts(5)[3]
     content = msgspec.to_builtins(receipt)
     altered = [

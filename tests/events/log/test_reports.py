@@ -72,7 +72,7 @@ def test_seats_that_were_taken_before_the_log_began_are_named(tmp_path: Path) ->
     assert any("3 seats were taken and 0 people waited before the log began" in line for line in not_checked(lines))
 
 
-def test_figures_are_sentences(event: HonestEvent, tmp_path: Path) -> None:
+def test_the_report_writes_figures_as_sentences(event: HonestEvent, tmp_path: Path) -> None:
     text = " ".join(" ".join(printed(write_log(tmp_path, event.entries))).split())
 
     assert "2 got a seat, 2 got a place on the waiting list, 1 got no place" in text
@@ -99,7 +99,7 @@ def test_a_receipt_tells_what_came_later_and_who_did_it(event: HonestEvent, tmp_
     ]
 
 
-def test_a_proof_says_that_it_is_not_known_whose_number_it_is(event: HonestEvent, tmp_path: Path) -> None:
+def test_a_report_on_a_proof_says_that_the_person_was_not_checked(event: HonestEvent, tmp_path: Path) -> None:
     file = tmp_path / "2.tlog-proof"
     file.write_text(proof_file(event.entries, 2).text)
 
@@ -116,7 +116,7 @@ def test_a_notice_is_called_neither_right_nor_a_fraud(event: HonestEvent, tmp_pa
     assert "Everything that was checked is right." not in lines
 
 
-def test_texts_of_strangers_cannot_steer_a_terminal(event: HonestEvent, tmp_path: Path) -> None:
+def test_texts_of_strangers_cannot_control_a_terminal(event: HonestEvent, tmp_path: Path) -> None:
     event.entries.append({"kind": "close", "at": event.entries[-1]["at"], "reason": "\x1b[2Jgone\nNOTHING"})
     event.seal()
 
@@ -141,7 +141,7 @@ def test_a_saved_file_that_is_no_head_is_not_called_a_fraud(event: HonestEvent, 
         assert (code, "The head in" in report.get("error", "")) == (2, True), content
 
 
-async def test_while_counts_differ_it_says_what_it_waits_for(
+async def test_the_report_says_what_it_waits_for_while_counts_differ(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catching_up, "PAUSE_SECONDS", 0)

@@ -73,7 +73,7 @@ async def test_the_log_of_a_queue_has_tickets_and_the_ids_of_visitors_as_commitm
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_however_it_is_divided_the_log_is_the_tree_of_all_entries_and_only_grows(
+async def test_a_log_sealed_in_any_batches_is_the_tree_of_all_entries_and_only_grows(
     service: Service, seed: int
 ) -> None:
     choices, entries = random.Random(seed), list[dict[str, Any]]()
@@ -97,7 +97,7 @@ async def test_however_it_is_divided_the_log_is_the_tree_of_all_entries_and_only
     ]
 
 
-async def test_several_who_seal_and_sign_at_once_make_one_log(service: Service) -> None:
+async def test_concurrent_sealers_and_signers_make_one_log(service: Service) -> None:
     logs = [await open_log(service) for _ in range(3)]
     for log in logs:
         await log.arrive(5)
@@ -111,7 +111,7 @@ async def test_several_who_seal_and_sign_at_once_make_one_log(service: Service) 
     assert len(await service.run_sql("select from log_keys")) == 1
 
 
-async def test_nothing_is_shown_before_it_is_signed_and_who_comes_next_goes_on(service: Service) -> None:
+async def test_an_unsigned_head_is_not_shown_and_the_next_sealer_signs_it(service: Service) -> None:
     log = await open_log(service)
     await sealing.seal(service.database)
 
@@ -141,7 +141,7 @@ async def test_an_older_head_does_not_replace_a_newer_one(service: Service) -> N
     assert (await log.read_head()).size == 4
 
 
-async def test_of_an_account_that_is_gone_nothing_is_in_the_log(service: Service) -> None:
+async def test_arrivals_of_a_deleted_account_have_commitments_that_nothing_opens(service: Service) -> None:
     log = await open_log(service)
     await log.arrive(2, user_id=4711)
     await log.seal()
@@ -151,7 +151,9 @@ async def test_of_an_account_that_is_gone_nothing_is_in_the_log(service: Service
     assert len({*people}) == 2
 
 
-async def test_a_log_with_much_to_seal_holds_up_no_other(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_log_with_many_entries_to_seal_holds_up_no_other(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sealing, "MAX_LOGS", 2)
     crowded, *others = [await open_log(service) for _ in range(4)]
     for _ in range(20):
@@ -166,7 +168,7 @@ async def test_a_log_with_much_to_seal_holds_up_no_other(service: Service, monke
     assert len(await crowded.read()) == 1 + 1000 + 10
 
 
-async def test_every_log_is_signed_though_as_many_as_fit_into_a_round_are_busy(
+async def test_every_log_is_signed_even_when_a_full_round_of_them_is_busy(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sealing, "MAX_LOGS", 2)

@@ -142,7 +142,7 @@ def served(directory: Path) -> Generator[str]:
         server.server_close()
 
 
-def test_a_receipt_is_looked_for_in_earlier_logs_and_a_page_names_its_log(tmp_path: Path) -> None:
+def test_a_receipt_is_looked_up_in_earlier_logs_too(tmp_path: Path) -> None:
     first, later = HonestEvent(), HonestEvent()
     for event in (first, later):
         event.arrive()

@@ -75,7 +75,7 @@ GOOD = request(300, 400).body
         (GOOD + Signer("unknown", OTHER_KEY).signature_line("Anything.\n").encode(), 200),
     ],
 )
-def test_each_request_gets_the_status_of_the_specification(witness: Witness, body: bytes, status: int) -> None:
+def test_requests_to_a_witness_get_the_status_of_the_specification(witness: Witness, body: bytes, status: int) -> None:
     answer = witness.add_checkpoint(body)
 
     assert answer.status == status, answer
@@ -98,7 +98,7 @@ def test_each_request_gets_the_status_of_the_specification(witness: Witness, bod
         (Checkpoint(ORIGIN, 9, bytes(32)), [bytes(32)], 422),
     ],
 )
-def test_a_log_begins_with_any_tree_or_with_the_empty_one(
+def test_a_log_may_begin_with_any_tree(
     directory: WitnessDirectory, checkpoint: Checkpoint, proof: list[bytes], status: int
 ) -> None:
     body = request(0, 9)._replace(proof=proof, checkpoint=SIGNER.sign(checkpoint.text)).body
@@ -107,7 +107,7 @@ def test_a_log_begins_with_any_tree_or_with_the_empty_one(
     assert Witness(directory, [KEY]).add_checkpoint(request(0, 300).body).status == 200
 
 
-def test_what_was_cosigned_is_remembered_and_a_fork_is_kept_as_evidence(tmp_path: Path) -> None:
+def test_a_witness_remembers_what_it_cosigned_and_keeps_a_fork_as_evidence(tmp_path: Path) -> None:
     directory = WitnessDirectory(tmp_path, NAME)
     verifier = CosignatureVerifier(directory.cosigner.vkey)
     line = Witness(directory, [KEY]).add_checkpoint(request(0, 300).body).text
@@ -141,7 +141,7 @@ def test_evidence_of_a_fork_stays_whatever_is_refused_after_it(tmp_path: Path) -
     assert {file.read_text() for file in tmp_path.glob("*.refused")} == {note(400, "other"), note(400)}
 
 
-def test_refused_heads_fill_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_heads_are_stored_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast_verify.witness.directory.MAX_REFUSED_HEADS", 2)
     witness = Witness(WitnessDirectory(tmp_path, NAME), [KEY])
     for size in (300, 310, 320, 330):
@@ -151,7 +151,7 @@ def test_refused_heads_fill_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("fault", [OSError, KeyboardInterrupt])
-def test_what_cannot_be_kept_is_not_cosigned(
+def test_a_checkpoint_that_cannot_be_stored_is_not_cosigned(
     directory: WitnessDirectory, monkeypatch: pytest.MonkeyPatch, fault: type[BaseException]
 ) -> None:
     def fail(*_: object) -> None:
@@ -182,7 +182,7 @@ def test_a_directory_is_used_by_one_witness_alone(tmp_path: Path) -> None:
         WitnessDirectory(tmp_path / "other", "two words")
 
 
-async def test_it_answers_over_http(witness: Witness) -> None:
+async def test_a_witness_answers_over_http(witness: Witness) -> None:
     app = httpx2.ASGITransport(application(witness))
     async with httpx2.AsyncClient(transport=app, base_url="http://witness.test") as http:
         conflict = await http.post("/add-checkpoint", content=request(0, 400).body)
@@ -195,7 +195,7 @@ async def test_it_answers_over_http(witness: Witness) -> None:
     assert last.content.decode() == note(400) + cosigned.content.decode()
 
 
-def test_a_request_is_written_as_the_specification_has_it() -> None:
+def test_a_request_to_a_witness_has_the_format_of_the_specification() -> None:
     assert GOOD.startswith(b"old 300\n")
     assert parse_add_checkpoint(GOOD) == request(300, 400)
     assert request(0, 300).body == b"old 0\n\n" + note(300).encode()

@@ -90,7 +90,7 @@ def test_a_witness_that_is_killed_never_cosigns_two_versions_of_a_log(tmp_path: 
             assert size >= max(size for size, _ in liar.cosigned[log.name])
 
 
-def test_a_client_that_we_did_not_write_gets_cosignatures_and_is_refused_a_fork(tmp_path: Path) -> None:
+def test_a_foreign_client_gets_cosignatures_and_is_refused_a_fork(tmp_path: Path) -> None:
     def with_proofs(size: int, version: str = "one") -> Submission:
         proofs = {old_size: proof(old_size, size, version) for old_size in (0, 10, 300) if old_size <= size}
         return note(size, version), [(old, [encode_base64(hash) for hash in proof]) for old, proof in proofs.items()]

@@ -29,11 +29,13 @@ from tests.events.mails.post import ANN, BOB, Post
         ("9" * 1_000, "late"),
     ],
 )
-def test_what_a_mail_server_said_has_a_reason(error: str, reason: FailureReason) -> None:
+def test_an_error_of_a_mail_server_has_a_reason(error: str, reason: FailureReason) -> None:
     assert failure_reason(error) == reason
 
 
-async def test_what_never_reached_a_mail_server_has_a_reason(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_mail_that_never_reached_a_mail_server_has_a_reason(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
     event = await post.organizer.create_event()
     await post.register(event["id"], BOB, ANN)
     # As an address may be stored since a time before addresses were checked.

@@ -49,7 +49,7 @@ async def test_mails_wait_until_the_organizer_has_proved_its_address(post: Post)
     assert await holds(post) == [None, None]
 
 
-async def test_mails_of_one_registration_stay_in_order_when_they_have_waited(post: Post) -> None:
+async def test_mails_of_one_registration_stay_in_order_after_they_waited(post: Post) -> None:
     ada = await unproved(post)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await post.register(event["id"], BOB, ANN)
@@ -65,7 +65,7 @@ async def test_mails_of_one_registration_stay_in_order_when_they_have_waited(pos
     assert [kind for to, kind in kinds if to == BOB] == ["seat", "event_changed"]
 
 
-async def test_a_mail_that_waited_and_is_not_true_any_more_is_not_sent(post: Post) -> None:
+async def test_a_mail_that_waited_and_is_no_longer_true_is_not_sent(post: Post) -> None:
     ada = await unproved(post)
     event = await ada.create_event()
     await post.register(event["id"], ANN)
@@ -77,7 +77,7 @@ async def test_a_mail_that_waited_and_is_not_true_any_more_is_not_sent(post: Pos
     assert await post.sent_kinds() == [(ANN, "removed")]
 
 
-async def test_after_seven_days_a_mail_waits_no_more(post: Post) -> None:
+async def test_a_mail_does_not_wait_longer_than_seven_days(post: Post) -> None:
     ada = await unproved(post)
     event = await ada.create_event()
     await post.register(event["id"], ANN)
@@ -153,7 +153,7 @@ async def test_the_answer_to_a_registration_says_that_mails_wait(post: Post) -> 
     assert "mails" not in await message(email="cy@example.com")
 
 
-async def test_who_registers_by_the_form_is_told_that_mails_wait(post: Post) -> None:
+async def test_a_person_who_registers_with_an_unproved_organizer_reads_that_mails_wait(post: Post) -> None:
     ada = await unproved(post)
     event = await ada.create_event()
     visitor = Visitor(post.service)
@@ -210,7 +210,7 @@ async def test_mails_that_are_sent_while_the_organizer_proves_its_address_do_not
     assert await post.sent_kinds() == [(ANN, "seat")]
 
 
-async def test_what_another_process_is_sending_counts(post: Post) -> None:
+async def test_mails_that_another_process_is_sending_count_towards_the_limit(post: Post) -> None:
     event = await (await new(post)).create_event()
     await post.register(event["id"], *TAGGED[:4])
     await seal_logs(post.service)

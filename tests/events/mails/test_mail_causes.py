@@ -6,7 +6,7 @@ from holdfast.events.mails import announcements
 from tests.events.mails.post import ANN, BOB, CY, Post, tell_changes
 
 
-async def test_each_outcome_is_told(post: Post) -> None:
+async def test_outcomes_of_registrations_are_mailed(post: Post) -> None:
     event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
     await post.register(event["id"], ANN)
     await post.register(event["id"], BOB)
@@ -19,7 +19,7 @@ async def test_each_outcome_is_told(post: Post) -> None:
     assert await post.sent_kinds() == []
 
 
-async def test_who_moves_up_is_told_at_once_and_who_leaves_too(post: Post) -> None:
+async def test_a_person_who_moves_up_and_a_person_who_is_removed_get_mails_at_once(post: Post) -> None:
     event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
     await post.register(event["id"], ANN, BOB)
     await post.deliver()
@@ -29,7 +29,7 @@ async def test_who_moves_up_is_told_at_once_and_who_leaves_too(post: Post) -> No
     assert await post.sent_kinds() == [(ANN, "removed"), (BOB, "promoted")]
 
 
-async def test_who_is_put_on_the_waiting_list_again_is_told(post: Post) -> None:
+async def test_a_person_moved_back_to_the_waiting_list_gets_a_mail(post: Post) -> None:
     event = await post.organizer.create_event(capacity=1, waitinglist_capacity=5)
     await post.register(event["id"], ANN)
     await post.deliver()
@@ -39,7 +39,7 @@ async def test_who_is_put_on_the_waiting_list_again_is_told(post: Post) -> None:
     assert await post.sent_kinds() == [(ANN, "waitlisted")]
 
 
-async def test_a_change_that_moves_nobody_is_not_told(post: Post) -> None:
+async def test_a_change_that_moves_no_person_is_not_mailed(post: Post) -> None:
     event = await post.organizer.create_event(capacity=2, price=500, pricing_mode="fixed")
     await post.register(event["id"], ANN)
     await post.deliver()
@@ -52,7 +52,7 @@ async def test_a_change_that_moves_nobody_is_not_told(post: Post) -> None:
     assert await post.sent_kinds() == []
 
 
-async def test_a_registration_with_mails_turned_off_is_told_nothing(post: Post) -> None:
+async def test_a_registration_with_mails_turned_off_gets_none(post: Post) -> None:
     event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
     await post.register(event["id"], ANN, BOB, notify=False)
     await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"address": "Elsewhere 5"}})
@@ -63,7 +63,7 @@ async def test_a_registration_with_mails_turned_off_is_told_nothing(post: Post) 
     assert await post.service.run_sql("select from mails") == []
 
 
-async def test_who_stops_the_mails_gets_none_that_still_wait(post: Post) -> None:
+async def test_a_person_who_stops_the_mails_gets_none_that_still_waits(post: Post) -> None:
     event = await post.organizer.create_event()
     await post.register(event["id"], ANN)
     await post.service.run_sql("update registrations set notify = false")
@@ -71,7 +71,7 @@ async def test_who_stops_the_mails_gets_none_that_still_wait(post: Post) -> None
     assert await post.sent_kinds() == []
 
 
-async def test_a_mail_that_is_no_longer_true_when_it_leaves_is_not_sent(post: Post) -> None:
+async def test_a_mail_that_is_no_longer_true_when_it_is_due_is_not_sent(post: Post) -> None:
     event = await post.organizer.create_event(capacity=1, waitinglist_capacity=2)
     await post.register(event["id"], ANN, BOB, CY)
     await post.organizer.delete(await post.path(event["id"], ANN))
@@ -80,7 +80,7 @@ async def test_a_mail_that_is_no_longer_true_when_it_leaves_is_not_sent(post: Po
     assert await post.sent_kinds() == [(CY, "waitlisted"), (ANN, "removed"), (BOB, "promoted")]
 
 
-async def test_who_registers_anew_hears_of_the_new_registration_alone(post: Post) -> None:
+async def test_a_person_who_registers_again_gets_the_mail_of_the_new_registration_only(post: Post) -> None:
     event = await post.organizer.create_event()
     await post.register(event["id"], ANN)
     await post.organizer.delete(await post.path(event["id"], ANN))
@@ -91,7 +91,7 @@ async def test_who_registers_anew_hears_of_the_new_registration_alone(post: Post
     assert outcomes == [("seat", "superseded"), ("removed", "superseded"), ("seat", "sent")]
 
 
-async def test_many_registrations_of_one_batch_are_each_told_in_order_of_arrival(post: Post) -> None:
+async def test_registrations_of_one_batch_are_mailed_in_order_of_arrival(post: Post) -> None:
     event = await post.organizer.create_event(capacity=20, waitinglist_capacity=10)
     people = [f"{number}@example.com" for number in range(40)]
     for email in people[:30]:
@@ -115,7 +115,7 @@ async def test_many_registrations_of_one_batch_are_each_told_in_order_of_arrival
         {"location_name": "The other hall"},
     ],
 )
-async def test_another_date_or_place_is_told_to_everybody_who_was_registered(
+async def test_a_new_date_or_place_is_mailed_to_everybody_who_was_registered(
     change: dict[str, str], post: Post
 ) -> None:
     event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
@@ -129,7 +129,7 @@ async def test_another_date_or_place_is_told_to_everybody_who_was_registered(
     assert await post.service.run_sql("select from mail_announcements") == []
 
 
-async def test_of_several_changes_only_the_last_is_told(post: Post) -> None:
+async def test_only_the_last_of_several_changes_of_an_event_is_mailed(post: Post) -> None:
     event = await post.organizer.create_event()
     await post.register(event["id"], ANN)
     await post.deliver()
@@ -158,7 +158,7 @@ async def test_changes_are_gathered_for_ten_minutes_from_the_first(post: Post) -
     assert sorted(await post.sent_kinds()) == [(ANN, "event_changed"), (BOB, "event_changed"), (BOB, "seat")]
 
 
-async def test_that_an_event_is_cancelled_is_told_at_once_and_its_changes_no_more(post: Post) -> None:
+async def test_a_cancellation_is_mailed_at_once_and_replaces_mails_of_earlier_changes(post: Post) -> None:
     event = await post.organizer.create_event()
     await post.register(event["id"], ANN)
     await post.deliver()
@@ -172,7 +172,7 @@ async def test_that_an_event_is_cancelled_is_told_at_once_and_its_changes_no_mor
     assert await post.service.run_sql("select from mail_announcements") == []
 
 
-async def test_a_change_after_the_last_was_told_waits_for_ten_minutes_again(post: Post) -> None:
+async def test_a_change_after_a_sent_mail_waits_for_ten_minutes_again(post: Post) -> None:
     event = await post.organizer.create_event()
     await post.register(event["id"], ANN)
     await post.deliver()
@@ -199,7 +199,7 @@ async def test_a_change_that_became_mails_already_gives_way_to_a_later_one(post:
     assert kinds == [("seat", "sent"), ("event_changed", "superseded"), ("event_changed", "sent")]
 
 
-async def test_a_cancelled_event_is_told_to_everybody_once(post: Post) -> None:
+async def test_a_cancelled_event_is_mailed_to_everybody_once(post: Post) -> None:
     event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
     await post.register(event["id"], ANN, BOB)
     await post.deliver()
@@ -222,7 +222,7 @@ async def test_a_mail_about_a_seat_is_not_sent_once_the_event_is_cancelled(post:
     assert await post.sent_kinds() == [(ANN, "event_cancelled")]
 
 
-async def test_who_waits_to_be_settled_when_an_event_is_cancelled_is_refused(post: Post) -> None:
+async def test_a_registration_that_waits_when_the_event_is_cancelled_gets_a_mail_of_refusal(post: Post) -> None:
     event = await post.organizer.create_event()
     await post.organizer.register(event["id"], email=ANN)
     await post.organizer.delete(f"/api/events/{event['id']}")
@@ -231,7 +231,7 @@ async def test_who_waits_to_be_settled_when_an_event_is_cancelled_is_refused(pos
     assert await post.sent_kinds() == [(ANN, "refused")]
 
 
-async def test_events_that_are_over_are_nobodys_news(post: Post) -> None:
+async def test_changes_of_events_that_are_over_are_not_mailed(post: Post) -> None:
     event = await post.organizer.create_event()
     await post.register(event["id"], ANN, BOB)
     await post.deliver()

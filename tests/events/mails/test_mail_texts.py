@@ -27,7 +27,7 @@ async def event_of(post: Post, **fields: Any) -> dict[str, Any]:
     return await post.organizer.create_event(capacity=1, waitinglist_capacity=1, **{**day, **fields})
 
 
-async def test_a_seat_comes_with_all_that_one_needs_on_the_day(post: Post) -> None:
+async def test_a_mail_about_a_seat_has_the_details_of_the_day(post: Post) -> None:
     event = await event_of(post, price=2500, pricing_mode="fixed", address="Main street 1", cancellation_hours=24)
     await post.sign_up(event["id"], ANN, "Ann")
 
@@ -55,7 +55,7 @@ async def test_a_seat_comes_with_all_that_one_needs_on_the_day(post: Post) -> No
     assert f'href="{stop}?lang=en"' in body(arrived.mail, "html")
 
 
-async def test_the_code_for_the_entrance_comes_first_and_how_to_cancel_last(post: Post) -> None:
+async def test_a_mail_has_the_code_for_the_entrance_first_and_how_to_cancel_last(post: Post) -> None:
     event = await event_of(post, cancellation_hours=24)
     await post.sign_up(event["id"], ANN, "Ann")
 
@@ -95,7 +95,7 @@ async def test_a_mail_asks_to_confirm_the_entry_of_a_draw_and_says_until_when(po
     assert german["Subject"] == "Bitte bestätigen Sie Ihr Los: Life drawing"
 
 
-async def test_an_entry_that_was_confirmed_or_cannot_be_any_more_is_not_asked_for(post: Post) -> None:
+async def test_an_entry_that_is_confirmed_or_too_late_gets_no_mail_to_confirm(post: Post) -> None:
     event = await event_of(post, opens_at="2031-04-01T10:00:00Z")
     await post.sign_up(event["id"], ANN)
     await post.service.run_sql("update users set proved_at = now() where email = %(email)s", email=ANN)
@@ -133,7 +133,7 @@ async def test_a_mail_about_the_outcome_says_the_number_and_the_signed_head_of_t
     assert "/log/" not in body(mails[ANN])
 
 
-async def test_a_mail_wears_the_accent_and_the_logo_of_its_organizer(post: Post) -> None:
+async def test_a_mail_has_the_accent_and_the_logo_of_its_organizer(post: Post) -> None:
     event = await event_of(post)
     logo = key_of(post.organizer.id, "l")
     await accepted(post.service, logo)
@@ -151,7 +151,7 @@ async def test_a_mail_wears_the_accent_and_the_logo_of_its_organizer(post: Post)
     assert logo not in body(arrived.mail)
 
 
-async def test_a_mail_and_its_calendar_file_say_until_when_the_event_takes(post: Post) -> None:
+async def test_a_mail_and_its_calendar_file_say_until_when_the_event_lasts(post: Post) -> None:
     event = await event_of(post, ends_at="2031-05-01T20:30:00Z")
     await post.sign_up(event["id"], ANN)
 
@@ -215,7 +215,7 @@ async def test_a_calendar_keeps_one_entry_that_changes_and_is_taken_out(post: Po
     assert first["LOCATION"] == "The hall"
 
 
-async def test_only_who_has_a_seat_gets_the_event_into_the_calendar(post: Post) -> None:
+async def test_a_mail_has_a_calendar_file_only_for_a_person_with_a_seat(post: Post) -> None:
     event = await event_of(post)
     await post.register(event["id"], ANN, BOB)
     await post.deliver()
@@ -236,7 +236,7 @@ async def test_a_moment_in_utc_names_the_zone_once(post: Post) -> None:
     assert "Date: Thursday, May 1, 2031, 6:00\u202fPM UTC\n" in body(arrived.mail)
 
 
-async def test_who_moves_up_late_can_hand_the_place_back_until_the_event_begins(post: Post) -> None:
+async def test_a_mail_to_a_person_who_moves_up_late_allows_to_cancel_until_the_event_begins(post: Post) -> None:
     soon = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=3)
     event = await event_of(post, datetime=soon.isoformat(), cancellation_hours=24, timezone=None)
     await post.register(event["id"], ANN, BOB)
@@ -248,7 +248,7 @@ async def test_who_moves_up_late_can_hand_the_place_back_until_the_event_begins(
     assert "A seat has become free for you" in body(promoted.mail)
 
 
-async def test_who_can_no_longer_cancel_is_not_told_how(post: Post) -> None:
+async def test_a_mail_after_the_deadline_does_not_say_how_to_cancel(post: Post) -> None:
     soon = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=3)
     event = await event_of(post, datetime=soon.isoformat(), cancellation_hours=24)
     await post.register(event["id"], ANN)
@@ -322,7 +322,7 @@ async def test_an_address_that_mail_cannot_be_sent_to_fails_and_delays_nobody(po
     assert error.startswith("Mail cannot be sent to this address")
 
 
-async def test_who_is_registered_again_gets_the_same_details_again(post: Post) -> None:
+async def test_a_person_who_registers_again_gets_a_mail_with_the_same_details(post: Post) -> None:
     event = await event_of(post)
     await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"waitinglist_capacity": 2}})
     for email in (ANN, BOB):

@@ -8,7 +8,7 @@ from tests.events.pages.visitor import page_text
 PUT_THERE = "The organizer has put you there. You get a seat when the organizer gives you one."
 
 
-async def test_the_mail_and_the_page_say_who_has_put_one_on_the_list(post: Post) -> None:
+async def test_the_mail_and_the_page_say_who_put_the_person_on_the_waiting_list(post: Post) -> None:
     event = await post.organizer.create_event(capacity=5, waitinglist_capacity=5)
     await post.sign_up(event["id"], ANN)
     await post.deliver()
@@ -25,7 +25,7 @@ async def test_the_mail_and_the_page_say_who_has_put_one_on_the_list(post: Post)
         assert "place 0" not in text_shown
 
 
-async def test_who_gets_the_seat_back_is_told_so(post: Post) -> None:
+async def test_a_person_moved_back_to_a_seat_gets_a_mail_that_says_so(post: Post) -> None:
     event = await post.organizer.create_event(capacity=5, waitinglist_capacity=5)
     await post.sign_up(event["id"], ANN)
     path = await post.path(event["id"], ANN)

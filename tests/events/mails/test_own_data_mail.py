@@ -12,7 +12,7 @@ async def ask_for_data(post: Post, language: str = "en") -> None:
     await ask(post.service, await own_path(post.service, event["id"], ANN), language)
 
 
-async def test_the_link_in_the_mail_opens_ones_own_data(post: Post) -> None:
+async def test_the_link_in_the_mail_opens_the_own_data(post: Post) -> None:
     await ask_for_data(post)
     path = await sent(post.service)
 
@@ -25,7 +25,7 @@ async def test_the_link_in_the_mail_opens_ones_own_data(post: Post) -> None:
     assert (await Reader(post.service, path).open()).status_code == 200
 
 
-async def test_the_mail_is_in_the_language_of_the_page(post: Post) -> None:
+async def test_the_mail_with_the_link_to_the_data_is_in_the_language_of_the_page(post: Post) -> None:
     await ask_for_data(post, "de")
 
     [mail] = await post.deliver()
@@ -34,14 +34,14 @@ async def test_the_mail_is_in_the_language_of_the_page(post: Post) -> None:
     assert "?lang=de" in body(mail.mail)
 
 
-async def test_a_link_that_works_no_more_is_not_sent(post: Post) -> None:
+async def test_a_link_to_the_data_that_is_no_longer_valid_is_not_sent(post: Post) -> None:
     await ask_for_data(post)
     await post.service.run_sql("update users set data_link_at = data_link_at - interval '61 minutes'")
 
     assert await post.deliver() == []
 
 
-async def test_nothing_is_sent_to_somebody_who_was_erased_before_the_mail_left(post: Post) -> None:
+async def test_a_person_who_is_erased_before_the_mail_is_sent_gets_none(post: Post) -> None:
     await ask_for_data(post)
     ann = Reader(post.service, await sent(post.service))
     await ann.open()

@@ -33,7 +33,7 @@ async def paragraphs_sent(post: Post) -> dict[str, str]:
     return {who: " ".join(re.findall(r"Paragraph of (\w+)\.", text)) for who, text in texts.items()}
 
 
-async def test_each_kind_of_mail_has_its_own_paragraph(post: Post) -> None:
+async def test_kinds_of_mails_have_paragraphs_of_their_own(post: Post) -> None:
     event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
     path = f"/api/events/{event['id']}"
     await add(post, event, **ALL)
@@ -89,7 +89,7 @@ async def test_the_paragraph_stands_below_our_sentences_as_the_organizers_words(
     )
 
 
-async def test_a_mail_that_waits_says_what_was_stored_last(post: Post) -> None:
+async def test_a_waiting_mail_has_the_paragraph_that_was_stored_last(post: Post) -> None:
     event = await post.organizer.create_event()
     await add(post, event, **ALL)
     await post.register(event["id"], ANN)
@@ -128,7 +128,7 @@ async def test_an_event_without_a_paragraph_has_mails_as_before(post: Post) -> N
         "https://evil.example/pay javascript:alert(1)",
     ],
 )
-async def test_nothing_in_a_paragraph_acts(post: Post, text: str) -> None:
+async def test_a_paragraph_with_markup_or_headers_is_plain_text_in_the_mail(post: Post, text: str) -> None:
     event = await post.organizer.create_event()
     await post.sign_up(event["id"], ANN, None, "de")
     [(before,)] = await post.service.run_sql("select count(*) from mails")
@@ -170,7 +170,7 @@ async def test_the_next_date_of_a_series_says_the_same_in_its_mails(post: Post) 
 @pytest.mark.parametrize(
     "values", ["'seat_again', 'x'", "'seat', ''", "'seat', repeat('x', 1001)", "'seat', null"], ids=str
 )
-async def test_the_schema_itself_refuses_what_is_no_paragraph(post: Post, values: str) -> None:
+async def test_the_schema_refuses_invalid_paragraphs(post: Post, values: str) -> None:
     event = await post.organizer.create_event()
 
     with pytest.raises(Exception, match="mail_paragraphs"):

@@ -18,7 +18,7 @@ async def test_the_link_in_the_mail_signs_in(post: Post) -> None:
     assert (await ann.send(path)).status_code == 303
 
 
-async def test_the_mail_is_in_the_language_of_the_page(post: Post) -> None:
+async def test_the_sign_in_mail_is_in_the_language_of_the_page(post: Post) -> None:
     await Browser(post.service, language="de").ask(ANN)
 
     [mail] = await post.deliver()
@@ -27,7 +27,7 @@ async def test_the_mail_is_in_the_language_of_the_page(post: Post) -> None:
     assert "Er gilt einmal und 15 Minuten lang." in body(mail.mail)
 
 
-async def test_a_link_that_works_no_more_is_not_sent(post: Post) -> None:
+async def test_a_sign_in_link_that_is_no_longer_valid_is_not_sent(post: Post) -> None:
     await Browser(post.service).sign_in(ANN)
     await Browser(post.service).ask("late@example.com")
     await post.service.run_sql("update sign_in_links set asked_at = now() - interval '1 hour' where used_at is null")
@@ -36,7 +36,7 @@ async def test_a_link_that_works_no_more_is_not_sent(post: Post) -> None:
     assert await post.service.run_sql("select outcome from mails order by id") == [("superseded",), ("superseded",)]
 
 
-async def test_somebody_who_signs_in_does_not_wait_behind_the_mails_of_a_crowd(post: Post) -> None:
+async def test_a_sign_in_mail_does_not_wait_behind_the_mails_of_a_crowd(post: Post) -> None:
     event = await post.organizer.create_event(capacity=50)
     await post.register(event["id"], *(f"person{number}@example.com" for number in range(40)))
     await Browser(post.service).ask(ANN)

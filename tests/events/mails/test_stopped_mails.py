@@ -44,7 +44,7 @@ async def test_one_click_in_a_mail_program_stops_the_mails_of_all_organizers(pos
     ]
 
 
-async def test_links_that_somebody_asks_for_come_all_the_same(post: Post) -> None:
+async def test_requested_links_are_sent_although_mails_are_stopped(post: Post) -> None:
     await post.service.http.post(stop_of(await first_mail(post)))
 
     await Browser(post.service).ask(ANN)
@@ -54,7 +54,7 @@ async def test_links_that_somebody_asks_for_come_all_the_same(post: Post) -> Non
     assert stop_of(mail)
 
 
-async def test_looking_at_the_page_stops_nothing(post: Post) -> None:
+async def test_opening_the_page_stops_no_mails(post: Post) -> None:
     stop = stop_of(await first_mail(post))
 
     page = await Visitor(post.service).http.get(stop)
@@ -87,7 +87,7 @@ async def test_the_page_says_what_was_stopped_and_lets_mails_come_again(
     assert await post.sent_kinds() == [(ANN, "seat")]
 
 
-async def test_nobody_can_make_up_a_link_for_the_mails_of_somebody_else(post: Post) -> None:
+async def test_a_link_to_stop_mails_with_a_forged_signature_is_answered_with_404(post: Post) -> None:
     stop = stop_of(await first_mail(post))
     signature = stop.rpartition("-")[2]
     forged = stop.replace(signature, "0" * len(signature))
@@ -97,14 +97,14 @@ async def test_nobody_can_make_up_a_link_for_the_mails_of_somebody_else(post: Po
     assert await post.service.run_sql("select from stopped_mails") == []
 
 
-async def test_no_address_is_stored_of_somebody_who_stops_mails(post: Post) -> None:
+async def test_no_address_of_a_person_who_stops_mails_is_stored(post: Post) -> None:
     await post.service.http.post(stop_of(await first_mail(post)))
 
     [(row,)] = await post.service.run_sql("select stopped_mails::text from stopped_mails")
     assert "ann" not in row
 
 
-async def test_a_thousand_registrations_by_a_hundred_new_organizers_send_little_until_one_click_ends_it(
+async def test_mails_of_a_hundred_new_organizers_to_one_mailbox_are_few_and_end_with_one_click(
     post: Post,
 ) -> None:
     attackers = [await post.service.organizer(is_proved=False) for _ in range(100)]

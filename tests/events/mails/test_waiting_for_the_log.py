@@ -32,7 +32,7 @@ async def covered_entries(post: Post, event: dict[str, Any], mail: Any) -> list[
     return [json.loads(entry) for entry in parse_bundle(content)][: int(match[1].replace(",", ""))]
 
 
-async def test_the_line_of_each_mail_covers_the_arrival_of_its_recipient(post: Post) -> None:
+async def test_a_mail_names_a_head_of_the_log_that_covers_the_arrival_of_its_recipient(post: Post) -> None:
     event = await post.organizer.create_event(capacity=5)
     await seal_logs(post.service)
     for number, person in enumerate((ANN, BOB, CY), start=1):
@@ -44,7 +44,7 @@ async def test_the_line_of_each_mail_covers_the_arrival_of_its_recipient(post: P
         assert number in numbers
 
 
-async def test_the_line_of_a_mail_about_a_promotion_covers_the_promotion(post: Post) -> None:
+async def test_a_mail_about_a_promotion_names_a_head_of_the_log_that_covers_it(post: Post) -> None:
     event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
     await post.sign_up(event["id"], ANN)
     await post.sign_up(event["id"], BOB)
@@ -58,7 +58,7 @@ async def test_the_line_of_a_mail_about_a_promotion_covers_the_promotion(post: P
     assert [entry["to"] for entry in covered if entry["kind"] == "change" and entry["number"] == 2] == ["registered"]
 
 
-async def test_a_log_that_cannot_be_sealed_holds_up_a_mail_for_ten_seconds_and_then_it_has_no_line(post: Post) -> None:
+async def test_a_mail_waits_ten_seconds_for_a_log_that_cannot_be_sealed_and_then_names_no_head(post: Post) -> None:
     event = await post.organizer.create_event(capacity=5)
     await seal_logs(post.service)
     await post.sign_up(event["id"], ANN)
@@ -73,7 +73,7 @@ async def test_a_log_that_cannot_be_sealed_holds_up_a_mail_for_ten_seconds_and_t
     assert b"keep this line" not in result.content
 
 
-async def test_mails_that_say_no_number_do_not_wait_for_the_log(post: Post) -> None:
+async def test_a_mail_without_a_number_does_not_wait_for_the_log(post: Post) -> None:
     event = await post.organizer.create_event(capacity=5, public_log=False)
     logged = await post.organizer.create_event(capacity=5)
     await post.sign_up(event["id"], ANN)

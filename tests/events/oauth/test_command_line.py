@@ -34,7 +34,7 @@ def operator(database_url: str) -> Operator:
     return Operator(database_url)
 
 
-async def test_a_subject_is_linked_seen_moved_and_unlinked(operator: Operator, service: Service) -> None:
+async def test_a_subject_is_linked_listed_moved_and_unlinked(operator: Operator, service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
 
     output = operator.says("link", ada.slug, "auth0|[7]")
@@ -65,7 +65,7 @@ async def test_the_address_that_made_a_link_is_shown(operator: Operator, service
     assert operator.says("subjects", ada.slug) == "https://a\tann\tann@example.com\t2026-08-01T10:00:00Z\n"
 
 
-def test_without_an_authorization_server_there_are_no_subjects(operator: Operator) -> None:
+def test_a_subject_cannot_be_linked_without_an_authorization_server(operator: Operator) -> None:
     assert operator.says("link", "ada", "ann", issuer="", status=1).startswith("Set OAUTH_ISSUER")
     assert operator.links() == []
 
@@ -78,6 +78,8 @@ def test_without_an_authorization_server_there_are_no_subjects(operator: Operato
         (("unlink", "ann"), f"ann of {ISSUER} is not linked.\n"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_a_line(operator: Operator, words: tuple[str, ...], complaint: str) -> None:
+def test_a_command_on_subjects_that_fails_prints_one_line_with_the_reason(
+    operator: Operator, words: tuple[str, ...], complaint: str
+) -> None:
     assert operator.says(*words, status=1).startswith(complaint)
     assert operator.links() == []

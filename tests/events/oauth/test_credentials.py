@@ -60,7 +60,7 @@ async def test_a_token_makes_no_key_for_somebody_else(scene: Scene) -> None:
 # Where tokens are good, and where they are not
 
 
-async def test_tokens_are_refused_at_every_door_but_the_one_for_agents(scene: Scene) -> None:
+async def test_tokens_are_accepted_by_the_agent_endpoint_only(scene: Scene) -> None:
     token = scene.token()
     assert (await Agent(scene.service.app, token).ask("ping")).status_code == 200
 
@@ -82,7 +82,7 @@ async def test_keys_go_on_working_beside_tokens(scene: Scene) -> None:
     assert scene.server.requests.total() == 0
 
 
-async def test_without_an_issuer_tokens_are_no_credentials(settings: Settings, server: AuthorizationServer) -> None:
+async def test_a_token_without_a_configured_issuer_is_refused(settings: Settings, server: AuthorizationServer) -> None:
     async with furnished(settings, server) as scene:
         response = await scene.agent().ask("ping")
 
@@ -120,7 +120,9 @@ async def test_a_forged_token_links_nobody(scene: Scene) -> None:
     assert await scene.links() == []
 
 
-async def test_without_the_authorization_server_tokens_are_asked_to_come_back_and_keys_are_not(scene: Scene) -> None:
+async def test_a_token_is_answered_with_503_while_the_authorization_server_is_down_and_a_key_works(
+    scene: Scene,
+) -> None:
     scene.server.fail()
 
     response = await scene.agent().ask("tools/list")
@@ -131,7 +133,7 @@ async def test_without_the_authorization_server_tokens_are_asked_to_come_back_an
     assert (await Agent(scene.service.app, scene.ada.key).ask("ping")).status_code == 200
 
 
-async def test_a_service_that_stops_gives_up_reading_keys(
+async def test_a_service_that_stops_does_not_wait_for_keys_being_read(
     with_issuer: Settings, server: AuthorizationServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with furnished(with_issuer, server) as scene:
@@ -152,7 +154,7 @@ async def is_reading() -> bool:
 # Figures
 
 
-async def test_look_ups_of_keys_and_of_subjects_are_counted_apart(scene: Scene) -> None:
+async def test_look_ups_of_keys_and_of_subjects_have_metrics_of_their_own(scene: Scene) -> None:
     await scene.organizer()
 
     figures = (await scene.service.http.get("/metrics")).text

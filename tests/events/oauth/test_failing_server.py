@@ -16,7 +16,7 @@ from tests.support import eventually
 
 
 @pytest.mark.parametrize("failure", ["it never answers", "it answers 500", "its keys are no keys"])
-async def test_the_last_good_keys_stay_good_while_the_server_fails(
+async def test_the_last_keys_remain_valid_while_the_authorization_server_fails(
     server: AuthorizationServer, issuer: Issuer, impatient: None, monkeypatch: pytest.MonkeyPatch, failure: str
 ) -> None:
     await issuer.verify(server.token())
@@ -47,7 +47,7 @@ async def test_a_new_key_is_not_known_until_the_server_answers(
     assert await issuer.verify(token)
 
 
-async def test_good_tokens_wait_for_nothing_however_long_the_keys_were_not_read(
+async def test_a_valid_token_does_not_wait_for_keys_that_were_not_read_for_days(
     server: AuthorizationServer, issuer: Issuer, impatient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await issuer.verify(server.token())
@@ -93,7 +93,7 @@ async def test_a_caller_who_goes_away_leaves_the_reading_to_those_who_wait(
     assert server.readings == 1
 
 
-async def test_a_reading_that_is_given_up_leaves_nothing_behind(server: AuthorizationServer, issuer: Issuer) -> None:
+async def test_a_cancelled_read_of_keys_leaves_no_task_behind(server: AuthorizationServer, issuer: Issuer) -> None:
     server.fall_silent()
 
     async def is_asked() -> bool:

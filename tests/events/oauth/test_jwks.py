@@ -39,7 +39,7 @@ async def test_the_metadata_is_found_wherever_it_may_be(path: str, well_known: s
     assert server.issuer.endswith(path)
 
 
-async def test_pages_that_are_no_metadata_are_passed_over() -> None:
+async def test_a_page_that_is_no_metadata_is_skipped() -> None:
     async with authorization_server("/tenant") as server:
         [metadata] = server.metadata.values()
         server.metadata = {"/tenant/.well-known/openid-configuration": metadata}
@@ -89,7 +89,7 @@ async def test_an_issuer_that_is_https_has_its_keys_by_https(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-async def test_without_keys_it_is_the_service_that_cannot_answer(
+async def test_a_token_is_answered_with_503_if_no_keys_could_ever_be_read(
     server: AuthorizationServer, monkeypatch: pytest.MonkeyPatch, failure: str
 ) -> None:
     fail, reason = FAILURES[failure]

@@ -43,7 +43,9 @@ async def test_the_password_and_the_sessions_of_a_proved_owner_go_on(scene: Scen
     assert (await Browser(scene.service).send("/sign-in", email=BEN, password=PASSWORD)).status_code == 303
 
 
-async def test_where_nobody_has_said_whose_it_is_the_token_is_sent_to_the_question(scene: Scene) -> None:
+async def test_a_token_for_an_organizer_nobody_has_confirmed_is_refused_with_a_link_to_the_question(
+    scene: Scene,
+) -> None:
     ben = await scene.service.organizer(is_proved=False, email=BEN, password=PASSWORD)
 
     refusal = await scene.refusal(sub="ben", email=BEN)
@@ -75,7 +77,7 @@ async def test_after_the_answer_that_it_is_not_theirs_a_stranger_has_nothing(sce
     assert refusal["error"].endswith(f"and no organizer is registered with {BEN}.")
 
 
-async def test_whoever_used_a_key_that_was_not_the_owners_is_told_why_it_ended(scene: Scene) -> None:
+async def test_a_caller_whose_key_ended_with_the_proof_of_the_owner_reads_why(scene: Scene) -> None:
     ben = await scene.service.organizer(is_proved=False, email=BEN)
     spare = await spare_key(ben)
     [_, listed] = (await ben.get("/api/keys")).json()["data"]
@@ -111,7 +113,7 @@ async def test_a_link_that_the_operator_makes_ends_no_key(scene: Scene) -> None:
     assert (await scene.ada.get("/api/events")).status_code == 200
 
 
-async def test_another_organizer_keeps_its_keys(scene: Scene) -> None:
+async def test_an_organizer_with_another_address_keeps_its_keys(scene: Scene) -> None:
     ben = await scene.service.organizer()
 
     await scene.organizer()
@@ -119,9 +121,7 @@ async def test_another_organizer_keeps_its_keys(scene: Scene) -> None:
     assert (await ben.get("/api/events")).status_code == 200
 
 
-async def test_no_key_is_made_with_a_key_that_ends_at_the_same_moment(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_key_that_is_being_ended_cannot_make_another_key(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else whoever registered the address would keep a way in: its request waits, and is refused then."""
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
     assert (await scene.ada.get("/api/events")).status_code == 200

@@ -22,7 +22,7 @@ async def readings(server: AuthorizationServer, count: int) -> None:
     assert server.readings == count
 
 
-async def test_the_keys_are_read_once_for_everybody_who_waits(server: AuthorizationServer, issuer: Issuer) -> None:
+async def test_the_keys_are_read_once_for_all_waiting_tokens(server: AuthorizationServer, issuer: Issuer) -> None:
     claims = await asyncio.gather(*(issuer.verify(server.token(sub=f"ann-{number}")) for number in range(50)))
 
     assert {token_claims.subject for token_claims in claims} == {f"ann-{number}" for number in range(50)}
@@ -43,7 +43,7 @@ async def test_the_keys_are_read_again_after_a_while(
     await readings(server, 2)
 
 
-async def test_nobody_waits_while_keys_that_are_known_are_read_again(
+async def test_a_token_of_known_keys_is_verified_while_the_keys_are_read_again(
     server: AuthorizationServer, issuer: Issuer, impatient: None
 ) -> None:
     tokens = [server.token(sub=f"ann-{number}") for number in range(20)]
@@ -56,13 +56,13 @@ async def test_nobody_waits_while_keys_that_are_known_are_read_again(
     await readings(server, 2)
 
 
-async def test_a_token_is_verified_once(server: AuthorizationServer, issuer: Issuer) -> None:
+async def test_a_token_is_verified_once_and_then_cached(server: AuthorizationServer, issuer: Issuer) -> None:
     token = server.token()
 
     assert await issuer.verify(token) is await issuer.verify(token)
 
 
-async def test_what_is_remembered_stays_bounded(
+async def test_a_cache_of_verified_tokens_stays_bounded(
     server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_CACHED_TOKENS", 2)
@@ -73,7 +73,7 @@ async def test_what_is_remembered_stays_bounded(
     assert await issuer.verify(tokens[0]) is not seen[0]
 
 
-async def test_a_token_is_not_remembered_for_ever(
+async def test_a_cached_token_expires_from_the_cache(
     server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "CACHE_TTL_SECONDS", 0.0)
@@ -82,7 +82,7 @@ async def test_a_token_is_not_remembered_for_ever(
     assert await issuer.verify(token) is not await issuer.verify(token)
 
 
-async def test_what_was_verified_is_remembered_for_as_long_as_the_keys_stay_the_same(
+async def test_a_verified_token_is_cached_until_the_keys_change(
     server: AuthorizationServer, issuer: Issuer, impatient: None
 ) -> None:
     token = server.token()
@@ -114,7 +114,7 @@ async def test_a_new_key_is_accepted_at_once(
     assert unnamed.subject == "ann"
 
 
-async def test_what_a_withdrawn_key_signed_ends(
+async def test_a_token_of_a_withdrawn_key_is_refused(
     server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = server.token()
@@ -126,7 +126,7 @@ async def test_what_a_withdrawn_key_signed_ends(
     assert "key is not known" in await refusal(issuer, old)
 
 
-async def test_where_all_keys_are_withdrawn_nothing_is_believed(
+async def test_a_token_is_refused_when_all_keys_are_withdrawn(
     server: AuthorizationServer, issuer: Issuer, impatient: None
 ) -> None:
     token = server.token()

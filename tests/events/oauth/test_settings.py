@@ -12,7 +12,7 @@ from holdfast.events.settings import Settings
         *('https://a"b', "https://a/\\", "https://a/\x7f", "https://bücher.example", "https://ann@login.example"),
     ],
 )
-def test_an_issuer_is_an_address(issuer: str) -> None:
+def test_an_issuer_that_is_no_url_is_refused(issuer: str) -> None:
     with pytest.raises(ValueError, match="OAUTH_ISSUER"):
         Settings.model_validate({"OAUTH_ISSUER": issuer})
 
@@ -24,7 +24,7 @@ def test_an_issuer_is_an_address(issuer: str) -> None:
         *("http://localhost:8080/a", "http://127.8.8.8", "http://[::1]:9/x", "https://login.example:8443/a;b=1"),
     ],
 )
-def test_an_issuer_is_kept_to_the_letter(issuer: str) -> None:
+def test_an_issuer_is_stored_exactly_as_set(issuer: str) -> None:
     assert Settings.model_validate({"OAUTH_ISSUER": issuer}).oauth_issuer == issuer
 
 
@@ -41,11 +41,11 @@ def test_an_issuer_on_another_machine_is_https(host: str) -> None:
 
 
 @pytest.mark.parametrize("audience", ['a"b', "a'b", "a\\b", "a\nb", "a\n", "\x00", "\x7f", "\x9b"])
-def test_an_audience_fits_a_header(audience: str) -> None:
+def test_an_audience_that_does_not_fit_into_a_header_is_refused(audience: str) -> None:
     with pytest.raises(ValueError, match="OAUTH_AUDIENCE"):
         Settings.model_validate({"OAUTH_AUDIENCE": audience})
 
 
 @pytest.mark.parametrize("audience", ["", "https://events.example/mcp", "api://7f0c", "project 7", "urn:events"])
-def test_an_audience_is_kept_to_the_letter(audience: str) -> None:
+def test_an_audience_is_stored_exactly_as_set(audience: str) -> None:
     assert Settings.model_validate({"OAUTH_AUDIENCE": audience}).oauth_audience == audience

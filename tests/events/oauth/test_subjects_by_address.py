@@ -29,7 +29,7 @@ async def test_a_token_with_an_organizers_verified_address_acts_for_the_organize
     assert '"forbidden"' in other["content"][0]["text"]
 
 
-async def test_addresses_are_compared_without_regard_to_case(scene: Scene) -> None:
+async def test_a_verified_address_finds_its_organizer_in_any_case(scene: Scene) -> None:
     assert await scene.organizer(email="Ada@EXAMPLE.com") == scene.ada.id
 
 
@@ -42,7 +42,7 @@ async def test_an_address_that_is_not_verified_proves_nothing(scene: Scene, veri
     assert await scene.links() == []
 
 
-async def test_whoever_is_no_organizer_yet_registers_and_goes_on(scene: Scene) -> None:
+async def test_a_subject_without_an_organizer_is_told_to_register_and_then_works(scene: Scene) -> None:
     refusal = await scene.refusal(sub="new", email="new@example.com")
 
     assert refusal["error"].endswith("of 'new', and no organizer is registered with new@example.com.")
@@ -71,7 +71,7 @@ async def test_no_token_reaches_a_student_or_an_admin(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("role", ["admin", "user"])
-async def test_a_link_ends_when_the_organizer_is_none_any_more(scene: Scene, role: str) -> None:
+async def test_a_link_ends_when_its_account_is_no_organizer_any_more(scene: Scene, role: str) -> None:
     assert await scene.organizer() == scene.ada.id
     await scene.service.run_sql(
         "update users set role = %(role)s::user_role where id = %(id)s", role=role, id=scene.ada.id
@@ -85,14 +85,14 @@ async def test_a_link_ends_when_the_organizer_is_none_any_more(scene: Scene, rol
             assert "acts for no organizer any more" in response.json()["error"]
 
 
-async def test_a_subject_is_never_taken_for_one_of_our_own_names(scene: Scene) -> None:
+async def test_a_subject_that_equals_an_id_or_slug_of_ours_is_not_linked_by_it(scene: Scene) -> None:
     [(public_id,)] = await scene.service.run_sql("select public_id from users where id = %(id)s", id=scene.ada.id)
 
     for subject in (str(scene.ada.id), public_id, scene.ada.slug, scene.email, str(scene.ada.key)):
         await scene.refusal(sub=subject, email=None)
 
 
-async def test_once_linked_the_subject_decides_whatever_the_address_says(scene: Scene) -> None:
+async def test_a_linked_subject_acts_for_its_organizer_whatever_its_address(scene: Scene) -> None:
     ben = await scene.service.organizer(email="ben@example.com")
     assert await scene.organizer() == scene.ada.id
 
@@ -102,14 +102,14 @@ async def test_once_linked_the_subject_decides_whatever_the_address_says(scene: 
     assert await scene.links() == [("ada", scene.ada.id, "ada@example.com"), ("ben", ben.id, "ben@example.com")]
 
 
-async def test_the_same_subject_of_another_issuer_is_somebody_else(scene: Scene) -> None:
+async def test_the_same_subject_of_another_issuer_is_a_different_subject(scene: Scene) -> None:
     ben = await scene.service.organizer()
     await scene.link(ben.slug, "ada", issuer="https://else.example")
 
     assert await scene.organizer() == scene.ada.id
 
 
-async def test_calls_that_come_first_all_at_once_make_one_link(scene: Scene) -> None:
+async def test_concurrent_first_calls_of_a_subject_make_one_link(scene: Scene) -> None:
     async with running(scene.service.database.resources.settings) as other:
         tokens = [scene.token(jti=str(number)) for number in range(10)]
         agents = [Agent(process.app, token) for token in tokens for process in (scene.service, other)]
@@ -129,7 +129,7 @@ async def test_first_calls_with_two_addresses_at_once_agree_on_one(scene: Scene)
     assert set(seen) == {linked} <= {scene.ada.id, ben.id}
 
 
-async def test_a_link_is_looked_up_once_a_second_at_most(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_link_is_cached_for_a_second_at_most(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     await scene.organizer()
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
     await scene.organizer()
@@ -141,7 +141,7 @@ async def test_a_link_is_looked_up_once_a_second_at_most(scene: Scene, monkeypat
 # A second subject
 
 
-async def test_an_address_links_the_first_subject_alone(scene: Scene) -> None:
+async def test_an_address_links_the_first_subject_only(scene: Scene) -> None:
     assert await scene.organizer() == scene.ada.id
 
     refusal = await scene.refusal(sub="social|ada")  # as another way to sign in at the same server would have it
@@ -151,7 +151,7 @@ async def test_an_address_links_the_first_subject_alone(scene: Scene) -> None:
     assert await scene.links() == [("ada", scene.ada.id, "ada@example.com")]
 
 
-async def test_of_subjects_that_come_at_once_with_one_address_one_is_linked(scene: Scene) -> None:
+async def test_concurrent_subjects_with_one_address_link_only_one_of_them(scene: Scene) -> None:
     names = [f"ada {number}" for number in range(10)] * 2
     async with running(scene.service.database.resources.settings) as other:
         apps = [scene.service.app] * 10 + [other.app] * 10
@@ -172,13 +172,13 @@ async def test_an_organizer_the_operator_linked_is_not_linked_by_address_as_well
     assert await scene.links() == [("ada's desk", scene.ada.id, None)]
 
 
-async def test_a_subject_of_another_issuer_is_in_nobodys_way(scene: Scene) -> None:
+async def test_a_link_of_another_issuer_does_not_prevent_a_link_by_address(scene: Scene) -> None:
     await scene.link(scene.ada.slug, "ada", issuer="https://else.example")
 
     assert await scene.organizer() == scene.ada.id
 
 
-async def test_the_operator_links_any_number(scene: Scene) -> None:
+async def test_the_operator_links_any_number_of_subjects_to_an_organizer(scene: Scene) -> None:
     await scene.organizer()
     for number in range(3):
         await scene.link(scene.ada.slug, f"ada {number}")

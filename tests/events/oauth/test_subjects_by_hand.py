@@ -7,7 +7,7 @@ from holdfast.kit.postgres import lookup_cache
 from tests.events.oauth.scene import Scene
 
 
-async def test_the_operators_link_is_heard_of_at_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_link_made_by_the_operator_applies_at_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only the announcement can be what ends it
     ben = await scene.service.organizer()
     for _ in range(2):
@@ -19,7 +19,7 @@ async def test_the_operators_link_is_heard_of_at_once(scene: Scene, monkeypatch:
     assert await scene.links() == [("ada", ben.id, None)]
 
 
-async def test_a_linked_subject_moves_only_when_told_to(scene: Scene) -> None:
+async def test_a_linked_subject_is_moved_only_with_the_option_to_move(scene: Scene) -> None:
     ben = await scene.service.organizer()
     await scene.link(scene.ada.slug, "ann")
 
@@ -32,7 +32,7 @@ async def test_a_linked_subject_moves_only_when_told_to(scene: Scene) -> None:
     assert await scene.links() == [("ann", ben.id, None)]
 
 
-async def test_only_organizers_are_linked_to(scene: Scene) -> None:
+async def test_a_subject_can_be_linked_to_organizers_only(scene: Scene) -> None:
     await scene.service.run_sql(
         "insert into users (public_id, email, slug, role) values ('aaaaaaaa', 'root@example.com', 'root-root', 'admin')"
     )
@@ -71,7 +71,7 @@ async def test_an_unlinked_subject_is_not_linked_again_by_an_address(scene: Scen
     assert await scene.organizer() == scene.ada.id
 
 
-async def test_what_is_not_linked_cannot_be_unlinked(scene: Scene) -> None:
+async def test_a_subject_that_is_not_linked_cannot_be_unlinked(scene: Scene) -> None:
     await scene.link(scene.ada.slug, "ann", issuer="https://else.example")
     await scene.organizer()
     await scene.unlink("ada")

@@ -16,14 +16,16 @@ from tests.events.oauth.scene import Scene
     "change",
     ["subject = 'eve'", "issuer = 'https://else.example'", "hash = sha256('x')", "user_id = null", "subject = ''"],
 )
-async def test_the_database_keeps_a_link_whole(scene: Scene, change: LiteralString) -> None:
+async def test_the_database_refuses_a_change_of_the_subject_or_issuer_of_a_link(
+    scene: Scene, change: LiteralString
+) -> None:
     await scene.organizer()
 
     with pytest.raises(psycopg.errors.CheckViolation):
         await scene.service.run_sql(f"update oauth_subjects set {change}")
 
 
-async def test_the_database_lets_an_address_make_one_link(scene: Scene) -> None:
+async def test_the_database_refuses_a_second_link_by_address(scene: Scene) -> None:
     await scene.organizer()
 
     with pytest.raises(psycopg.errors.UniqueViolation):
@@ -44,7 +46,9 @@ steps = st.one_of(
 
 @hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
 @given(story=st.lists(steps, max_size=12))
-async def test_whatever_happens_an_address_takes_nothing_over(scene: Scene, story: list[tuple[str, str, Any]]) -> None:
+async def test_an_address_never_takes_over_the_organizer_of_another_subject(
+    scene: Scene, story: list[tuple[str, str, Any]]
+) -> None:
     names = {"ada": scene.ada}
     names["ben"] = await scene.service.organizer()
     emails = {"ada": scene.email, "ben": f"{names['ben'].slug.replace('-', '')}@example.com"}

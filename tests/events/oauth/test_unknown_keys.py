@@ -13,7 +13,7 @@ from tests.events.oauth.authorization_server import AuthorizationServer, new_key
 from tests.events.oauth.outcomes import is_not_believed, refusal
 
 
-async def test_made_up_keys_make_nobody_ask_the_server_often(
+async def test_made_up_keys_cause_few_requests_to_the_authorization_server(
     server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await issuer.verify(server.token())
@@ -69,7 +69,7 @@ async def test_a_new_key_works_though_the_server_was_just_asked(
     assert server.readings == 3
 
 
-def test_a_token_waits_longer_than_the_server_is_left_alone(as_it_is: dict[str, float]) -> None:
+def test_a_token_waits_longer_than_the_pause_between_two_reads_of_keys(as_it_is: dict[str, float]) -> None:
     assert as_it_is["COOL_DOWN"] < as_it_is["PATIENCE"] <= 2
 
 
@@ -102,7 +102,7 @@ async def test_a_forged_token_is_tried_with_each_key_once(
     assert server.readings == 2
 
 
-async def test_only_so_many_keys_are_used(
+async def test_a_limited_number_of_keys_is_used(
     server: AuthorizationServer, issuer: Issuer, tried: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used = [new_key() for _ in range(module.MAX_KEYS)]

@@ -17,7 +17,7 @@ KEYS = "/oauth/jwks.json"
 
 
 @pytest.mark.parametrize("assistant", ASSISTANTS, ids=lambda assistant: assistant.name)
-async def test_each_assistant_connects_calls_a_tool_and_refreshes(
+async def test_assistants_connect_call_a_tool_and_refresh(
     with_server: Settings, tmp_path: Path, assistant: Assistant
 ) -> None:
     if assistant.document:

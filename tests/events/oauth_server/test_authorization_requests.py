@@ -28,7 +28,7 @@ OTHERS = [
 ]
 
 
-async def test_whoever_is_not_signed_in_signs_in_and_comes_back_with_the_query_as_it_was(scene: Scene) -> None:
+async def test_an_authorization_request_returns_from_sign_in_with_its_query_unchanged(scene: Scene) -> None:
     query = urlencode(scene.app.query(state="a b&c=d+e%20/ä", scope="read_events"))
     response = await Person(scene.service).http.get(f"/oauth/authorize?{query}")
 
@@ -50,7 +50,7 @@ async def test_the_code_goes_to_the_client_with_its_state_and_our_name(scene: Sc
     assert response.headers["referrer-policy"] == "same-origin"
 
 
-async def test_without_a_state_none_is_sent_back(scene: Scene) -> None:
+async def test_a_redirect_without_a_state_has_none(scene: Scene) -> None:
     assert (await scene.person.allow(scene.app.query(state=None))).keys() == {"code", "iss"}
 
 
@@ -62,7 +62,7 @@ async def test_the_query_of_a_redirect_address_is_kept(scene: Scene) -> None:
     assert answer["code"]
 
 
-async def test_the_only_redirect_address_may_be_left_out(scene: Scene) -> None:
+async def test_the_redirect_address_may_be_left_out_if_the_client_has_only_one(scene: Scene) -> None:
     answer = await scene.person.allow(scene.app.query(redirect_uri=None))
     assert (await scene.app.redeem(answer["code"])).status_code == 200
 
@@ -71,7 +71,9 @@ async def test_the_only_redirect_address_may_be_left_out(scene: Scene) -> None:
 
 
 @in_turn("address", OTHERS)
-async def test_nobody_is_sent_to_an_address_that_the_client_has_not_named(scene: Scene, address: str) -> None:
+async def test_an_authorization_request_never_redirects_to_an_address_the_client_did_not_register(
+    scene: Scene, address: str
+) -> None:
     for changes in ({}, {"response_type": "token"}, {"scope": "nothing"}):
         response = await scene.person.look(scene.app.query(redirect_uri=address, **changes))
 
@@ -81,7 +83,9 @@ async def test_nobody_is_sent_to_an_address_that_the_client_has_not_named(scene:
 
 
 @pytest.mark.parametrize("client_id", ["", "client_unknown", "' or true --", "x" * 600, "\0", "http://app.example/c"])
-async def test_nobody_is_sent_anywhere_for_a_client_that_is_not_known(scene: Scene, client_id: str) -> None:
+async def test_an_authorization_request_of_an_unknown_client_is_refused_without_a_redirect(
+    scene: Scene, client_id: str
+) -> None:
     response = await scene.person.look(scene.app.query(client_id=client_id))
 
     assert response.status_code == 400
@@ -90,7 +94,7 @@ async def test_nobody_is_sent_anywhere_for_a_client_that_is_not_known(scene: Sce
 
 
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri", "state", "resource", "code_challenge"])
-async def test_a_parameter_that_is_given_twice_is_not_understood(scene: Scene, name: str) -> None:
+async def test_a_repeated_parameter_is_refused_without_a_redirect(scene: Scene, name: str) -> None:
     query = scene.app.query()
     response = await scene.person.http.get(f"/oauth/authorize?{urlencode(query)}&{name}={query[name]}")
 
@@ -118,7 +122,7 @@ async def test_a_parameter_that_is_given_twice_is_not_understood(scene: Scene, n
         ({"state": "x" * 4_001}, "invalid_request"),
     ],
 )
-async def test_what_is_wrong_otherwise_the_person_takes_to_the_client_by_a_click(
+async def test_an_error_of_an_authorization_request_goes_to_the_client_by_a_click_of_the_person(
     scene: Scene, changes: dict[str, str | None], code: str
 ) -> None:
     response = await scene.person.look(scene.app.query(**changes))
@@ -138,7 +142,7 @@ async def test_what_is_wrong_otherwise_the_person_takes_to_the_client_by_a_click
     assert not {'"', "\\"} & {*answer["error_description"]}
 
 
-async def test_a_resource_with_a_slash_at_its_end_is_the_same(scene: Scene) -> None:
+async def test_a_resource_with_a_trailing_slash_is_accepted(scene: Scene) -> None:
     assert "code" in await scene.person.allow(scene.app.query(resource="http://events.test/mcp/"))
     assert "code" in await scene.person.allow(scene.app.query(resource="HTTP://Events.TEST/mcp"))
 
@@ -163,7 +167,7 @@ async def test_known_scopes_are_granted_and_without_any_those_of_events(
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
-async def test_a_program_on_this_computer_may_listen_on_any_port(scene: Scene, host: str) -> None:
+async def test_a_redirect_to_this_computer_may_have_any_port(scene: Scene, host: str) -> None:
     app = await scene.register(redirect_uris=[f"http://{host}/callback?a=1"])
 
     address = f"http://{host}:49152/callback?a=1"
@@ -196,7 +200,7 @@ async def test_an_account_that_is_no_organizer_is_told_to_become_one_first(scene
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 
-async def test_whoever_has_never_proved_the_address_allows_nothing(scene: Scene) -> None:
+async def test_a_person_with_an_unproved_address_cannot_allow_an_app(scene: Scene) -> None:
     query = scene.app.query()
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
     squatter = await signed_in(scene.service, scene.ada.id, way="password")

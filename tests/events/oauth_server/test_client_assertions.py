@@ -80,11 +80,11 @@ async def test_the_keys_may_stand_in_the_document_and_the_assertion_may_name_non
     assert signer.site.requests(KEYS) == 0
 
 
-async def test_the_client_need_not_be_named_beside_its_assertion(signer: Signer) -> None:
+async def test_the_client_id_may_be_left_out_beside_an_assertion(signer: Signer) -> None:
     assert issued(await signer.app.redeem(await signer.code(), client_id=None, **signer.client.proof()))
 
 
-async def test_a_client_that_can_do_both_may_do_either(signer: Signer) -> None:
+async def test_a_client_that_supports_both_methods_may_use_either(signer: Signer) -> None:
     methods = ["none", "private_key_jwt"]
     signer.describe(
         token_endpoint_auth_method="private_key_jwt",
@@ -99,7 +99,7 @@ async def test_a_client_that_can_do_both_may_do_either(signer: Signer) -> None:
     assert error(await signer.app.redeem(await signer.code(), **other.proof())) == (400, "invalid_client")
 
 
-async def test_a_list_that_has_none_is_enough_for_a_client_without_keys(signer: Signer) -> None:
+async def test_a_client_without_keys_may_list_several_methods_with_none(signer: Signer) -> None:
     methods = ["private_key_jwt", "client_secret_basic", "none"]
     signer.describe(token_endpoint_auth_method="private_key_jwt", token_endpoint_auth_methods_supported=methods)
 
@@ -158,7 +158,7 @@ FORGED: Mapping[str, Forge] = {
 
 
 @pytest.mark.parametrize("forged", FORGED)
-async def test_what_proves_nothing_gets_nothing_and_the_code_stays_good(signer: Signer, forged: str) -> None:
+async def test_an_invalid_assertion_is_refused_and_leaves_the_code_valid(signer: Signer, forged: str) -> None:
     code = await signer.code()
 
     proof = FORGED[forged](signer.client)
@@ -166,7 +166,7 @@ async def test_what_proves_nothing_gets_nothing_and_the_code_stays_good(signer: 
     assert issued(await signer.app.redeem(code, **signer.client.proof()))
 
 
-async def test_whoever_has_stolen_a_refresh_token_needs_the_key_too(signer: Signer) -> None:
+async def test_a_stolen_refresh_token_is_useless_without_the_key_of_the_client(signer: Signer) -> None:
     tokens = issued(await signer.app.redeem(await signer.code(), **signer.client.proof()))
 
     assert error(await signer.app.refresh(tokens["refresh_token"])) == (400, "invalid_client")
@@ -177,7 +177,7 @@ async def test_whoever_has_stolen_a_refresh_token_needs_the_key_too(signer: Sign
     assert not await signer.scene.works(tokens)
 
 
-async def test_the_code_of_another_client_is_spoiled_by_one_that_signs(signer: Signer) -> None:
+async def test_a_signing_client_that_shows_the_code_of_another_client_spends_it(signer: Signer) -> None:
     code = (await signer.scene.person.allow(signer.scene.app.query()))["code"]
 
     assert error(await signer.app.redeem(code, **signer.client.proof())) == (400, "invalid_grant")
@@ -202,7 +202,9 @@ async def test_the_keys_are_read_once_and_only_for_a_code_that_exists(signer: Si
     assert signer.site.requests(KEYS) == 1
 
 
-async def test_new_keys_of_a_client_are_found(signer: Signer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_assertion_with_new_keys_of_the_client_is_accepted(
+    signer: Signer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(clients, "MIN_CACHE_SECONDS", 0)
     tokens = issued(await signer.app.redeem(await signer.code(), **signer.client.proof()))
     signer.client = SigningClient(signer.site.address, "key-2")
@@ -235,7 +237,7 @@ async def test_keys_that_cannot_be_read_now_are_no_fault_of_the_client(signer: S
 
 
 @pytest.mark.parametrize("content", ['"keys"', '{"keys": 1}', "[" * 10_000], ids=lambda text: text[:12])
-async def test_what_is_no_key_set_is_said_to_the_client(signer: Signer, content: str) -> None:
+async def test_an_invalid_key_set_is_named_in_the_error_to_the_client(signer: Signer, content: str) -> None:
     signer.site.others[KEYS] = says(f"200 OK\r\nContent-Length: {len(content)}", content.encode())
 
     response = await signer.app.redeem(await signer.code(), **signer.client.proof())

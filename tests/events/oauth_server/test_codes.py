@@ -8,7 +8,7 @@ from tests.cases import in_turn
 from tests.events.oauth_server.scene import VERIFIER, Scene, error, issued
 
 
-async def test_a_code_gets_tokens_that_act_for_whoever_allowed_it(scene: Scene) -> None:
+async def test_a_code_gets_tokens_that_act_for_the_person_who_allowed_it(scene: Scene) -> None:
     response = await scene.app.redeem((await scene.person.allow(scene.app.query()))["code"])
 
     assert response.headers["cache-control"] == "no-store"
@@ -21,7 +21,7 @@ async def test_a_code_gets_tokens_that_act_for_whoever_allowed_it(scene: Scene) 
     assert [organizer["slug"] for organizer in result["structuredContent"]["data"]] == [scene.ada.slug]
 
 
-async def test_nothing_that_could_be_used_is_stored(scene: Scene) -> None:
+async def test_a_code_or_token_of_oauth_is_never_stored_in_plain_text(scene: Scene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
     tokens = issued(await scene.app.redeem(code))
 
@@ -31,7 +31,7 @@ async def test_nothing_that_could_be_used_is_stored(scene: Scene) -> None:
             assert secret not in stored
 
 
-async def test_a_code_that_comes_again_ends_what_came_of_it(scene: Scene) -> None:
+async def test_a_code_redeemed_twice_ends_its_tokens(scene: Scene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
     tokens = issued(await scene.app.redeem(code))
     assert await scene.works(tokens)
@@ -41,7 +41,7 @@ async def test_a_code_that_comes_again_ends_what_came_of_it(scene: Scene) -> Non
     assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
-async def test_of_many_who_show_a_code_at_once_one_gets_tokens_and_they_end(scene: Scene) -> None:
+async def test_a_code_redeemed_many_times_at_once_gives_one_set_of_tokens_which_then_ends(scene: Scene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
     answers = await asyncio.gather(*(scene.app.redeem(code) for _ in range(10)))
 
@@ -57,21 +57,23 @@ async def test_of_many_who_show_a_code_at_once_one_gets_tokens_and_they_end(scen
         {"client_id": "client_other"},
     ],
 )
-async def test_whoever_shows_a_stolen_code_gets_nothing_and_spoils_it(scene: Scene, changes: dict[str, str]) -> None:
+async def test_a_stolen_code_without_its_verifier_gives_nothing_and_is_spent(
+    scene: Scene, changes: dict[str, str]
+) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
 
     assert error(await scene.app.redeem(code, **changes)) == (400, "invalid_grant")
     assert error(await scene.app.redeem(code)) == (400, "invalid_grant")
 
 
-async def test_a_code_of_one_client_is_nothing_to_another_that_asked_with_the_same_challenge(scene: Scene) -> None:
+async def test_a_code_is_refused_for_another_client_with_the_same_challenge(scene: Scene) -> None:
     thief = await scene.register()
     code = (await scene.person.allow(scene.app.query()))["code"]
 
     assert error(await thief.redeem(code)) == (400, "invalid_grant")
 
 
-async def test_a_code_is_good_for_a_minute(scene: Scene) -> None:
+async def test_a_code_is_valid_for_a_minute(scene: Scene) -> None:
     [early, late] = [(await scene.person.allow(scene.app.query()))["code"] for _ in range(2)]
     age = "update oauth_codes set expires_at = expires_at - %(age)s::interval"
     await scene.service.run_sql(age, age="50 seconds")
@@ -81,7 +83,7 @@ async def test_a_code_is_good_for_a_minute(scene: Scene) -> None:
     assert error(await scene.app.redeem(late)) == (400, "invalid_grant")
 
 
-async def test_the_redirect_address_may_be_left_out_with_the_code(scene: Scene) -> None:
+async def test_the_redirect_address_may_be_left_out_when_a_code_is_redeemed(scene: Scene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
 
     assert (await scene.app.redeem(code, redirect_uri=None)).status_code == 200
@@ -103,7 +105,7 @@ async def test_the_redirect_address_may_be_left_out_with_the_code(scene: Scene) 
         ({"resource": "https://evil.example/mcp"}, "invalid_target"),
     ],
 )
-async def test_a_request_for_tokens_that_is_wrong_is_told_so_and_leaves_the_code(
+async def test_an_invalid_token_request_is_refused_and_leaves_the_code_valid(
     scene: Scene, form: dict[str, str | None], code: str
 ) -> None:
     authorization_code = (await scene.person.allow(scene.app.query()))["code"]
@@ -112,7 +114,7 @@ async def test_a_request_for_tokens_that_is_wrong_is_told_so_and_leaves_the_code
     assert (await scene.app.redeem(authorization_code)).status_code == 200
 
 
-async def test_only_a_form_asks_for_tokens(scene: Scene) -> None:
+async def test_a_token_request_that_is_no_form_is_refused(scene: Scene) -> None:
     response = await scene.service.http.post("/oauth/token", json={"grant_type": "refresh_token"})
     assert error(response) == (415, "unsupported_media_type")
     twice = "grant_type=refresh_token&grant_type=authorization_code&client_id=x"
@@ -122,14 +124,14 @@ async def test_only_a_form_asks_for_tokens(scene: Scene) -> None:
     assert (await scene.service.http.get("/oauth/token")).status_code == 405
 
 
-async def test_a_code_is_neither_a_token_nor_a_key(scene: Scene) -> None:
+async def test_a_code_is_refused_as_a_token_and_as_a_key(scene: Scene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
 
     assert not await scene.works({"access_token": code})
     assert error(await scene.app.refresh(code)) == (400, "invalid_grant")
 
 
-async def test_an_access_token_is_a_bearer_token_and_no_key(scene: Scene) -> None:
+async def test_an_access_token_is_refused_as_an_api_key(scene: Scene) -> None:
     tokens = await scene.connected()
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 

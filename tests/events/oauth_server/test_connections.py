@@ -44,7 +44,7 @@ async def test_a_token_is_for_agents_and_no_key_of_the_interface(scene: Scene) -
         assert (await scene.service.http.get("/api/events", headers=headers)).status_code == 401
 
 
-async def test_whoever_disconnects_a_client_ends_all_its_tokens_at_once(scene: Scene) -> None:
+async def test_a_disconnected_client_loses_all_its_tokens_at_once(scene: Scene) -> None:
     connected = [await scene.connected() for _ in range(3)]
     other = await scene.register()
     code = (await scene.person.allow(other.query()))["code"]
@@ -59,14 +59,14 @@ async def test_whoever_disconnects_a_client_ends_all_its_tokens_at_once(scene: S
     assert await scene.works(other_tokens)
 
 
-async def test_a_code_that_was_not_redeemed_yet_ends_too(scene: Scene) -> None:
+async def test_a_disconnected_client_cannot_redeem_a_pending_code(scene: Scene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
     await disconnect(scene, scene.ada, scene.app.id)
 
     assert error(await scene.app.redeem(code)) == (400, "invalid_grant")
 
 
-async def test_another_process_refuses_the_tokens_as_soon_as_it_hears_of_it(scene: Scene) -> None:
+async def test_a_disconnected_token_is_refused_by_other_processes_too(scene: Scene) -> None:
     tokens = await scene.connected()
     async with running(scene.service.database.resources.settings) as other_process:
         here, scene.service = scene.service, other_process
@@ -104,7 +104,7 @@ async def test_the_list_has_each_client_once_with_all_it_may_do(scene: Scene) ->
     assert await listed(scene, scene.ada) == []
 
 
-async def test_nobody_sees_or_disconnects_the_clients_of_somebody_else(scene: Scene) -> None:
+async def test_a_client_of_another_person_cannot_be_seen_or_disconnected(scene: Scene) -> None:
     tokens = await scene.connected()
     ben, _ = await scene.somebody()
 
@@ -127,7 +127,7 @@ async def test_everything_that_an_account_allowed_can_be_ended(scene: Scene) -> 
     assert await listed(scene, ben)
 
 
-async def test_a_client_that_gives_its_refresh_token_back_is_disconnected(scene: Scene) -> None:
+async def test_a_client_that_revokes_its_refresh_token_is_disconnected(scene: Scene) -> None:
     tokens = await scene.connected()
     response = await scene.app.revoke(tokens["refresh_token"], token_type_hint="access_token")
 
@@ -136,7 +136,7 @@ async def test_a_client_that_gives_its_refresh_token_back_is_disconnected(scene:
     assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
-async def test_a_client_that_gives_its_access_token_back_keeps_the_rest(scene: Scene) -> None:
+async def test_a_client_that_revokes_its_access_token_keeps_its_refresh_token(scene: Scene) -> None:
     tokens = await scene.connected()
     assert await scene.works(tokens)
     await scene.app.revoke(tokens["access_token"])
@@ -145,13 +145,13 @@ async def test_a_client_that_gives_its_access_token_back_keeps_the_rest(scene: S
     assert (await scene.app.refresh(tokens["refresh_token"])).status_code == 200
 
 
-async def test_nobody_learns_whether_a_token_was_one(scene: Scene) -> None:
+async def test_a_revocation_answers_200_whether_or_not_the_token_existed(scene: Scene) -> None:
     tokens = await scene.connected()
     for token in ("hfrt_unknown", "nonsense", tokens["refresh_token"], tokens["refresh_token"]):
         assert (await scene.app.revoke(token)).status_code == 200
 
 
-async def test_the_token_of_one_client_is_not_ended_by_another(scene: Scene) -> None:
+async def test_a_token_cannot_be_revoked_by_another_client(scene: Scene) -> None:
     tokens = await scene.connected()
     thief = await scene.register()
 
@@ -167,7 +167,7 @@ async def test_a_request_to_end_a_token_names_it_and_its_client(scene: Scene, fo
     assert error(await scene.service.http.post("/oauth/revoke", data=data)) == (400, "invalid_request")
 
 
-async def test_what_ended_a_day_ago_is_deleted_with_its_tokens(scene: Scene) -> None:
+async def test_a_grant_that_ended_a_day_ago_is_deleted_with_its_tokens(scene: Scene) -> None:
     tokens = await scene.connected()
     await scene.connected()
     await scene.app.revoke(tokens["refresh_token"])

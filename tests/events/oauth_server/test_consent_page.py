@@ -31,13 +31,15 @@ async def test_the_page_says_who_asks_where_it_leads_and_what_it_allows(scene: S
         ("https://APP.example:8443/x", "<bdi>app.example:8443</bdi>"),
     ],
 )
-async def test_it_says_what_kind_of_place_the_answer_goes_to(scene: Scene, address: str, text: str) -> None:
+async def test_the_consent_page_says_what_kind_of_place_the_answer_goes_to(
+    scene: Scene, address: str, text: str
+) -> None:
     app = await scene.register(redirect_uris=[address])
 
     assert text in (await scene.person.look(app.query())).text
 
 
-async def test_it_is_in_german_for_those_who_read_german_and_keeps_what_was_asked(scene: Scene) -> None:
+async def test_the_consent_page_is_in_german_on_request_and_keeps_the_query(scene: Scene) -> None:
     german = await signed_in(scene.service, scene.ada.id, "de")
     page = await german.look(scene.app.query())
     assert page.headers["content-language"] == "de"
@@ -60,7 +62,7 @@ async def test_a_name_that_is_markup_stays_text(scene: Scene) -> None:
     assert page.count("<form") == 1
 
 
-async def test_no_site_may_frame_it_and_its_form_leads_here_and_to_the_client_alone(scene: Scene) -> None:
+async def test_the_consent_page_cannot_be_framed_and_its_form_leads_only_here_and_to_the_client(scene: Scene) -> None:
     policies: list[str] = []
     for address in ("https://app.example/x", "http://localhost:3118/x", "http://[::1]:1/x", "cursor://a/x"):
         app = await scene.register(redirect_uris=[address])
@@ -81,14 +83,14 @@ async def test_no_site_may_frame_it_and_its_form_leads_here_and_to_the_client_al
     ]
 
 
-async def test_refusing_tells_the_client_and_leaves_nothing_behind(scene: Scene) -> None:
+async def test_a_refusal_is_reported_to_the_client_and_leaves_no_grant(scene: Scene) -> None:
     answer = redirect_parameters(await scene.person.decide(scene.app.query(), "refuse"))
 
     assert (answer["error"], answer["state"], answer["iss"]) == ("access_denied", "xyz", "http://events.test")
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 
-async def test_looking_allows_nothing_however_often(scene: Scene) -> None:
+async def test_opening_the_consent_page_makes_no_grant(scene: Scene) -> None:
     query = scene.app.query()
     for _ in range(3):
         assert (await scene.person.look(query)).status_code == 200
@@ -101,7 +103,7 @@ async def test_looking_allows_nothing_however_often(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("decision", ["", "yes", "ALLOW"])
-async def test_only_the_button_allows(scene: Scene, decision: str) -> None:
+async def test_a_consent_without_the_button_to_allow_makes_no_grant(scene: Scene, decision: str) -> None:
     response = await scene.person.decide(scene.app.query(), decision)
 
     assert response.status_code == 422
@@ -117,7 +119,7 @@ async def test_only_the_button_allows(scene: Scene, decision: str) -> None:
         {"Origin": "null"},
     ],
 )
-async def test_a_form_that_another_site_sends_allows_nothing(scene: Scene, headers: dict[str, str]) -> None:
+async def test_a_consent_form_sent_by_another_site_makes_no_grant(scene: Scene, headers: dict[str, str]) -> None:
     page = await scene.person.look(scene.app.query())
     form = {"token": token_in(page), "decision": "allow"}
     response = await scene.person.http.post(action_in(page), data=form, headers=headers)
@@ -126,7 +128,7 @@ async def test_a_form_that_another_site_sends_allows_nothing(scene: Scene, heade
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 
-async def test_the_token_of_somebody_elses_form_allows_nothing(scene: Scene) -> None:
+async def test_a_consent_form_with_the_token_of_another_person_makes_no_grant(scene: Scene) -> None:
     _, ben = await scene.somebody()
     for token in (token_in(await ben.look(scene.app.query())), "", "0-0", "nonsense"):
         response = await scene.person.decide(scene.app.query(), token=token)
@@ -138,7 +140,7 @@ async def test_the_token_of_somebody_elses_form_allows_nothing(scene: Scene) -> 
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 
-async def test_whoever_has_signed_out_meanwhile_allows_nothing(scene: Scene) -> None:
+async def test_a_person_who_has_signed_out_cannot_allow_an_app(scene: Scene) -> None:
     page = await scene.person.look(scene.app.query())
     form = {"token": token_in(page), "decision": "allow"}
     response = await Person(scene.service).http.post(action_in(page), data=form)
@@ -147,7 +149,7 @@ async def test_whoever_has_signed_out_meanwhile_allows_nothing(scene: Scene) -> 
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 
-async def test_who_is_being_signed_out_everywhere_allows_nothing(scene: Scene) -> None:
+async def test_a_consent_while_the_person_is_signed_out_everywhere_makes_no_grant(scene: Scene) -> None:
     query = scene.app.query()
     async with ending(scene.service) as this:
         await sessions.end(this.tx, scene.ada.id)
@@ -158,7 +160,7 @@ async def test_who_is_being_signed_out_everywhere_allows_nothing(scene: Scene) -
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 
-async def test_a_form_allows_what_its_own_address_asks_for(scene: Scene) -> None:
+async def test_a_consent_form_allows_only_the_request_of_its_own_address(scene: Scene) -> None:
     page = await scene.person.look(scene.app.query(scope="read_events"))
     widened = f"/oauth/authorize?{urlencode(scene.app.query(redirect_uri='https://evil.example/'))}"
     response = await scene.person.http.post(widened, data={"token": token_in(page), "decision": "allow"})
@@ -168,7 +170,7 @@ async def test_a_form_allows_what_its_own_address_asks_for(scene: Scene) -> None
 
 
 @pytest.mark.usefixtures("own_server")  # limits are kept in the process
-async def test_an_account_allows_so_much_an_hour(scene: Scene) -> None:
+async def test_an_account_can_allow_a_limited_number_of_apps_an_hour(scene: Scene) -> None:
     for _ in range(60):
         assert (await scene.person.decide(scene.app.query())).status_code == 303
     assert (await scene.person.decide(scene.app.query())).status_code == 429

@@ -45,7 +45,7 @@ async def scene(settings: Settings) -> AsyncIterator[Scene]:
         yield Scene(service, server, ada, await signed_in(service, ada.id))
 
 
-async def test_somebody_who_allows_is_sent_back_with_the_code_of_the_other_server(scene: Scene) -> None:
+async def test_a_person_who_allows_is_sent_back_with_the_code_of_the_other_server(scene: Scene) -> None:
     page = await scene.person.look(QUERY)
     assert "Let <bdi>Connected App</bdi> act for you?" in page.text
     assert "Reading events, prices, registrations and the people in them." in page.text
@@ -71,7 +71,7 @@ async def test_somebody_who_allows_is_sent_back_with_the_code_of_the_other_serve
     }
 
 
-async def test_somebody_who_refuses_is_sent_back_without_one(scene: Scene) -> None:
+async def test_a_person_who_refuses_is_sent_back_with_access_denied(scene: Scene) -> None:
     assert redirect_parameters(await scene.person.decide(QUERY, "refuse")) == {
         "error": "access_denied",
         "state": "a b&c",
@@ -100,7 +100,7 @@ async def test_the_trusted_auth_token_is_short_and_can_be_checked_with_the_publi
     assert scene.server.requests[0][1]["profile_id"] == PROFILE
 
 
-async def test_nothing_is_said_of_somebody_who_has_not_proved_the_address_or_is_not_signed_in(scene: Scene) -> None:
+async def test_a_person_who_is_unproved_or_not_signed_in_is_not_revealed_to_the_other_server(scene: Scene) -> None:
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
     squatter = await signed_in(scene.service, scene.ada.id, way="password")
     assert (await squatter.look(QUERY)).status_code == 403
@@ -133,7 +133,7 @@ async def test_a_request_that_either_server_refuses_leads_nowhere(scene: Scene, 
     assert not any(path == "/v1/idp/oauth/authorize" for path, _ in scene.server.requests)
 
 
-async def test_a_form_of_another_site_or_session_decides_nothing(scene: Scene) -> None:
+async def test_a_form_of_another_site_or_session_decides_no_handover(scene: Scene) -> None:
     page = await scene.person.look(QUERY)
     form = {"token": token_in(page), "decision": "allow"}
     for changes, headers in (({}, {"Sec-Fetch-Site": "cross-site"}), ({"token": "0-0"}, {})):
@@ -146,7 +146,7 @@ async def test_a_form_of_another_site_or_session_decides_nothing(scene: Scene) -
 @pytest.mark.parametrize(
     "address", ["https://evil.example/done", f"{REDIRECT}.evil", "https://app.example@evil.example/done"]
 )
-async def test_the_other_server_cannot_send_people_elsewhere(scene: Scene, address: str) -> None:
+async def test_a_redirect_of_the_other_server_to_a_foreign_address_is_refused(scene: Scene, address: str) -> None:
     scene.server.leads = address
     response = await scene.person.decide(QUERY)
 
@@ -162,7 +162,7 @@ async def test_a_server_that_fails_is_our_503_and_says_nothing_of_itself(scene: 
     assert "sorry" not in response.text
 
 
-async def test_it_is_asked_so_often_a_minute_for_an_account(scene: Scene) -> None:
+async def test_a_handover_page_can_be_opened_twenty_times_a_minute_by_one_account(scene: Scene) -> None:
     statuses = [(await scene.person.look(QUERY)).status_code for _ in range(21)]
 
     assert statuses == [200] * 20 + [429]
@@ -180,7 +180,7 @@ async def test_it_is_asked_so_often_a_minute_for_an_account(scene: Scene) -> Non
     ],
     ids=str,
 )
-def test_its_settings_come_together_or_not_at_all(changes: dict[str, str]) -> None:
+def test_settings_of_the_handover_are_complete_or_refused(changes: dict[str, str]) -> None:
     fine = {
         "OAUTH_ISSUER": "https://login.example.com",
         "OAUTH_HANDOVER_URL": "https://api.example.com/v1/",

@@ -27,7 +27,7 @@ async def test_the_metadata_names_the_issuer_it_was_read_from_to_the_letter(scen
     assert metadata["scopes_supported"] == ["read_events", "write_events", "manage_keys"]
 
 
-async def test_clients_prove_themselves_by_s256_and_may_sign_too(scene: Scene) -> None:
+async def test_the_metadata_says_that_clients_use_s256_and_may_sign(scene: Scene) -> None:
     metadata = (await scene.service.http.get(METADATA)).json()
 
     for endpoint in ("token", "revocation"):
@@ -41,13 +41,13 @@ async def test_clients_prove_themselves_by_s256_and_may_sign_too(scene: Scene) -
     assert metadata["authorization_response_iss_parameter_supported"] is True
 
 
-async def test_the_official_client_would_use_a_metadata_document_here(scene: Scene) -> None:
+async def test_the_metadata_lets_the_official_client_use_a_metadata_document(scene: Scene) -> None:
     metadata = OAuthMetadata.model_validate((await scene.service.http.get(METADATA)).json())
 
     assert should_use_client_metadata_url(metadata, "https://app.example/client.json")
 
 
-async def test_the_resource_names_our_own_server_and_a_401_leads_to_it(scene: Scene) -> None:
+async def test_the_protected_resource_names_our_authorization_server_and_a_401_links_to_it(scene: Scene) -> None:
     resource = ProtectedResourceMetadata.model_validate((await scene.service.http.get(RESOURCE)).json())
     assert [str(server).rstrip("/") for server in resource.authorization_servers] == ["http://events.test"]
     assert str(resource.resource) == "http://events.test/mcp"
@@ -87,7 +87,7 @@ async def test_pages_of_other_sites_may_read_the_metadata_and_never_the_consent_
 
 
 @pytest.mark.parametrize("settings_of", [{}, {"oauth_builtin": True, "oauth_issuer": "https://login.example.com"}])
-async def test_it_is_off_unless_it_is_asked_for_and_beside_another_server(
+async def test_the_built_in_authorization_server_is_off_by_default_and_beside_another_server(
     settings: Settings, settings_of: dict[str, object]
 ) -> None:
     async with running(settings.model_copy(update=settings_of)) as service:

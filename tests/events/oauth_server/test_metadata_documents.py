@@ -50,7 +50,7 @@ async def test_a_client_that_describes_itself_needs_no_registration(publisher: P
     assert (await app.refresh(tokens["refresh_token"])).status_code == 200
 
 
-async def test_the_document_is_asked_for_as_json_and_is_told_nothing(publisher: Publisher) -> None:
+async def test_a_metadata_document_is_requested_as_json_without_cookies_or_credentials(publisher: Publisher) -> None:
     await publisher.scene.person.look(publisher.app.query())
 
     [request] = publisher.site.server.requests
@@ -61,7 +61,7 @@ async def test_the_document_is_asked_for_as_json_and_is_told_nothing(publisher: 
     assert not headers.keys() & {"cookie", "authorization", "referer", "origin"}
 
 
-async def test_nothing_is_fetched_for_somebody_who_is_not_signed_in(publisher: Publisher) -> None:
+async def test_a_metadata_document_is_not_fetched_for_a_person_who_is_not_signed_in(publisher: Publisher) -> None:
     response = await Person(publisher.scene.service).look(publisher.app.query())
 
     assert response.headers["location"].startswith("/sign-in?")
@@ -73,7 +73,7 @@ async def test_nothing_is_fetched_for_somebody_who_is_not_signed_in(publisher: P
     [(["Cache-Control: max-age=60"], 1), (["Cache-Control: no-store"], 3), (["Cache-Control: max-age=0"], 3), ([], 1)],
     ids=str,
 )
-async def test_it_is_kept_for_as_long_as_its_headers_say(
+async def test_a_metadata_document_is_cached_as_long_as_its_headers_say(
     publisher: Publisher, headers: list[str], fetches: int
 ) -> None:
     publisher.site.says(*headers)
@@ -83,7 +83,7 @@ async def test_it_is_kept_for_as_long_as_its_headers_say(
     assert len(publisher.site.server.requests) == fetches
 
 
-async def test_what_it_says_later_counts_once_it_is_read_again(publisher: Publisher) -> None:
+async def test_a_changed_metadata_document_counts_once_it_is_fetched_again(publisher: Publisher) -> None:
     publisher.site.says("Cache-Control: max-age=60")
     await publisher.scene.person.look(publisher.app.query())
     publisher.site.says(redirect_uris=["https://app.example/other"])
@@ -134,7 +134,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("answer", OTHERS)
-async def test_what_is_no_document_is_refused(publisher: Publisher, answer: str) -> None:
+async def test_an_invalid_metadata_document_is_refused(publisher: Publisher, answer: str) -> None:
     publisher.site.answer = OTHERS[answer]
     await publisher.refusal()
 
@@ -142,7 +142,7 @@ async def test_what_is_no_document_is_refused(publisher: Publisher, answer: str)
 
 
 @pytest.mark.parametrize("address", ["https://127.0.0.1.nip.example/c", "https://metadata.internal/c"])
-async def test_an_address_in_the_operators_own_network_is_not_asked(scene: Scene, address: str) -> None:
+async def test_a_metadata_document_in_the_network_of_the_operator_is_not_fetched(scene: Scene, address: str) -> None:
     app = App(
         scene.service.http, {"client_id": address, "redirect_uris": ["https://app.example/"]}, "http://events.test"
     )
@@ -152,7 +152,7 @@ async def test_an_address_in_the_operators_own_network_is_not_asked(scene: Scene
     assert "no public address" in response.text
 
 
-async def test_an_account_has_so_many_documents_read_a_minute(publisher: Publisher) -> None:
+async def test_an_account_causes_a_limited_number_of_fetched_documents_a_minute(publisher: Publisher) -> None:
     publisher.site.says("Cache-Control: no-store")
     statuses = [(await publisher.scene.person.look(publisher.app.query())).status_code for _ in range(21)]
 
@@ -163,7 +163,7 @@ async def test_an_account_has_so_many_documents_read_a_minute(publisher: Publish
     "address",
     ["https://app.example/c", "https://app.example/a/b.json?v=1", "https://a-b.example:8443/c"],
 )
-def test_these_are_addresses_of_documents(address: str) -> None:
+def test_an_https_url_with_a_path_can_be_an_address_of_a_document(address: str) -> None:
     assert is_address(address)
 
 
@@ -189,7 +189,7 @@ def test_these_are_addresses_of_documents(address: str) -> None:
         "https://app.example/" + "c" * 500,
     ],
 )
-def test_these_are_not(address: str) -> None:
+def test_a_url_without_https_or_path_is_no_address_of_a_document(address: str) -> None:
     assert not is_address(address)
 
 

@@ -12,7 +12,7 @@ QUERY = "response_type=code&client_id=x&redirect_uri=https://app.example/"
 @pytest.mark.parametrize(
     ("issuer", "text"), [("", "programs use an API key"), ("https://login.example.com", "login.example.com")]
 )
-async def test_a_service_that_is_no_authorization_server_says_so_and_sends_nobody_anywhere(
+async def test_a_service_without_its_authorization_server_says_so_on_the_page_to_connect_apps(
     settings: Settings, issuer: str, text: str
 ) -> None:
     async with running(settings.model_copy(update={"oauth_issuer": issuer})) as service:

@@ -46,7 +46,7 @@ REGISTERED = (
 @example("http://localhost/callback/..")
 @example("http://localhost/callback//x")
 @example("http://localhost/callbackx")
-def test_an_address_that_is_taken_is_a_clients_own_but_for_port_and_suffix_on_this_computer(address: str) -> None:
+def test_an_accepted_redirect_address_differs_from_a_registered_one_only_in_port_and_suffix(address: str) -> None:
     if registered_address(REGISTERED, address) is None:
         return
     parts = urlsplit(address)
@@ -108,11 +108,11 @@ def test_a_scheme_that_may_run_a_program_of_the_system_is_refused(scheme: str) -
 
 
 @pytest.mark.parametrize("address", [None, "search-ms://host/path"])
-def test_a_client_that_was_registered_with_such_a_scheme_before_cannot_use_it_any_more(address: str | None) -> None:
+def test_a_registered_address_with_a_dangerous_scheme_cannot_be_used_any_more(address: str | None) -> None:
     assert registered_address(["search-ms://host/path"], address) is None
 
 
-def test_the_only_address_of_a_client_need_not_be_named() -> None:
+def test_the_only_registered_address_is_the_default() -> None:
     assert registered_address(["https://app.example/done"], None) == "https://app.example/done"
     assert registered_address(["https://app.example/done", "https://app.example/other"], None) is None
 
@@ -120,12 +120,14 @@ def test_the_only_address_of_a_client_need_not_be_named() -> None:
 @pytest.mark.parametrize(
     "address", ["com.example.app:/done", "com.example.app://done", "vscode://publisher.name/done", "claude://done"]
 )
-def test_an_app_has_a_scheme_of_its_own(address: str) -> None:
+def test_a_private_scheme_of_an_app_is_acceptable(address: str) -> None:
     assert is_acceptable(address)
 
 
 @given(st.sampled_from(REGISTERED), st.text(max_size=50), st.text(min_size=1, max_size=50))
-def test_an_answer_is_added_to_the_query_and_changes_nothing_else(address: str, state: str, code: str) -> None:
+def test_parameters_are_added_to_the_query_of_a_redirect_and_change_nothing_else(
+    address: str, state: str, code: str
+) -> None:
     sent = with_parameters(address, code=code, state=state, iss="https://events.example", error=None)
 
     before, after = urlsplit(address), urlsplit(sent)

@@ -36,7 +36,7 @@ async def test_a_refresh_token_that_comes_again_ends_all_that_came_of_the_consen
         assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
-async def test_another_consent_of_the_same_person_goes_on(scene: Scene) -> None:
+async def test_a_second_consent_of_the_same_person_survives_a_stolen_refresh_token(scene: Scene) -> None:
     stolen, other = await scene.connected(), await scene.connected()
     await scene.app.refresh(stolen["refresh_token"])
     await scene.app.refresh(stolen["refresh_token"])
@@ -69,7 +69,7 @@ async def test_an_answer_that_got_lost_is_given_again_for_a_minute(scene: Scene)
     assert not await scene.works(lost)
 
 
-async def test_a_thief_who_was_as_quick_is_found_at_the_next_refresh(scene: Scene) -> None:
+async def test_a_stolen_refresh_token_used_within_the_minute_is_found_at_the_next_refresh(scene: Scene) -> None:
     first = await scene.connected()
     mine = issued(await scene.app.refresh(first["refresh_token"]))
     stolen = issued(await scene.app.refresh(first["refresh_token"]))
@@ -80,7 +80,7 @@ async def test_a_thief_who_was_as_quick_is_found_at_the_next_refresh(scene: Scen
     assert not await scene.works(next_of_mine)
 
 
-async def test_a_used_refresh_token_is_not_answered_again_once_its_successor_was_used(scene: Scene) -> None:
+async def test_a_used_refresh_token_is_refused_once_its_successor_was_used(scene: Scene) -> None:
     first = await scene.connected()
     second = issued(await scene.app.refresh(first["refresh_token"]))
     third = issued(await scene.app.refresh(second["refresh_token"]))
@@ -90,14 +90,14 @@ async def test_a_used_refresh_token_is_not_answered_again_once_its_successor_was
 
 
 @pytest.mark.parametrize("scope", ["manage_keys", "root", ""])
-async def test_more_scopes_than_were_granted_are_refused_again_too(scene: Scene, scope: str) -> None:
+async def test_a_repeated_refresh_with_more_scopes_is_refused(scene: Scene, scope: str) -> None:
     first = await scene.connected()
     await scene.app.refresh(first["refresh_token"])
 
     assert error(await scene.app.refresh(first["refresh_token"], scope=scope)) == (400, "invalid_scope")
 
 
-async def test_of_what_is_answered_again_nothing_can_be_read_in_the_database(scene: Scene) -> None:
+async def test_a_repeated_answer_to_a_refresh_is_stored_sealed(scene: Scene) -> None:
     first = await scene.connected()
     second = issued(await scene.app.refresh(first["refresh_token"]))
 
@@ -111,7 +111,7 @@ async def test_of_what_is_answered_again_nothing_can_be_read_in_the_database(sce
     assert await scene.service.run_sql("select count(sealed_successor) from oauth_refresh_tokens") == [(1,)]
 
 
-async def test_another_client_that_shows_it_ends_it(scene: Scene) -> None:
+async def test_a_refresh_token_shown_by_another_client_ends_its_grant(scene: Scene) -> None:
     first = await scene.connected()
 
     assert error(await scene.app.refresh(first["refresh_token"], client_id="client_other")) == (400, "invalid_grant")

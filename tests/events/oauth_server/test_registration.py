@@ -55,7 +55,7 @@ UNFIT = [
 ]
 
 
-async def test_a_client_gets_an_id_and_no_secret(scene: Scene) -> None:
+async def test_a_registered_client_gets_an_id_and_no_secret(scene: Scene) -> None:
     metadata: dict[str, Any] = {
         "client_name": "Inspector",
         "grant_types": None,
@@ -118,14 +118,14 @@ async def test_a_body_that_is_no_json_is_refused(scene: Scene, body: bytes) -> N
     assert error(response) == (400, "invalid_client_metadata")
 
 
-async def test_a_name_is_one_short_line_without_marks_that_turn_the_text_around(scene: Scene) -> None:
+async def test_the_name_of_a_client_is_one_short_line_without_control_characters(scene: Scene) -> None:
     app = await scene.register(client_name="Cla\u202eude\n\x00" + "x" * 500)
     assert app.about["client_name"] == ("Claude " + "x" * 500)[:100]
 
     assert "client_name" not in (await scene.register(client_name=" \u200f ")).about
 
 
-async def test_an_address_registers_so_many_clients_an_hour(settings: Settings) -> None:
+async def test_an_address_registers_a_limited_number_of_clients_an_hour(settings: Settings) -> None:
     limited = settings.model_copy(update={"oauth_builtin": True, "clients_per_hour": 2})
     async with running(limited) as service:
         for _ in range(2):
@@ -136,7 +136,7 @@ async def test_an_address_registers_so_many_clients_an_hour(settings: Settings) 
         assert int(response.headers["retry-after"]) > 0
 
 
-async def test_addresses_together_register_so_many_clients_an_hour_and_each_has_a_share(settings: Settings) -> None:
+async def test_all_addresses_share_a_limit_of_clients_an_hour_and_each_has_a_part(settings: Settings) -> None:
     limited = settings.model_copy(update={"oauth_builtin": True, "clients_per_hour": 2})
     async with running(limited) as service:
         statuses = list[list[int]]()
@@ -166,7 +166,7 @@ async def test_clients_that_nobody_used_for_a_day_are_forgotten(scene: Scene) ->
     assert (await scene.person.look(unused.query())).status_code == 400
 
 
-async def test_a_client_that_acted_for_somebody_is_kept_for_ninety_days_more(scene: Scene) -> None:
+async def test_a_client_that_acted_for_a_person_is_kept_for_ninety_days_more(scene: Scene) -> None:
     await scene.connected()
     await scene.service.run_sql(
         "update oauth_grants set granted_at = now() - interval '89 days', expires_at = now() - interval '2 days'"

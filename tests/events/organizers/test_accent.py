@@ -36,7 +36,7 @@ def test_contrast_is_that_of_wcag() -> None:
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
 
-def test_what_passes_and_what_is_derived_from_it_can_be_read() -> None:
+def test_an_accent_that_passes_has_readable_shades_in_light_and_dark() -> None:
     for color in COLORS:
         accent = nearest_passing(color)
         assert passes(accent)
@@ -49,12 +49,12 @@ def test_the_accent_of_dark_mails_is_computed_once_for_all_mails() -> None:
     assert dark_accent("#8a1f6b") is dark_accent("#8a1f6b")
 
 
-def test_the_nearest_colour_that_passes_is_a_shade_of_the_same_colour() -> None:
+def test_the_nearest_passing_colour_is_a_shade_of_the_same_colour() -> None:
     assert nearest_passing("#ffee88") == "#806d00"
     assert nearest_passing("#ff0000") == "#de0000"
     assert nearest_passing("#ffffff") == "#6e6e6e"
 
 
-def test_the_grounds_and_our_accents_are_those_of_the_pages() -> None:
+def test_the_tested_grounds_and_accents_are_those_of_the_style_sheet() -> None:
     assert re.findall(r"--sunken: (#\w+);", STYLE) == [DARKEST_LIGHT_GROUND, LIGHTEST_DARK_GROUND]
     assert re.findall(r"--accent: (#\w+);", STYLE) == [OUR_ACCENT, OUR_DARK_ACCENT]

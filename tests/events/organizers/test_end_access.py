@@ -26,7 +26,7 @@ async def keys(scene: Scene) -> list[tuple[str]]:
     return await scene.service.run_sql("select name from api_keys where active order by id")
 
 
-async def test_who_says_that_what_was_there_is_not_theirs_ends_connected_apps_too(scene: Scene) -> None:
+async def test_an_owner_who_says_not_mine_ends_connected_apps(scene: Scene) -> None:
     tokens = await scene.connected()
     ben, browser = await scene.somebody()
     code = (await browser.allow(scene.app.query()))["code"]
@@ -43,7 +43,7 @@ async def test_who_says_that_what_was_there_is_not_theirs_ends_connected_apps_to
     assert (await ben.get("/api/events")).status_code == 200
 
 
-async def test_who_says_that_it_is_theirs_keeps_them(scene: Scene) -> None:
+async def test_an_owner_who_says_mine_keeps_connected_apps(scene: Scene) -> None:
     tokens = await scene.connected()
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
     ada = Browser(scene.service)
@@ -54,7 +54,7 @@ async def test_who_says_that_it_is_theirs_keeps_them(scene: Scene) -> None:
     assert await scene.works(tokens)
 
 
-async def test_somebody_who_is_being_signed_out_makes_no_key_that_lasts(scene: Scene) -> None:
+async def test_a_session_that_is_being_ended_cannot_make_a_key(scene: Scene) -> None:
     thief = Browser(scene.service)
     await thief.sign_in(ADA)
     keys_page = await thief.get("/console/agents")

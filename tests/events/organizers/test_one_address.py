@@ -34,7 +34,7 @@ async def handle(service: Service, organizer: Client) -> str:
 # Registering
 
 
-async def test_whoever_is_registered_for_an_event_can_become_an_organizer(service: Service) -> None:
+async def test_an_address_with_registrations_can_become_an_organizer(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     poll = await ada.register(event["id"], email=ANN)
@@ -51,14 +51,14 @@ async def test_whoever_is_registered_for_an_event_can_become_an_organizer(servic
     ]
 
 
-async def test_whoever_has_signed_in_can_become_an_organizer_at_the_api(service: Service) -> None:
+async def test_an_address_that_has_signed_in_can_become_an_organizer_over_the_api(service: Service) -> None:
     await Browser(service).sign_in(ANN)
 
     assert (await register(service, ANN, "ann-events")).status_code == 201
 
 
 @pytest.mark.parametrize("is_proved", [True, False])
-async def test_of_organizers_each_has_an_address_of_its_own(service: Service, is_proved: bool) -> None:
+async def test_an_address_that_an_organizer_has_is_refused_as_taken(service: Service, is_proved: bool) -> None:
     await service.organizer(email=ANN, is_proved=is_proved)
 
     refused = await register(service, "ANN@example.com", "second")
@@ -67,7 +67,7 @@ async def test_of_organizers_each_has_an_address_of_its_own(service: Service, is
     assert refused.json()["errors"] == {"email": ["is already taken"]}
 
 
-async def test_of_two_who_register_an_address_at_once_one_is_told_that_it_is_taken(service: Service) -> None:
+async def test_an_address_being_registered_by_another_transaction_is_refused_as_taken(service: Service) -> None:
     first = """
         insert into users (public_id, name, email, slug, role)
         values ('aaaaaaaa', 'First', 'ann@example.com', 'first', 'organizer')
@@ -82,7 +82,7 @@ async def test_of_two_who_register_an_address_at_once_one_is_told_that_it_is_tak
     assert refused.json()["errors"] == {"email": ["is already taken"], "slug": ["is already taken"]}
 
 
-async def test_of_many_who_register_an_address_at_once_one_gets_it(service: Service) -> None:
+async def test_concurrent_organizers_with_one_address_register_only_one(service: Service) -> None:
     async with running(service.database.resources.settings) as another:
         statuses = [
             response.status_code
@@ -97,7 +97,7 @@ async def test_of_many_who_register_an_address_at_once_one_gets_it(service: Serv
 # Kept apart
 
 
-async def test_whoever_is_registered_with_the_address_of_an_unproved_organizer_is_somebody_else(
+async def test_a_person_registered_with_the_address_of_an_unproved_organizer_is_another_account(
     service: Service,
 ) -> None:
     stranger = await service.organizer("Stranger", email=ANN, is_proved=False)
@@ -115,7 +115,7 @@ async def test_whoever_is_registered_with_the_address_of_an_unproved_organizer_i
     assert (person["email"], person["role"], person["id"] != stranger.id) == (ANN, "user", True)
 
 
-async def test_the_handle_of_an_organizer_names_nobody_until_its_address_is_proved(service: Service) -> None:
+async def test_the_handle_of_an_unproved_organizer_cannot_be_registered(service: Service) -> None:
     ann = await service.organizer(email=ANN, is_proved=False)
     body = {"registration": {"event_id": (await ann.create_event())["id"], "user_id": await handle(service, ann)}}
 
@@ -127,7 +127,7 @@ async def test_the_handle_of_an_organizer_names_nobody_until_its_address_is_prov
     assert accepted.status_code == 202
 
 
-async def test_the_password_of_a_stranger_opens_nothing_of_the_person(service: Service) -> None:
+async def test_a_password_of_an_unproved_organizer_opens_no_data_of_the_person(service: Service) -> None:
     ada = await service.organizer()
     await sign_up(service, await ada.create_event(), "ann")
     await service.organizer("Stranger", email=ANN, password="correct horse battery", is_proved=False)
@@ -139,7 +139,7 @@ async def test_the_password_of_a_stranger_opens_nothing_of_the_person(service: S
     assert (await service.run_sql("select role from users join sessions on account_id = users.id")) == [("organizer",)]
 
 
-async def test_a_person_becomes_no_second_organizer_beside_one_that_waits_for_an_answer(service: Service) -> None:
+async def test_a_person_with_an_unanswered_question_cannot_become_a_second_organizer(service: Service) -> None:
     ann = Browser(service)
     await ann.sign_in(ANN)
     await service.organizer("Stranger", email=ANN, is_proved=False)
@@ -160,7 +160,7 @@ async def test_a_person_becomes_no_second_organizer_beside_one_that_waits_for_an
         ({"email": ANN, "slug": "planted"}, "your address has an organizer; sign out, sign in with a link"),
     ],
 )
-async def test_whoever_becomes_an_organizer_as_another_takes_slug_or_address_is_told_so(
+async def test_a_new_organizer_whose_slug_or_address_is_taken_meanwhile_reads_so(
     service: Service, identity: dict[str, str], message: str
 ) -> None:
     ann = Browser(service)
@@ -182,7 +182,7 @@ async def test_whoever_becomes_an_organizer_as_another_takes_slug_or_address_is_
 # Joined
 
 
-async def test_whoever_says_mine_has_the_organizer_and_the_registrations_in_one_account(service: Service) -> None:
+async def test_an_owner_who_says_mine_has_the_organizer_and_the_registrations_in_one_account(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
@@ -217,7 +217,7 @@ async def test_whoever_says_mine_has_the_organizer_and_the_registrations_in_one_
     assert await ada.register(event["id"], email=ANN) == poll
 
 
-async def test_an_organizer_that_is_joined_with_nobody_keeps_its_handle(service: Service) -> None:
+async def test_an_organizer_joined_without_registrations_keeps_its_handle(service: Service) -> None:
     studio = await service.organizer("Ann Events", email=ANN, is_proved=False)
     before = await handle(service, studio)
     ann = Browser(service)
@@ -263,7 +263,7 @@ async def test_joining_keeps_entries_and_payments_and_what_a_search_finds(servic
         assert user_ids == [(studio.id,)], table
 
 
-async def test_an_answer_that_is_sent_twice_joins_once(service: Service) -> None:
+async def test_the_answer_mine_sent_twice_joins_once(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await sign_up(service, event, "ann")
@@ -284,7 +284,7 @@ async def test_an_answer_that_is_sent_twice_joins_once(service: Service) -> None
     assert [registration["email"] for registration in await listed(ada, event)] == [ANN]
 
 
-async def test_whoever_is_registered_while_an_organizer_is_joined_is_one_person(service: Service) -> None:
+async def test_a_person_registered_while_the_organizer_is_joined_is_one_account(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     studio = await service.organizer("Ann Events", email=ANN, is_proved=False)
@@ -303,7 +303,7 @@ async def test_whoever_is_registered_while_an_organizer_is_joined_is_one_person(
     assert seat["user_id"] == await handle(service, studio)
 
 
-async def test_whoever_says_not_mine_goes_on_as_the_person(service: Service) -> None:
+async def test_an_owner_who_says_not_mine_keeps_the_registrations_as_a_person(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     poll = await ada.register(event["id"], email=ANN)

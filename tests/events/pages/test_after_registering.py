@@ -7,7 +7,7 @@ from tests.events.pages.visitor import Visitor
 from tests.support import Service
 
 
-async def test_who_has_a_seat_sees_the_masked_address_and_what_happens_next(service: Service) -> None:
+async def test_a_seated_visitor_reads_the_masked_address_and_what_happens_next(service: Service) -> None:
     ada = await service.organizer()
     await service.run_sql("update users set proved_at = now()")
     event = await ada.create_event(datetime="2031-07-01T18:00:00Z", timezone="Europe/Berlin")
@@ -31,7 +31,7 @@ async def test_who_has_a_seat_sees_the_masked_address_and_what_happens_next(serv
     assert re.search(r'<div class="picture">\s*<svg class="cover"', page.text)
 
 
-async def test_who_waits_is_told_that_two_mails_come(service: Service) -> None:
+async def test_a_waiting_visitor_reads_that_two_mails_come(service: Service) -> None:
     ada = await service.organizer()
     await service.run_sql("update users set proved_at = now()")
     event = await ada.create_event(capacity=1, waitinglist_capacity=1)

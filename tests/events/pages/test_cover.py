@@ -16,7 +16,7 @@ def preview(page: str) -> str | None:
     return match and match[1]
 
 
-def test_a_title_has_one_cover_and_others_have_others() -> None:
+def test_a_title_always_has_the_same_cover_and_other_titles_have_different_ones() -> None:
     titles = [f"Evening {number}" for number in range(50)]
 
     assert cover_svg("Life drawing") == cover_svg("Life drawing")
@@ -41,7 +41,7 @@ async def test_the_page_shows_the_cover_and_links_show_it_as_an_image(service: S
 
 
 @pytest.mark.parametrize("title", ["Life drawing", "日本の夜", "x" * 300, "Ü", "a\u202eb", "W" * 40 + " " + "i" * 200])
-async def test_every_title_has_an_image(service: Service, title: str) -> None:
+async def test_a_title_of_any_script_and_length_has_an_image(service: Service, title: str) -> None:
     event = await (await service.organizer()).create_event(title=title)
 
     address = preview((await service.http.get(event["public_url"])).text)

@@ -11,7 +11,7 @@ async def links_sent(service: Service) -> list[str]:
     return [recipient for (recipient,) in rows]
 
 
-async def test_the_link_is_sent_to_the_address_and_not_shown_to_whoever_asks(service: Service) -> None:
+async def test_the_link_to_the_data_is_sent_to_the_address_and_not_shown(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     [address] = await settled(service, ada, event, "ann")
@@ -26,7 +26,7 @@ async def test_the_link_is_sent_to_the_address_and_not_shown_to_whoever_asks(ser
     assert "ann" not in page_text(page).lower()
 
 
-async def test_looking_sends_nothing(service: Service) -> None:
+async def test_opening_the_page_sends_no_link(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     [address] = await settled(service, ada, event, "ann")
@@ -51,7 +51,7 @@ async def test_at_most_one_link_an_hour_is_sent_however_many_registrations_there
     assert await links_sent(service) == ["ann@example.com"] * 2
 
 
-async def test_who_stopped_the_mails_about_a_registration_gets_the_link_all_the_same(service: Service) -> None:
+async def test_a_person_who_stopped_the_mails_still_gets_the_link_to_the_data(service: Service) -> None:
     ada = await service.organizer()
     [address] = await settled(service, ada, await ada.create_event(), "ann")
     await Visitor(service).http.post(f"{address}/unsubscribe")
@@ -61,7 +61,7 @@ async def test_who_stopped_the_mails_about_a_registration_gets_the_link_all_the_
     assert await links_sent(service) == ["ann@example.com"]
 
 
-async def test_a_form_that_was_not_shown_sends_nothing(service: Service) -> None:
+async def test_a_form_without_its_own_token_sends_no_link(service: Service) -> None:
     ada = await service.organizer()
     ann, ben = await settled(service, ada, await ada.create_event(), "ann", "ben")
     http = Visitor(service).http
@@ -78,7 +78,7 @@ async def test_a_form_that_was_not_shown_sends_nothing(service: Service) -> None
     assert await links_sent(service) == []
 
 
-async def test_links_that_are_gone_or_guessed_ask_for_nothing(service: Service) -> None:
+async def test_a_stale_or_guessed_address_sends_no_link(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     [address] = await settled(service, ada, event, "ann")
@@ -92,7 +92,7 @@ async def test_links_that_are_gone_or_guessed_ask_for_nothing(service: Service) 
     assert await links_sent(service) == []
 
 
-async def test_the_address_of_an_organizer_is_not_told_apart(service: Service) -> None:
+async def test_the_answer_does_not_reveal_whether_the_address_is_that_of_an_organizer(service: Service) -> None:
     await service.organizer(email="ann@example.com")
     ada = await service.organizer()
     event = await ada.create_event()
@@ -102,7 +102,7 @@ async def test_the_address_of_an_organizer_is_not_told_apart(service: Service) -
     assert await links_sent(service) == ["ann@example.com", "ben@example.com"]
 
 
-async def test_the_page_is_in_german_too(service: Service) -> None:
+async def test_the_page_that_sends_a_link_to_the_data_is_in_german_too(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await settled(service, ada, event, "ann")

@@ -26,7 +26,7 @@ async def test_the_public_address_of_an_event_is_a_page(service: Service) -> Non
     assert '<p class="price" data-count="price">Free</p>' in page.text
 
 
-async def test_an_address_that_names_no_event_of_the_organizer_is_a_page_that_says_so(service: Service) -> None:
+async def test_the_address_of_an_event_with_a_wrong_slug_or_id_is_a_404_page(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     event = await ada.create_event()
 
@@ -97,7 +97,9 @@ async def test_a_page_shows_every_change_at_the_next_request(service: Service) -
     assert "This event is cancelled." in seen[4]
 
 
-async def test_the_one_link_to_the_log_and_the_chip_of_the_order_stand_after_the_form(service: Service) -> None:
+async def test_the_event_page_has_the_link_to_the_log_and_the_chip_of_the_order_after_the_form(
+    service: Service,
+) -> None:
     event = await (await service.organizer()).create_event()
 
     page, frame = [(await service.http.get(event[name])).text for name in ("public_url", "embed_url")]

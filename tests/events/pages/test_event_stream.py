@@ -37,7 +37,7 @@ async def next_numbers(reader: Reader) -> Event:
     return event if event["event"] == "numbers" else await reader.next()
 
 
-async def test_it_begins_with_the_present_numbers_and_parts(service: Service) -> None:
+async def test_the_stream_of_an_event_begins_with_the_present_numbers_and_parts(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=3, waitinglist_capacity=2)
     await sign_up(service, event, "ann")
@@ -64,7 +64,7 @@ async def test_it_begins_with_the_present_numbers_and_parts(service: Service) ->
     assert re.match(r"retry: \d{4}\n\n", reader.sent)
 
 
-async def test_a_price_is_told_as_an_amount_with_its_currency_and_as_people_write_it(service: Service) -> None:
+async def test_the_stream_sends_a_price_as_number_and_currency_and_as_formatted_text(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(**PRICED)
 
@@ -79,7 +79,7 @@ async def test_a_price_is_told_as_an_amount_with_its_currency_and_as_people_writ
     assert "9,00\xa0€" in after["data"]["html"]
 
 
-async def test_its_headers_let_no_proxy_hold_it_back_and_nobody_keep_it(service: Service) -> None:
+async def test_the_stream_of_an_event_is_neither_buffered_nor_stored(service: Service) -> None:
     event = await (await service.organizer()).create_event()
 
     async with reading(service.app, stream(event), accept_encoding="gzip") as reader:
@@ -93,7 +93,7 @@ async def test_its_headers_let_no_proxy_hold_it_back_and_nobody_keep_it(service:
     assert "set-cookie" not in reader.headers
 
 
-async def test_silence_is_filled_with_comments(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silent_stream_sends_comments(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_streams, "HEARTBEAT_SECONDS", 0.01)
     event = await (await service.organizer()).create_event()
 
@@ -105,7 +105,7 @@ async def test_silence_is_filled_with_comments(service: Service, monkeypatch: py
         await eventually(beats)
 
 
-async def test_each_change_is_told_with_the_parts_that_it_changes(service: Service) -> None:
+async def test_a_change_of_an_event_is_streamed_with_the_parts_it_changes(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=2, waitinglist_capacity=2)
 
@@ -129,7 +129,7 @@ async def test_each_change_is_told_with_the_parts_that_it_changes(service: Servi
     assert (numbers(waiting)["waiting"], numbers(waiting)["room"]) == (1, 1)
 
 
-async def test_many_changes_end_with_what_is_true(service: Service) -> None:
+async def test_the_last_of_many_streamed_changes_is_the_present_state(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=40)
     left: list[int] = []
@@ -143,7 +143,7 @@ async def test_many_changes_end_with_what_is_true(service: Service) -> None:
     assert len(left) < 15
 
 
-async def test_what_changes_no_number_is_told_without_numbers(service: Service) -> None:
+async def test_a_change_without_new_numbers_is_streamed_without_numbers(service: Service) -> None:
     ada = await service.organizer()
     event, other = await ada.create_event(), await ada.create_event()
 
@@ -163,7 +163,7 @@ async def test_what_changes_no_number_is_told_without_numbers(service: Service) 
     assert numbers(after)["left"] == 9
 
 
-async def test_pages_of_many_readers_are_told_to_fetch_themselves_one_after_the_other(
+async def test_readers_of_a_stream_are_told_at_different_times_to_fetch_a_changed_page(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_streams, "MAX_FETCHES_PER_SECOND", 1)
@@ -188,7 +188,7 @@ async def test_pages_of_many_readers_are_told_to_fetch_themselves_one_after_the_
     assert after["data"]["spread"] == 2.0
 
 
-async def test_readers_of_the_form_in_a_frame_get_its_card_and_that_form_alone(service: Service) -> None:
+async def test_the_stream_of_a_framed_form_sends_its_card_and_form_only(service: Service) -> None:
     event = await (await service.organizer()).create_event()
 
     async with reading(service.app, stream(event).replace("/stream", "/embed/stream")) as reader:
@@ -200,7 +200,7 @@ async def test_readers_of_the_form_in_a_frame_get_its_card_and_that_form_alone(s
     assert f'href="/events/{event["id"]}#order" target="_top"' in first["data"]["html"]
 
 
-async def test_the_form_of_a_stream_can_be_sent(service: Service) -> None:
+async def test_a_form_received_by_a_stream_can_be_submitted(service: Service) -> None:
     event = await (await service.organizer()).create_event()
     async with reading(service.app, stream(event)) as reader:
         html = (await reader.next())["data"]["html"]
@@ -247,7 +247,7 @@ async def test_an_event_that_does_not_exist_has_no_stream(service: Service) -> N
 
 
 @pytest.mark.parametrize("method", ["POST", "HEAD", "PUT"])
-async def test_it_is_opened_with_get(service: Service, method: str) -> None:
+async def test_the_stream_of_an_event_allows_get_only(service: Service, method: str) -> None:
     event = await (await service.organizer()).create_event()
 
     response = await service.http.request(method, stream(event))
@@ -307,7 +307,7 @@ async def next_event(lines: AsyncIterator[str]) -> Event:
     raise AssertionError("the stream has ended")
 
 
-async def test_a_registration_in_one_process_is_told_by_another_which_ends_its_streams_when_told_to_stop(
+async def test_a_registration_in_one_process_is_streamed_by_another_until_that_stops(
     own_service: Service, tmp_path: Path
 ) -> None:
     ada = await own_service.organizer()

@@ -42,7 +42,7 @@ async def test_a_full_event_offers_its_waiting_list_and_then_nothing(service: Se
     assert (late.status_code, state(late)) == (422, "full")
 
 
-async def test_who_comes_when_the_last_place_is_being_given_is_told_so(service: Service) -> None:
+async def test_a_visitor_who_comes_while_the_last_seat_is_given_reads_that_none_was_left(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
     visitor = Visitor(service)
@@ -56,7 +56,7 @@ async def test_who_comes_when_the_last_place_is_being_given_is_told_so(service: 
     assert "There was no seat left." in page_text(page)
 
 
-async def test_a_new_try_after_a_rejection_has_an_outcome_of_its_own(service: Service) -> None:
+async def test_a_registration_after_a_rejection_has_a_new_outcome(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
     visitor = Visitor(service)
@@ -74,7 +74,7 @@ async def test_a_new_try_after_a_rejection_has_an_outcome_of_its_own(service: Se
 
 
 @pytest.mark.parametrize("framed", [True, False])
-async def test_an_event_with_a_price_stores_nothing(service: Service, framed: bool) -> None:
+async def test_a_form_of_an_event_that_cannot_be_paid_for_yet_stores_nothing(service: Service, framed: bool) -> None:
     ada = await service.organizer()
     free = await ada.create_event()
     event = await ada.create_event(price=500, pricing_mode="fixed")
@@ -114,7 +114,7 @@ async def test_a_cancelled_event_and_one_that_is_over_take_nobody(service: Servi
     assert await count(service) == 0
 
 
-async def test_after_a_date_of_a_series_the_form_is_for_the_next(service: Service) -> None:
+async def test_a_form_opened_before_a_date_of_a_series_passed_registers_for_the_next(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(recurrence_frequency="weeks", recurrence_interval=1)
     visitor = Visitor(service)
@@ -155,7 +155,7 @@ async def test_sending_a_form_twice_registers_once_and_shows_the_same_outcome(se
     assert await count(service) == 1
 
 
-async def test_about_an_older_registration_the_page_tells_nothing(service: Service) -> None:
+async def test_a_repeated_form_reveals_nothing_of_the_older_registration(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     visitor = Visitor(service)
@@ -197,7 +197,7 @@ async def test_the_details_of_an_older_registration_are_sent_to_its_address_once
     assert await details() == 2
 
 
-async def test_sending_the_form_again_sends_the_details_again_but_a_double_click_does_not(service: Service) -> None:
+async def test_a_form_sent_again_mails_the_details_again_but_a_double_click_does_not(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     visitor = Visitor(service)
@@ -230,7 +230,7 @@ async def test_the_outcome_is_shown_for_a_day(service: Service) -> None:
         assert (await visitor.http.get(path)).status_code == status
 
 
-async def test_an_outcome_page_looks_again_by_itself_until_it_is_settled(service: Service) -> None:
+async def test_an_outcome_page_refreshes_until_the_registration_is_settled(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     visitor = Visitor(service)
@@ -259,7 +259,7 @@ async def test_the_language_goes_on_from_page_to_page(service: Service) -> None:
     assert await service.run_sql("select language from registrations") == [("de",)]
 
 
-async def test_only_the_form_in_a_frame_may_be_framed(service: Service) -> None:
+async def test_outcome_pages_may_be_framed_only_if_the_form_was_framed(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     framed, hosted = Visitor(service), Visitor(service, framed=False)
@@ -290,7 +290,7 @@ async def test_an_old_form_is_shown_again_with_what_was_typed(service: Service, 
     assert (await visitor.post(event["id"], **again)).status_code == 303
 
 
-async def test_a_form_with_an_error_comes_back_on_the_page_of_the_event(service: Service) -> None:
+async def test_a_form_with_an_error_is_shown_on_the_page_of_the_event(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(title="Life drawing", body="Bring a pencil.")
     visitor = Visitor(service, framed=False)

@@ -67,7 +67,7 @@ async def form(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> A
     ],
     ids=ascii,
 )
-async def test_what_is_no_address_is_shown_again_with_an_error(form: Form, email: str) -> None:
+async def test_an_invalid_address_shows_the_form_again_with_an_error(form: Form, email: str) -> None:
     answer = await form.visitor.post(form.event_id, token=await form.token(), email=email, name="Ann")
 
     assert "This is not an e-mail address." in await form.refused(answer, 422)
@@ -76,7 +76,7 @@ async def test_what_is_no_address_is_shown_again_with_an_error(form: Form, email
     assert len(answer.text) < 40_000
 
 
-async def test_without_an_address_the_form_asks_for_it(form: Form) -> None:
+async def test_a_form_without_an_address_asks_for_it(form: Form) -> None:
     for email in ({}, {"email": ""}, {"email": "   "}):
         answer = await form.visitor.post(form.event_id, token=await form.token(), name="Ann", **email)
         assert "Please enter your e-mail address." in await form.refused(answer, 422)
@@ -97,7 +97,7 @@ async def test_a_name_that_mail_programs_would_make_a_link_of_is_refused(form: F
     assert "without a web or e-mail address" in await form.refused(answer, 422)
 
 
-async def test_every_wrong_field_is_told_at_once(form: Form) -> None:
+async def test_every_invalid_field_of_the_form_is_marked_at_once(form: Form) -> None:
     answer = await form.visitor.post(form.event_id, token=await form.token(), email="x", name=WORD)
 
     text = await form.refused(answer, 422)
@@ -117,7 +117,7 @@ async def test_a_forged_token_and_that_of_another_event_show_the_form_again(form
     await form.refused(missing, 403)
 
 
-async def test_a_field_that_people_do_not_see_must_be_empty(form: Form) -> None:
+async def test_a_form_with_a_filled_hidden_field_is_refused(form: Form) -> None:
     token = await form.token()
 
     answer = await form.visitor.post(
@@ -165,7 +165,7 @@ async def test_a_form_of_another_site_is_refused(form: Form, headers: dict[str, 
         (b"%" * 100, "application/x-www-form-urlencoded", 403),
     ],
 )
-async def test_what_is_no_form_is_refused_with_a_page(
+async def test_a_body_that_is_no_form_is_refused_with_a_page(
     form: Form, content: bytes, kind: str | None, status: int
 ) -> None:
     headers = {"Content-Type": kind} if kind else {}
@@ -190,7 +190,7 @@ async def test_a_method_that_forms_do_not_have_is_refused_with_a_page(form: Form
         assert {*answer.headers["allow"].split(", ")} == {"GET", "HEAD", "POST"}
 
 
-async def test_a_title_of_script_and_bidi_marks_is_text_in_brackets_of_its_own(form: Form) -> None:
+async def test_a_title_with_script_and_bidi_marks_is_escaped_and_isolated(form: Form) -> None:
     page = await form.visitor.open(form.event_id)
 
     assert "<bdi>&lt;script&gt;" in page.text
@@ -219,7 +219,7 @@ NAMES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("typed", "stored"), NAMES, ids=ascii)
-async def test_a_name_is_stored_without_what_nobody_sees(form: Form, typed: str, stored: str | None) -> None:
+async def test_a_name_is_stored_without_invisible_characters(form: Form, typed: str, stored: str | None) -> None:
     sent = await form.visitor.post(form.event_id, token=await form.token(), email="ann@example.com", name=typed)
 
     assert sent.status_code == 303

@@ -17,7 +17,7 @@ async def limited(settings: Settings) -> AsyncIterator[Service]:
         yield service
 
 
-async def test_a_thousand_forms_from_one_address_are_refused_and_others_are_not(limited: Service) -> None:
+async def test_an_address_that_sends_a_thousand_forms_is_refused_and_others_are_not(limited: Service) -> None:
     event = await (await limited.organizer()).create_event(capacity=2_000)
     program, person = Visitor(limited, address="203.0.113.7"), Visitor(limited, address="203.0.113.8")
     token = value(await program.open(event["id"]), "token")
@@ -36,7 +36,7 @@ async def test_a_thousand_forms_from_one_address_are_refused_and_others_are_not(
     assert await limited.run_sql("select count(*) from registrations") == [(21,)]
 
 
-async def test_forms_that_are_refused_count_too(limited: Service) -> None:
+async def test_invalid_forms_count_towards_the_limit(limited: Service) -> None:
     event = await (await limited.organizer()).create_event()
     visitor = Visitor(limited)
 
@@ -45,14 +45,14 @@ async def test_forms_that_are_refused_count_too(limited: Service) -> None:
     assert statuses == [403] * 20 + [429] * 5
 
 
-async def test_looking_at_the_form_is_not_limited(limited: Service) -> None:
+async def test_opening_the_form_is_not_limited(limited: Service) -> None:
     event = await (await limited.organizer()).create_event()
     visitor = Visitor(limited)
 
     assert {(await visitor.open(event["id"])).status_code for _ in range(60)} == {200}
 
 
-async def test_many_addresses_with_one_e_mail_address_keep_nobody_else_out(limited: Service) -> None:
+async def test_forms_from_many_addresses_for_one_mailbox_lock_out_no_other_mailbox(limited: Service) -> None:
     event = await (await limited.organizer()).create_event()
     programs = [Visitor(limited, address=f"203.0.113.{number}") for number in range(5)]
 
@@ -68,7 +68,7 @@ async def test_many_addresses_with_one_e_mail_address_keep_nobody_else_out(limit
     assert (await forms(limited, event["id"], "192.0.2.1", 20)).count(303) == 20
 
 
-async def test_a_crowd_uses_up_what_is_shared_and_everybody_else_has_a_share(limited: Service) -> None:
+async def test_a_crowd_uses_up_the_shared_limit_of_forms_and_every_other_address_has_a_share(limited: Service) -> None:
     ada = await limited.organizer()
     crowded, quiet = await ada.create_event(capacity=500), await ada.create_event()
 
@@ -84,7 +84,7 @@ async def test_a_crowd_uses_up_what_is_shared_and_everybody_else_has_a_share(lim
     assert (await forms(limited, quiet["id"], "198.51.100.2", 20)).count(303) == 20
 
 
-async def test_a_large_network_has_a_share_that_its_parts_cannot_multiply(limited: Service) -> None:
+async def test_a_large_network_has_one_share_of_the_forms_for_all_its_parts(limited: Service) -> None:
     event = await (await limited.organizer()).create_event(capacity=5_000)
 
     crowd = [await forms(limited, event["id"], f"2001:db8:1:{number:x}::1", 10) for number in range(32)]
@@ -106,7 +106,7 @@ async def forms(service: Service, event_id: int, address: str, times: int) -> li
 
 
 @pytest.mark.parametrize("path", ["", "/outcome", "/outcome/embed", "/cancel", "/unsubscribe"])
-async def test_who_guesses_links_is_soon_refused(limited: Service, path: str) -> None:
+async def test_an_address_that_guesses_links_is_refused_with_429(limited: Service, path: str) -> None:
     http = Visitor(limited).http
 
     pages = [await http.get(f"/registrations/1-abcdefgh-1-{'0' * 31}{number}{path}") for number in range(8)]
@@ -132,7 +132,7 @@ async def test_a_form_that_cannot_be_stored_just_now_is_shown_again_with_what_wa
     assert (await visitor.post(event["id"], **again)).status_code == 303
 
 
-async def test_without_its_database_the_form_asks_for_patience(limited: Service) -> None:
+async def test_the_form_without_a_database_asks_to_try_again(limited: Service) -> None:
     event = await (await limited.organizer()).create_event()
     visitor = Visitor(limited)
     token = value(await visitor.open(event["id"]), "token")

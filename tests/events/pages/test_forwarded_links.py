@@ -57,7 +57,7 @@ async def follow(service: Service, path: str, headers: Mapping[str, str] = BROWS
     raise AssertionError(f"{path} is redirected on and on")
 
 
-async def test_what_is_glued_to_the_address_of_any_page_leads_to_the_page(service: Service) -> None:
+async def test_a_link_with_characters_glued_to_its_end_leads_to_its_page(service: Service) -> None:
     for name, path in (await pages_of(service)).items():
         assert await follow(service, path) == (path, 200), name
         for glue in GLUED if path != "/" else (")", "”", "\u200b", ").", "?x"):
@@ -65,7 +65,7 @@ async def test_what_is_glued_to_the_address_of_any_page_leads_to_the_page(servic
             assert await follow(service, link.replace("?", "%3F").replace("#", "%23")) == (path, 200), (name, glue)
 
 
-async def test_what_programs_add_to_an_address_behind_its_path_changes_nothing(service: Service) -> None:
+async def test_a_query_that_programs_add_to_a_link_changes_nothing(service: Service) -> None:
     for name, path in (await pages_of(service)).items():
         for added in (
             "?utm_source=a&utm_source=b",
@@ -79,7 +79,7 @@ async def test_what_programs_add_to_an_address_behind_its_path_changes_nothing(s
             assert (await service.http.get(path + added, headers=BROWSER)).status_code == 200, (name, added)
 
 
-async def test_capitals_slashes_and_words_in_the_singular_lead_to_the_page(service: Service) -> None:
+async def test_capital_letters_extra_slashes_and_singular_words_of_a_link_lead_to_the_page(service: Service) -> None:
     pages = await pages_of(service)
     organizer, event = pages["organizer"], pages["event"]
     number = event.rpartition("/")[2]
@@ -105,7 +105,9 @@ async def test_capitals_slashes_and_words_in_the_singular_lead_to_the_page(servi
 
 
 @pytest.mark.parametrize("path", ["/api/events/1)", "/api/events)", "/API/events)", "/mcp)", "/.well-known/jwks.json)"])
-async def test_programs_are_told_that_there_is_nothing(service: Service, path: str) -> None:
+async def test_a_repaired_link_is_for_pages_only_and_never_for_addresses_of_programs(
+    service: Service, path: str
+) -> None:
     for headers in (BROWSER, PREVIEW, {"Accept": "application/json"}):
         answer = await service.http.get(quote(path), headers=headers)
 
@@ -113,7 +115,7 @@ async def test_programs_are_told_that_there_is_nothing(service: Service, path: s
         assert "location" not in answer.headers
 
 
-async def test_only_reading_is_redirected(service: Service) -> None:
+async def test_only_reads_are_redirected_to_a_repaired_link(service: Service) -> None:
     pages = await pages_of(service)
 
     for path in (pages["event"], pages["own registration"]):
@@ -134,14 +136,14 @@ async def test_the_redirect_of_a_link_with_a_secret_tells_it_to_no_other_site_an
     assert moved.content == b""
 
 
-async def test_a_wrong_link_counts_as_one_whatever_is_glued_to_it(own_service: Service) -> None:
+async def test_a_wrong_link_counts_towards_the_limit_whatever_is_glued_to_it(own_service: Service) -> None:
     path = "/registrations/7-abcdefgh-9-0123456789abcdef0123456789abcdef"
     statuses = {(await own_service.http.get(path + quote(")" * n), headers=BROWSER)).status_code for n in range(200)}
 
     assert statuses <= {301, 404, 429}
 
 
-async def test_whatever_is_glued_leads_to_the_page(service: Service) -> None:
+async def test_a_link_with_any_punctuation_glued_to_it_leads_to_its_page(service: Service) -> None:
     pages = await pages_of(service)
     links = st.tuples(st.sampled_from(sorted(pages)), st.lists(st.sampled_from(MARKS), min_size=1, max_size=4))
 
@@ -157,7 +159,7 @@ async def test_whatever_is_glued_leads_to_the_page(service: Service) -> None:
         assert await follow(service, path + glue) == (path, 200), glue
 
 
-async def test_a_server_reads_two_slashes_and_a_percent_sign_as_a_path(service: Service) -> None:
+async def test_a_link_with_two_slashes_or_a_percent_sign_leads_to_its_page_through_a_server(service: Service) -> None:
     event = (await pages_of(service))["event"]
     at = listener()
     async with serving(running_already(service.app), at):

@@ -22,7 +22,7 @@ async def test_the_start_page_leads_people_and_agents_on(service: Service) -> No
     assert "http://events.test/mcp" in developers.text
 
 
-async def test_the_request_on_the_page_for_programs_makes_an_organizer(service: Service) -> None:
+async def test_the_example_request_for_programs_registers_an_organizer(service: Service) -> None:
     page = await service.http.get("/developers")
     (body,) = re.findall(r"-d '([^']+)'</code>", page.text)
 
@@ -41,7 +41,7 @@ async def test_the_start_page_speaks_the_language_of_the_browser(service: Servic
     assert german.headers["vary"] == "accept-language"
 
 
-async def test_search_engines_may_show_pages_but_no_registrations(service: Service) -> None:
+async def test_robots_txt_excludes_pages_of_registrations(service: Service) -> None:
     robots = await service.http.get("/robots.txt")
 
     assert robots.headers["content-type"].startswith("text/plain")
@@ -49,7 +49,7 @@ async def test_search_engines_may_show_pages_but_no_registrations(service: Servi
     assert 'name="robots"' not in (await service.http.get("/")).text
 
 
-async def test_a_browser_that_has_the_page_gets_a_short_answer(service: Service) -> None:
+async def test_an_unchanged_start_page_is_answered_with_304(service: Service) -> None:
     page = await service.http.get("/")
 
     again = await service.http.get("/", headers={"If-None-Match": f'"other", {page.headers["etag"]}'})

@@ -37,7 +37,7 @@ class Elements(HTMLParser):
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-async def test_a_hostile_text_stays_a_text_in_every_place_of_a_page(service: Service, text: str) -> None:
+async def test_a_hostile_text_is_escaped_everywhere_on_the_event_page(service: Service, text: str) -> None:
     ada, plain = await service.organizer(text[:100]), await service.organizer()
     fields = {"title": text, "location_name": text, "address": text, "body": f"{text}\n\n[x]({text[:50]})"}
     event = await ada.create_event(**fields)
@@ -59,7 +59,7 @@ async def test_a_hostile_text_stays_a_text_in_every_place_of_a_page(service: Ser
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-async def test_a_hostile_title_is_whole_in_the_heading_and_in_one_line_elsewhere(service: Service, text: str) -> None:
+async def test_a_hostile_title_is_complete_in_the_heading_and_one_line_elsewhere(service: Service, text: str) -> None:
     ada = await service.organizer()
     event = await ada.create_event(title=text)
 
@@ -86,7 +86,7 @@ async def test_a_word_of_ten_thousand_letters_is_shown(service: Service) -> None
     assert len(meta(page, "description")) == 200
 
 
-async def test_no_text_reaches_a_header(service: Service) -> None:
+async def test_a_text_of_an_event_reaches_no_header(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(title="x\r\nSet-Cookie: a=b", body="y\r\nSet-Cookie: a=b")
 
@@ -98,7 +98,9 @@ async def test_no_text_reaches_a_header(service: Service) -> None:
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Niue", "America/St_Johns", None])
 @pytest.mark.parametrize("moment", ["9999-12-31T23:59:59Z", "1900-01-01T00:00:00Z", "0001-01-01T00:00:00Z"])
-async def test_dates_at_the_ends_of_time_have_pages(service: Service, zone: str | None, moment: str) -> None:
+async def test_events_at_the_earliest_and_latest_dates_have_pages(
+    service: Service, zone: str | None, moment: str
+) -> None:
     ada = await service.organizer()
     event = await ada.create_event(timezone=zone, recurrence_frequency="years")
     # Dates of the past cannot all be given to the service; what is stored must have a page all the same.
@@ -108,7 +110,7 @@ async def test_dates_at_the_ends_of_time_have_pages(service: Service, zone: str 
         assert (await service.http.get(path)).status_code == 200
 
 
-async def test_an_event_in_a_zone_is_shown_by_its_clocks(service: Service) -> None:
+async def test_an_event_with_a_time_zone_is_shown_in_it(service: Service) -> None:
     ada = await service.organizer()
     moment = datetime(2040, 6, 1, 17, 0, tzinfo=UTC)
     event = await ada.create_event(datetime=moment.isoformat(), timezone="Europe/Berlin")

@@ -8,7 +8,9 @@ from holdfast.kit.postgres import lookup_cache
 from tests.support import Service, eventually, running
 
 
-async def test_each_change_is_shown_by_every_process(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_change_is_shown_on_the_page_of_the_organizer_by_every_process(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only announcements can end what is kept
     async with running(settings) as one, running(settings) as other:
         ada = await one.organizer("Ada Events")
@@ -90,7 +92,7 @@ async def test_a_crowd_at_one_organizer_asks_the_database_once(
     assert known.status_code == 200  # the browser asks for English, and has the German page
 
 
-async def test_an_event_that_begins_moves_to_the_past_by_itself(service: Service) -> None:
+async def test_an_event_that_begins_moves_to_the_past_events_of_its_organizer(service: Service) -> None:
     ada = await service.organizer()
     await ada.create_event()
     await service.run_sql("update events set datetime = clock_timestamp() + interval '300 ms'")

@@ -17,7 +17,7 @@ from tests.events.pages.visitor import state
 from tests.support import Service, eventually, running
 
 
-async def test_a_browser_that_has_the_page_gets_a_short_answer_until_it_changes(service: Service) -> None:
+async def test_an_unchanged_event_page_is_answered_with_304_until_it_changes(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     first = await service.http.get(event["public_url"])
@@ -51,7 +51,7 @@ async def test_a_change_of_the_organizer_or_the_clock_shows_as_well(service: Ser
     await eventually(says_that_it_is_over)
 
 
-async def test_whatever_changes_an_event_is_shown_as_soon_as_it_is_heard_of(
+async def test_a_change_of_an_event_is_shown_as_soon_as_it_is_announced(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only the announcement can be what ends it
@@ -81,7 +81,7 @@ async def test_whatever_changes_an_event_is_shown_as_soon_as_it_is_heard_of(
     assert "cancelled" in cancelled.text
 
 
-async def test_the_page_says_how_many_are_numbered_and_where_the_order_is_public(service: Service) -> None:
+async def test_the_event_page_says_how_many_registrations_are_numbered_and_links_the_log(service: Service) -> None:
     ada = await service.organizer()
     event, unlogged = await ada.create_event(), await ada.create_event(public_log=False)
     assert "Fair order" not in text(await service.http.get(unlogged["public_url"]))
@@ -136,7 +136,7 @@ async def test_a_crowd_at_one_event_asks_the_database_once(service: Service, mon
     assert lookups() == before
 
 
-async def test_each_language_is_kept_by_itself(service: Service) -> None:
+async def test_a_cached_page_is_kept_for_one_language(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
@@ -215,7 +215,7 @@ async def test_a_page_is_rendered_once_for_all_who_wait_for_it() -> None:
     assert rendered == 1
 
 
-async def test_a_page_that_fails_is_rendered_again() -> None:
+async def test_a_page_whose_rendering_failed_is_rendered_again() -> None:
     pages = PageCache(ANY_BOUND)
 
     async def fail() -> CachedPage:
@@ -229,7 +229,7 @@ async def test_a_page_that_fails_is_rendered_again() -> None:
     assert (await pages.get("key", render)).content == b"<p>"
 
 
-async def test_only_so_many_bytes_of_pages_are_kept() -> None:
+async def test_the_cache_of_pages_is_bounded_in_bytes() -> None:
     pages, rendered = PageCache(ANY_BOUND, most=100_000), 0
 
     async def render() -> CachedPage:
@@ -249,7 +249,7 @@ async def test_only_so_many_bytes_of_pages_are_kept() -> None:
     assert rendered == 20 + 16
 
 
-async def test_a_page_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cached_page_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_cache, "CACHE_TTL_SECONDS", 0)
     pages, times = PageCache(ANY_BOUND), 0
 

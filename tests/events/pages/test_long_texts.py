@@ -21,7 +21,7 @@ async def answer_in_time(send: Callable[[], Awaitable[Response]]) -> Response:
     pytest.fail("a text was not laid out in a minute")
 
 
-async def test_hostile_texts_that_were_stored_before_take_no_time_from_the_pages_of_others(service: Service) -> None:
+async def test_hostile_texts_stored_before_do_not_delay_pages_of_other_organizers(service: Service) -> None:
     eve, ada = await service.organizer(), await service.organizer()
     events = [await eve.create_event(body=f"Number {number}.") for number in range(10)]
     await service.run_sql(
@@ -43,7 +43,7 @@ async def test_hostile_texts_that_were_stored_before_take_no_time_from_the_pages
     assert spent < 2
 
 
-async def test_a_text_of_before_is_rendered_once_for_all_processes(service: Service) -> None:
+async def test_a_text_stored_before_is_rendered_once_for_all_processes(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(body="Bring a *pencil*.")
     await service.run_sql("delete from event_texts")
@@ -57,7 +57,7 @@ async def test_a_text_of_before_is_rendered_once_for_all_processes(service: Serv
     assert "<p>Stored.</p>" in second.text
 
 
-async def test_html_of_another_renderer_or_another_text_is_not_shown(service: Service) -> None:
+async def test_html_of_an_older_renderer_or_text_is_not_shown(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(body="Bring a *pencil*.")
 
@@ -93,7 +93,7 @@ async def test_a_text_that_is_too_much_is_refused_with_its_reason_and_changes_no
     assert await service.run_sql("select body from events") == [("One.",)]
 
 
-async def test_such_a_text_of_before_is_shown_as_it_is_written(service: Service) -> None:
+async def test_a_text_stored_before_that_takes_too_long_is_shown_unrendered(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(body="One.")
     await service.run_sql("update events set body = %(body)s", body=f"[a]: /{'x' * 30_000}\n\n{'[a] ' * 40_000}")
@@ -104,7 +104,7 @@ async def test_such_a_text_of_before_is_shown_as_it_is_written(service: Service)
     assert '<p class="plain">[a]: /xxx' in page.text
 
 
-async def test_who_sends_many_texts_at_once_waits_for_the_own_ones(service: Service) -> None:
+async def test_an_organizer_with_many_long_texts_delays_only_its_own(service: Service) -> None:
     eve, ada = await service.organizer(), await service.organizer()
     body = "[" * 60_000
     hostile = [asyncio.create_task(eve.post("/api/events", {"event": event_fields(body=body)})) for _ in range(5)]

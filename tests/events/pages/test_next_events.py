@@ -30,7 +30,9 @@ async def with_others(ada: Client) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("end", END)
-async def test_the_next_three_events_are_shown_as_cards(service: Service, end: str) -> None:
+async def test_a_cancelled_or_past_event_shows_the_next_three_events_of_its_organizer(
+    service: Service, end: str
+) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     event = await with_others(ada)
     await ben.create_event(title="Of another organizer")

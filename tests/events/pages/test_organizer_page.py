@@ -40,7 +40,7 @@ async def test_events_that_are_to_come_are_listed_soonest_first(service: Service
     assert 'content="noindex"' not in page.text
 
 
-async def test_an_organizer_without_plans_says_so(service: Service) -> None:
+async def test_an_organizer_without_coming_events_says_so(service: Service) -> None:
     ada = await service.organizer()
 
     page = await service.http.get(f"/organizers/{ada.slug}")
@@ -110,9 +110,7 @@ async def test_a_card_says_what_a_place_costs_and_whether_there_is_one(service: 
 
 
 @pytest.mark.parametrize("place", ["0-0", "x", "1", "99999999999999999999-1", "999999999999999999-1", "-1-1", "1-1-1"])
-async def test_a_place_in_the_list_that_nobody_gave_out_is_the_beginning_or_the_end(
-    service: Service, place: str
-) -> None:
+async def test_an_invalid_page_of_the_list_of_events_is_its_beginning_or_end(service: Service, place: str) -> None:
     ada = await service.organizer()
     await ada.create_event(title="Life drawing")
 
@@ -130,7 +128,7 @@ async def test_an_unknown_organizer_is_a_page_that_says_so(service: Service, slu
     assert "There is no such page." in page.text
 
 
-async def test_its_stream_tells_anybody_that_its_events_change(service: Service) -> None:
+async def test_the_stream_of_an_organizer_reports_changes_of_its_events(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     event, other = await create(ada, "Pottery", 5), await create(ben, "Of somebody else", 5)
     page = await service.http.get(f"/organizers/{ada.slug}")

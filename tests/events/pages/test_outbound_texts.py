@@ -168,7 +168,7 @@ def feed_texts(answer: httpx2.Response) -> list[str]:
     return [str(element.text) for element in ElementTree.fromstring(answer.content).iter()]
 
 
-def test_every_public_address_is_listed(service: Service) -> None:
+def test_every_public_route_is_covered_by_the_test_of_web_addresses(service: Service) -> None:
     prefixes = ("/events/", "/organizers/", "/queues/", "/registrations/")
     routes = build_service(service.database).endpoints.routes
     paths = {route.path for route in routes if route.path.startswith(prefixes)}
@@ -178,7 +178,9 @@ def test_every_public_address_is_listed(service: Service) -> None:
 
 @pytest.mark.parametrize("language", ["en", "de"])
 @pytest.mark.parametrize("template", FEEDS)
-async def test_feeds_and_calendar_files_have_none(scene: Scene, template: str, language: str) -> None:
+async def test_feeds_and_calendar_files_contain_no_web_address_of_an_unproved_organizer(
+    scene: Scene, template: str, language: str
+) -> None:
     answer = await scene.get(template, language)
 
     assert_no_address(feed_texts(answer), template)
@@ -187,11 +189,11 @@ async def test_feeds_and_calendar_files_have_none(scene: Scene, template: str, l
 
 
 @pytest.mark.parametrize("template", PAGES)
-async def test_heads_of_pages_have_none(scene: Scene, template: str) -> None:
+async def test_heads_of_pages_contain_no_web_address_of_an_unproved_organizer(scene: Scene, template: str) -> None:
     assert_no_address(Head((await scene.get(template)).text).texts, template)
 
 
-async def test_heads_of_pages_after_a_form_have_none(scene: Scene) -> None:
+async def test_heads_of_pages_after_a_form_contain_no_web_address_of_an_unproved_organizer(scene: Scene) -> None:
     visitor, framed = Visitor(scene.service, framed=False), Visitor(scene.service)
     own_page = await scene.path("/registrations/{link}")
     token = value(await visitor.http.get(f"{own_page}/cancel"), "token")
@@ -215,7 +217,7 @@ async def test_heads_of_pages_after_a_form_have_none(scene: Scene) -> None:
             assert_no_address(Head(answer.text).texts, name)
 
 
-async def test_the_head_of_the_page_of_a_visitor_who_waits_or_is_let_in_has_none(scene: Scene) -> None:
+async def test_the_head_of_a_waiting_room_contains_no_web_address_of_an_unproved_organizer(scene: Scene) -> None:
     line = await open_line(scene.service, scene.stranger, title=TEXTS["title"])
     browser = Browser(line)
     waiting = await browser.line_up()
@@ -228,7 +230,7 @@ async def test_the_head_of_the_page_of_a_visitor_who_waits_or_is_let_in_has_none
 
 @pytest.mark.parametrize("language", ["en", "de"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_mails_of_every_kind_have_none_whoever_the_organizer_is(kind: Kind, language: str) -> None:
+def test_mails_of_every_kind_contain_no_web_address_in_texts_of_organizers(kind: Kind, language: str) -> None:
     mail = written(kind, language)
 
     texts = [str(text) for name, text in mail.items() if name != "To"]
@@ -260,7 +262,7 @@ def written(kind: Kind, language: str) -> EmailMessage:
     return parsed
 
 
-async def test_once_the_address_is_proved_calendars_and_previews_have_them(scene: Scene) -> None:
+async def test_calendars_and_previews_contain_web_addresses_once_the_organizer_is_proved(scene: Scene) -> None:
     await scene.service.prove(scene.stranger)
 
     for template in (*FEEDS, "/organizers/{slug}/events/{event_id}", "/events/{event_id}/embed"):
@@ -269,7 +271,7 @@ async def test_once_the_address_is_proved_calendars_and_previews_have_them(scene
         assert any("Sign in at https://evil.example.com/a?b=c now" in unescape(text) for text in texts), template
 
 
-async def test_the_page_itself_shows_the_texts_as_they_are(scene: Scene) -> None:
+async def test_the_event_page_shows_web_addresses_in_texts_of_an_unproved_organizer(scene: Scene) -> None:
     page = await scene.get("/organizers/{slug}/events/{event_id}")
 
     assert re.search(r"<h1[^>]*>Sign in at https://evil.example.com/a\?b=c now</h1>", page.text)

@@ -39,7 +39,7 @@ async def on_the_waiting_list(service: Service) -> int:
 @pytest.mark.parametrize("settled", [True, False])
 @pytest.mark.parametrize("prepare", [with_a_seat, on_the_waiting_list])
 @pytest.mark.parametrize("framed", [True, False])
-async def test_another_browser_learns_only_that_the_address_is_registered(
+async def test_an_address_sent_from_another_browser_is_only_said_to_be_registered(
     service: Service, framed: bool, prepare: Prepare, settled: bool
 ) -> None:
     event_id = await prepare(service)
@@ -54,7 +54,7 @@ async def test_another_browser_learns_only_that_the_address_is_registered(
 
 
 @pytest.mark.parametrize("spelling", ["ANN@example.com", " ann@EXAMPLE.com ", "ann@example.com"])
-async def test_the_same_token_of_the_form_does_not_make_a_stranger_the_browser(service: Service, spelling: str) -> None:
+async def test_a_stranger_with_the_same_form_token_learns_no_outcome(service: Service, spelling: str) -> None:
     event_id = await with_a_seat(service)
     ann, stranger = Visitor(service), Visitor(service)
     token = value(await ann.open(event_id), "token")
@@ -64,7 +64,7 @@ async def test_the_same_token_of_the_form_does_not_make_a_stranger_the_browser(s
 
 
 @pytest.mark.parametrize("secret", ["", "0", "x" * 32, "0" * 31, "0" * 33, "A" * 32, "\u0660" * 32])
-async def test_a_secret_that_the_script_does_not_make_identifies_no_browser(service: Service, secret: str) -> None:
+async def test_a_malformed_secret_identifies_no_browser(service: Service, secret: str) -> None:
     event_id = await with_a_seat(service)
     ann, again = Visitor(service), Visitor(service)
     ann.secret = again.secret = secret
@@ -74,7 +74,7 @@ async def test_a_secret_that_the_script_does_not_make_identifies_no_browser(serv
     assert_tells_nothing(await again.send(event_id, email=ANN))
 
 
-async def test_without_scripts_the_first_answer_has_the_outcome_and_the_second_has_not(service: Service) -> None:
+async def test_the_first_answer_without_scripts_has_the_outcome_and_the_second_has_not(service: Service) -> None:
     event_id = await with_a_seat(service)
     visitor = Visitor(service, scripts=False)
     outcome = await visitor.register(event_id, ANN)
@@ -97,7 +97,7 @@ async def test_a_double_click_on_a_form_that_was_shown_again_shows_the_outcome(s
     assert len({answer.headers["location"] for answer in answers}) == 1
 
 
-async def test_of_browsers_that_send_an_address_at_the_same_time_one_sees_the_outcome(service: Service) -> None:
+async def test_an_address_sent_by_several_browsers_at_once_shows_its_outcome_to_one(service: Service) -> None:
     event_id = await with_a_seat(service)
     visitors = [Visitor(service, scripts=number % 2 == 0) for number in range(8)]
     token = value(await visitors[0].open(event_id), "token")
@@ -107,7 +107,7 @@ async def test_of_browsers_that_send_an_address_at_the_same_time_one_sees_the_ou
     assert sorted(answer.status_code for answer in answers) == [200] * 7 + [303]
 
 
-async def test_who_was_registered_by_the_organizer_is_shown_to_no_browser(service: Service) -> None:
+async def test_a_registration_made_by_the_organizer_is_shown_to_no_browser(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await ada.register(event["id"], email=ANN)
@@ -140,7 +140,7 @@ async def test_the_entry_of_a_draw_is_shown_to_the_browser_that_sent_it(
         assert_tells_nothing(await Visitor(service).send(draw.event["id"], email=ANN))
 
 
-async def test_who_registers_again_after_a_rejection_takes_the_outcome_from_the_browser_before(
+async def test_a_registration_after_a_rejection_takes_the_outcome_from_the_earlier_browser(
     service: Service,
 ) -> None:
     ada = await service.organizer()
@@ -158,7 +158,7 @@ async def test_who_registers_again_after_a_rejection_takes_the_outcome_from_the_
     assert_tells_nothing(await ann.send(event["id"], email=ANN))
 
 
-async def test_the_digest_that_is_stored_is_no_secret_to_send(service: Service) -> None:
+async def test_the_stored_digest_is_refused_as_a_secret(service: Service) -> None:
     event_id = await with_a_seat(service)
     await Visitor(service).register(event_id, ANN)
     [(digest,)] = await service.run_sql("select replace(form_digest::text, '-', '') from registrations")

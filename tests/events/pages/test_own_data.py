@@ -32,7 +32,7 @@ async def is_there(service: Service) -> bool:
     return "ann@example.com" in await stored(service)
 
 
-async def test_everything_is_downloaded_as_a_file(service: Service) -> None:
+async def test_the_own_data_is_downloaded_completely_as_a_file(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     other = await ben.create_event(title="Töpfern")
     await sign_up(service, other, "ann", "bob")
@@ -78,7 +78,7 @@ async def test_erasing_says_first_what_happens_and_needs_a_second_button(service
     assert await listed(ada, paid) == []
 
 
-async def test_programs_that_follow_the_link_use_it_up_for_nobody(service: Service) -> None:
+async def test_programs_that_follow_the_link_do_not_use_it_up(service: Service) -> None:
     link = await data_link(service, await service.organizer())
     scanner, ann = Reader(service, link), Reader(service, link)
     for method in ("GET", "HEAD"):
@@ -93,7 +93,7 @@ async def test_programs_that_follow_the_link_use_it_up_for_nobody(service: Servi
     assert await is_there(service)
 
 
-async def test_a_link_that_was_used_works_for_its_page_alone(service: Service) -> None:
+async def test_a_used_link_works_only_for_the_page_that_opened_it(service: Service) -> None:
     link = await data_link(service, await service.organizer())
     ann, finder = Reader(service, link), Reader(service, link)
     await ann.open()
@@ -113,7 +113,7 @@ async def test_a_link_that_was_used_works_for_its_page_alone(service: Service) -
     assert state(await ann.press("erase", confirmed="yes")) == "erased"
 
 
-async def test_of_two_who_use_a_link_at_once_one_can(service: Service) -> None:
+async def test_a_link_used_twice_at_once_downloads_the_data_once(service: Service) -> None:
     link = await data_link(service, await service.organizer())
     both = [Reader(service, link) for _ in range(2)]
     for reader in both:
@@ -124,7 +124,7 @@ async def test_of_two_who_use_a_link_at_once_one_can(service: Service) -> None:
     assert sorted(answer.status_code for answer in answers) == [200, 410]
 
 
-async def test_a_link_is_good_for_an_hour(service: Service) -> None:
+async def test_a_link_to_the_data_is_valid_for_an_hour(service: Service) -> None:
     link = await data_link(service, await service.organizer())
     user_id, issued, _ = link.rpartition("/")[2].split("-")
     secret = service.database.resources.secret
@@ -155,7 +155,7 @@ async def run(service: Service, command: ExportOwnData | PreviewOwnErasure | Era
     await service.database.transact(lambda tx: work(tx, nobody("address 192.0.2.1"), command))
 
 
-async def test_a_newer_link_ends_the_one_before(service: Service) -> None:
+async def test_a_newer_link_to_the_data_ends_the_older_one(service: Service) -> None:
     ada = await service.organizer()
     first = await data_link(service, ada)
     before = Reader(service, first)
@@ -170,7 +170,7 @@ async def test_a_newer_link_ends_the_one_before(service: Service) -> None:
     assert (await ann.press("export")).status_code == 200
 
 
-async def test_guessed_links_lead_nowhere(service: Service) -> None:
+async def test_a_guessed_link_to_the_data_downloads_and_erases_nothing(service: Service) -> None:
     link = await data_link(service, await service.organizer())
     user_id, issued, signature = link.rpartition("/")[2].split("-")
     [(other,)] = await service.run_sql("select public_id from users where role = 'organizer'")
@@ -193,7 +193,7 @@ async def test_guessed_links_lead_nowhere(service: Service) -> None:
     assert await is_there(service)
 
 
-async def test_forms_of_other_sites_and_forms_that_were_not_shown_do_nothing(service: Service) -> None:
+async def test_forms_of_other_sites_or_without_their_token_download_and_erase_nothing(service: Service) -> None:
     ada = await service.organizer()
     link = await data_link(service, ada)
     ann = Reader(service, link)
@@ -214,7 +214,7 @@ async def test_forms_of_other_sites_and_forms_that_were_not_shown_do_nothing(ser
     assert (await ann.press("export")).status_code == 200
 
 
-async def test_after_the_erasure_the_link_is_gone_like_any_other(service: Service) -> None:
+async def test_a_link_to_the_data_is_gone_after_the_erasure(service: Service) -> None:
     link = await data_link(service, await service.organizer())
     ann = Reader(service, link)
     await ann.open()
@@ -235,7 +235,7 @@ async def test_a_link_sent_before_the_operator_erased_the_person_is_gone(service
     assert state(await ann.open()) == "gone"
 
 
-async def test_an_organizer_is_told_what_to_do_instead(service: Service) -> None:
+async def test_an_organizer_who_opens_the_link_to_the_data_reads_what_to_do_instead(service: Service) -> None:
     await service.organizer(email="ann@example.com")
     ada = await service.organizer()
     link = await data_link(service, ada)
@@ -248,7 +248,7 @@ async def test_an_organizer_is_told_what_to_do_instead(service: Service) -> None
     assert await is_there(service)
 
 
-async def test_who_has_become_an_organizer_in_the_meantime_is_told_so_too(service: Service) -> None:
+async def test_a_person_who_became_an_organizer_meanwhile_cannot_erase_by_the_link(service: Service) -> None:
     link = await data_link(service, await service.organizer())
     ann = Reader(service, link)
     await ann.open()
@@ -275,7 +275,7 @@ async def test_many_registrations_are_listed_in_part(service: Service, monkeypat
     assert "and 2 more" in page_text(await ann.press("erase"))
 
 
-async def test_the_pages_are_in_german_too(service: Service) -> None:
+async def test_the_pages_of_the_own_data_are_in_german_too(service: Service) -> None:
     ann = Reader(service, await data_link(service, await service.organizer()), language="de")
 
     opened, confirming = page_text(await ann.open()), page_text(await ann.press("erase"))

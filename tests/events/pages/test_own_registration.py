@@ -52,7 +52,7 @@ async def cancel(service: Service, address: str) -> httpx2.Response:
     return await http.get(address)
 
 
-async def test_the_page_tells_all_about_a_seat(service: Service) -> None:
+async def test_the_page_of_a_seat_shows_the_event_and_how_to_cancel(service: Service) -> None:
     ada = await service.organizer("Ada & Sons")
     event = await ada.create_event(
         title="Life <drawing>",
@@ -79,7 +79,7 @@ async def test_the_page_tells_all_about_a_seat(service: Service) -> None:
     assert "set-cookie" not in page.headers
 
 
-async def test_the_outcome_and_the_page_say_the_number_and_what_organizers_did_to_the_order(service: Service) -> None:
+async def test_the_outcome_and_the_own_page_show_the_number_and_changes_by_organizers(service: Service) -> None:
     ada = await service.organizer()
     event, unlogged = (
         await ada.create_event(capacity=2, waitinglist_capacity=9),
@@ -141,7 +141,7 @@ async def test_a_place_on_the_waiting_list_can_be_cancelled(service: Service) ->
     assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
 
 
-async def test_the_question_says_who_gets_the_seat_or_the_place_and_so_does_the_answer(service: Service) -> None:
+async def test_the_question_before_cancelling_and_the_answer_say_who_gets_the_place(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     ann, ben, cal = await settled(service, ada, event, "ann", "ben", "cal")
@@ -165,7 +165,7 @@ async def test_the_question_says_who_gets_the_seat_or_the_place_and_so_does_the_
     assert "Your seat is free again for anyone." in answers[2]
 
 
-async def test_looking_changes_nothing(service: Service) -> None:
+async def test_opening_the_pages_of_a_registration_changes_nothing(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     [address] = await settled(service, ada, event, "ann")
@@ -180,7 +180,7 @@ async def test_looking_changes_nothing(service: Service) -> None:
     assert await service.run_sql("select gives_up_at from registrations") == [(None,)]
 
 
-async def test_a_form_that_was_not_shown_cancels_nothing(service: Service) -> None:
+async def test_a_form_without_its_own_token_cancels_no_registration(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     ann, ben = await settled(service, ada, event, "ann", "ben")
@@ -200,7 +200,7 @@ async def test_a_form_that_was_not_shown_cancels_nothing(service: Service) -> No
     assert await statuses(ada) == {"ann": "registered", "ben": "registered"}
 
 
-async def test_after_the_deadline_the_page_says_whom_to_ask(service: Service) -> None:
+async def test_the_page_after_the_deadline_says_whom_to_ask(service: Service) -> None:
     ada = await service.organizer("Ada Events")
     soon = (datetime.now(UTC) + timedelta(hours=5)).isoformat()
     event = await ada.create_event(datetime=soon, cancellation_hours=6)
@@ -220,7 +220,7 @@ async def test_after_the_deadline_the_page_says_whom_to_ask(service: Service) ->
     assert await statuses(ada) == {"ann": "registered"}
 
 
-async def test_who_moved_up_after_the_deadline_can_still_hand_the_place_back(service: Service) -> None:
+async def test_a_person_who_moved_up_after_the_deadline_can_still_cancel(service: Service) -> None:
     ada = await service.organizer()
     soon = (datetime.now(UTC) + timedelta(hours=5)).isoformat()
     event = await ada.create_event(datetime=soon, cancellation_hours=6, capacity=1, waitinglist_capacity=5)
@@ -236,7 +236,7 @@ async def test_who_moved_up_after_the_deadline_can_still_hand_the_place_back(ser
     assert state(await Visitor(service).http.get(cal)) == "registered"
 
 
-async def test_a_stale_link_leads_to_a_plain_page(service: Service) -> None:
+async def test_a_link_to_a_deleted_registration_is_answered_with_410(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     [address] = await settled(service, ada, event, "ann")
@@ -258,7 +258,7 @@ async def test_a_stale_link_leads_to_a_plain_page(service: Service) -> None:
     assert await statuses(ada) == {"ann": "registered"}
 
 
-async def test_guessed_links_lead_nowhere(service: Service) -> None:
+async def test_a_guessed_link_to_a_registration_is_answered_with_404(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     [address] = await settled(service, ada, event, "ann")
@@ -281,7 +281,7 @@ async def test_guessed_links_lead_nowhere(service: Service) -> None:
     assert (await http.get(f"/registrations/{write(secret, OWN_PAGE, link)}/outcome")).status_code == 404
 
 
-async def test_mails_are_stopped_by_one_button(service: Service) -> None:
+async def test_mails_about_a_registration_are_stopped_with_one_button(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     [address] = await settled(service, ada, event, "ann")
@@ -301,7 +301,9 @@ async def test_mails_are_stopped_by_one_button(service: Service) -> None:
 @pytest.mark.parametrize(
     "kind", [{"data": {"List-Unsubscribe": "One-Click"}}, {"files": {"List-Unsubscribe": (None, "One-Click")}}]
 )
-async def test_a_mail_program_can_stop_the_mails_by_itself(service: Service, kind: dict[str, Any]) -> None:
+async def test_mails_about_a_registration_are_stopped_by_one_click_of_a_mail_program(
+    service: Service, kind: dict[str, Any]
+) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     [address] = await settled(service, ada, event, "ann")
@@ -313,7 +315,7 @@ async def test_a_mail_program_can_stop_the_mails_by_itself(service: Service, kin
     assert (await http.post(f"{address}/unsubscribe", **kind)).status_code == 200
 
 
-async def test_pages_are_in_the_language_of_the_browser(service: Service) -> None:
+async def test_the_pages_of_a_registration_are_in_the_language_of_the_browser(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     [address] = await settled(service, ada, event, "ann")

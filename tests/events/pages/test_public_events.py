@@ -153,7 +153,7 @@ def faults(checkpoint: str, entries: bytes) -> list[str]:
     return [finding.message for finding in audit.findings]
 
 
-async def test_every_route_is_about_events_or_about_other_things(service: Service) -> None:
+async def test_every_public_route_is_listed_as_about_events_or_not(service: Service) -> None:
     known_paths = {*ABOUT_EVENTS, *STREAMS, "/"}
 
     assert [
@@ -163,7 +163,7 @@ async def test_every_route_is_about_events_or_about_other_things(service: Servic
 
 
 @pytest.mark.parametrize("kind", [DRAFT, WITHDRAWN, CANCELLED])
-async def test_no_public_address_says_anything_of_what_is_not_public(scene: Scene, kind: str) -> None:
+async def test_no_public_address_shows_a_draft_or_withdrawn_event(scene: Scene, kind: str) -> None:
     for path in routes(scene.service):
         if path in STREAMS:
             continue
@@ -196,7 +196,7 @@ async def test_no_operation_shows_an_event_to_another_organizer(scene: Scene, ki
                 assert answer.status_code in {401, 403, 404, 422}
 
 
-async def test_a_log_that_was_public_stays_and_has_nothing_of_the_draft(scene: Scene) -> None:
+async def test_the_log_of_a_withdrawn_event_stays_and_has_nothing_of_the_draft(scene: Scene) -> None:
     path = f"/log/events/{scene.events[WITHDRAWN]['id']}"
 
     checkpoint = (await scene.service.http.get(f"{path}/checkpoint")).text

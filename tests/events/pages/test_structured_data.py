@@ -16,7 +16,7 @@ PLACE: dict[str, Any] = {
 }
 
 
-async def test_structured_data_has_what_search_engines_list(service: Service) -> None:
+async def test_the_structured_data_of_an_event_has_the_fields_that_search_engines_list(service: Service) -> None:
     ada = await service.organizer("Ada Events")
     fields = {"pricing_mode": "fixed", "price": 1250, "currency": "EUR", "capacity": 2, **PLACE}
     event = await ada.create_event(title="Life drawing", datetime="2040-06-01T17:00:00Z", **fields)
@@ -39,7 +39,7 @@ async def test_structured_data_has_what_search_engines_list(service: Service) ->
     assert offer["availability"] == "https://schema.org/InStock"
 
 
-async def test_an_event_without_places_is_sold_out(service: Service) -> None:
+async def test_an_event_without_free_places_is_sold_out_in_structured_data(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
     await ada.register(event["id"], email="one@example.com")
@@ -66,7 +66,7 @@ async def test_prices_have_the_digits_of_their_currency(
     assert f'<p class="price" data-count="price">{formatted}</p>' in page.text
 
 
-async def test_a_link_to_an_event_is_shown_as_a_card(service: Service) -> None:
+async def test_the_head_of_an_event_page_has_the_preview_of_its_link(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(title="Life drawing", body="Bring a **pencil**.", datetime="2040-06-01T17:00:00Z")
 
@@ -80,7 +80,7 @@ async def test_a_link_to_an_event_is_shown_as_a_card(service: Service) -> None:
     assert meta(page, "twitter:card") == "summary_large_image"
 
 
-async def test_each_language_has_an_address_and_all_know_each_other(service: Service) -> None:
+async def test_an_event_page_has_an_address_for_each_language_that_links_to_the_others(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     url = event["public_url"]

@@ -32,7 +32,7 @@ async def pages(service: Service, stranger: Client) -> list[str]:
     ]
 
 
-async def test_they_name_an_unconfirmed_organizer_without_name_and_links_and_are_not_indexed(
+async def test_pages_of_an_unconfirmed_organizer_have_no_name_and_links_and_are_not_indexed(
     service: Service, stranger: Client
 ) -> None:
     for path in await pages(service, stranger):
@@ -59,13 +59,15 @@ async def test_feeds_are_not_indexed_until_the_address_is_proved(service: Servic
     assert (before, after) == (["noindex"] * 2, [None] * 2)
 
 
-async def test_they_are_in_german_too(service: Service, stranger: Client) -> None:
+async def test_pages_of_an_unconfirmed_organizer_are_in_german_too(service: Service, stranger: Client) -> None:
     for path in await pages(service, stranger):
         page = await service.http.get(f"{path}?lang=de")
         assert path.endswith(".ics") or "Unbestätigter Veranstalter" in page.text, path
 
 
-async def test_all_pages_say_who_it_is_as_soon_as_the_address_is_proved(service: Service, stranger: Client) -> None:
+async def test_all_pages_name_the_organizer_as_soon_as_its_address_is_proved(
+    service: Service, stranger: Client
+) -> None:
     [organizer, event, _, _, queue, _] = await pages(service, stranger)
     for path in (organizer, event, queue):
         assert "Unconfirmed organizer" in (await service.http.get(path)).text
@@ -81,7 +83,7 @@ async def test_all_pages_say_who_it_is_as_soon_as_the_address_is_proved(service:
     assert "Unconfirmed organizer" not in (await service.http.get(queue)).text
 
 
-async def test_every_process_hears_of_the_proof(
+async def test_every_process_names_the_organizer_after_the_proof(
     service: Service, stranger: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
@@ -100,7 +102,7 @@ async def test_every_process_hears_of_the_proof(
         await eventually(is_named)
 
 
-async def test_people_can_register(service: Service, stranger: Client) -> None:
+async def test_people_can_register_with_an_unconfirmed_organizer(service: Service, stranger: Client) -> None:
     event = await stranger.create_event()
     visitor = Visitor(service)
 
@@ -110,7 +112,7 @@ async def test_people_can_register(service: Service, stranger: Client) -> None:
     assert await service.run_sql("select status::text from registrations") == [("registered",)]
 
 
-async def test_the_api_answers_as_before(service: Service, stranger: Client) -> None:
+async def test_the_api_names_an_unconfirmed_organizer(service: Service, stranger: Client) -> None:
     event = await stranger.create_event()
 
     read = (await stranger.get(f"/api/events/{event['id']}")).json()["data"]

@@ -57,7 +57,7 @@ def is_whole(left: dt.timedelta) -> bool:
 
 
 @pytest.mark.parametrize("minutes", [10, 20, 50, 2000])
-async def test_whose_page_was_not_asked_for_in_time_keeps_the_seat_and_then_has_the_whole_time(
+async def test_a_person_whose_checkout_opens_late_keeps_the_seat_and_has_the_whole_time_to_pay(
     shop: Scene, minutes: int
 ) -> None:
     event_id = await shop.event(await shop.organizer())
@@ -76,7 +76,7 @@ async def test_whose_page_was_not_asked_for_in_time_keeps_the_seat_and_then_has_
     assert await ann.state() == "registered"
 
 
-async def test_who_comes_back_from_paying_is_not_asked_again_and_sees_the_seat_soon(shop: Scene) -> None:
+async def test_a_person_who_returns_from_paying_is_not_asked_to_pay_again_and_sees_the_seat_soon(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer())
     ann = await held(shop, event_id)
     await shop.work()
@@ -110,9 +110,7 @@ async def test_the_time_to_pay_begins_when_a_slow_processor_has_answered(shop: S
 
 
 @pytest.mark.parametrize("minutes", [20, 40, 90])
-async def test_who_waited_for_a_processor_that_was_away_has_the_whole_time_when_it_is_back(
-    shop: Scene, minutes: int
-) -> None:
+async def test_a_person_has_the_whole_time_to_pay_after_an_outage_of_the_processor(shop: Scene, minutes: int) -> None:
     """After 40 minutes it would not open the page that it was told of; after 90 minutes that page has ended."""
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("down", "/checkout/sessions"))
@@ -129,7 +127,7 @@ async def test_who_waited_for_a_processor_that_was_away_has_the_whole_time_when_
     assert await ann.state() == "registered"
 
 
-async def test_who_moved_up_from_the_waiting_list_has_the_whole_time_too(shop: Scene) -> None:
+async def test_a_person_who_moved_up_has_the_whole_time_to_pay_after_an_outage(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)
     await shop.register(event_id, ANN)
     ben = await held(shop, event_id, BEN)
@@ -143,7 +141,7 @@ async def test_who_moved_up_from_the_waiting_list_has_the_whole_time_too(shop: S
     assert dt.timedelta(hours=11.9) < await time_left(shop) <= dt.timedelta(hours=12)
 
 
-async def test_a_page_is_not_asked_for_when_the_registration_was_removed_before(shop: Scene) -> None:
+async def test_a_checkout_is_not_opened_for_a_removed_registration(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     ann = await held(shop, event_id)
@@ -155,7 +153,7 @@ async def test_a_page_is_not_asked_for_when_the_registration_was_removed_before(
     assert await shop.service.run_sql("select state::text from payments") == [("ended",)]
 
 
-async def test_a_page_is_not_asked_for_when_the_event_was_cancelled_before(shop: Scene) -> None:
+async def test_a_checkout_is_not_opened_for_a_cancelled_event(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     ann = await held(shop, event_id)
@@ -167,7 +165,7 @@ async def test_a_page_is_not_asked_for_when_the_event_was_cancelled_before(shop:
     assert "The event is cancelled" in page_text(await ann.page())
 
 
-async def test_who_was_removed_while_the_page_was_opened_gets_no_time_to_pay(shop: Scene) -> None:
+async def test_a_person_removed_while_the_checkout_opens_gets_no_time_to_pay(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     shop.processor.plan(Fault("after", "/checkout/sessions"))
@@ -180,7 +178,7 @@ async def test_who_was_removed_while_the_page_was_opened_gets_no_time_to_pay(sho
     assert await shop.service.run_sql("select state::text from payments") == [("ended",)]
 
 
-async def test_two_processes_that_open_one_page_at_once_tell_the_processor_the_same(shop: Scene) -> None:
+async def test_concurrent_processes_open_the_same_checkout_with_the_same_request(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=1))
     await held(shop, event_id)
@@ -197,7 +195,7 @@ async def test_two_processes_that_open_one_page_at_once_tell_the_processor_the_s
     assert len(shop.processor.things("checkout.session")) == 1
 
 
-async def test_pages_are_opened_in_order_of_arrival_also_those_that_were_put_off(shop: Scene) -> None:
+async def test_checkouts_are_opened_in_order_of_arrival_also_after_a_delay(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer(), capacity=6)
     people = [f"p{number}@example.com" for number in range(6)]
     for email in people:
@@ -209,7 +207,7 @@ async def test_pages_are_opened_in_order_of_arrival_also_those_that_were_put_off
     assert [session["customer_email"] for session in shop.processor.things("checkout.session")] == people
 
 
-async def test_a_payment_that_was_made_does_not_wait_until_all_pages_are_opened(shop: Scene) -> None:
+async def test_a_payment_does_not_wait_until_all_checkouts_are_opened(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer(), capacity=5)
     ann = await shop.register(event_id, ANN)
     shop.processor.plan(Fault("slow", "/checkout/sessions", times=9, seconds=4))
@@ -232,7 +230,7 @@ async def test_a_payment_that_was_made_does_not_wait_until_all_pages_are_opened(
         await asyncio.gather(working, return_exceptions=True)
 
 
-async def test_a_processor_that_has_too_many_calls_gets_none_for_as_long_as_it_says(shop: Scene) -> None:
+async def test_a_processor_that_limits_calls_gets_none_for_as_long_as_it_says(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer(), capacity=2)
     await held(shop, event_id)
     await held(shop, event_id, BEN)
@@ -258,7 +256,7 @@ async def test_a_processor_that_has_too_many_calls_gets_none_for_as_long_as_it_s
 
 
 @pytest.mark.parametrize(("kind", "least", "most"), [("limited", 40, 41), ("locked", 0, 2)])
-async def test_a_row_is_put_off_for_as_long_as_the_processor_wants(
+async def test_a_checkout_is_delayed_for_as_long_as_the_processor_says(
     shop: Scene, kind: str, least: int, most: int
 ) -> None:
     event_id = await shop.event(await shop.organizer())

@@ -32,14 +32,14 @@ def test_the_processor_charges_in_the_currencies_of_our_list_and_in_no_others() 
 
 
 @pytest.mark.parametrize("currency", sorted(CURRENCIES))
-def test_an_amount_is_payable_exactly_if_the_processor_takes_it(currency: str) -> None:
+def test_an_amount_is_payable_exactly_if_the_processor_accepts_it(currency: str) -> None:
     most = from_processor(MAX_AMOUNT, currency)
 
     for amount in (*AMOUNTS, most - 9, most, most + 1, 10 * most):
         assert is_payable(amount, currency) == is_taken(to_processor(amount, currency), currency.lower()), amount
 
 
-def test_what_the_processor_does_not_charge_in_is_not_payable() -> None:
+def test_an_unknown_currency_is_not_payable() -> None:
     assert not is_payable(1000, "XXX")
 
 

@@ -24,7 +24,7 @@ async def begin(shop: Scene, seconds: float) -> "asyncio.Task[int]":
     return opens
 
 
-async def test_what_a_killed_process_had_taken_is_due_again_within_fifteen_seconds(shop: Scene) -> None:
+async def test_a_payment_that_a_killed_process_had_leased_is_due_again_within_fifteen_seconds(shop: Scene) -> None:
     dies = await begin(shop, seconds=30)
     dies.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -34,7 +34,7 @@ async def test_what_a_killed_process_had_taken_is_due_again_within_fifteen_secon
     assert float(str(seconds)) + row_work.POLL_SECONDS <= 15
 
 
-async def test_nobody_takes_what_a_process_works_on_for_longer_than_a_lease(
+async def test_a_payment_that_a_process_works_on_is_leased_by_no_other_process(
     shop: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
@@ -68,7 +68,7 @@ async def test_a_process_that_lost_its_lease_stores_nothing(shop: Scene) -> None
     assert await shop.service.run_sql("select from payments where state = 'open'")
 
 
-async def test_a_row_that_is_to_be_looked_at_again_is_due_when_the_work_ends(shop: Scene) -> None:
+async def test_a_payment_that_becomes_due_during_its_work_is_due_when_the_work_ends(shop: Scene) -> None:
     opens = await begin(shop, seconds=1)
     await shop.service.run_sql("update payments set due_at = now()")
 

@@ -57,17 +57,17 @@ async def test_two_secrets_are_accepted_while_one_replaces_the_other(shop: Scene
 
 
 @in_turn("body", [b"[]", b'{"id": 7}', b'"text"', b"\xff", b'{"id": "\xff"}', b"[" * 2_000, b'{"x":' + b"[" * 2_000])
-async def test_a_signed_message_that_is_no_event_is_refused(shop: Scene, body: bytes) -> None:
+async def test_a_signed_body_that_is_no_event_is_refused(shop: Scene, body: bytes) -> None:
     assert await shop.tell(signed(body), body) == 400
 
 
-async def test_a_message_about_something_unknown_is_taken_and_changes_nothing(shop: Scene) -> None:
+async def test_a_message_about_an_unknown_object_is_accepted_and_changes_nothing(shop: Scene) -> None:
     assert await shop.tell(signed(EVENT), EVENT) == 204
     assert await shop.tell(signed(EVENT), EVENT) == 204
     assert await shop.service.run_sql("select id, object_id from processor_events") == [("evt_1", "cs_1")]
 
 
-async def test_a_page_that_others_opened_is_not_taken_for_that_of_a_payment_with_the_same_number(shop: Scene) -> None:
+async def test_a_checkout_of_a_stranger_with_the_same_reference_is_not_taken_for_ours(shop: Scene) -> None:
     """Whoever follows a payment link of the same account chooses the reference, and other services count from 1 too."""
     event_id = await shop.event(await shop.organizer())
     buyer = await shop.register_without_work(event_id, ANN)
@@ -86,13 +86,13 @@ async def test_a_page_that_others_opened_is_not_taken_for_that_of_a_payment_with
     assert await shop.counts(event_id) == {"registered": 1}
 
 
-async def test_without_a_secret_no_message_is_taken(service: Service) -> None:
+async def test_a_message_is_refused_without_a_webhook_secret(service: Service) -> None:
     headers = {"Stripe-Signature": signed(EVENT), "Content-Type": "application/json"}
     answer = await service.http.post("/stripe/webhook", content=EVENT, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (503, "payments_not_configured")
 
 
-async def test_messages_twice_and_the_newest_first_seat_somebody_once(shop: Scene) -> None:
+async def test_messages_sent_twice_and_newest_first_seat_a_person_once(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer(), capacity=2)
     shop.processor.webhooks.copies = 2
     shop.processor.webhooks.newest_first = True
@@ -107,7 +107,7 @@ async def test_messages_twice_and_the_newest_first_seat_somebody_once(shop: Scen
     assert (shop.moved("charge"), shop.moved("refund")) == (2400, 0)
 
 
-async def test_without_messages_the_processor_is_asked_when_the_time_is_up(shop: Scene) -> None:
+async def test_a_lost_message_is_replaced_by_a_request_to_the_processor_at_the_end_of_the_time(shop: Scene) -> None:
     shop.processor.webhooks.hold = True
     event_id = await shop.event(await shop.organizer())
     ann = await shop.register(event_id, ANN)
@@ -119,7 +119,7 @@ async def test_without_messages_the_processor_is_asked_when_the_time_is_up(shop:
 
 
 @pytest.mark.parametrize("setting", [f"{SECRET}, ", f" ,{SECRET}", f"whsec_new, {SECRET}"])
-async def test_blanks_around_webhook_secrets_do_not_count_and_sign_nothing(shop: Scene, setting: str) -> None:
+async def test_a_blank_webhook_secret_accepts_no_signature(shop: Scene, setting: str) -> None:
     resources = shop.service.database.resources
     blank = resources.settings.model_copy(update={"stripe_webhook_secret": setting})
     shop.service.database.resources = replace(resources, settings=blank)

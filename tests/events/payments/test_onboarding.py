@@ -24,7 +24,7 @@ async def test_an_organizer_is_ready_when_the_processor_is_content(shop: Scene) 
     assert data["agent"]["payment"] == data["payment"]
 
 
-async def test_a_platform_without_the_newer_accounts_makes_older_ones(shop: Scene) -> None:
+async def test_a_platform_without_accounts_of_version_2_makes_accounts_of_version_1(shop: Scene) -> None:
     shop.processor.refuse_accounts_v2()
     ada = await shop.organizer()
 
@@ -57,7 +57,9 @@ async def test_two_calls_at_once_make_one_account(shop: Scene) -> None:
         (b"a=b", "application/x-www-form-urlencoded", 415),
     ],
 )
-async def test_it_takes_no_body_or_an_empty_object(shop: Scene, content: bytes, kind: str, status: int) -> None:
+async def test_an_onboarding_request_takes_no_body_or_an_empty_object(
+    shop: Scene, content: bytes, kind: str, status: int
+) -> None:
     ada = await shop.service.organizer()
 
     answer = await ada.http.post(
@@ -69,12 +71,12 @@ async def test_it_takes_no_body_or_an_empty_object(shop: Scene, content: bytes, 
     assert answer.status_code == status, answer.text
 
 
-async def test_an_admin_key_has_no_payouts(shop: Scene) -> None:
+async def test_an_admin_cannot_be_onboarded(shop: Scene) -> None:
     answer = await (await shop.service.admin()).post("/api/stripe/onboarding_link")
     assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
 
 
-async def test_a_processor_that_is_away_is_told_as_such(shop: Scene) -> None:
+async def test_an_onboarding_while_the_processor_is_down_is_answered_with_503(shop: Scene) -> None:
     ada = await shop.service.organizer()
     shop.processor.plan(Fault("down", "/accounts", times=9))
 
@@ -84,7 +86,7 @@ async def test_a_processor_that_is_away_is_told_as_such(shop: Scene) -> None:
     assert answer.headers["retry-after"]
 
 
-async def test_without_a_processor_nothing_else_is_affected(service: Service) -> None:
+async def test_a_service_without_a_processor_refuses_onboarding_only(service: Service) -> None:
     ada = await service.organizer()
 
     answer = await ada.post("/api/stripe/onboarding_link")

@@ -8,7 +8,7 @@ from tests.events.payments.scene import Scene
 ANN, BEN, CEM = "ann@example.com", "ben@example.com", "cem@example.com"
 
 
-async def test_a_seat_is_held_until_it_is_paid_and_then_it_is_the_persons(shop: Scene) -> None:
+async def test_a_seat_is_held_until_it_is_paid_and_then_belongs_to_the_person(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
 
@@ -64,7 +64,7 @@ async def test_a_payment_that_was_made_in_the_last_moment_gets_the_seat(shop: Sc
     assert await ann.state() == "registered"
 
 
-async def test_a_held_seat_is_taken_for_everybody_else(shop: Scene) -> None:
+async def test_a_held_seat_is_not_free_for_others(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)
 
     people = [await shop.register(event_id, email) for email in (ANN, BEN)]
@@ -73,7 +73,7 @@ async def test_a_held_seat_is_taken_for_everybody_else(shop: Scene) -> None:
     assert "Every seat is taken" in page_text(await Visitor(shop.service).open(event_id))
 
 
-async def test_who_cancels_a_held_seat_cannot_pay_for_it_any_more(shop: Scene) -> None:
+async def test_a_person_whose_held_seat_is_cancelled_cannot_pay_for_it(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     ann = await shop.register(event_id, ANN)
@@ -87,7 +87,7 @@ async def test_who_cancels_a_held_seat_cannot_pay_for_it_any_more(shop: Scene) -
     assert await shop.counts(event_id) == {}
 
 
-async def test_who_paid_while_the_registration_was_removed_gets_the_money_back_once(shop: Scene) -> None:
+async def test_a_payment_made_while_the_registration_is_removed_is_refunded_once(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     ann = await shop.register(event_id, ANN)
@@ -103,7 +103,7 @@ async def test_who_paid_while_the_registration_was_removed_gets_the_money_back_o
     assert shop.moved("transfer_reversal") == shop.moved("transfer")
 
 
-async def test_everybody_who_paid_gets_everything_back_when_the_event_is_cancelled(shop: Scene) -> None:
+async def test_a_cancelled_event_refunds_its_payments_in_full(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, capacity=3)
     people = [await shop.register(event_id, email) for email in (ANN, BEN, CEM)]
@@ -119,7 +119,7 @@ async def test_everybody_who_paid_gets_everything_back_when_the_event_is_cancell
     assert {session["status"] for session in shop.processor.things("checkout.session")} == {"complete", "expired"}
 
 
-async def test_a_seat_that_is_held_beyond_today_names_the_day(shop: Scene) -> None:
+async def test_a_hold_that_ends_on_another_day_names_the_day(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer())
     ann = await shop.register(event_id, ANN)
     assert re.search(r"held for you until \d+:\d+", page_text(await ann.page()))

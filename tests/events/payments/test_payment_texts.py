@@ -39,7 +39,7 @@ async def money_on_pages(shop: Scene, ann: Buyer) -> list[str]:
         ("lost", "dispute_lost", "the bank of the card has given the money back itself. So we give nothing back."),
     ],
 )
-async def test_who_disputes_a_payment_of_a_cancelled_event_is_told_what_is_true_at_each_step(
+async def test_a_person_who_disputes_a_payment_of_a_cancelled_event_reads_what_is_true_at_each_step(
     shop: Scene, outcome: Literal["won", "lost"], mail: str, sentence: str
 ) -> None:
     ada = await shop.organizer()
@@ -77,7 +77,7 @@ async def test_a_dispute_that_is_heard_of_after_the_refund_corrects_the_mail(sho
     assert await refund_mails(shop) == [*before, "dispute_lost"]
 
 
-async def test_a_refund_of_a_lost_payment_is_told_once_and_not_as_money_that_comes(shop: Scene) -> None:
+async def test_a_refund_of_a_lost_dispute_is_mailed_once_and_not_as_money_that_comes(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await paid(shop, ada)
     dispute_id = await dispute(shop)
@@ -90,7 +90,7 @@ async def test_a_refund_of_a_lost_payment_is_told_once_and_not_as_money_that_com
     assert await refund_mails(shop) == ["dispute_lost"]
 
 
-async def test_a_refund_without_a_dispute_is_told_once(shop: Scene) -> None:
+async def test_a_refund_without_a_dispute_is_mailed_once(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await paid(shop, ada)
 
@@ -111,7 +111,7 @@ async def cancelled(shop: Scene, ann: Buyer) -> str:
     return page_text(await ann.visitor.http.get(path))
 
 
-async def test_who_cancels_while_the_payment_is_disputed_is_told_that_the_money_waits(shop: Scene) -> None:
+async def test_a_person_who_cancels_during_a_dispute_reads_that_the_refund_waits(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await paid(shop, ada)
     await dispute(shop)
@@ -128,7 +128,7 @@ async def test_who_cancels_while_the_payment_is_disputed_is_told_that_the_money_
     assert await refund_mails(shop) == ["dispute_open"]
 
 
-async def test_who_cancels_after_the_bank_gave_the_money_back_is_promised_nothing(shop: Scene) -> None:
+async def test_a_person_who_cancels_after_a_lost_dispute_is_promised_no_refund(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await paid(shop, ada)
     shop.processor.decide(await dispute(shop), "lost")
@@ -154,7 +154,7 @@ async def test_mails_about_a_payment_that_the_bank_gave_back_say_nothing_of_mone
     assert "Refunds" not in await mail(shop, ann, "event_changed")
 
 
-async def test_what_the_organizer_notes_as_paid_changes_nothing_for_who_paid_by_card(shop: Scene) -> None:
+async def test_an_amount_noted_by_the_organizer_changes_nothing_for_a_person_who_paid_by_card(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await paid(shop, ada)
     path = f"/api/registrations/{ann.event_id}/{handle(ann)}"
@@ -170,7 +170,7 @@ async def test_what_the_organizer_notes_as_paid_changes_nothing_for_who_paid_by_
     assert (await shop.service.database.read(lambda reader: find_facts(reader, [mail])))[0].amount_paid == 1200
 
 
-async def test_ones_own_data_has_the_payment_and_the_note_of_the_organizer_apart(shop: Scene) -> None:
+async def test_exported_data_keeps_the_payment_and_the_noted_amount_apart(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await paid(shop, ada)
     await ada.patch(f"/api/registrations/{ann.event_id}/{handle(ann)}", {"registration": {"amount_paid": 0}})
@@ -200,7 +200,7 @@ async def test_a_hold_that_the_processor_has_not_ended_yet_has_no_button_to_pay(
     assert await ann.state() == "held"
 
 
-async def test_who_pays_for_a_hold_that_was_just_removed_is_told_that_the_money_comes_back(shop: Scene) -> None:
+async def test_a_person_who_pays_for_a_removed_hold_reads_that_the_money_comes_back(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await shop.register(await shop.event(ada), ANN)
     unpaid = ann.path
@@ -233,7 +233,7 @@ async def test_the_own_page_of_a_removed_registration_says_what_becomes_of_the_m
     assert "€12.00 is to go back to you, but it waits" in page_text(removed)
 
 
-async def test_who_moved_up_after_days_and_pays_is_told_how_that_ended(shop: Scene) -> None:
+async def test_a_person_who_moved_up_after_days_and_pays_reads_the_outcome(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, waitinglist_capacity=5)
     ann, ben = await shop.register(event_id, ANN), await shop.register(event_id, "ben@example.com")
@@ -298,7 +298,7 @@ async def test_people_know_after_they_paid_until_when_they_get_everything_back(s
     assert "Das gilt bis 12 Tage vor der Veranstaltung; danach bekommen Sie nichts zurück." in german
 
 
-async def test_who_cancels_too_late_for_money_is_told_the_number_of_days(shop: Scene) -> None:
+async def test_a_person_who_cancels_too_late_for_a_refund_reads_the_number_of_days(shop: Scene) -> None:
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = 40")
     ann = await paid(shop, ada)
@@ -314,7 +314,7 @@ async def test_who_cancels_too_late_for_money_is_told_the_number_of_days(shop: S
     assert f"Y{nothing[1:]}" in page_text(done)
 
 
-async def test_who_got_everything_back_already_is_not_told_that_nothing_comes_back(shop: Scene) -> None:
+async def test_a_fully_refunded_person_does_not_read_that_nothing_comes_back(shop: Scene) -> None:
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = 40")
     ann = await paid(shop, ada)

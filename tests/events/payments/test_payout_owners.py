@@ -52,7 +52,7 @@ async def test_a_key_gets_a_page_of_ours_that_asks_for_sign_in(shop: Scene) -> N
     assert [account["id"] for account in shop.processor.things("account")] == [link["stripe_account_id"]]
 
 
-async def test_a_password_is_not_enough_before_the_address_is_proved(shop: Scene) -> None:
+async def test_a_password_is_not_enough_for_payouts_before_the_address_is_proved(shop: Scene) -> None:
     password = "correct horse battery"
     await shop.service.organizer(is_proved=False, email=OWNER, password=password)
     stranger = Browser(shop.service)
@@ -68,7 +68,7 @@ async def test_a_password_is_not_enough_before_the_address_is_proved(shop: Scene
     assert shop.processor.things("account") == []
 
 
-async def test_a_password_is_not_enough_after_the_address_was_proved(shop: Scene) -> None:
+async def test_a_password_is_not_enough_for_payouts_even_after_the_address_was_proved(shop: Scene) -> None:
     """Whoever made the organizer may have chosen it, and the owner has kept what was made."""
     password = "correct horse battery"
     await shop.service.organizer(is_proved=False, email=OWNER, password=password)
@@ -90,7 +90,7 @@ async def test_a_password_is_not_enough_after_the_address_was_proved(shop: Scene
     assert (await connect(stranger)).startswith(shop.processor.address)
 
 
-async def test_the_page_says_whose_payouts_they_are(shop: Scene) -> None:
+async def test_the_page_of_payouts_names_their_organizer(shop: Scene) -> None:
     await shop.service.organizer("Ada Events", email=OWNER, slug="ada-events")
     browser = Browser(shop.service)
     await browser.sign_in(OWNER)
@@ -111,7 +111,7 @@ async def test_the_link_of_one_organizer_connects_no_other(shop: Scene) -> None:
     assert f'action="{PAYOUTS}/connect"' not in page.text
 
 
-async def test_whoever_signs_in_on_the_way_still_opens_the_page_of_that_organizer(shop: Scene) -> None:
+async def test_a_link_to_payouts_leads_through_sign_in_to_the_page_of_that_organizer(shop: Scene) -> None:
     ada = await shop.service.organizer(email=OWNER)
     url = (await ask_for_link(ada))["onboarding_url"]
 
@@ -120,7 +120,7 @@ async def test_whoever_signs_in_on_the_way_still_opens_the_page_of_that_organize
     assert led == f"/sign-in?return_to=%2Fconsole%2Fpayouts%3Forganizer%3D{ada.slug}"
 
 
-async def test_not_mine_ends_the_payout_account_and_the_next_one_is_another(shop: Scene) -> None:
+async def test_an_owner_who_says_not_mine_ends_the_payout_account_and_gets_a_new_one(shop: Scene) -> None:
     stranger = await shop.service.organizer(is_proved=False, email=OWNER)
     event_id = await shop.event(stranger)
     planted = (await ask_for_link(stranger))["stripe_account_id"]
@@ -144,7 +144,7 @@ async def test_not_mine_ends_the_payout_account_and_the_next_one_is_another(shop
     assert account_id != planted
 
 
-async def test_an_account_from_before_counts_only_when_its_owner_says_so(shop: Scene) -> None:
+async def test_a_payout_account_made_before_the_proof_counts_only_when_its_owner_confirms_it(shop: Scene) -> None:
     ada = await shop.service.organizer(is_proved=False, email=OWNER)
     event_id = await shop.event(ada)
     known = (await ask_for_link(ada))["stripe_account_id"]
@@ -187,7 +187,7 @@ async def test_an_account_that_is_not_connected_any_more_is_not_confirmed(shop: 
     assert await shop.service.run_sql("select account_id from payout_accounts") != [("acct_other",)]
 
 
-async def test_an_account_from_before_that_is_not_confirmed_is_replaced(shop: Scene) -> None:
+async def test_an_unconfirmed_payout_account_made_before_the_proof_is_replaced(shop: Scene) -> None:
     ada = await shop.service.organizer(is_proved=False, email=OWNER)
     planted = (await ask_for_link(ada))["stripe_account_id"]
     await shop.service.run_sql("update payout_accounts set is_confirmed = false, refund_days = 14")
@@ -203,7 +203,7 @@ async def test_an_account_from_before_that_is_not_confirmed_is_replaced(shop: Sc
     assert "still needs something from you" in page_text(await browser.get(PAYOUTS))
 
 
-async def test_the_address_that_renewed_a_link_leads_to_the_console_alone(shop: Scene) -> None:
+async def test_the_old_address_that_renewed_an_onboarding_link_redirects_to_the_console(shop: Scene) -> None:
     ada = await shop.service.organizer(is_proved=False, email=OWNER)
     await ask_for_link(ada)
     await shop.service.run_sql("update payout_accounts set linked_at = now()")
@@ -219,7 +219,7 @@ async def test_the_address_that_renewed_a_link_leads_to_the_console_alone(shop: 
     assert (await Browser(shop.service).get(RETURN)).headers["location"].startswith("/sign-in?")
 
 
-async def test_who_comes_back_from_the_processor_is_ready_without_any_message(shop: Scene) -> None:
+async def test_an_owner_who_returns_from_the_processor_is_ready_without_a_webhook(shop: Scene) -> None:
     ada = await shop.service.organizer(is_proved=False, email=OWNER)
     event_id = await shop.event(ada)
     browser = await signed_in(shop)
@@ -234,7 +234,7 @@ async def test_who_comes_back_from_the_processor_is_ready_without_any_message(sh
     assert await payment_status(ada, event_id) == "required"
 
 
-async def test_an_account_is_asked_about_from_time_to_time_and_less_often_the_longer_it_lasts(shop: Scene) -> None:
+async def test_a_payout_account_is_polled_less_often_the_longer_it_lasts(shop: Scene) -> None:
     ada = await shop.service.organizer(is_proved=False, email=OWNER)
     event_id = await shop.event(ada)
     browser = await signed_in(shop)

@@ -11,7 +11,7 @@ ANN = "ann@example.com"
 
 
 @pytest.mark.parametrize("kind", ["before", "after", "down"])
-async def test_a_page_to_pay_is_opened_once_also_if_the_first_answer_is_lost(shop: Scene, kind: str) -> None:
+async def test_a_checkout_is_opened_once_even_if_the_first_answer_is_lost(shop: Scene, kind: str) -> None:
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault(kind, "/checkout/sessions"))  # pyright: ignore[reportArgumentType]
     ann = await shop.register(event_id, ANN)
@@ -26,7 +26,7 @@ async def test_a_page_to_pay_is_opened_once_also_if_the_first_answer_is_lost(sho
     assert await ann.state() == "registered"
 
 
-async def test_ones_own_page_looks_again_by_itself_until_the_page_to_pay_is_ready(shop: Scene) -> None:
+async def test_a_page_of_a_held_seat_refreshes_until_the_checkout_is_ready(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("before", "/checkout/sessions"))
     ann = await shop.register(event_id, ANN)
@@ -40,7 +40,7 @@ async def test_ones_own_page_looks_again_by_itself_until_the_page_to_pay_is_read
     assert ("Pay €12.00" in page_text(page), "http-equiv" in page.text) == (True, False)
 
 
-async def test_a_page_that_was_opened_without_an_answer_is_known_from_the_payment(shop: Scene) -> None:
+async def test_a_checkout_opened_without_an_answer_is_recognized_by_its_payment(shop: Scene) -> None:
     """Stripe repeats an error of its own for the key of a call, also if it has acted."""
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("remembered", "/checkout/sessions"))
@@ -54,7 +54,7 @@ async def test_a_page_that_was_opened_without_an_answer_is_known_from_the_paymen
 
 
 @pytest.mark.parametrize(("hours", "state"), [(2, "held"), (25, "rejected")])
-async def test_a_page_that_was_never_known_to_open_is_tried_again_after_its_end_for_a_day(
+async def test_a_checkout_never_known_to_open_is_tried_again_after_its_end_for_a_day(
     shop: Scene, hours: int, state: str
 ) -> None:
     event_id = await shop.event(await shop.organizer())
@@ -104,7 +104,7 @@ async def test_a_processor_that_is_away_when_the_time_is_up_keeps_the_seat_held(
     assert await shop.counts(event_id) == {"rejected": 1}
 
 
-async def test_a_page_that_ends_by_itself_gives_the_seat_away(shop: Scene) -> None:
+async def test_a_checkout_that_expires_gives_the_seat_away(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer())
     ann = await shop.register(event_id, ANN)
 

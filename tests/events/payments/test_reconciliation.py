@@ -36,7 +36,7 @@ async def differs(shop: Scene) -> list[tuple[str, int | None, int | None]]:
     return [(difference.kind, difference.ours, difference.theirs) for difference in (await compared(shop)).differences]
 
 
-async def test_books_that_agree_have_no_differences_also_after_refunds(shop: Scene) -> None:
+async def test_books_that_agree_have_no_differences_even_after_refunds(shop: Scene) -> None:
     ann = await paid(shop)
     assert await differs(shop) == []
 
@@ -52,13 +52,13 @@ async def test_books_that_agree_have_no_differences_also_after_refunds(shop: Sce
     assert await ann.state() == "registered"
 
 
-async def test_a_page_that_nobody_has_paid_is_not_compared(shop: Scene) -> None:
+async def test_an_unpaid_checkout_is_not_compared(shop: Scene) -> None:
     await shop.register(await shop.event(await shop.organizer()), ANN)
 
     assert (await compared(shop)).compared == 0
 
 
-async def test_a_payment_of_which_no_message_came_is_named_and_gets_its_seat(shop: Scene) -> None:
+async def test_a_payment_whose_message_was_lost_is_named_and_gets_its_seat(shop: Scene) -> None:
     ann = await paid(shop, delivered=False)
 
     [difference] = (await compared(shop)).differences
@@ -75,7 +75,7 @@ async def test_a_payment_of_which_no_message_came_is_named_and_gets_its_seat(sho
     assert await differs(shop) == []
 
 
-async def test_a_payment_of_which_we_know_nothing_is_named(shop: Scene) -> None:
+async def test_a_payment_unknown_to_us_is_named(shop: Scene) -> None:
     """As after a restored backup."""
     await paid(shop)
     await shop.service.run_sql("update payments set session_id = 'cs_another'")
@@ -86,14 +86,14 @@ async def test_a_payment_of_which_we_know_nothing_is_named(shop: Scene) -> None:
     assert difference.intent_id == shop.processor.things("payment_intent")[0]["id"]
 
 
-async def test_another_amount_is_named(shop: Scene) -> None:
+async def test_a_payment_with_a_different_amount_is_named(shop: Scene) -> None:
     await paid(shop)
     await shop.service.run_sql("update payments set amount = 1300")
 
     assert await differs(shop) == [("other_amount", 1300, 1200)]
 
 
-async def test_another_currency_is_named(shop: Scene) -> None:
+async def test_a_payment_in_a_different_currency_is_named(shop: Scene) -> None:
     await paid(shop)
     await shop.service.run_sql("update payments set currency = 'USD'")
 
@@ -166,7 +166,7 @@ async def command(
     return await asyncio.to_thread(forks().run, words_run, tmp_path, environment)
 
 
-async def test_the_command_says_that_nothing_differs_and_ends_with_0(
+async def test_the_command_to_reconcile_reports_no_differences_and_exits_with_0(
     shop: Scene, database_url: str, tmp_path: Path
 ) -> None:
     await paid(shop)
@@ -178,7 +178,7 @@ async def test_the_command_says_that_nothing_differs_and_ends_with_0(
     assert done.stderr.endswith(": 0 differ.\n")
 
 
-async def test_the_command_has_a_line_for_each_difference_and_ends_with_1(
+async def test_the_command_to_reconcile_has_a_line_for_each_difference_and_exits_with_1(
     shop: Scene, database_url: str, tmp_path: Path
 ) -> None:
     await paid(shop, delivered=False)
@@ -194,7 +194,7 @@ async def test_the_command_has_a_line_for_each_difference_and_ends_with_1(
 
 
 @pytest.mark.parametrize("days", ["0", "366", "two"])
-async def test_the_command_refuses_days_that_make_no_sense(
+async def test_the_command_to_reconcile_refuses_invalid_days(
     shop: Scene, database_url: str, tmp_path: Path, days: str
 ) -> None:
     done = await command(shop, "--days", days, database_url=database_url, tmp_path=tmp_path)
@@ -203,14 +203,14 @@ async def test_the_command_refuses_days_that_make_no_sense(
     assert "--days" in done.stderr
 
 
-async def test_the_command_explains_itself(shop: Scene, database_url: str, tmp_path: Path) -> None:
+async def test_the_command_to_reconcile_has_help(shop: Scene, database_url: str, tmp_path: Path) -> None:
     explained = await command(shop, "--help", database_url=database_url, tmp_path=tmp_path)
 
     assert explained.returncode == 0
     assert "Ends with 1 if something differs" in " ".join(explained.stdout.split())
 
 
-async def test_the_command_says_that_the_processor_does_not_answer(
+async def test_the_command_to_reconcile_says_that_the_processor_does_not_answer(
     shop: Scene, database_url: str, tmp_path: Path
 ) -> None:
     shop.processor.plan(Fault("down", "/checkout/sessions", method="GET"))
@@ -222,7 +222,9 @@ async def test_the_command_says_that_the_processor_does_not_answer(
     assert "Traceback" not in done.stderr
 
 
-async def test_the_command_says_that_no_processor_is_set_up(shop: Scene, database_url: str, tmp_path: Path) -> None:
+async def test_the_command_to_reconcile_says_that_no_processor_is_set_up(
+    shop: Scene, database_url: str, tmp_path: Path
+) -> None:
     done = await command(shop, database_url=database_url, tmp_path=tmp_path, key="")
 
     assert (done.returncode, done.stdout) == (1, "")

@@ -43,7 +43,7 @@ async def own_page(shop: Scene, ann: Buyer) -> str:
 
 
 @pytest.mark.parametrize(("days", "back"), [(0, 1200), (40, 0)])
-async def test_who_cancels_gets_back_what_the_rule_says(shop: Scene, days: int, back: int) -> None:
+async def test_a_person_who_cancels_gets_the_refund_of_the_rule(shop: Scene, days: int, back: int) -> None:
     """The event is in 30 days."""
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = %(days)s", days=days)
@@ -80,7 +80,7 @@ async def test_the_mail_about_a_refund_knows_the_language_of_a_registration_that
     assert rows == [("de", "seat_lost")]
 
 
-async def test_ones_own_page_shows_what_was_given_back(shop: Scene) -> None:
+async def test_a_person_sees_on_the_own_page_what_was_refunded(shop: Scene) -> None:
     ann = await paid(shop, await shop.organizer())
     path = await own_page(shop, ann)
     assert "Refunded" not in page_text(await ann.visitor.http.get(path))
@@ -92,7 +92,7 @@ async def test_ones_own_page_shows_what_was_given_back(shop: Scene) -> None:
     assert "Paid €12.00 Refunded €4.50" in page_text(await ann.visitor.http.get(path))
 
 
-async def test_a_rule_that_changes_does_not_concern_who_has_paid_already(shop: Scene) -> None:
+async def test_a_changed_refund_rule_does_not_apply_to_earlier_payments(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await paid(shop, ada)
     await shop.service.run_sql("update payout_accounts set refund_days = 3650")
@@ -100,7 +100,7 @@ async def test_a_rule_that_changes_does_not_concern_who_has_paid_already(shop: S
     assert "you get €12.00 back" in page_text(await ann.visitor.http.get(await own_page(shop, ann)))
 
 
-async def test_whom_the_organizer_removes_gets_everything_back(shop: Scene) -> None:
+async def test_a_person_whom_the_organizer_removes_is_refunded_in_full(shop: Scene) -> None:
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = 3650")
     ann = await paid(shop, ada)

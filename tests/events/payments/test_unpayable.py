@@ -24,7 +24,7 @@ async def price(ada: Client, event_id: int, amount: int) -> None:
     assert answer.status_code == 200, answer.text
 
 
-async def test_no_seat_is_held_at_a_price_that_cannot_be_paid_and_everybody_is_told_why(shop: Scene) -> None:
+async def test_a_price_that_cannot_be_charged_holds_no_seat_and_the_form_says_why(shop: Scene) -> None:
     ada = await shop.organizer()
     for currency, fair, unfair in (("EUR", 50, 49), ("JPY", 50, 49), ("KWD", 1230, 1234), ("ISK", 1, 10**10)):
         event_id = await shop.event(ada, currency=currency, price=fair)
@@ -46,7 +46,7 @@ async def test_no_seat_is_held_at_a_price_that_cannot_be_paid_and_everybody_is_t
         assert await ann.link()
 
 
-async def test_a_key_registers_people_at_a_price_that_cannot_be_paid_by_card(shop: Scene) -> None:
+async def test_a_registration_by_key_at_a_price_that_cannot_be_charged_is_accepted(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, price=10)
 
@@ -72,7 +72,7 @@ async def another_session(shop: Scene, amount: int, currency: str) -> Thing:
 @pytest.mark.parametrize(
     ("amount", "currency", "amount_text"), [(700, "eur", "€7.00"), (1300, "eur", "€13.00"), (1200, "usd", "$12.00")]
 )
-async def test_who_pays_another_amount_than_was_asked_gets_that_back_and_the_seat_goes_to_the_next(
+async def test_a_payment_of_a_wrong_amount_is_refunded_and_the_seat_goes_to_the_next_person(
     shop: Scene, amount: int, currency: str, amount_text: str
 ) -> None:
     event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)

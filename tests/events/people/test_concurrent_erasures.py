@@ -59,7 +59,7 @@ async def is_waited_for(service: Service, number: int = 1) -> None:
     await eventually(waiting)
 
 
-async def test_who_registers_while_the_person_is_erased_gets_a_new_account(service: Service) -> None:
+async def test_a_registration_during_the_erasure_of_its_person_makes_a_new_account(service: Service) -> None:
     ada = await service.organizer()
     past, coming = await ada.create_event(), await ada.create_event()
     await sign_up(service, past, "ann")
@@ -78,7 +78,7 @@ async def test_who_registers_while_the_person_is_erased_gets_a_new_account(servi
     assert erased["user_id"] != again["user_id"]
 
 
-async def test_a_statement_that_has_read_the_account_before_registers_a_new_one(service: Service) -> None:
+async def test_a_registration_that_read_the_account_before_the_erasure_makes_a_new_one(service: Service) -> None:
     ada = await service.organizer()
     past, coming = await ada.create_event(), await ada.create_event()
     await sign_up(service, past, "ann")
@@ -106,7 +106,7 @@ async def test_a_statement_that_has_read_the_account_before_registers_a_new_one(
     ]
 
 
-async def test_a_registration_that_is_being_stored_is_erased_with_the_others(service: Service) -> None:
+async def test_a_registration_being_stored_is_erased_with_the_others(service: Service) -> None:
     ada = await service.organizer()
     first, second = await ada.create_event(), await ada.create_event()
     await sign_up(service, first, "ann")
@@ -121,7 +121,7 @@ async def test_a_registration_that_is_being_stored_is_erased_with_the_others(ser
     assert not mentions(await stored(service), "ann")
 
 
-async def test_a_settlement_that_is_under_way_is_waited_for_and_its_mails_go_too(service: Service) -> None:
+async def test_an_erasure_waits_for_a_settlement_and_deletes_its_mails_too(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     for name in ("ann", "bob"):
@@ -146,7 +146,7 @@ async def test_a_settlement_that_is_under_way_is_waited_for_and_its_mails_go_too
 
 
 @pytest.mark.parametrize("first", ["the announcement", "the erasure"])
-async def test_an_announcement_that_is_becoming_mails_tells_nobody_who_is_erased(service: Service, first: str) -> None:
+async def test_an_announcement_during_an_erasure_mails_no_erased_person(service: Service, first: str) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await sign_up(service, event, "ann", "bob")
@@ -170,7 +170,7 @@ async def test_an_announcement_that_is_becoming_mails_tells_nobody_who_is_erased
 
 
 @pytest.mark.parametrize("first", ["the sign-in", "the erasure"])
-async def test_who_signs_in_at_the_same_time_is_signed_out_or_somebody_new(service: Service, first: str) -> None:
+async def test_a_sign_in_during_an_erasure_is_signed_out_or_makes_a_new_account(service: Service, first: str) -> None:
     browser = Browser(service)
     await browser.sign_in("ann@example.com")
     link = links.decode_token(
@@ -199,7 +199,7 @@ async def test_who_signs_in_at_the_same_time_is_signed_out_or_somebody_new(servi
     assert "ann@" not in await stored(service)
 
 
-async def test_of_two_who_erase_the_same_person_one_does_it(service: Service) -> None:
+async def test_concurrent_erasures_of_one_person_are_done_once(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cal")
@@ -210,7 +210,7 @@ async def test_of_two_who_erase_the_same_person_one_does_it(service: Service) ->
     assert [registration["status"] for registration in await listed(ada, event)] == ["registered", "waitlisted"]
 
 
-async def test_people_who_wait_for_each_others_seats_can_be_erased_at_once(service: Service) -> None:
+async def test_people_who_wait_for_each_others_seats_can_be_erased_concurrently(service: Service) -> None:
     ada = await service.organizer()
     one, two = [await ada.create_event(capacity=1, waitinglist_capacity=5) for _ in range(2)]
     await sign_up(service, one, "ann", "bob", "cal")
@@ -224,7 +224,7 @@ async def test_people_who_wait_for_each_others_seats_can_be_erased_at_once(servi
         ]
 
 
-async def test_however_it_falls_together_nothing_is_left_and_no_seat_is_lost(service: Service) -> None:
+async def test_erasures_during_registrations_and_settlement_leave_no_data_and_lose_no_seat(service: Service) -> None:
     ada = await service.organizer()
     events = [await ada.create_event(capacity=3, waitinglist_capacity=100) for _ in range(4)]
     done = asyncio.Event()

@@ -14,7 +14,7 @@ from tests.events.people.scene import ANN, erase, handle_of, listed, mentions, o
 from tests.support import Service
 
 
-async def test_nothing_that_is_stored_names_an_erased_person(service: Service) -> None:
+async def test_no_stored_row_or_file_names_an_erased_person(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     past, coming, changed = await ada.create_event(), await ben.create_event(), await ben.create_event()
     await sign_up(service, past, "ann", "bob")
@@ -110,7 +110,7 @@ async def test_a_freed_seat_lowers_a_moving_price_as_any_cancellation_does(servi
     assert [change["reason"] for change in history] == ["registration", "registration", "init"]
 
 
-async def test_the_erased_person_gets_no_mail_whatever_happens_to_the_kept_registration(service: Service) -> None:
+async def test_an_erased_person_gets_no_mail_about_the_kept_registration(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann")
@@ -150,7 +150,7 @@ async def test_the_account_of_an_erased_person_can_be_registered_for_nothing(ser
     assert somebody["user_id"] != registration["user_id"]
 
 
-async def test_whoever_registers_with_the_address_later_gets_a_new_account(service: Service) -> None:
+async def test_a_registration_after_an_erasure_makes_a_new_account(service: Service) -> None:
     ada = await service.organizer()
     past, coming = await ada.create_event(), await ada.create_event()
     await sign_up(service, past, "ann")
@@ -166,7 +166,7 @@ async def test_whoever_registers_with_the_address_later_gets_a_new_account(servi
     assert len(await service.run_sql("select from users where role = 'user'")) == 2
 
 
-async def test_old_links_of_an_erased_person_answer_like_those_that_are_gone(service: Service) -> None:
+async def test_old_links_of_an_erased_person_are_answered_like_deleted_ones(service: Service) -> None:
     ada = await service.organizer()
     past, coming = await ada.create_event(), await ada.create_event()
     addresses: list[str] = []
@@ -214,7 +214,7 @@ async def test_an_address_with_mails_and_no_account_is_erased_too(service: Servi
     assert not mentions(await stored(service), "ann")
 
 
-async def test_whoever_is_signed_in_with_the_account_is_signed_out(service: Service) -> None:
+async def test_a_person_who_is_erased_is_signed_out(service: Service) -> None:
     browser, other = Browser(service), Browser(service)
     await browser.sign_in("ann@example.com")
     await other.sign_in("bob@example.com")
@@ -229,7 +229,9 @@ async def test_whoever_is_signed_in_with_the_account_is_signed_out(service: Serv
 
 
 @pytest.mark.parametrize("selector", [ANN, AccountSelector(id=2), AccountSelector(public_id="aaaaaaaa")])
-async def test_nobody_is_erased_who_is_not_there(service: Service, selector: AccountSelector) -> None:
+async def test_an_erasure_of_an_unknown_person_is_answered_with_404(
+    service: Service, selector: AccountSelector
+) -> None:
     await service.organizer()
 
     with pytest.raises(Problem) as refused:
@@ -238,7 +240,7 @@ async def test_nobody_is_erased_who_is_not_there(service: Service, selector: Acc
     assert refused.value.status == 404
 
 
-async def test_a_second_erasure_finds_nothing(service: Service) -> None:
+async def test_a_second_erasure_is_answered_with_404(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await sign_up(service, event, "ann")
@@ -265,7 +267,7 @@ async def test_an_organizer_is_refused_and_told_what_to_do_instead(service: Serv
     assert [registration["email"] for registration in await listed(ben, event)] == ["ann@example.com"]
 
 
-async def test_a_look_ahead_tells_what_is_done_and_changes_nothing(service: Service) -> None:
+async def test_a_preview_of_an_erasure_says_what_is_done_and_changes_nothing(service: Service) -> None:
     ada = await service.organizer()
     past, coming, cancelled = await ada.create_event(), await ada.create_event(), await ada.create_event()
     for event in (past, coming, cancelled):

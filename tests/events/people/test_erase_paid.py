@@ -11,7 +11,7 @@ from tests.events.people.test_concurrent_erasures import BOB, is_waited_for
 from tests.faults.holder import holding
 
 
-async def test_no_erasure_is_run_again_when_the_seat_goes_to_somebody_who_is_erased_too(shop: Scene) -> None:
+async def test_an_erasure_whose_seat_goes_to_a_person_who_is_erased_too_is_not_retried(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, waitinglist_capacity=5)
     await (await shop.register(event_id, "ann@example.com")).pay()

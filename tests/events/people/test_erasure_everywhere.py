@@ -78,9 +78,7 @@ async def keyed(ada: Client, event: dict[str, Any], status: int = 202, key: str 
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-async def test_no_column_of_any_table_has_the_address_the_names_the_public_id_or_a_nonce(
-    shop: Shop, sealed: bool
-) -> None:
+async def test_no_column_of_any_table_has_data_or_a_nonce_of_an_erased_person(shop: Shop, sealed: bool) -> None:
     service, ada = shop.service, await shop.organizer()
     past, coming, called, unsettled, removed = [await ada.create_event(capacity=5) for _ in range(5)]
     for event in (past, coming):
@@ -194,7 +192,7 @@ async def test_an_erasure_waits_for_a_registration_that_is_being_repeated(servic
     assert not [way for way in spellings_of_nonce(receipt["nonce"]) | spellings(handle) if way in everything]
 
 
-def test_of_the_answers_that_are_stored_those_to_registrations_are_about_a_person() -> None:
+def test_a_stored_answer_is_about_a_person_only_for_registrations() -> None:
     """Another operation with an Idempotency-Key needs a place in one of the two sets: see `person_of`."""
     about_people = {"create_registration"}
     about_nobody = {"create_api_key", "create_event", "add_event_photo", "presign_upload", "create_queue", "join_queue"}

@@ -54,7 +54,7 @@ async def test_an_export_has_the_account_each_registration_and_each_mail(service
     ]
 
 
-async def test_an_export_is_all_that_is_stored_of_the_person(service: Service) -> None:
+async def test_an_export_has_every_stored_column_about_the_person(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await sign_up(service, event, "ann")
@@ -76,7 +76,7 @@ async def test_an_export_is_all_that_is_stored_of_the_person(service: Service) -
     assert {renamed.get(column, column) for column in columns - inner} <= exported_fields
 
 
-async def test_an_export_tells_who_is_signed_in_and_which_links_were_asked_for(service: Service) -> None:
+async def test_an_export_has_sessions_and_requested_links(service: Service) -> None:
     await Browser(service).sign_in("ann@example.com")
     await Browser(service).ask("ann@example.com")
     await Browser(service).sign_in("bob@example.com")

@@ -113,7 +113,7 @@ async def test_an_access_token_that_acts_for_the_organizer_does_so_no_more(servi
     assert await service.run_sql("select user_id, email from oauth_subjects") == [(None, None)]
 
 
-async def test_whoever_has_just_signed_in_by_mail_reaches_the_data_before_saying_whose_the_organizer_is(
+async def test_a_person_just_signed_in_by_mail_reaches_the_data_before_saying_whose_the_organizer_is(
     service: Service,
 ) -> None:
     ada = await service.organizer()
@@ -137,7 +137,7 @@ async def test_whoever_has_just_signed_in_by_mail_reaches_the_data_before_saying
     assert not await ann.is_signed_in()
 
 
-async def test_whoever_signed_in_with_a_password_gets_nothing_of_the_person(service: Service) -> None:
+async def test_a_person_signed_in_by_password_gets_no_data_of_the_owner_of_the_address(service: Service) -> None:
     ada = await service.organizer()
     await sign_up(service, await ada.create_event(), "ann")
     await planted(service, password=PASSWORD)
@@ -154,7 +154,7 @@ async def test_whoever_signed_in_with_a_password_gets_nothing_of_the_person(serv
     assert await service.run_sql("select from users where data_link_at is not null") == []
 
 
-async def test_an_erasure_and_the_answer_mine_at_once_leave_one_of_both(service: Service) -> None:
+async def test_an_erasure_and_the_answer_mine_at_once_do_one_of_both(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await sign_up(service, event, "ann")

@@ -68,7 +68,7 @@ async def test_photos_are_kept_in_s3_as_on_the_disk(in_s3: Settings) -> None:
 
 
 @pytest.mark.parametrize("declared", ["", "application/octet-stream", "binary/octet-stream", "image/jpg", "IMAGE/JPEG"])
-async def test_a_site_need_not_know_what_a_photo_is(service: Service, site: Site, declared: str) -> None:
+async def test_a_photo_is_accepted_whatever_type_its_site_declares(service: Service, site: Site, declared: str) -> None:
     ada = await service.organizer()
 
     response = await add(ada, await ada.create_event(), url=site.has("/photo", picture(), declared))
@@ -88,7 +88,7 @@ async def test_an_upload_is_added_by_its_key(service: Service) -> None:
     assert (await add(ada, event, key=key)).json()["data"]["image_keys"] == [key]
 
 
-async def test_a_key_that_is_no_photo_is_refused(service: Service) -> None:
+async def test_a_key_without_an_uploaded_photo_is_refused(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     never, bad = (await presign(ada, picture()))["key"], await upload(service, ada, b"<html>")
@@ -111,7 +111,7 @@ async def test_a_key_that_is_no_photo_is_refused(service: Service) -> None:
         ({"link": "http://example.com/a.jpg"}, "link"),
     ],
 )
-async def test_exactly_one_source_is_given(service: Service, source: dict[str, Any], field: str) -> None:
+async def test_a_photo_needs_exactly_one_source(service: Service, source: dict[str, Any], field: str) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
@@ -119,7 +119,7 @@ async def test_exactly_one_source_is_given(service: Service, source: dict[str, A
     await nothing_is_left(service, ada, event)
 
 
-async def test_nothing_is_asked_of_the_site_for_who_may_not_change_the_event(service: Service, site: Site) -> None:
+async def test_a_photo_for_an_event_the_caller_may_not_change_is_not_downloaded(service: Service, site: Site) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     event = await ada.create_event()
     url = site.has("/a.jpg", picture())

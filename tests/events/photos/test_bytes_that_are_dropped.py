@@ -57,7 +57,7 @@ BEHIND = {
 
 @every_type
 @pytest.mark.parametrize("behind", BEHIND.values(), ids=BEHIND)
-def test_what_comes_after_the_end_of_the_picture_is_dropped(content_type: str, behind: bytes) -> None:
+def test_bytes_after_the_end_of_a_picture_are_dropped(content_type: str, behind: bytes) -> None:
     original = picture(content_type)
 
     assert check_photo(original + behind) == check_photo(original)
@@ -89,21 +89,21 @@ def with_chunk(kind: bytes, data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("kind", [b"tEXt", b"zTXt", b"iTXt", b"tIME", b"eXIf", b"caBX", b"iDOT", b"vpAg", b"IEND"])
-def test_a_wrong_check_value_of_a_chunk_that_is_dropped_does_not_matter(kind: bytes) -> None:
+def test_a_wrong_checksum_of_a_dropped_chunk_is_ignored(kind: bytes) -> None:
     content = picture("image/png") if kind == b"IEND" else with_chunk(kind, b"Software\0editor")
 
     assert check_photo(with_crc(content, kind)) == check_photo(picture("image/png"))
 
 
 @pytest.mark.parametrize("kind", [b"IHDR", b"IDAT", b"gAMA"])
-def test_a_wrong_check_value_of_a_chunk_that_is_kept_is_refused(kind: bytes) -> None:
+def test_a_wrong_checksum_of_a_kept_chunk_is_refused(kind: bytes) -> None:
     content = with_chunk(b"gAMA", struct.pack(">I", 45455))
 
     with pytest.raises(UnfitFile, match="is damaged"):
         check_photo(with_crc(content, kind))
 
 
-def test_a_wrong_check_value_of_a_frame_is_refused() -> None:
+def test_a_wrong_checksum_of_a_frame_is_refused() -> None:
     with pytest.raises(UnfitFile, match="is damaged"):
         check_photo(with_crc(animation("image/png"), b"fdAT"))
 
@@ -130,7 +130,7 @@ def segment(kind: int, content: bytes) -> bytes:
         segment(0xE1, b""),
     ],
 )
-def test_metadata_of_a_jpeg_that_makes_no_sense_does_not_matter(metadata: bytes) -> None:
+def test_malformed_metadata_of_a_jpeg_is_ignored(metadata: bytes) -> None:
     assert check_photo(jpeg_with(metadata)) == check_photo(picture("image/jpeg"))
 
 
@@ -153,7 +153,7 @@ def webp_with(tail: bytes) -> bytes:
     ],
     ids=["XMP that is longer", "EXIF that is longer", "an odd length", "two bytes", "half a head", "half an EXIF"],
 )
-def test_metadata_of_a_webp_that_breaks_off_does_not_matter(tail: bytes) -> None:
+def test_truncated_metadata_of_a_webp_is_ignored(tail: bytes) -> None:
     assert check_photo(webp_with(tail)) == check_photo(picture("image/webp"))
 
 
@@ -173,7 +173,7 @@ def test_bytes_between_the_parts_of_a_jpeg_are_dropped_as_decoders_drop_them() -
 
 
 @every_type
-def test_the_pixels_stay_as_they_are(content_type: str) -> None:
+def test_the_pixels_of_a_photo_with_dropped_bytes_are_unchanged(content_type: str) -> None:
     original = picture(content_type)
 
     assert frames(check_photo(original + film())[1]) == frames(original)
@@ -194,7 +194,7 @@ HIDDEN: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("make", HIDDEN.values(), ids=HIDDEN)
-def test_what_hides_behind_a_picture_is_not_stored(make: Callable[[], bytes]) -> None:
+def test_a_file_hidden_behind_a_picture_is_not_stored(make: Callable[[], bytes]) -> None:
     _, checked = check_photo(make())
 
     assert b"alert(1)" not in checked

@@ -43,7 +43,7 @@ async def image_keys(service: Service, event: dict[str, Any]) -> list[str]:
     return keys
 
 
-async def test_files_become_photos_in_their_order_wherever_photos_are_kept(anywhere: Settings) -> None:
+async def test_files_of_a_form_become_photos_in_order_in_every_store(anywhere: Settings) -> None:
     async with running(anywhere) as service:
         ada, browser = await signed_in(service)
         event = await ada.create_event()
@@ -61,7 +61,7 @@ async def test_files_become_photos_in_their_order_wherever_photos_are_kept(anywh
         assert all(key in page.text for key in await image_keys(service, event))
 
 
-async def test_what_a_camera_noted_is_removed(service: Service) -> None:
+async def test_metadata_of_a_camera_is_removed(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()
 
@@ -127,7 +127,7 @@ async def test_an_event_shows_as_many_photos_as_it_may_and_the_rest_is_refused(s
     assert len(await image_keys(service, event)) == len(await states(service)) == MAX_PHOTOS
 
 
-async def test_more_files_than_any_event_may_hold_change_nothing(service: Service) -> None:
+async def test_a_form_with_more_files_than_an_event_may_show_changes_nothing(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()
 

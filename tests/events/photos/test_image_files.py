@@ -54,7 +54,9 @@ def test_every_pixel_is_kept(content_type: str, data: st.DataObject) -> None:
 @moving_type
 @thoroughly
 @given(count=st.integers(2, 6), duration=st.integers(20, 500), loop=st.integers(0, 9))
-def test_every_frame_is_kept_and_how_long_it_shows(content_type: str, count: int, duration: int, loop: int) -> None:
+def test_every_frame_of_an_animation_keeps_its_pixels_and_duration(
+    content_type: str, count: int, duration: int, loop: int
+) -> None:
     original = animation(content_type, count, 12, 9, duration=duration // 10 * 10, loop=loop)
 
     _, checked = check_photo(original)
@@ -146,7 +148,7 @@ NOTED: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("make", NOTED.values(), ids=NOTED)
-def test_what_is_noted_in_a_file_is_gone(make: Callable[[], bytes]) -> None:
+def test_metadata_of_a_file_is_removed(make: Callable[[], bytes]) -> None:
     original = make()
     assert SECRET[:7] in original
 
@@ -161,7 +163,7 @@ def test_what_is_noted_in_a_file_is_gone(make: Callable[[], bytes]) -> None:
 
 @pytest.mark.parametrize("content_type", ["image/jpeg", "image/png", "image/webp"])
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_which_way_is_up_is_kept_and_nothing_else_with_it(content_type: str, orientation: int) -> None:
+def test_the_orientation_is_the_only_metadata_that_is_kept(content_type: str, orientation: int) -> None:
     _, checked = check_photo(picture(content_type, exif=exif(orientation)))
 
     with Image.open(io.BytesIO(checked)) as image:
@@ -172,14 +174,14 @@ def test_which_way_is_up_is_kept_and_nothing_else_with_it(content_type: str, ori
 @pytest.mark.parametrize(
     "noted", [b"", b"II*\0", b"MM\0*\xff\xff\xff\xff", b"II*\0\x08\0\0\0\xff\xff", b"nonsense" * 9]
 )
-def test_notes_that_make_no_sense_do_no_harm(noted: bytes) -> None:
+def test_malformed_metadata_does_not_affect_the_picture(noted: bytes) -> None:
     original = with_jpeg_segment(0xE1, b"Exif\0\0" + noted)
 
     assert frames(check_photo(original)[1]) == frames(original)
 
 
 @pytest.mark.parametrize("content_type", ["image/jpeg", "image/png", "image/webp"])
-def test_what_its_colours_mean_is_kept(content_type: str) -> None:
+def test_the_colour_profile_of_a_picture_is_kept(content_type: str) -> None:
     profile = b"what red means, and what green"
 
     _, checked = check_photo(picture(content_type, icc_profile=profile))

@@ -44,7 +44,7 @@ async def test_photos_are_put_in_order_and_the_first_is_primary(service: Service
         assert await photo_keys(ada, event) == keys
 
 
-async def test_other_changes_leave_the_photos_alone(service: Service) -> None:
+async def test_a_change_of_other_fields_leaves_the_photos_of_an_event(service: Service) -> None:
     ada = await service.organizer()
     key = await upload(service, ada)
     event = await ada.create_event(image_keys=[key])
@@ -65,7 +65,7 @@ async def test_an_attached_upload_has_lost_what_the_camera_noted(service: Servic
     assert frames(public) == frames(original)
 
 
-async def test_what_moves_goes_on_moving(service: Service) -> None:
+async def test_an_animation_stays_animated(service: Service) -> None:
     ada = await service.organizer()
     original = animation("image/webp", duration=70)
     event = await ada.create_event(image_keys=[await upload(service, ada, original, "image/webp")])
@@ -73,7 +73,7 @@ async def test_what_moves_goes_on_moving(service: Service) -> None:
     assert frames(await photo(service, event["primary_image_url"])) == frames(original)
 
 
-async def test_a_later_upload_to_the_same_address_changes_nothing_the_public_sees(service: Service) -> None:
+async def test_a_later_upload_to_the_same_address_does_not_change_the_photo(service: Service) -> None:
     ada = await service.organizer()
     first, second = picture(width=40), picture(width=41)
     second += b"\0" * (len(first) - len(second))
@@ -100,7 +100,7 @@ async def test_a_photo_taken_off_can_be_put_back_and_shown_by_another_event(serv
     assert (await photo_keys(ada, event), await photo_keys(ada, other)) == ([key], [key])
 
 
-async def test_what_was_never_uploaded_is_refused_by_its_key(service: Service) -> None:
+async def test_a_key_that_was_never_uploaded_is_refused_by_name(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     never = (await presign(ada, picture()))["key"]
@@ -139,7 +139,7 @@ async def test_an_upload_that_is_no_photo_is_refused_and_never_seen(
 
 
 @pytest.mark.parametrize("content_type", TYPES)
-async def test_what_follows_a_picture_is_not_stored(service: Service, content_type: str) -> None:
+async def test_bytes_after_a_picture_are_not_stored(service: Service, content_type: str) -> None:
     """Before, such a file was refused: phones store films and data of their own after the picture."""
     ada = await service.organizer()
     event = await ada.create_event()
@@ -151,7 +151,7 @@ async def test_what_follows_a_picture_is_not_stored(service: Service, content_ty
     assert stored == check_photo(picture(content_type))[1]
 
 
-async def test_an_upload_that_a_store_took_at_another_length_is_refused(service: Service) -> None:
+async def test_an_upload_stored_with_a_wrong_length_is_refused(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     key = (await presign(ada, b"x" * 9))["key"]
@@ -177,7 +177,7 @@ async def test_a_refused_upload_may_be_replaced_and_attached_again(service: Serv
 
 
 @pytest.mark.parametrize("attached", [False, True], ids=["an upload", "a photo"])
-async def test_nobody_attaches_what_is_another_organizers(service: Service, attached: bool) -> None:
+async def test_an_upload_or_photo_of_another_organizer_cannot_be_attached(service: Service, attached: bool) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     key = await upload(service, ada)
     if attached:
@@ -197,7 +197,7 @@ async def test_nobody_attaches_what_is_another_organizers(service: Service, atta
     assert await states(service) == before
 
 
-async def test_nobody_attaches_an_admins_photo_but_an_admin(service: Service) -> None:
+async def test_a_photo_of_an_admin_can_be_attached_by_admins_only(service: Service) -> None:
     ada, admin = await service.organizer(), await service.admin()
     event = await ada.create_event()
     key = await upload(service, admin)
@@ -241,7 +241,7 @@ async def test_a_photo_is_named_once_and_there_are_50_at_most(service: Service) 
     assert failing(await ada.post("/api/events", repeated)).keys() == {"image_keys"}
 
 
-async def test_every_failing_field_is_named_beside_the_photos(service: Service) -> None:
+async def test_every_invalid_field_is_named_together_with_the_photos(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(pricing_mode="fixed", price=5)
 

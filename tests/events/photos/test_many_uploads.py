@@ -152,7 +152,7 @@ async def test_an_upload_that_many_requests_attach_is_decoded_once(service: Serv
     assert decoders.begun == 1
 
 
-async def test_nothing_is_decoded_for_a_change_that_cannot_be_made(service: Service, decoders: Decoders) -> None:
+async def test_a_file_for_a_change_that_is_refused_is_not_decoded(service: Service, decoders: Decoders) -> None:
     ada, eve = await service.organizer(), await service.organizer()
     his, hers = await ada.create_event(), await eve.create_event()
     key, other = await upload(service, eve, SLOW, GIF), await upload(service, ada)
@@ -198,7 +198,7 @@ async def test_requests_that_attach_uploads_count_against_the_limit_of_photos(
         assert [answer.status_code for answer in answers] == [200, 201, 200, 429, 429, 429, 200]
 
 
-async def test_an_organizer_has_so_much_time_of_decoders(
+async def test_an_organizer_has_a_limited_processor_time_for_decoding(
     service: Service, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     eve, ada = await service.organizer(is_proved=False), await service.organizer()

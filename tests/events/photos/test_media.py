@@ -31,7 +31,7 @@ async def test_a_photo_is_shown_as_what_it_is(anywhere: Settings, content_type: 
     assert response.headers["content-security-policy"] == "default-src 'none'; sandbox"
 
 
-async def test_a_photo_may_be_remembered_for_good(service: Service) -> None:
+async def test_a_photo_is_immutable_for_caches(service: Service) -> None:
     url = await photo_url(service, picture(), "image/jpeg")
     first = await service.http.get(url)
 
@@ -43,7 +43,7 @@ async def test_a_photo_may_be_remembered_for_good(service: Service) -> None:
     assert other.content == first.content
 
 
-async def test_head_tells_of_a_photo_without_showing_it(service: Service) -> None:
+async def test_a_head_request_for_a_photo_has_headers_and_no_content(service: Service) -> None:
     url = await photo_url(service, picture(), "image/jpeg")
 
     response = await service.http.head(url)
@@ -72,7 +72,7 @@ async def test_photos_are_found_at_the_cdn_where_there_is_one(settings: Settings
         *("/etc/passwd", "%2fetc%2fpasswd", "photos/07/abcdefghijklmnopqrstuv.jpg", "..\\secret.txt", "%ff"),
     ],
 )
-async def test_nothing_but_photos_is_shown(service: Service, tmp_path: Path, path: str) -> None:
+async def test_a_media_path_that_is_no_photo_is_answered_with_404(service: Service, tmp_path: Path, path: str) -> None:
     for secret in (tmp_path / "secret.txt", tmp_path / "media" / "secret.txt", tmp_path / "media/photos/secret.txt"):
         secret.parent.mkdir(parents=True, exist_ok=True)
         secret.write_text("secret")
@@ -84,7 +84,7 @@ async def test_nothing_but_photos_is_shown(service: Service, tmp_path: Path, pat
     assert response.headers["cache-control"] == "no-store"
 
 
-async def test_photos_are_only_read(service: Service) -> None:
+async def test_a_photo_can_only_be_read_at_its_address(service: Service) -> None:
     url = await photo_url(service, picture(), "image/jpeg")
 
     for method in ("PUT", "POST", "DELETE", "PATCH"):

@@ -46,7 +46,7 @@ async def test_an_event_shows_50_photos_at_most(service: Service, site: Site) ->
     assert site.request_count == 0
 
 
-async def test_whoever_has_too_many_photos_that_no_event_shows_adds_none(service: Service, site: Site) -> None:
+async def test_an_organizer_with_too_many_unused_photos_cannot_add_more(service: Service, site: Site) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await service.run_sql(

@@ -21,7 +21,7 @@ async def test_a_photo_that_an_event_shows_cannot_be_given_up(service: Service) 
 
 
 @pytest.mark.parametrize("state", ["awaited", "doomed", "unknown"])
-async def test_an_event_cannot_show_what_is_not_accepted(service: Service, state: str) -> None:
+async def test_the_schema_refuses_to_show_a_photo_that_is_not_accepted(service: Service, state: str) -> None:
     ada = await service.organizer()
     key = (await presign(ada, b"x" * 9))["key"]
     event = await ada.create_event()
@@ -70,7 +70,9 @@ async def test_a_copy_of_an_event_shows_its_photos_too(service: Service) -> None
         ("photos/{id}/abcdefghijklmnopqrstuv.jpg", None),
     ],
 )
-async def test_a_key_names_whose_it_is(service: Service, key: str, organizer: str | None) -> None:
+async def test_the_schema_refuses_a_key_without_its_organizer(
+    service: Service, key: str, organizer: str | None
+) -> None:
     ada = await service.organizer()
 
     with pytest.raises(errors.CheckViolation):

@@ -29,7 +29,7 @@ async def test_a_presigned_upload_becomes_a_photo_wherever_it_is_kept(anywhere: 
         assert await photo(service, event["primary_image_url"]) == content
 
 
-async def test_what_is_presigned_is_said_again_with_how_long_it_is_good(service: Service) -> None:
+async def test_a_presigned_upload_repeats_its_fields_and_says_when_it_expires(service: Service) -> None:
     ada = await service.organizer()
 
     response = await ada.post("/api/uploads/presign", {"filename": "poster.png", **RIGHT})
@@ -53,7 +53,7 @@ async def test_a_key_is_random_and_lies_under_its_organizer(service: Service) ->
 
 
 @pytest.mark.parametrize("length", [1, 5_000_000])
-async def test_a_file_may_have_5_million_bytes(service: Service, length: int) -> None:
+async def test_a_file_of_up_to_5_million_bytes_is_presigned(service: Service, length: int) -> None:
     ada = await service.organizer()
 
     response = await ada.post("/api/uploads/presign", {**RIGHT, "content_length": length})
@@ -70,7 +70,7 @@ async def test_a_file_may_have_5_million_bytes(service: Service, length: int) ->
         ("organizer_id", 1),
     ],
 )
-async def test_what_cannot_be_uploaded_is_not_presigned(service: Service, name: str, value: Any) -> None:
+async def test_an_invalid_upload_is_not_presigned(service: Service, name: str, value: Any) -> None:
     ada = await service.organizer()
 
     assert failing(await ada.post("/api/uploads/presign", {**RIGHT, name: value})).keys() == {name}
@@ -85,11 +85,11 @@ async def test_type_and_length_are_required(service: Service, name: str) -> None
     assert failing(await ada.post("/api/uploads/presign", body)) == {name: ["is required"]}
 
 
-async def test_nobody_uploads_without_a_key(service: Service) -> None:
+async def test_an_upload_without_an_api_key_is_answered_with_401(service: Service) -> None:
     assert (await service.anonymous.post("/api/uploads/presign", RIGHT)).status_code == 401
 
 
-async def test_so_many_uploads_may_wait_to_be_attached(service: Service) -> None:
+async def test_an_organizer_can_have_a_limited_number_of_unattached_uploads(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     key = await upload(service, ada)
     await service.run_sql(
@@ -110,7 +110,7 @@ async def test_so_many_uploads_may_wait_to_be_attached(service: Service) -> None
     assert (await ada.post("/api/uploads/presign", RIGHT)).status_code == 201
 
 
-async def test_nothing_is_stored_before_it_is_uploaded(service: Service) -> None:
+async def test_a_presigned_upload_stores_no_file(service: Service) -> None:
     await presign(await service.organizer(), b"x" * 9)
 
     assert (files(service, "uploads"), files(service)) == (set(), set())

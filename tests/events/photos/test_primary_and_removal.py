@@ -39,7 +39,7 @@ async def test_a_primary_photo_moves_to_the_front_of_the_others(service: Service
     assert event["primary_image_url"] == result(path, expected)["primary_image_url"]
 
 
-async def test_only_one_of_the_events_photos_can_be_its_primary_one(service: Service) -> None:
+async def test_a_key_that_is_not_a_photo_of_the_event_cannot_be_primary(service: Service) -> None:
     ada = await service.organizer()
     path, keys = await three_photos(service, ada)
     other = await upload(service, ada)
@@ -81,7 +81,7 @@ async def test_a_photo_that_was_taken_off_can_still_be_put_back(service: Service
     assert await photo(service, response.json()["data"]["url"]) == picture(width=40)
 
 
-async def test_nobody_changes_the_photos_of_another_organizers_event(service: Service) -> None:
+async def test_photos_of_an_event_of_another_organizer_cannot_be_changed(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     path, keys = await three_photos(service, ada)
 

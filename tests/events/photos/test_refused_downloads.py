@@ -19,7 +19,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("redirected", [False, True], ids=["at once", "by a redirect"])
-async def test_nothing_inside_is_reached(
+async def test_an_internal_address_is_refused_without_a_request_also_behind_a_redirect(
     service: Service, site: Site, redirected: bool, subtests: pytest.Subtests
 ) -> None:
     ada = await service.organizer()
@@ -44,7 +44,7 @@ async def test_nothing_inside_is_reached(
         ("http://example.com:8080/a.jpg", "must use the default port, 80 for http or 443 for https"),
     ],
 )
-async def test_why_an_address_is_refused_is_said(service: Service, url: str, message: str) -> None:
+async def test_an_invalid_url_of_a_photo_is_refused_with_the_reason(service: Service, url: str, message: str) -> None:
     ada = await service.organizer()
 
     assert failing(await add(ada, await ada.create_event(), url=url)) == {"url": [message]}
@@ -70,7 +70,9 @@ async def endless(writer: asyncio.StreamWriter, _: str) -> None:
     ],
     ids=["missing", "too large", "endless", "shorter than said", "compressed", "in a circle", "empty"],
 )
-async def test_what_a_site_does_wrong_is_said(service: Service, site: Site, script: Any, message: str) -> None:
+async def test_a_fault_of_the_site_is_named_in_the_refusal(
+    service: Service, site: Site, script: Any, message: str
+) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     for path in ("/a", "/b", "/c", "/d"):
@@ -90,7 +92,7 @@ async def test_what_a_site_does_wrong_is_said(service: Service, site: Site, scri
         (picture("image/jpeg")[:-9], "image/jpeg", "breaks off before its end"),
     ],
 )
-async def test_what_is_no_photo_is_refused(
+async def test_a_download_that_is_no_photo_is_refused_with_the_reason(
     service: Service, site: Site, content: bytes, declared: str, message: str
 ) -> None:
     ada = await service.organizer()

@@ -39,7 +39,7 @@ def test_a_file_that_breaks_off_is_refused(content_type: str, data: st.DataObjec
 @every_type
 @thoroughly
 @given(data=st.data())
-def test_a_damaged_file_is_a_photo_still_or_refused_and_never_a_failure(content_type: str, data: st.DataObject) -> None:
+def test_a_damaged_file_is_accepted_or_refused_and_never_a_failure(content_type: str, data: st.DataObject) -> None:
     content = bytearray(picture(content_type, 12, 9))
     for _ in range(data.draw(st.integers(1, 5))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
@@ -75,7 +75,7 @@ def zipped() -> bytes:
         b"\n" + picture("image/png"),
     ],
 )
-def test_what_is_no_photo_is_refused(content: bytes) -> None:
+def test_a_file_that_is_no_photo_is_refused(content: bytes) -> None:
     assert refusal(content)
 
 
@@ -120,7 +120,7 @@ def test_40_million_pixels_are_a_photo() -> None:
     assert check_photo(encoded(Image.new("L", (8_000, 5_000)), "image/png"))[0] == "image/png"
 
 
-def test_an_animation_that_goes_on_and_on_is_refused() -> None:
+def test_an_animation_with_too_many_pixels_in_all_frames_is_refused() -> None:
     still = encoded(Image.new("L", (4000, 4000)), "image/gif")
     begin = still.index(b",\0\0\0\0")
     content = still[:begin] + still[begin:-1] * 16 + still[-1:]

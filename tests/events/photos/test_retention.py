@@ -102,7 +102,7 @@ async def test_a_photo_is_kept_for_as_long_as_one_of_several_events_shows_it(ser
         assert await are_stored(service, key) == [remains]
 
 
-async def test_a_photo_that_two_events_let_go_of_at_once_is_not_forgotten(service: Service) -> None:
+async def test_a_photo_dropped_by_several_events_at_once_counts_as_unused(service: Service) -> None:
     ada = await service.organizer()
     for _ in range(5):
         key = await upload(service, ada)
@@ -113,7 +113,7 @@ async def test_a_photo_that_two_events_let_go_of_at_once_is_not_forgotten(servic
 
 
 @pytest.mark.parametrize("letting_go", ["update events set image_keys = '{}'", "update users set logo_key = null"])
-async def test_a_photo_that_is_let_go_of_while_an_event_takes_it_is_kept(
+async def test_a_photo_dropped_while_another_event_takes_it_is_kept(
     service: Service, letting_go: LiteralString
 ) -> None:
     ada = await service.organizer()
@@ -151,7 +151,7 @@ async def test_a_photo_put_back_in_time_is_kept(service: Service) -> None:
     assert await are_stored(service, key) == [True]
 
 
-async def test_what_was_given_up_before_a_process_was_killed_is_deleted_by_the_next_run(service: Service) -> None:
+async def test_a_photo_given_up_before_a_kill_is_deleted_by_the_next_run(service: Service) -> None:
     ada = await service.organizer()
     key = await upload(service, ada)
     event = await ada.create_event(image_keys=[key])
@@ -180,7 +180,7 @@ async def test_files_written_before_a_process_was_killed_are_deleted_with_their_
     assert await are_stored(service, key, upload_name(key)) == [False, False]
 
 
-async def test_nothing_is_forgotten_while_the_store_is_out_of_reach(in_s3: Settings) -> None:
+async def test_a_photo_stays_listed_while_the_store_is_unreachable(in_s3: Settings) -> None:
     async with running(in_s3) as service:
         ada = await service.organizer()
         key = await upload(service, ada)
@@ -207,7 +207,7 @@ async def test_a_file_half_written_when_a_process_was_killed_goes_with_its_uploa
         assert files(service, "uploads") == set()
 
 
-async def test_two_runs_at_once_do_each_others_work_and_no_harm(service: Service) -> None:
+async def test_concurrent_runs_share_the_work_and_keep_used_photos(service: Service) -> None:
     ada = await service.organizer()
     attached = await upload(service, ada)
     event = await ada.create_event(image_keys=[attached])

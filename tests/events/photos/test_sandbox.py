@@ -38,13 +38,13 @@ async def test_a_file_of_another_type_than_declared_is_refused() -> None:
         await check(picture("image/jpeg"), OWNER, "text/html")
 
 
-async def test_why_a_file_is_refused_is_said() -> None:
+async def test_an_invalid_file_is_refused_with_the_reason() -> None:
     with pytest.raises(UnfitFile, match=r"^is no JPEG, PNG, WebP or GIF image$"):
         await check(b"<html>", OWNER)
 
 
 @pytest.mark.parametrize("content_type", ["image/png", "image/webp"])
-async def test_the_memory_it_has_is_enough_for_the_largest_photo(content_type: str) -> None:
+async def test_the_memory_of_a_decoder_is_enough_for_the_largest_photo(content_type: str) -> None:
     large = Image.new("RGBA", (8000, 5000))
     fast = {"method": 0} if content_type == "image/webp" else {"compress_level": 1}
 
@@ -68,7 +68,7 @@ async def test_a_file_that_takes_its_decoder_down_is_refused(end: int, monkeypat
         await check(picture(), OWNER)
 
 
-async def test_a_decoder_that_gets_no_time_of_a_busy_machine_is_no_fault_of_its_file(
+async def test_a_decoder_without_processor_time_is_answered_with_503(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sandbox, "CHECKER", program("import signal; signal.pause()"))
@@ -80,14 +80,14 @@ async def test_a_decoder_that_gets_no_time_of_a_busy_machine_is_no_fault_of_its_
     assert (refused.value.code, refused.value.retry_after) == ("service_unavailable", 30)
 
 
-async def test_a_decoder_that_does_not_work_is_our_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_decoder_that_does_not_start_is_an_error_of_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "CHECKER", program("import no_such_module"))
 
     with pytest.raises(RuntimeError, match="no_such_module"):
         await check(picture(), OWNER)
 
 
-async def test_no_secret_of_the_service_is_within_its_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_decoder_cannot_read_secrets_of_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENTS_SECRET_KEY", "correct horse battery staple and more")
     monkeypatch.setattr(sandbox, "CHECKER", program("import os; print('image/png'); print(dict(os.environ))"))
 
@@ -103,7 +103,9 @@ async def test_no_secret_of_the_service_is_within_its_reach(monkeypatch: pytest.
     ],
     ids=["memory", "files", "time"],
 )
-async def test_it_gets_no_more_than_its_share(greedy: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_a_checker_of_files_cannot_use_more_than_its_memory_time_or_disk(
+    greedy: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
     confined = "from holdfast.events.photos import image; image.MAX_CPU_SECONDS = 1; image.confine()"
     monkeypatch.setattr(sandbox, "CHECKER", program(f"{confined}\n{greedy}\nprint('image/png')"))
@@ -112,7 +114,7 @@ async def test_it_gets_no_more_than_its_share(greedy: str, monkeypatch: pytest.M
         await check(picture(), OWNER)
 
 
-async def test_so_many_files_of_one_organizer_wait_and_more_are_put_off() -> None:
+async def test_files_of_one_organizer_beyond_the_waiting_limit_are_answered_with_503() -> None:
     small = picture("image/png", 2, 2)
     most = 1 + MAX_WAITING_FILES_OF_OWNER
 

@@ -81,7 +81,7 @@ def test_no_size_is_wider_than_its_photo(width: int, widths: list[int]) -> None:
 
 @thoroughly
 @given(width=st.integers(1, 40_000_000), height=st.integers(1, 40_000_000))
-def test_every_photo_has_a_size_for_each_slot_or_one_of_its_own_width(width: int, height: int) -> None:
+def test_a_photo_has_one_size_for_each_slot_and_none_wider_than_itself(width: int, height: int) -> None:
     widths = widths_of(width, height)
 
     assert widths == sorted(set(widths))
@@ -125,7 +125,7 @@ def test_sizes_are_upright_however_the_camera_was_held(content_type: str, orient
 
 
 @pytest.mark.parametrize("content_type", ["image/gif", "image/webp", "image/png"])
-def test_of_what_moves_the_first_frame_is_shown(content_type: str) -> None:
+def test_the_sizes_of_an_animation_show_its_first_frame(content_type: str) -> None:
     first, second = Image.new("RGB", (600, 400), "red"), Image.new("RGB", (600, 400), "blue")
 
     scaled = scale(encoded(first, content_type, save_all=True, append_images=[second], duration=100))
@@ -136,7 +136,7 @@ def test_of_what_moves_the_first_frame_is_shown(content_type: str) -> None:
 
 
 @pytest.mark.parametrize("content_type", ["image/png", "image/webp", "image/gif"])
-def test_what_can_be_seen_through_can_be_seen_through(content_type: str) -> None:
+def test_the_sizes_of_a_transparent_picture_are_transparent(content_type: str) -> None:
     image = Image.new("RGBA", (600, 400), (255, 0, 0, 255))
     image.paste((0, 0, 0, 0), (0, 0, 300, 400))
 
@@ -179,7 +179,7 @@ def test_colours_look_the_same_without_their_profile() -> None:
 
 @pytest.mark.parametrize("content_type", UPRIGHT_TYPES)
 @pytest.mark.parametrize("mode", ["L", "RGB"])
-def test_a_profile_that_makes_no_sense_does_no_harm(content_type: str, mode: str) -> None:
+def test_an_invalid_colour_profile_is_ignored(content_type: str, mode: str) -> None:
     image = Image.new(mode, (600, 400), "gray")
 
     scaled = scale(encoded(image, content_type, icc_profile=b"what red means, and what green"))

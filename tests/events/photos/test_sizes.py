@@ -51,9 +51,7 @@ async def test_a_page_shows_the_original_until_there_are_sizes_and_then_these(se
 
 
 @pytest.mark.parametrize("content_type", TYPES)
-async def test_sizes_are_served_as_what_they_are_and_may_be_remembered_for_good(
-    service: Service, content_type: str
-) -> None:
+async def test_sizes_have_their_type_and_are_immutable_for_caches(service: Service, content_type: str) -> None:
     ada = await service.organizer()
     key = await upload(service, ada, picture(content_type, 500, 20), content_type)
     await ada.create_event(image_keys=[key])
@@ -86,7 +84,7 @@ async def test_sizes_that_do_not_exist_are_not_found(service: Service) -> None:
     assert (await service.http.get(f"{MEDIA}/{size_name(key, 40)}")).status_code == 200
 
 
-async def test_nobody_waits_for_sizes_when_a_photo_is_added(service: Service) -> None:
+async def test_a_photo_is_added_before_its_sizes_are_made(service: Service) -> None:
     ada = await service.organizer()
     event, first = await with_photo(ada, service)
     second = await upload(service, ada)

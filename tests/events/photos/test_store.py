@@ -35,7 +35,7 @@ async def kept_in(service: Service) -> AsyncIterator[Store]:
     await kept_in.delete([NAME, OTHER, PHOTO])
 
 
-async def test_what_was_written_is_read(kept_in: Store) -> None:
+async def test_a_file_in_a_store_is_read_as_it_was_written(kept_in: Store) -> None:
     content = bytes(range(256)) * 1000
     await kept_in.write(PHOTO, content, JPEG)
 
@@ -48,7 +48,7 @@ async def test_what_was_written_is_read(kept_in: Store) -> None:
     assert await stored(kept_in, PHOTO) == content
 
 
-async def test_reading_may_stop_anywhere(kept_in: Store) -> None:
+async def test_reading_a_file_may_stop_before_its_end(kept_in: Store) -> None:
     await kept_in.write(PHOTO, b"x" * 300_000, JPEG)
 
     async with kept_in.open(PHOTO) as opened:
@@ -58,7 +58,7 @@ async def test_reading_may_stop_anywhere(kept_in: Store) -> None:
         pass
 
 
-async def test_what_was_never_written_is_not_there(kept_in: Store) -> None:
+async def test_a_file_that_was_never_written_reads_as_none(kept_in: Store) -> None:
     async with kept_in.open(PHOTO) as opened:
         assert opened is None
     assert await stored(kept_in, PHOTO) is None
@@ -81,12 +81,12 @@ async def test_a_deleted_file_is_gone_and_others_stay(kept_in: Store) -> None:
     assert await stored(kept_in, PHOTO) == b"photo"
 
 
-async def test_what_is_deleted_twice_is_no_fault(kept_in: Store) -> None:
+async def test_a_file_can_be_deleted_twice(kept_in: Store) -> None:
     await kept_in.delete([PHOTO])
     await kept_in.delete([PHOTO])
 
 
-async def test_many_write_at_once_and_each_is_there(kept_in: Store) -> None:
+async def test_concurrent_writes_of_different_files_store_all_of_them(kept_in: Store) -> None:
     names = [f"photos/7/{number:022}.jpg" for number in range(20)]
     await asyncio.gather(*(kept_in.write(name, name.encode(), JPEG) for name in names))
 
@@ -94,7 +94,7 @@ async def test_many_write_at_once_and_each_is_there(kept_in: Store) -> None:
     await kept_in.delete(names)
 
 
-async def test_an_upload_as_it_was_signed_is_taken(service: Service, kept_in: Store) -> None:
+async def test_an_upload_as_it_was_signed_is_accepted(service: Service, kept_in: Store) -> None:
     url = await kept_in.upload_url(NAME, JPEG, 5, 900)
 
     assert (await put(service, url, b"photo")).status_code == 200
@@ -152,7 +152,7 @@ async def test_an_upload_is_refused_once_its_address_has_expired(service: Servic
     await refused(service, kept_in, url)
 
 
-async def test_the_time_of_an_address_cannot_be_put_off(service: Service, kept_in: Store) -> None:
+async def test_the_expiry_of_an_upload_address_cannot_be_changed(service: Service, kept_in: Store) -> None:
     url = await kept_in.upload_url(NAME, JPEG, 5, 900)
     query = urlsplit(url).query
     for name in ("expires", "X-Amz-Expires"):

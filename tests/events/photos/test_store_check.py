@@ -8,7 +8,7 @@ from holdfast.kit.process.checks.inspection import Inspection
 from tests.events.photos.conftest import S3
 
 
-async def test_a_bucket_is_tried_and_left_as_it_was(in_s3: Settings, s3: S3) -> None:
+async def test_a_check_of_the_bucket_writes_reads_and_leaves_nothing(in_s3: Settings, s3: S3) -> None:
     settings = in_s3.model_copy(update={"secret_key": "a secret of the tests, long enough"})
     wrong_key = settings.model_copy(update={"s3_secret_access_key": "not it"})
 

@@ -47,7 +47,7 @@ async def test_an_unproved_organizer_has_few_uploads_that_no_event_shows(service
     assert refusal.json()["hint"] == stranger_shares.CONFIRM_HINT
 
 
-async def test_what_an_event_shows_does_not_count_as_unused(service: Service) -> None:
+async def test_a_photo_that_an_event_shows_does_not_count_as_unused(service: Service) -> None:
     eve = await stranger(service, "203.0.113.1")
     assert await wished(eve, 1, MAX_IDLE_FILES - 1) == MAX_IDLE_FILES - 1
     key = await upload(service, eve)
@@ -88,7 +88,7 @@ async def test_photos_that_events_show_count_for_the_network(service: Service, m
     assert await wished(await stranger(service, "203.0.113.2"), 1, 1) == 1
 
 
-async def test_all_strangers_together_have_a_total_that_one_network_cannot_use_up(
+async def test_unproved_organizers_together_have_a_total_that_one_network_cannot_use_up(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert stranger_shares.MAX_NETWORK_BYTES * 20 <= MAX_TOTAL_BYTES
@@ -106,7 +106,7 @@ async def test_all_strangers_together_have_a_total_that_one_network_cannot_use_u
     assert await wished(third, 5 * MEGABYTE, 1) == 1
 
 
-async def test_who_confirms_the_address_has_no_such_limit_any_more_and_leaves_no_network(service: Service) -> None:
+async def test_an_organizer_who_proves_the_address_has_no_photo_limit_and_no_stored_network(service: Service) -> None:
     eve = await stranger(service, "203.0.113.1")
     assert await wished(eve, 1, MAX_IDLE_FILES + 1) == MAX_IDLE_FILES
     [(networks,)] = await service.run_sql("select registered_from from users where id = %(id)s", id=eve.id)
@@ -130,7 +130,7 @@ async def test_the_limit_holds_when_many_uploads_are_wished_at_once(service: Ser
     assert {answer.status_code for answer in answers} == {201, 422}
 
 
-async def test_downloads_count_too(service: Service, site: Site) -> None:
+async def test_downloaded_photos_count_towards_the_limit(service: Service, site: Site) -> None:
     eve = await stranger(service, "203.0.113.1")
     event = await eve.create_event()
     assert await wished(eve, 1, MAX_IDLE_FILES) == MAX_IDLE_FILES
@@ -170,7 +170,7 @@ async def test_an_upload_that_is_no_photo_is_deleted_when_that_is_found(service:
     assert accepted.status_code == 200
 
 
-async def test_a_key_presigns_so_many_uploads_a_minute(settings: Settings) -> None:
+async def test_a_key_presigns_a_limited_number_of_uploads_a_minute(settings: Settings) -> None:
     async with running(settings.model_copy(update={"photos_per_minute": 1})) as service:
         ada, ben = await service.organizer(), await service.organizer()
 

@@ -137,7 +137,7 @@ async def test_a_photo_for_which_the_machine_was_too_busy_is_tried_again(
     assert await has_sizes(service, key)
 
 
-async def test_nobody_waits_for_a_photo_that_is_being_scaled(service: Service, gate: Gate) -> None:
+async def test_a_photo_that_is_being_scaled_holds_up_no_request(service: Service, gate: Gate) -> None:
     ada = await service.organizer()
     event, key = await with_photo(ada, service)
     making = asyncio.create_task(make_sizes(service))
@@ -190,7 +190,7 @@ async def killed_halfway(service: Service, key: str) -> None:
         half.write_bytes(b"half a size")
 
 
-async def test_what_a_killed_process_began_is_done_again_after_ten_seconds(service: Service) -> None:
+async def test_sizes_that_a_killed_process_began_are_made_again_after_ten_seconds(service: Service) -> None:
     _, key = await with_photo(await service.organizer(), service)
     await killed_halfway(service, key)
     assert await make_sizes(service) == 0
@@ -206,7 +206,7 @@ async def test_what_a_killed_process_began_is_done_again_after_ten_seconds(servi
     assert files(service) <= {key, *names}
 
 
-async def test_nobody_claims_a_photo_whose_sizes_take_longer_than_a_lease(
+async def test_a_photo_that_is_being_scaled_is_leased_by_no_other_process(
     service: Service, gate: Gate, short_leases: None
 ) -> None:
     _, key = await with_photo(await service.organizer(), service)
@@ -238,7 +238,7 @@ async def test_a_process_whose_photo_another_one_has_claimed_stores_no_sizes(
     assert not await has_sizes(service, key)
 
 
-async def test_what_a_killed_process_left_is_deleted_with_the_photo(service: Service) -> None:
+async def test_sizes_that_a_killed_process_left_are_deleted_with_the_photo(service: Service) -> None:
     ada = await service.organizer()
     event, key = await with_photo(ada, service)
     await killed_halfway(service, key)

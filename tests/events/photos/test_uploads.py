@@ -27,7 +27,7 @@ async def test_an_upload_lies_where_nobody_sees_it(service: Service) -> None:
 
 
 @pytest.mark.parametrize("kind", ["image/png", "image/jpeg; charset=utf-8", "IMAGE/JPEG", "text/html", ""])
-async def test_another_type_than_presigned_is_refused(service: Service, kind: str) -> None:
+async def test_an_upload_of_a_different_type_than_presigned_is_refused(service: Service, kind: str) -> None:
     presigned = await presign(await service.organizer(), CONTENT)
 
     response = await put(service, presigned["upload_url"], CONTENT, kind)
@@ -38,7 +38,7 @@ async def test_another_type_than_presigned_is_refused(service: Service, kind: st
 
 
 @pytest.mark.parametrize("length", ["0", "1", "5000001", "-1", "9" * 30, "", "many"])
-async def test_another_length_than_presigned_is_refused(service: Service, length: str) -> None:
+async def test_an_upload_of_a_different_length_than_presigned_is_refused(service: Service, length: str) -> None:
     presigned = await presign(await service.organizer(), CONTENT)
 
     response = await put(service, presigned["upload_url"], CONTENT, **{"Content-Length": length})
@@ -48,7 +48,7 @@ async def test_another_length_than_presigned_is_refused(service: Service, length
     assert files(service, "uploads") == set()
 
 
-async def test_what_was_presigned_for_one_key_is_refused_for_another(service: Service) -> None:
+async def test_a_signature_presigned_for_one_key_is_refused_for_another(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     hers, his = await presign(ada, CONTENT), await presign(ben, CONTENT)
     at, query = his["upload_url"].split("?")[0], hers["upload_url"].split("?")[1]
@@ -67,7 +67,7 @@ async def test_what_was_presigned_for_one_key_is_refused_for_another(service: Se
         *("photos/7/abcdefghijklmnopqrstuv.jpg", "admin/abcdefghijklmnopqrstuv", "7/x.jpg", "%E2%82%AC/x.jpg"),
     ],
 )
-async def test_what_is_no_address_of_an_upload_is_not_found(service: Service, path: str) -> None:
+async def test_an_upload_to_an_invalid_path_is_answered_with_404(service: Service, path: str) -> None:
     response = await put(service, f"http://events.test/uploads/{path}?type=a&length=1&expires=1&signature=a", CONTENT)
 
     assert response.status_code == 404
@@ -82,7 +82,7 @@ async def test_an_address_that_was_never_presigned_is_refused(service: Service, 
     assert files(service, "uploads") == set()
 
 
-async def test_an_upload_is_put_and_nothing_else(service: Service) -> None:
+async def test_an_upload_address_allows_put_only(service: Service) -> None:
     presigned = await presign(await service.organizer(), CONTENT)
 
     for method in ("GET", "POST", "PATCH", "DELETE"):
@@ -91,7 +91,7 @@ async def test_an_upload_is_put_and_nothing_else(service: Service) -> None:
         assert response.headers["allow"] == "OPTIONS, PUT"
 
 
-async def test_a_page_of_another_site_may_upload(service: Service) -> None:
+async def test_an_upload_from_a_page_of_another_site_is_accepted(service: Service) -> None:
     presigned = await presign(await service.organizer(), CONTENT)
     asks = {"Origin": "https://ada.example", "Access-Control-Request-Method": "PUT"}
 
@@ -165,7 +165,7 @@ async def test_an_upload_that_does_not_come_to_an_end_is_given_up_on(
     assert files(service, "uploads") == set()
 
 
-async def test_of_several_uploads_to_one_address_at_once_a_whole_one_stays(service: Service) -> None:
+async def test_concurrent_uploads_to_one_address_leave_one_of_them_whole(service: Service) -> None:
     ada = await service.organizer()
     presigned = await presign(ada, CONTENT)
     others = [bytes([number]) * len(CONTENT) for number in range(8)]

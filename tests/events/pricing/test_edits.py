@@ -18,7 +18,7 @@ from tests.support import Service
         ({"capacity": 5}, None),
     ],
 )
-async def test_an_edit_is_a_change_when_it_moves_the_price(
+async def test_an_edit_that_moves_the_price_is_a_change_of_the_history(
     sale: Sale, fields: dict[str, Any], change: Change | None
 ) -> None:
     await sale.patch(**fields)
@@ -36,7 +36,7 @@ async def test_a_new_bound_moves_a_price_that_was_on_its_way_there(sale: Sale) -
     assert await sale.news() == [("tick", 2500, 1750), ("manual_change", 1750, 2260)]
 
 
-async def test_a_new_price_is_that_of_a_sale_on_schedule_and_moves_as_before(sale: Sale) -> None:
+async def test_a_new_price_takes_the_discount_of_the_elapsed_time(sale: Sale) -> None:
     await sale.days(50)
     await sale.tick()
 
@@ -62,7 +62,7 @@ async def test_seats_that_go_to_those_who_waited_are_part_of_the_same_change(ser
     assert (await sale.news())[1:] == [("other", 6000, 4250)]
 
 
-async def test_another_date_changes_the_price_for_another_reason(sale: Sale) -> None:
+async def test_a_change_of_the_date_changes_the_price_for_the_reason_other(sale: Sale) -> None:
     await sale.days(50)
     await sale.tick()
     [(later,)] = await sale.service.run_sql("select datetime + interval '50 days' from events")
@@ -72,7 +72,7 @@ async def test_another_date_changes_the_price_for_another_reason(sale: Sale) -> 
     assert (await sale.news())[1:] == [("other", 1750, 2000)]
 
 
-async def test_an_edit_of_an_event_that_is_over_keeps_the_price_within_its_bounds(sale: Sale) -> None:
+async def test_an_edit_of_a_past_event_keeps_the_price_within_its_bounds(sale: Sale) -> None:
     await sale.service.run_sql("update events set datetime = now()")
 
     await sale.patch(price=900, min_price=800, max_price=1900)

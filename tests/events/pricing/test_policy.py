@@ -82,11 +82,13 @@ def sales(draw: st.DrawFn) -> Sale:
         (100, 100, 6000),
     ],
 )
-def test_a_sale_of_100_seats_in_100_days(day: int, registered: int, price: int) -> None:
+def test_prices_of_a_sale_of_100_seats_in_100_days_are_those_of_the_table(
+    day: int, registered: int, price: int
+) -> None:
     assert hundred_days(day, registered).costs == price
 
 
-def test_an_organizer_who_wants_no_discounts_sets_the_lower_bound_to_the_price() -> None:
+def test_a_lower_bound_equal_to_the_price_gives_no_discounts() -> None:
     assert {hundred_days(day, 0, min_price=2500).costs for day in range(101)} == {2500}
 
 
@@ -96,7 +98,7 @@ def test_the_price_never_leaves_its_bounds(sale: Sale) -> None:
 
 
 @given(sale=sales())
-def test_the_price_is_payable_wherever_the_sale_stands_if_any_price_within_the_bounds_is(sale: Sale) -> None:
+def test_the_price_is_always_payable_if_any_price_within_the_bounds_is(sale: Sale) -> None:
     rules = rules_of(sale.currency)
     lowest = max(sale.min_price, rules.least)
     fits = any(
@@ -131,7 +133,7 @@ def test_the_last_seat_costs_the_upper_bound(sale: Sale) -> None:
 
 
 @given(sale=sales())
-def test_what_nobody_wanted_until_the_end_costs_the_lower_bound(sale: Sale) -> None:
+def test_an_event_without_registrations_costs_the_lower_bound_in_the_end(sale: Sale) -> None:
     created, starts = sorted((sale.created, sale.datetime))
     over = sale._replace(created=created, datetime=starts + timedelta(seconds=1), now=datetime(9000, 1, 1, tzinfo=UTC))
 
@@ -148,7 +150,7 @@ def test_a_price_lies_on_a_step_counted_from_the_first_one_or_at_a_bound(sale: S
 
 @settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(drawn_sales=st.lists(sales(), min_size=1, max_size=40))
-async def test_the_database_reckons_as_the_definition_does(service: Service, drawn_sales: list[Sale]) -> None:
+async def test_the_database_computes_prices_as_the_definition_does(service: Service, drawn_sales: list[Sale]) -> None:
     rows = [{"place": place, **sale._asdict()} for place, sale in enumerate(drawn_sales)]
     priced = await service.run_sql(
         f"""

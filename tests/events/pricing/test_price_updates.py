@@ -24,7 +24,7 @@ def test_the_service_ticks_once_a_minute() -> None:
     assert ("* * * * *", tick.__name__) in [(task.schedule.cron, task.name) for task in PART.timed_tasks]
 
 
-async def test_a_tick_that_moves_no_level_is_no_change(sale: Sale) -> None:
+async def test_a_tick_that_reaches_no_new_level_is_no_change(sale: Sale) -> None:
     assert await sale.tick() == 0
     await sale.days(0.1)
 
@@ -65,7 +65,7 @@ async def test_after_a_long_rest_the_prices_that_one_tick_cannot_move_follow_wit
     assert [await sale.price() for sale in sales] == [1750] * 3
 
 
-async def test_a_tick_leaves_to_settlement_what_settlement_is_changing(sale: Sale) -> None:
+async def test_a_tick_skips_an_event_that_settlement_is_changing(sale: Sale) -> None:
     await sale.days(50)
     async with sale.service.database.transaction() as tx:
         await tx.value("select id from events where id = %(id)s for no key update", {"id": sale.id})

@@ -38,7 +38,7 @@ def private_key(text: str) -> ec.EllipticCurvePrivateKey:
     return ec.derive_private_key(int.from_bytes(decoded(text), "big"), CURVE)
 
 
-def test_the_example_of_the_rfc_comes_out() -> None:
+def test_a_message_is_encrypted_as_in_the_example_of_the_rfc() -> None:
     keys = read_browser_keys(P256DH, AUTH)
 
     body = encrypt(MESSAGE, keys, salt=decoded(SALT), own_key=private_key(OWN_KEY))
@@ -64,12 +64,12 @@ def test_every_message_is_read_by_its_browser_and_by_no_other(message: bytes, au
     ("p256dh", "auth"),
     [("", AUTH), (P256DH[:-4], AUTH), (P256DH, AUTH[:-3]), ("B" + "A" * 86, AUTH), ("é", AUTH), (P256DH, "")],
 )
-def test_what_are_no_keys_is_refused(p256dh: str, auth: str) -> None:
+def test_invalid_browser_keys_are_refused(p256dh: str, auth: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         read_browser_keys(p256dh, auth)
 
 
-def test_the_service_says_who_it_is_to_one_push_service_for_less_than_a_day() -> None:
+def test_a_signature_for_a_push_service_names_the_sender_and_is_valid_for_less_than_a_day() -> None:
     key = SenderKey(b"x" * 32)
 
     kind, _, parameters = key.authorization("https://push.example", "https://events.example").partition(" ")

@@ -52,9 +52,7 @@ async def subscribed(service: Service, pushes: PushServiceDouble, address: str, 
     return browser
 
 
-async def test_organizers_have_turns_however_many_messages_one_of_them_has(
-    service: Service, pushes: PushServiceDouble
-) -> None:
+async def test_push_messages_are_sent_in_turns_of_organizers(service: Service, pushes: PushServiceDouble) -> None:
     organizers: list[int] = []
     for number, count in enumerate((1, 1, 5)):
         ada, _, [_, ben] = await line(service, f"ann{number}", f"ben{number}")
@@ -74,7 +72,7 @@ async def stored(service: Service) -> int:
     return number
 
 
-async def test_the_browser_is_told_when_the_seat_is_there_and_only_then(
+async def test_a_push_message_is_sent_when_the_seat_is_there_and_not_before(
     service: Service, pushes: PushServiceDouble
 ) -> None:
     _, event, [ann, ben, cal] = await line(service, "ann", "ben", "cal", title="Life drawing")
@@ -97,7 +95,9 @@ async def test_the_browser_is_told_when_the_seat_is_there_and_only_then(
     assert await stored(service) == 0
 
 
-async def test_a_message_has_no_web_address_but_that_of_the_page(service: Service, pushes: PushServiceDouble) -> None:
+async def test_a_push_message_contains_no_web_address_except_that_of_the_page(
+    service: Service, pushes: PushServiceDouble
+) -> None:
     _, _, [ann, ben] = await line(service, "ann", "ben", title="Win at https://evil.example.com/a now")
     browser = await subscribed(service, pushes, ben)
 
@@ -109,7 +109,7 @@ async def test_a_message_has_no_web_address_but_that_of_the_page(service: Servic
     assert message["body"].startswith("Win at ")
 
 
-async def test_it_is_asked_for_only_where_somebody_waits_and_is_off_at_first(service: Service) -> None:
+async def test_a_push_message_is_offered_to_waiting_people_only_and_hidden_at_first(service: Service) -> None:
     _, _, [ann, ben] = await line(service, "ann", "ben")
     http = Visitor(service).http
 
@@ -120,7 +120,7 @@ async def test_it_is_asked_for_only_where_somebody_waits_and_is_off_at_first(ser
     assert await stored(service) == 0
 
 
-async def test_who_has_a_seat_cannot_subscribe(service: Service, pushes: PushServiceDouble) -> None:
+async def test_a_person_with_a_seat_cannot_subscribe_to_push(service: Service, pushes: PushServiceDouble) -> None:
     _, _, [ann, _] = await line(service, "ann", "ben")
     browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
 
@@ -139,7 +139,7 @@ async def test_who_has_a_seat_cannot_subscribe(service: Service, pushes: PushSer
         ("sender_key", "AAAA"),
     ],
 )
-async def test_what_no_browser_sends_is_refused(
+async def test_an_invalid_push_subscription_is_refused(
     service: Service, pushes: PushServiceDouble, field: str, text: str
 ) -> None:
     _, _, [_, ben] = await line(service, "ann", "ben")
@@ -190,7 +190,7 @@ async def test_a_push_service_in_trouble_is_asked_again_later_and_not_for_ever(
     assert await stored(service) == 0
 
 
-async def test_addresses_inside_the_operators_network_are_not_called(
+async def test_a_push_address_in_the_network_of_the_operator_is_not_called(
     service: Service, pushes: PushServiceDouble
 ) -> None:
     _, _, [ann, ben] = await line(service, "ann", "ben")
@@ -206,7 +206,7 @@ async def test_addresses_inside_the_operators_network_are_not_called(
     assert error.startswith("The push service")
 
 
-async def test_it_can_be_taken_back(service: Service, pushes: PushServiceDouble) -> None:
+async def test_a_push_subscription_can_be_withdrawn(service: Service, pushes: PushServiceDouble) -> None:
     _, _, [ann, ben] = await line(service, "ann", "ben")
     browser = await subscribed(service, pushes, ben)
 
@@ -231,7 +231,7 @@ async def test_a_registration_has_few_browsers_and_each_of_them_once(
     assert [len(browser.messages) for browser in browsers] == [0, 0, *[1] * MAX_SUBSCRIPTIONS]
 
 
-async def test_what_is_stored_is_sealed_and_goes_with_the_registration(
+async def test_a_push_subscription_is_stored_sealed_and_deleted_with_its_registration(
     service: Service, pushes: PushServiceDouble
 ) -> None:
     _, _, [_, ben] = await line(service, "ann", "ben")
@@ -285,7 +285,7 @@ async def test_old_subscriptions_are_forgotten(service: Service, pushes: PushSer
     assert await stored(service) == 0
 
 
-async def test_organizers_have_their_turns(service: Service, pushes: PushServiceDouble) -> None:
+async def test_organizers_get_turns_of_push_messages(service: Service, pushes: PushServiceDouble) -> None:
     _, _, many = await line(service, *(f"p{number}" for number in range(6)), capacity=3)
     _, _, few = await line(service, "ann", "ben")
     browsers = [await subscribed(service, pushes, address) for address in (*many[3:], few[1])]
@@ -299,7 +299,7 @@ async def test_organizers_have_their_turns(service: Service, pushes: PushService
     assert owners[0] != owners[1]
 
 
-async def test_another_site_cannot_subscribe_somebody(service: Service, pushes: PushServiceDouble) -> None:
+async def test_a_push_subscription_from_another_site_is_refused(service: Service, pushes: PushServiceDouble) -> None:
     _, _, [_, ben] = await line(service, "ann", "ben")
     browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
 
@@ -310,7 +310,7 @@ async def test_another_site_cannot_subscribe_somebody(service: Service, pushes: 
     assert (answer.status_code, await stored(service)) == (403, 0)
 
 
-async def test_the_worker_is_a_script_that_may_load_nothing(service: Service) -> None:
+async def test_the_push_worker_is_a_script_that_may_load_nothing(service: Service) -> None:
     script = await Visitor(service).http.get("/registrations/push-worker.js")
 
     assert script.headers["content-type"].startswith("text/javascript")

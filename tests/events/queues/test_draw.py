@@ -127,7 +127,7 @@ async def test_a_draw_that_ends_in_the_middle_is_made_later_and_two_processes_ma
     assert [entry["kind"] for entry in await draw.log()].count("draw") == 1
 
 
-async def test_nothing_but_the_named_round_draws_a_list(draw: DrawScene) -> None:
+async def test_a_round_other_than_the_named_one_cannot_draw_the_list(draw: DrawScene) -> None:
     database, id = draw.line.service.database, draw.line.id
     now = draw.round_at + dt.timedelta(seconds=1)
 
@@ -151,7 +151,7 @@ async def test_nothing_but_the_named_round_draws_a_list(draw: DrawScene) -> None
     assert "was drawn already" in await refusal(ROUND, SIGNATURE)
 
 
-async def test_the_schema_holds_one_draw(draw: DrawScene) -> None:
+async def test_the_schema_refuses_a_second_draw_and_a_changed_freeze(draw: DrawScene) -> None:
     await frozen(draw)
     await draw.draw()
     run = draw.line.service.run_sql

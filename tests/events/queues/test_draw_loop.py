@@ -19,7 +19,9 @@ from tests.outside_servers import reaching
 from tests.support import Service, eventually
 
 
-async def test_two_processes_draw_a_list_by_themselves(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_loops_of_two_processes_draw_a_list_without_help(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(drawn_order, "PAUSE", dt.timedelta(seconds=4))
     monkeypatch.setattr(drawn_order, "FREEZE_BEFORE", dt.timedelta(seconds=1))
     ((now,),) = await service.run_sql("select clock_timestamp()")

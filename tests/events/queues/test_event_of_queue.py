@@ -50,7 +50,7 @@ async def test_an_event_that_cannot_have_a_room_is_refused_with_the_reason(servi
         assert (status, answer["errors"]) == (422, {"event_id": [says]})
 
 
-async def test_two_rooms_made_at_once_before_one_event_are_one(service: Service) -> None:
+async def test_concurrent_rooms_for_one_event_make_only_one(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
@@ -59,7 +59,7 @@ async def test_two_rooms_made_at_once_before_one_event_are_one(service: Service)
     assert sorted(status for status, _ in answers) == [201, 422, 422, 422, 422]
 
 
-async def test_the_database_refuses_a_second_room(service: Service) -> None:
+async def test_the_database_refuses_a_second_room_for_an_event(service: Service) -> None:
     guarded = await guard(service)
     other = await guard(service, guarded.ada)
 
@@ -69,7 +69,7 @@ async def test_the_database_refuses_a_second_room(service: Service) -> None:
         )
 
 
-async def test_what_was_returned_can_be_sent_back_but_the_target_stays(service: Service) -> None:
+async def test_a_queue_of_an_event_can_be_sent_back_as_read_but_keeps_its_target(service: Service) -> None:
     guarded = await guard(service)
     queue = (await guarded.ada.get(guarded.line.path)).json()["data"]
 
@@ -114,7 +114,7 @@ async def test_a_room_goes_with_its_event_to_another_organizer(service: Service)
     assert (await guarded.ada.get(guarded.line.path)).status_code == 403
 
 
-async def test_after_the_room_is_deleted_another_one_can_be_made(service: Service) -> None:
+async def test_a_new_room_can_be_made_after_the_first_is_deleted(service: Service) -> None:
     guarded = await guard(service)
     await guarded.ada.delete(guarded.line.path)
 

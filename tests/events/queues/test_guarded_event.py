@@ -106,7 +106,7 @@ async def test_a_form_with_a_mistake_does_not_use_the_release_up(service: Servic
     assert (await guest.send(refused, "ann@example.com")).status_code == 303
 
 
-async def test_who_has_registered_takes_a_new_place_for_the_next_person(service: Service) -> None:
+async def test_a_visitor_who_has_registered_takes_a_new_place_for_the_next_person(service: Service) -> None:
     guarded = await guard(service)
     guest = GuestBrowser(guarded)
     await guest.send(await guest.go_in(), "ann@example.com")
@@ -143,7 +143,7 @@ async def test_a_release_that_has_expired_lets_nobody_in(service: Service) -> No
     assert await guarded.registered() == set()
 
 
-async def test_tokens_are_checked_by_themselves(service: Service) -> None:
+async def test_a_release_token_is_read_only_with_its_signature_and_for_its_own_room(service: Service) -> None:
     guarded = await guard(service)
     await guarded.line.join("ann")
     await guarded.line.tick()
@@ -158,7 +158,7 @@ async def test_tokens_are_checked_by_themselves(service: Service) -> None:
     assert await reader.read("", guarded.line.id) is None
 
 
-async def test_pages_that_caches_keep_are_the_same_for_all(service: Service) -> None:
+async def test_cached_pages_of_a_guarded_event_are_the_same_for_all_visitors(service: Service) -> None:
     guarded = await guard(service)
     guest, stranger = GuestBrowser(guarded), GuestBrowser(guarded)
     await guest.go_in()
@@ -197,7 +197,7 @@ async def test_the_page_says_what_the_room_does(service: Service, fields: dict[s
     assert says in page_text(page)
 
 
-async def test_without_its_room_the_event_is_open_again(service: Service) -> None:
+async def test_an_event_without_its_room_is_open_again(service: Service) -> None:
     guarded = await guard(service)
     guest = GuestBrowser(guarded)
     assert (await guarded.event())["waiting_room_url"] == f"http://events.test/queues/{guarded.line.id}"
@@ -221,7 +221,7 @@ async def test_the_number_of_those_who_wait_is_on_the_page(service: Service) -> 
     assert "You are let in within" in text
 
 
-async def test_other_rooms_lead_to_their_own_sites(service: Service) -> None:
+async def test_a_room_without_an_event_leads_to_its_own_site(service: Service) -> None:
     line = await open_line(service)
     queue = (await line.ada.get(line.path)).json()["data"]
     assert (queue["event_id"], queue["target_url"]) == (None, "https://shop.example/sale")

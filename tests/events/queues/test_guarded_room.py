@@ -11,7 +11,7 @@ async def seats(guarded: GuardedEvent, guest: GuestBrowser) -> list[str]:
     return [page_text(page) for page in pages]
 
 
-async def test_it_says_how_many_seats_are_left(service: Service) -> None:
+async def test_a_guarded_room_says_how_many_seats_are_left(service: Service) -> None:
     guarded = await guard(service, capacity=2, waitinglist_capacity=1)
     guest = GuestBrowser(guarded)
     await guest.line_up()
@@ -33,7 +33,7 @@ async def test_it_says_how_many_seats_are_left(service: Service) -> None:
     assert all("Nobody can register for the event any more" in page for page in await seats(guarded, guest))
 
 
-async def test_it_leads_back_to_the_event(service: Service) -> None:
+async def test_a_guarded_room_links_back_to_the_event(service: Service) -> None:
     guarded = await guard(service)
     guest = GuestBrowser(guarded)
 

@@ -14,7 +14,7 @@ from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service, eventually, running
 
 
-async def test_who_joins_waits_at_the_end_of_the_line(line: QueueScene) -> None:
+async def test_a_visitor_who_joins_waits_at_the_end_of_the_line(line: QueueScene) -> None:
     await line.join("ann", "ben", "cal")
 
     assert [await line.status(visitor) for visitor in ("ann", "ben", "cal")] == [
@@ -23,7 +23,7 @@ async def test_who_joins_waits_at_the_end_of_the_line(line: QueueScene) -> None:
     assert await line.length() == 3
 
 
-async def test_joining_again_changes_nothing(line: QueueScene) -> None:
+async def test_a_visitor_who_joins_again_keeps_the_place(line: QueueScene) -> None:
     first = await line.join("ann", "ben")
 
     assert await line.join("ann", "ben", "ann") == [*first, first[0]]
@@ -55,7 +55,9 @@ async def test_a_storm_of_joins_in_two_processes_gives_every_visitor_one_ticket_
     assert await line.length() == 300
 
 
-async def test_what_one_process_answered_another_knows_at_once(line: QueueScene, service: Service) -> None:
+async def test_a_visitor_who_joined_at_one_process_is_known_to_others_at_once(
+    line: QueueScene, service: Service
+) -> None:
     async with running(service.database.resources.settings) as other:
         twin = type(line.ada)(other.http, line.ada.key)
         for visitor in ("ann", "ben", "cal"):
@@ -90,7 +92,7 @@ async def test_a_join_that_is_cut_off_before_its_commit_has_never_been(line: Que
     assert (await line.position("ben"), await line.length()) == (1, 1)
 
 
-async def test_nobody_new_joins_a_full_queue_and_who_waits_keeps_the_place(service: Service) -> None:
+async def test_a_full_queue_refuses_new_visitors_and_keeps_the_waiting_ones(service: Service) -> None:
     line = await open_line(service, max_queue_size=2, release_rate=30)
     await line.join("ann", "ben")
 
@@ -106,7 +108,7 @@ async def test_nobody_new_joins_a_full_queue_and_who_waits_keeps_the_place(servi
     assert await line.position("cal") == 2
 
 
-async def test_of_many_who_race_for_the_last_places_as_many_join_as_there_are(service: Service) -> None:
+async def test_concurrent_visitors_fill_a_queue_exactly_to_its_size(service: Service) -> None:
     line = await open_line(service, max_queue_size=10)
 
     answers = await asyncio.gather(*(line.ask_to_join(f"visitor{number % 40}") for number in range(80)))
@@ -172,7 +174,7 @@ async def test_visitors_line_up_before_a_queue_starts(service: Service) -> None:
     assert status["estimated_wait_seconds"] in (101, 102)
 
 
-async def test_who_was_released_may_join_again_without_losing_the_turn(line: QueueScene) -> None:
+async def test_a_released_visitor_who_joins_again_keeps_the_turn(line: QueueScene) -> None:
     await line.join("ann", "ben")
     await line.tick()
     token = await line.token("ann")
@@ -183,7 +185,7 @@ async def test_who_was_released_may_join_again_without_losing_the_turn(line: Que
     assert await line.length() == 1
 
 
-async def test_who_missed_the_turn_joins_again_at_the_end(line: QueueScene) -> None:
+async def test_a_visitor_who_missed_the_turn_joins_again_at_the_end(line: QueueScene) -> None:
     await line.join("ann", "ben", "cal")
     await line.tick()
     await line.pass_time(10 * 60)
@@ -194,7 +196,7 @@ async def test_who_missed_the_turn_joins_again_at_the_end(line: QueueScene) -> N
     assert await line.position("ann") == 3
 
 
-async def test_who_used_the_token_up_joins_again_at_the_end(line: QueueScene) -> None:
+async def test_a_visitor_who_used_the_token_joins_again_at_the_end(line: QueueScene) -> None:
     await line.join("ann", "ben")
     await line.tick()
     assert (await line.verify(await line.token("ann"), consume=True)).status_code == 200
@@ -205,7 +207,7 @@ async def test_who_used_the_token_up_joins_again_at_the_end(line: QueueScene) ->
     assert await line.position("ann") == 2
 
 
-async def test_the_database_refuses_a_ticket_twice_and_serving_beyond_the_tickets(
+async def test_the_database_refuses_a_repeated_ticket_and_serving_beyond_the_tickets(
     line: QueueScene, service: Service
 ) -> None:
     await line.join("ann")

@@ -21,7 +21,7 @@ DELETE = "delete from queues where id = %(queue)s"
         ("update queues set id = default", "The key of a row of queues cannot change."),
     ],
 )
-async def test_no_statement_leaves_a_visitor_of_no_queue(service: Service, statement: str, message: str) -> None:
+async def test_no_statement_can_leave_a_visitor_without_a_queue(service: Service, statement: str, message: str) -> None:
     queue = await (await service.organizer()).create_queue()
     await service.run_sql(JOIN, queue=queue["id"])
 
@@ -30,7 +30,7 @@ async def test_no_statement_leaves_a_visitor_of_no_queue(service: Service, state
 
 
 @pytest.mark.parametrize(("first", "second"), [(JOIN, DELETE), (DELETE, JOIN)])
-async def test_whoever_joins_and_whoever_deletes_the_queue_wait_for_each_other(
+async def test_a_join_and_the_deletion_of_its_queue_wait_for_each_other(
     service: Service, first: str, second: str
 ) -> None:
     queue = {"queue": (await (await service.organizer()).create_queue())["id"]}

@@ -24,13 +24,13 @@ async def test_the_first_is_released_one_step_after_the_line_began(line: QueueSc
     assert (await line.position("ann"), await line.position("ben")) == (None, 1)
 
 
-async def test_a_late_release_is_made_up_for_so_that_nobody_waits_longer_than_was_told(line: QueueScene) -> None:
+async def test_a_late_release_catches_up_so_that_no_visitor_waits_longer_than_estimated(line: QueueScene) -> None:
     await line.join(*(f"visitor{number}" for number in range(12)))
 
     assert await line.tick(1.25, times=8) == 10
 
 
-async def test_nobody_waits_longer_than_was_told_though_another_process_had_to_take_over(service: Service) -> None:
+async def test_a_takeover_by_another_process_delays_no_visitor_beyond_the_estimate(service: Service) -> None:
     line = await open_line(service, release_rate=600)
     await line.join(*(f"visitor{number}" for number in range(50)))
 
@@ -38,7 +38,7 @@ async def test_nobody_waits_longer_than_was_told_though_another_process_had_to_t
     assert await line.tick(0.5) == 5
 
 
-async def test_nobody_waits_longer_than_was_told_though_a_stalled_process_had_locked_the_queue(
+async def test_a_queue_locked_by_a_stalled_process_delays_no_visitor_beyond_the_estimate(
     service: Service,
 ) -> None:
     line = await open_line(service, release_rate=600)
@@ -49,7 +49,7 @@ async def test_nobody_waits_longer_than_was_told_though_a_stalled_process_had_lo
     assert await line.tick(0.5) == 5
 
 
-async def test_ten_minutes_without_a_process_are_not_made_up_for(service: Service) -> None:
+async def test_a_pause_of_ten_minutes_without_a_process_is_not_caught_up(service: Service) -> None:
     line = await open_line(service, release_rate=600)
     await line.join(*(f"visitor{number}" for number in range(200)))
 
@@ -67,7 +67,7 @@ async def test_a_slow_queue_that_was_left_alone_releases_one(service: Service) -
     assert await line.tick(30.1) == 1
 
 
-async def test_nothing_is_saved_up_while_nobody_waits(line: QueueScene) -> None:
+async def test_releases_are_not_saved_up_while_the_queue_is_empty(line: QueueScene) -> None:
     await line.join("ann")
     assert await line.tick() == 1
     await line.pass_time(600)
@@ -102,7 +102,7 @@ async def test_a_clock_set_back_before_the_start_releases_nobody_until_the_start
     assert await line.tick(1.1) == 1
 
 
-async def test_another_rate_applies_from_now_on(line: QueueScene) -> None:
+async def test_a_changed_release_rate_applies_from_now_on(line: QueueScene) -> None:
     await line.join(*(f"visitor{number}" for number in range(40)))
     assert await line.tick(times=5) == 5
     await line.pass_time(0.9)
@@ -118,7 +118,7 @@ async def test_another_rate_applies_from_now_on(line: QueueScene) -> None:
     assert await line.tick(0.6) == 1
 
 
-async def test_at_a_lower_rate_who_was_released_before_does_not_count(service: Service) -> None:
+async def test_visitors_released_before_do_not_count_towards_a_lower_rate(service: Service) -> None:
     line = await open_line(service, release_rate=60)
     await line.join("ann", "ben", "cal", "dan")
     assert await line.tick() == 1
@@ -151,7 +151,7 @@ async def test_an_edit_that_leaves_the_rate_alone_delays_nobody(line: QueueScene
     assert await line.release() == 1
 
 
-async def test_nobody_is_released_before_the_start(service: Service) -> None:
+async def test_a_visitor_is_not_released_before_the_start(service: Service) -> None:
     line = await open_line(service, starts_at=soon(100))
     await line.join("ann", "ben")
     wait_seconds = (await line.status("ann"))["estimated_wait_seconds"]
@@ -162,7 +162,7 @@ async def test_nobody_is_released_before_the_start(service: Service) -> None:
     assert wait_seconds in (100, 101)
 
 
-async def test_nobody_is_released_after_the_end(service: Service) -> None:
+async def test_a_visitor_is_not_released_after_the_end(service: Service) -> None:
     line = await open_line(service, ends_at=soon(2.5))
     await line.join("ann", "ben", "cal")
 
@@ -170,7 +170,7 @@ async def test_nobody_is_released_after_the_end(service: Service) -> None:
     assert await line.status("cal") == {"status": "not_in_queue"}
 
 
-async def test_nobody_is_released_from_a_deleted_queue(line: QueueScene) -> None:
+async def test_a_visitor_is_not_released_from_a_deleted_queue(line: QueueScene) -> None:
     await line.join("ann")
     assert (await line.ada.delete(line.path)).status_code == 204
 
@@ -190,7 +190,7 @@ async def test_several_queues_keep_their_own_pace(service: Service) -> None:
     assert [30 - await line.length() for line in lines] == [10, 20, 1]
 
 
-async def test_figures_tell_who_joined_and_was_released(line: QueueScene) -> None:
+async def test_metrics_count_visitors_who_joined_and_were_released(line: QueueScene) -> None:
     before = await figures(line)
     await line.join("ann", "ann", "ben")
     await line.tick()

@@ -38,7 +38,7 @@ steps = st.lists(
 @pytest.mark.parametrize("rate", [7, 60, 600, 6000])
 @hypothesis(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
-async def test_whatever_happens_the_rate_is_kept_the_order_is_kept_and_no_position_rises(
+async def test_a_queue_always_keeps_its_rate_and_order_and_no_position_rises(
     service: Service, rate: int, steps: Sequence[Step]
 ) -> None:
     line = await open_line(service, release_rate=rate)
@@ -78,7 +78,7 @@ async def test_whatever_happens_the_rate_is_kept_the_order_is_kept_and_no_positi
     late=st.lists(st.floats(0, 0.9), min_size=10, max_size=40),
     waiting=st.integers(1, 60),
 )
-async def test_nobody_waits_longer_than_was_told_though_releases_come_late(
+async def test_late_releases_delay_no_visitor_beyond_the_estimate(
     service: Service, rate: int, late: Sequence[float], waiting: int
 ) -> None:
     line = await open_line(service, release_rate=rate)

@@ -19,7 +19,9 @@ async def remembered(service: Service) -> list[str]:
     return [visitor for (visitor,) in rows]
 
 
-async def test_who_was_released_long_ago_is_forgotten_and_who_waits_is_not(line: QueueScene, service: Service) -> None:
+async def test_visitors_released_long_ago_are_deleted_and_waiting_ones_are_not(
+    line: QueueScene, service: Service
+) -> None:
     others = [f"visitor{number}" for number in range(17)]
     await line.join("ann", *others)
     await line.tick()
@@ -36,7 +38,7 @@ async def test_who_was_released_long_ago_is_forgotten_and_who_waits_is_not(line:
     assert await forget(service) == 0
 
 
-async def test_who_was_forgotten_may_join_again(line: QueueScene, service: Service) -> None:
+async def test_a_deleted_visitor_may_join_again(line: QueueScene, service: Service) -> None:
     await line.join("ann", "ben")
     await line.tick()
     await line.pass_time(31 * DAY)
@@ -59,7 +61,7 @@ async def test_a_deleted_queue_is_forgotten_with_everybody_in_it(service: Servic
     assert await remembered(service) == ["ann", "ben"]
 
 
-async def test_of_a_deleted_queue_with_a_log_only_the_log_stays(service: Service) -> None:
+async def test_a_deleted_queue_with_a_log_leaves_only_the_log(service: Service) -> None:
     line = await open_line(service, title="For Ann's friends")
     await line.join("ann")
     await seal_logs(service)
@@ -77,7 +79,7 @@ async def test_of_a_deleted_queue_with_a_log_only_the_log_stays(service: Service
     assert (await line.ada.get(line.path)).status_code == 404
 
 
-async def test_much_is_forgotten_a_portion_at_a_time(
+async def test_visitors_are_deleted_a_portion_at_a_time(
     line: QueueScene, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "BATCH_SIZE", 2)

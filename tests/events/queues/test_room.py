@@ -20,7 +20,7 @@ async def test_a_browser_lines_up_by_looking_and_watches_its_position_fall(line:
     assert await line.length() == 2
 
 
-async def test_refreshing_or_coming_back_changes_nothing(line: QueueScene) -> None:
+async def test_a_browser_that_reloads_or_comes_back_keeps_its_place(line: QueueScene) -> None:
     browser, other = Browser(line), Browser(line)
     await browser.line_up()
     await other.line_up()
@@ -29,7 +29,7 @@ async def test_refreshing_or_coming_back_changes_nothing(line: QueueScene) -> No
     assert position(await other.look()) == 2
 
 
-async def test_what_keeps_no_cookie_takes_no_place(line: QueueScene) -> None:
+async def test_a_client_that_keeps_no_cookie_takes_no_place(line: QueueScene) -> None:
     for _ in range(5):
         page = await line.service.http.get(f"/queues/{line.id}")
         assert (page.status_code, state(page)) == (200, "arriving")
@@ -38,7 +38,7 @@ async def test_what_keeps_no_cookie_takes_no_place(line: QueueScene) -> None:
     assert await line.length() == 0
 
 
-async def test_asking_for_the_headers_alone_takes_no_place(line: QueueScene) -> None:
+async def test_a_head_request_takes_no_place(line: QueueScene) -> None:
     browser = Browser(line)
     await browser.look()
 
@@ -46,7 +46,7 @@ async def test_asking_for_the_headers_alone_takes_no_place(line: QueueScene) -> 
     assert await line.length() == 0
 
 
-async def test_whose_turn_it_is_is_sent_on_with_a_token(service: Service) -> None:
+async def test_a_visitor_whose_turn_it_is_is_sent_on_with_a_token(service: Service) -> None:
     line = await open_line(service, target_url="https://shop.example/sale?a=1#top")
     browser = Browser(line)
     await browser.line_up()
@@ -65,7 +65,7 @@ async def test_whose_turn_it_is_is_sent_on_with_a_token(service: Service) -> Non
     assert (await browser.look()).headers["location"] == sent.headers["location"]
 
 
-async def test_a_request_that_names_somebody_else_is_not_believed(line: QueueScene) -> None:
+async def test_a_request_with_the_name_of_another_visitor_is_not_accepted(line: QueueScene) -> None:
     browser = Browser(line)
     await browser.line_up()
     await line.join("ann")
@@ -86,7 +86,7 @@ async def test_a_request_that_names_somebody_else_is_not_believed(line: QueueSce
         line.service.http.cookies.clear()
 
 
-async def test_the_name_of_a_visitor_does_not_give_the_secret_away(line: QueueScene) -> None:
+async def test_the_name_of_a_visitor_does_not_reveal_the_secret_of_the_cookie(line: QueueScene) -> None:
     browser = Browser(line)
     await browser.line_up()
 
@@ -96,7 +96,7 @@ async def test_the_name_of_a_visitor_does_not_give_the_secret_away(line: QueueSc
     assert stored == room.visitor_of(secret)
 
 
-async def test_a_cookie_of_one_queue_is_none_of_another(line: QueueScene, service: Service) -> None:
+async def test_a_cookie_of_one_queue_is_ignored_by_another(line: QueueScene, service: Service) -> None:
     other = await open_line(service, line.ada)
     browser = Browser(line)
     await browser.line_up()
@@ -105,7 +105,7 @@ async def test_a_cookie_of_one_queue_is_none_of_another(line: QueueScene, servic
     assert await browser.state() == "arriving"
 
 
-async def test_who_missed_the_turn_takes_a_new_place_by_asking_for_it(line: QueueScene) -> None:
+async def test_a_visitor_who_missed_the_turn_takes_a_new_place_with_a_button(line: QueueScene) -> None:
     browser = Browser(line)
     await browser.line_up()
     await line.join("ann")
@@ -118,7 +118,7 @@ async def test_who_missed_the_turn_takes_a_new_place_by_asking_for_it(line: Queu
     assert position(await browser.look()) == 2
 
 
-async def test_an_address_gets_so_many_places_a_minute(settings: Settings) -> None:
+async def test_an_address_gets_a_limited_number_of_places_a_minute(settings: Settings) -> None:
     async with running(settings.model_copy(update={"room_joins_per_minute": 3})) as service:
         line = await open_line(service)
         browsers = [Browser(line) for _ in range(4)]

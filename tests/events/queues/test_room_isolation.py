@@ -45,7 +45,7 @@ async def test_only_the_page_made_for_it_may_be_framed_and_none_runs_foreign_cod
     assert "x-frame-options" not in framed.headers
 
 
-async def test_in_a_frame_the_way_in_is_a_link_out_of_the_frame(line: QueueScene) -> None:
+async def test_the_way_in_is_a_link_out_of_the_frame(line: QueueScene) -> None:
     browser = Browser(line, f"/queues/{line.id}/embed")
     await browser.line_up()
     await line.tick()
@@ -59,7 +59,7 @@ async def test_in_a_frame_the_way_in_is_a_link_out_of_the_frame(line: QueueScene
     assert 'data-origin="https://shop.example"' in page.text
 
 
-async def test_what_an_organizer_wrote_is_shown_as_text(service: Service) -> None:
+async def test_texts_of_an_organizer_are_escaped_on_the_waiting_room_page(service: Service) -> None:
     line = await open_line(service, title="<b>Sale</b>", description='<script>alert("1")</script> & more')
 
     page = await Browser(line).line_up()

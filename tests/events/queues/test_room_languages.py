@@ -102,7 +102,7 @@ async def test_the_other_language_is_a_link_on_the_page_itself_and_in_a_frame(li
         assert "One moment, we are keeping you a place." in page.text
 
 
-async def test_who_is_sent_on_goes_where_the_organizer_said_in_any_language(line: QueueScene) -> None:
+async def test_a_german_visitor_is_sent_to_the_target_without_a_language_parameter(line: QueueScene) -> None:
     browser = german(line)
     browser.path += "?lang=de"
     await browser.line_up()
@@ -115,7 +115,7 @@ async def test_who_is_sent_on_goes_where_the_organizer_said_in_any_language(line
     assert "lang=" not in sent.headers["location"]
 
 
-async def test_whoever_gets_no_place_is_told_why_in_german(settings: Settings) -> None:
+async def test_a_visitor_without_a_place_reads_the_reason_in_german(settings: Settings) -> None:
     async with running(settings.model_copy(update={"room_joins_per_minute": 3})) as service:
         line = await open_line(service)
         browser = german(line)
@@ -153,7 +153,7 @@ async def test_whoever_gets_no_place_is_told_why_in_german(settings: Settings) -
     assert "Warteraum" in pages["gone"]
 
 
-async def test_in_a_frame_the_way_in_is_told_in_german(line: QueueScene) -> None:
+async def test_the_way_in_from_a_frame_is_in_german_too(line: QueueScene) -> None:
     browser = german(line)
     browser.path += "/embed"
     await browser.line_up()
@@ -166,7 +166,7 @@ async def test_in_a_frame_the_way_in_is_told_in_german(line: QueueScene) -> None
     assert re.search(r"Sie können bis zum \d+\. \w+ \d{4}, \d\d:\d\d UTC eintreten\.", page_text(page))
 
 
-async def test_what_an_organizer_wrote_cannot_turn_the_words_around_it(service: Service) -> None:
+async def test_texts_of_an_organizer_cannot_change_the_direction_of_the_text_around_them(service: Service) -> None:
     title, description = "\u202eelas\u2066 </bdi>", "\u2067\u202e\u0041"
     line = await open_line(service, title=title, description=description)
 

@@ -49,7 +49,7 @@ def test_the_longer_the_wait_the_longer_a_page_rests(wait: int, least: int, most
         (86_400_000, "1,000 days", "1.000 Tagen"),
     ],
 )
-def test_a_wait_is_said_rounded_up(seconds: int, words: str, german: str) -> None:
+def test_a_wait_is_rounded_up_in_words(seconds: int, words: str, german: str) -> None:
     assert (room.wait_in_words(seconds, ENGLISH), room.wait_in_words(seconds, GERMAN)) == (words, german)
 
 
@@ -146,7 +146,7 @@ async def test_without_its_database_the_page_asks_for_patience(line: QueueScene)
     assert "Traceback" not in page.text
 
 
-async def test_what_pages_need_is_kept_for_good_under_an_address_that_changes_with_it(line: QueueScene) -> None:
+async def test_assets_of_the_waiting_room_are_immutable_under_versioned_addresses(line: QueueScene) -> None:
     page = (await line.service.http.get(f"/queues/{line.id}")).text
     addresses = re.findall(r'(?:href|src)="(/assets/[^"]+)"', page)
 

@@ -15,7 +15,7 @@ def number(answer: httpx2.Response, name: str) -> str:
     return match[1]
 
 
-async def test_a_page_knows_its_ticket_and_where_to_ask_how_far_the_line_is(line: QueueScene) -> None:
+async def test_a_waiting_page_has_its_ticket_and_polls_a_shared_answer(line: QueueScene) -> None:
     await line.join("ann", "ben")
     page = await Browser(line).line_up()
 

@@ -45,7 +45,7 @@ async def reason(line: QueueScene, token: str, **options: Any) -> str:
     return body["reason"]
 
 
-async def test_who_was_released_finds_a_token_and_where_to_go(released: QueueScene) -> None:
+async def test_a_released_visitor_gets_a_token_and_a_redirect_url(released: QueueScene) -> None:
     status = await released.status("ann")
 
     assert list(status) == ["status", "reason", "token", "token_expires_at", "redirect_url"]
@@ -53,7 +53,7 @@ async def test_who_was_released_finds_a_token_and_where_to_go(released: QueueSce
     assert status["redirect_url"] == f"https://shop.example/sale?queue_token={status['token']}"
 
 
-async def test_who_waits_or_never_came_finds_none(released: QueueScene) -> None:
+async def test_a_visitor_who_waits_or_never_joined_gets_no_token(released: QueueScene) -> None:
     assert await released.status("ben") == {"status": "waiting", "position": 1, "estimated_wait_seconds": 1}
     assert await released.status("cal") == {"status": "not_in_queue"}
 
@@ -71,9 +71,7 @@ async def test_a_token_says_who_may_come_in_where_and_until_when(released: Queue
     assert claims["nbf"] == claims["iat"]
 
 
-async def test_asking_again_gives_the_same_token_and_does_not_prolong_it(
-    released: QueueScene, service: Service
-) -> None:
+async def test_a_token_fetched_again_is_the_same_and_is_not_prolonged(released: QueueScene, service: Service) -> None:
     token = await released.token("ann")
     async with running(service.database.resources.settings) as other:
         other_client = type(released.ada)(other.http, released.ada.key)
@@ -116,11 +114,11 @@ async def test_a_token_is_picked_up_in_time_or_the_turn_is_missed(released: Queu
 
 
 @pytest.mark.parametrize("token", ["", "x" * 8_001, "x" * 100_000, "a.b.c", "ä"], ids=len)
-async def test_a_text_that_is_no_token_is_not_valid_however_long_it_is(released: QueueScene, token: str) -> None:
+async def test_a_text_that_is_no_token_has_an_invalid_signature(released: QueueScene, token: str) -> None:
     assert await reason(released, token) == "signature"
 
 
-async def test_verifying_tells_what_the_token_says_and_how_often_it_was_shown(released: QueueScene) -> None:
+async def test_a_verified_token_shows_its_claims_and_how_often_it_was_verified(released: QueueScene) -> None:
     token = await released.token("ann")
 
     first, second = [(await released.verify(token)).json() for _ in range(2)]
@@ -146,7 +144,7 @@ async def test_a_token_that_is_consumed_is_valid_once(released: QueueScene) -> N
     assert await reason(released, token, consume=True) == "used"
 
 
-async def test_of_many_who_consume_a_token_at_once_one_succeeds(released: QueueScene) -> None:
+async def test_a_token_consumed_many_times_at_once_is_accepted_once(released: QueueScene) -> None:
     token = await released.token("ann")
     answers = await asyncio.gather(*(released.verify(token, consume=True) for _ in range(20)))
 
@@ -193,7 +191,7 @@ async def test_an_admin_verifies_tokens_of_every_queue(released: QueueScene, ser
     assert answer.json()["data"]["visitor_id"] == "ann"
 
 
-async def test_what_is_signed_otherwise_is_refused(
+async def test_a_token_with_a_wrong_signature_or_header_is_refused(
     released: QueueScene, service: Service, subtests: pytest.Subtests
 ) -> None:
     token = await released.token("ann")
@@ -246,7 +244,7 @@ async def test_what_is_signed_otherwise_is_refused(
             assert await reason(released, forgery) in {"signature", "audience", "revoked"}
 
 
-async def test_a_token_is_asked_for_by_its_name(line: QueueScene) -> None:
+async def test_a_request_to_verify_without_a_token_is_refused_by_name(line: QueueScene) -> None:
     for body in ({}, {"token": 7}, {"token": None}, {"token": "x", "queue": 1}):
         answer = await line.ada.post("/api/queues/verify_token", body)
         assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed")
@@ -264,7 +262,7 @@ async def test_a_token_is_asked_for_by_its_name(line: QueueScene) -> None:
         ("https://shop.example/caf\u00e9?q=%20", "https://shop.example/caf%C3%A9?q=%20&queue_token=T"),
     ],
 )
-def test_the_token_travels_in_the_query_of_the_target(target: str, expected: str) -> None:
+def test_the_token_is_added_to_the_query_of_the_target(target: str, expected: str) -> None:
     assert release_tokens.with_token(target, "T") == expected
 
 

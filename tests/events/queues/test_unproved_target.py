@@ -46,7 +46,7 @@ async def test_a_released_visitor_is_asked_and_not_redirected(service: Service, 
         assert re.fullmatch(r"https://bank\.evil\.example:8443/login\?next=1&queue_token=[\w.-]+#top", address)
 
 
-async def test_no_query_and_no_language_leads_past_the_question(service: Service) -> None:
+async def test_no_query_and_no_language_skips_the_question(service: Service) -> None:
     line = await unproved_line(service)
     browser = Browser(line)
     await browser.line_up()
@@ -130,5 +130,5 @@ async def test_the_host_is_text_on_the_page_whatever_is_in_it(service: Service) 
         (f"https://{'ü' * 80}.example/", f"{'%C3%BC' * 80}.example"),
     ],
 )
-def test_a_host_is_shown_in_letters_that_look_like_no_others(address: str, expected: str) -> None:
+def test_a_host_with_look_alike_letters_is_shown_in_punycode(address: str, expected: str) -> None:
     assert host(address) == expected

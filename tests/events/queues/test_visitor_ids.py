@@ -38,7 +38,7 @@ async def test_a_released_visitor_of_any_name_has_a_token_of_that_name(line: Que
 
 
 @pytest.mark.parametrize("visitor", ["", ".", "..", "x" * 256, "x" * 10_240, "\x00", "a\x00b", "\U0001f39f" * 256])
-async def test_what_no_address_can_hold_or_is_too_long_is_refused(line: QueueScene, visitor: str) -> None:
+async def test_a_visitor_id_that_no_address_can_hold_is_refused(line: QueueScene, visitor: str) -> None:
     answer = await line.ask_to_join(visitor)
 
     assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed")
@@ -47,7 +47,7 @@ async def test_what_no_address_can_hold_or_is_too_long_is_refused(line: QueueSce
 
 
 @pytest.mark.parametrize("body", [b'{"visitor_id": "\\ud800"}', b'{"visitor_id": "\xff"}'])
-async def test_what_is_no_text_is_refused(line: QueueScene, body: bytes) -> None:
+async def test_a_visitor_id_that_is_not_valid_unicode_is_refused(line: QueueScene, body: bytes) -> None:
     answer = await line.ada.post(f"{line.path}/join", content=body, headers={"Content-Type": "application/json"})
 
     assert 400 <= answer.status_code < 500
@@ -57,7 +57,7 @@ async def test_what_is_no_text_is_refused(line: QueueScene, body: bytes) -> None
 @pytest.mark.parametrize(
     "segment", ["", "%00", "a%00", "%ff", "%ed%a0%80", "%c0%80", "x" * 256, "x" * 10_240, "a/b", "%2e", "%2E%2e"]
 )
-async def test_an_address_that_no_visitor_can_have_is_not_found(line: QueueScene, segment: str) -> None:
+async def test_a_visitor_id_that_cannot_exist_is_answered_with_404(line: QueueScene, segment: str) -> None:
     answer = await line.ada.get(f"{line.path}/status/{segment}")
 
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
@@ -65,7 +65,7 @@ async def test_an_address_that_no_visitor_can_have_is_not_found(line: QueueScene
 
 @hypothesis(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(visitor=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=255))
-async def test_any_other_text_is_a_visitor(line: QueueScene, visitor: str) -> None:
+async def test_a_visitor_id_of_any_other_text_is_accepted(line: QueueScene, visitor: str) -> None:
     if visitor in {".", ".."}:
         return
     answer = await line.ask_to_join(visitor)

@@ -12,15 +12,15 @@ def test_without_hours_people_cancel_until_the_event_begins() -> None:
     assert cancellation_deadline("registered", BEGINS, 0, None) == BEGINS
 
 
-def test_hours_end_it_so_long_before_the_event() -> None:
+def test_a_limit_in_hours_ends_cancelling_that_long_before_the_event() -> None:
     assert cancellation_deadline("registered", BEGINS, 24, None) == BEGINS - DAY
 
 
-def test_somebody_promoted_in_time_has_the_hours_of_everybody() -> None:
+def test_a_person_promoted_before_the_deadline_has_the_usual_deadline() -> None:
     assert cancellation_deadline("registered", BEGINS, 24, BEGINS - DAY) == BEGINS - DAY
 
 
-def test_somebody_promoted_later_hands_the_place_back_until_the_event_begins() -> None:
+def test_a_person_promoted_after_the_deadline_can_cancel_until_the_event_begins() -> None:
     assert cancellation_deadline("registered", BEGINS, 24, BEGINS - DAY + timedelta(microseconds=1)) == BEGINS
 
 

@@ -58,7 +58,7 @@ async def test_a_key_registers_up_to_its_limit_and_the_refusal_says_when_it_may_
     assert await service.run_sql("select count(*) from users where email = 'late@example.com'") == [(0,)]
 
 
-async def test_of_many_calls_at_once_exactly_so_many_succeed(service: Service) -> None:
+async def test_a_daily_limit_is_never_exceeded_by_concurrent_calls(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=100)
     await limit(service, ada, 7)
@@ -71,7 +71,7 @@ async def test_of_many_calls_at_once_exactly_so_many_succeed(service: Service) -
     assert await used(service) == 7
 
 
-async def test_only_what_is_stored_is_counted(service: Service) -> None:
+async def test_only_stored_registrations_count_towards_the_daily_limit(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=0)
     other = await ada.create_event(capacity=100)
@@ -89,7 +89,7 @@ async def test_only_what_is_stored_is_counted(service: Service) -> None:
     assert await used(service) == 2
 
 
-async def test_who_is_registered_can_be_registered_again_when_the_limit_is_reached(service: Service) -> None:
+async def test_a_registered_person_can_be_registered_again_when_the_daily_limit_is_reached(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=100)
     await limit(service, ada, 1)
@@ -144,7 +144,7 @@ async def test_a_lower_limit_holds_at_once_and_no_limit_lets_go_on(service: Serv
     assert await attempt(ada, event["id"], "ben@example.com") == "accepted"
 
 
-async def test_another_key_of_the_organizer_has_a_limit_of_its_own(service: Service) -> None:
+async def test_a_second_key_of_the_organizer_has_its_own_daily_limit(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=100)
     other = (await ada.post("/api/keys", {"api_key": {"name": "Ticket shop"}})).json()["data"]["key"]
@@ -164,7 +164,7 @@ async def test_a_key_with_a_limit_makes_no_key_without_one(service: Service) -> 
     assert "has a daily limit" in refused.json()["error"]
 
 
-async def test_an_agent_changes_no_limit(service: Service) -> None:
+async def test_an_agent_cannot_change_a_daily_limit(service: Service) -> None:
     ada = await service.organizer()
     command = SetLimit(key_id=await key_of(service, ada), daily_limit=5)
 
@@ -174,7 +174,7 @@ async def test_an_agent_changes_no_limit(service: Service) -> None:
     assert refused.value.type is FORBIDDEN
 
 
-async def test_nobody_sets_the_limit_of_the_key_of_another_organizer(service: Service) -> None:
+async def test_a_daily_limit_of_the_key_of_another_organizer_cannot_be_set(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer("Ben Events")
 
     with pytest.raises(Problem) as refused:
@@ -196,7 +196,7 @@ async def test_the_first_limit_holds_in_every_process_as_soon_as_it_is_answered(
         assert await attempt(at_other, event["id"], "ben@example.com") == "daily_limit_reached"
 
 
-async def test_the_schema_refuses_more_than_the_limit(service: Service) -> None:
+async def test_the_schema_refuses_more_registrations_than_the_daily_limit(service: Service) -> None:
     ada = await service.organizer()
     await limit(service, ada, 2)
 
@@ -204,7 +204,7 @@ async def test_the_schema_refuses_more_than_the_limit(service: Service) -> None:
         await service.run_sql("update agent_limits set used = 3")
 
 
-async def test_the_limit_goes_with_its_key(service: Service) -> None:
+async def test_a_daily_limit_is_deleted_with_its_key(service: Service) -> None:
     ada = await service.organizer()
     await limit(service, ada, 2)
     await ada.request("DELETE", f"/api/keys/{await key_of(service, ada)}")

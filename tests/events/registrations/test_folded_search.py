@@ -189,7 +189,7 @@ cases = st.sampled_from([str.upper, str.lower, str.casefold, str.title, str])
 @example(name="Großmann", form="NFC", case=str.upper, marks="", with_accents=True)
 @example(name="ΟΔΥΣΣΕΥΣ", form="NFC", case=str.lower, marks="", with_accents=True)
 @example(name="Müller", form="NFC", case=str.lower, marks="", with_accents=False)
-def test_every_way_to_write_a_name_has_one_fold(
+def test_a_name_has_one_fold_however_it_is_written(
     connection: psycopg.Connection[Any], name: str, form: Any, case: Any, marks: str, with_accents: bool
 ) -> None:
     typed = name if with_accents else re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", name))

@@ -72,7 +72,9 @@ async def test_a_seat_stays_the_persons_for_half_a_minute_and_no_log_or_mail_has
     assert UNDO_SECONDS - 20 < seconds <= UNDO_SECONDS
 
 
-async def test_then_the_first_who_waits_has_it_and_the_page_says_so_without_a_name(service: Service) -> None:
+async def test_a_seat_given_up_goes_to_the_first_who_waits_and_the_page_says_so_without_a_name(
+    service: Service,
+) -> None:
     ada, _, [ann, ben, cal] = await line(service, "ann", "ben", "cal")
     await ask(service, ann)
 
@@ -92,7 +94,7 @@ async def test_then_the_first_who_waits_has_it_and_the_page_says_so_without_a_na
     assert await service.give_up() == 0
 
 
-async def test_where_nobody_waits_the_page_says_that_the_seat_is_free(service: Service) -> None:
+async def test_a_seat_given_up_without_a_waiting_list_is_said_to_be_free(service: Service) -> None:
     ada, event, [ann] = await line(service, "ann")
 
     question_page = await ask(service, ann)
@@ -121,7 +123,7 @@ async def test_a_place_on_the_waiting_list_can_be_undone_and_given_up_too(servic
     assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
 
 
-async def test_what_is_undone_stays_and_keeps_its_place_in_the_order(service: Service) -> None:
+async def test_a_cancellation_that_is_undone_keeps_the_seat_and_its_place_in_the_order(service: Service) -> None:
     ada, _, [ann, _] = await line(service, "ann", "ben")
     before = await service.run_sql("select user_id, status, arrival, received_at, log_number from registrations")
 
@@ -165,7 +167,7 @@ async def test_undoing_works_until_the_seat_has_moved_also_if_that_is_late(servi
     assert await statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
 
 
-async def test_asking_twice_does_not_begin_the_time_anew(service: Service) -> None:
+async def test_a_second_request_to_cancel_does_not_restart_the_time_to_undo(service: Service) -> None:
     _, _, [ann] = await line(service, "ann")
     http = Visitor(service).http
     token = value(await http.get(f"{ann}/cancel"), "token")
@@ -191,7 +193,7 @@ async def test_undo_needs_nothing_but_its_button_and_does_nothing_from_another_s
     assert await service.give_up() == 1
 
 
-async def test_who_registers_again_in_time_keeps_the_seat(service: Service) -> None:
+async def test_a_person_who_registers_again_before_the_seat_is_given_up_keeps_it(service: Service) -> None:
     ada, event, [ann, _] = await line(service, "ann", "ben")
 
     for register in (
@@ -233,7 +235,7 @@ async def test_several_seats_of_one_event_go_to_the_first_who_wait_in_order(serv
     assert "Your seat is free again for anyone." in pages[2]
 
 
-async def test_what_the_organizer_removes_or_cancels_meanwhile_is_gone_as_ever(service: Service) -> None:
+async def test_a_registration_removed_by_the_organizer_meanwhile_is_gone(service: Service) -> None:
     ada, event, [ann, ben] = await line(service, "ann", "ben")
     await ask(service, ann)
     user_id = ann.rpartition("/")[2].split("-")[1]
@@ -246,7 +248,7 @@ async def test_what_the_organizer_removes_or_cancels_meanwhile_is_gone_as_ever(s
     assert await service.give_up() == 1
 
 
-async def test_a_rejection_is_never_given_up(service: Service) -> None:
+async def test_the_schema_refuses_to_give_up_a_rejected_registration(service: Service) -> None:
     await line(service, "ann")
     await service.run_sql("update registrations set gives_up_at = now() + interval '1 hour'")
 
@@ -280,7 +282,7 @@ async def test_a_locked_event_does_not_hold_up_the_seats_of_others(service: Serv
     assert await statuses(ada) == {"ben": "registered"}
 
 
-async def test_each_ask_counts_as_a_form_of_the_address(limited: Service) -> None:
+async def test_cancelling_and_undoing_count_towards_the_limit_of_forms_of_an_address(limited: Service) -> None:
     _, _, [ann] = await line(limited, "ann")
     http = Visitor(limited, address="192.0.2.7").http
     token = value(await http.get(f"{ann}/cancel"), "token")
@@ -297,7 +299,7 @@ async def test_each_ask_counts_as_a_form_of_the_address(limited: Service) -> Non
     assert await limited.run_sql("select gives_up_at from registrations") == [(None,)]
 
 
-async def test_what_became_of_places_is_forgotten_after_30_days(service: Service) -> None:
+async def test_a_place_that_was_given_up_is_forgotten_after_30_days(service: Service) -> None:
     _, _, [ann] = await line(service, "ann")
     await ask(service, ann)
     await service.give_up()
@@ -310,13 +312,13 @@ async def test_what_became_of_places_is_forgotten_after_30_days(service: Service
 
 
 @pytest.mark.parametrize("path", ["cancel", "undo"])
-async def test_links_that_were_never_made_give_nothing_up(service: Service, path: str) -> None:
+async def test_a_guessed_link_cancels_no_registration(service: Service, path: str) -> None:
     _, _, [ann] = await line(service, "ann")
 
     assert (await Visitor(service).http.post(f"{ann[:-1]}g/{path}")).status_code == 404
 
 
-async def test_in_a_race_each_undo_either_keeps_the_seat_or_comes_too_late(service: Service) -> None:
+async def test_an_undo_that_races_with_the_handover_keeps_the_seat_or_comes_too_late(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=10, waitinglist_capacity=20)
     people = [f"p{number:02}" for number in range(20)]
@@ -364,7 +366,7 @@ ACTIONS = st.lists(
     deadline=None, max_examples=15, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
 )
 @hypothesis.given(rounds=ACTIONS)
-async def test_whatever_is_done_at_once_no_seat_is_lost_or_given_twice_and_what_was_kept_stays(
+async def test_concurrent_cancellations_never_lose_a_seat_or_give_it_twice(
     service: Service, rounds: list[list[tuple[str, str]]]
 ) -> None:
     """The actions of a round race with each other. All times to undo are over at once when `remove` runs."""

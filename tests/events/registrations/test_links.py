@@ -31,7 +31,7 @@ def test_the_address_of_an_own_page_is_its_link_behind_the_base_address(tmp_path
     assert address == f"http://events.test/registrations/{write(SECRET, OWN_PAGE, LINK)}"
 
 
-def test_a_visitor_of_a_form_cannot_open_the_own_page():
+def test_a_link_of_an_outcome_does_not_open_the_own_page():
     assert read(SECRET, OWN_PAGE, outcome_path(SECRET, LINK).split("/")[2]) is None
     assert read(SECRET, OUTCOME_PAGE, write(SECRET, OWN_PAGE, LINK)) is None
 

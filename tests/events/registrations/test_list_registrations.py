@@ -23,7 +23,7 @@ async def two_events(service: Service, ada: Client) -> tuple[int, int]:
     return first, second
 
 
-async def test_a_registration_says_who_it_is_of(service: Service) -> None:
+async def test_a_registration_in_the_list_has_address_and_handle_of_its_person(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     poll = await ada.register(event["id"], email="Ann@Example.com")
@@ -109,7 +109,7 @@ async def test_an_event_lists_only_those_who_come_to_it_in_order_of_arrival(serv
     assert await coming(await service.admin(), event_id=first) == ["ann@example.com", "ben@example.com"]
 
 
-async def test_who_has_a_seat_and_who_waits_are_one_list_and_each_page_begins_where_the_last_ended(
+async def test_a_list_of_registrations_is_paged_without_gaps_over_seats_and_waiting_list(
     service: Service,
 ) -> None:
     ada = await service.organizer()
@@ -144,7 +144,7 @@ async def test_an_event_that_is_handed_over_takes_its_registrations_along(servic
     assert "ann@example.com" not in users
 
 
-async def test_a_page_of_one_event_says_whether_there_is_more(service: Service) -> None:
+async def test_a_page_of_registrations_of_one_event_says_whether_more_follow(service: Service) -> None:
     ada = await service.organizer()
     first, _ = await two_events(service, ada)
 
@@ -163,7 +163,7 @@ async def test_the_tool_lists_who_comes_to_one_event(service: Service) -> None:
     assert [registration["email"] for registration in listed] == ["ben@example.com", "cal@example.com"]
 
 
-async def test_who_comes_to_the_event_of_another_organizer_is_not_told(service: Service) -> None:
+async def test_registrations_for_an_event_of_another_organizer_cannot_be_listed(service: Service) -> None:
     ada, eve = await service.organizer(), await service.organizer()
     first, _ = await two_events(service, ada)
 

@@ -34,7 +34,7 @@ async def test_people_are_mailed_unless_the_request_says_otherwise(service: Serv
     }
 
 
-async def test_where_the_operator_has_turned_mails_off_people_are_mailed_when_the_request_says_so(
+async def test_a_service_with_mails_turned_off_mails_only_people_whose_request_says_so(
     silent: Service,
 ) -> None:
     await registered(await silent.organizer())
@@ -83,7 +83,7 @@ async def test_registering_again_changes_nothing_but_a_new_try_says_it_anew(serv
     assert await notified(service) == {"ann@example.com": False, "ben@example.com": True}
 
 
-async def test_a_changed_registration_keeps_it(service: Service) -> None:
+async def test_a_changed_registration_keeps_whether_people_are_mailed(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(waitinglist_capacity=1)
     poll = await ada.register(event["id"], email="ann@example.com", notify=False)
@@ -96,7 +96,7 @@ async def test_a_changed_registration_keeps_it(service: Service) -> None:
 
 
 @pytest.mark.parametrize("wrong", [0, 1, "true", "", [], {}, 1.0])
-async def test_what_is_neither_true_nor_false_is_refused(service: Service, wrong: Any) -> None:
+async def test_a_value_of_notify_that_is_no_boolean_is_refused(service: Service, wrong: Any) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 

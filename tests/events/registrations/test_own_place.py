@@ -32,7 +32,7 @@ async def test_people_who_look_together_see_their_places_in_order_of_arrival(ser
         assert [registration.position for registration in seen if registration] == [place for *_, place in sample]
 
 
-async def test_who_was_put_on_the_list_by_hand_has_no_place_and_delays_nobody(service: Service) -> None:
+async def test_a_person_put_on_the_waiting_list_by_hand_has_no_place_and_delays_no_other(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=2, waitinglist_capacity=8)
     polls = [await ada.register(event["id"], email=f"person{number}@example.com") for number in range(5)]

@@ -38,7 +38,7 @@ async def test_only_seats_that_somebody_who_waited_took_are_counted(service: Ser
     assert "1 seat that was given up went to somebody who waited" in page_text(page)
 
 
-async def test_what_an_organizer_removes_was_not_passed_on(service: Service) -> None:
+async def test_a_seat_that_the_organizer_removes_is_not_counted_as_passed_on(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     ann, _ = await settled(service, ada, event, "ann", "ben")
@@ -82,7 +82,7 @@ async def test_a_seat_that_has_to_be_paid_counts_when_it_is_paid(shop: Scene) ->
     assert (await ben.state(), await counted(shop.service, event_id)) == ("registered", 1)
 
 
-async def test_who_pays_a_seat_that_is_being_given_up_keeps_it(shop: Scene) -> None:
+async def test_a_person_who_pays_for_a_seat_that_is_being_given_up_keeps_it(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, capacity=1, waitinglist_capacity=5)
     ann = await shop.register(event_id, "ann@example.com")

@@ -49,7 +49,7 @@ async def test_a_release_that_is_passed_on_registers_one_person(service: Service
     assert await guarded.registered() == {"ann@example.com"}
 
 
-async def test_what_is_no_release_of_this_room_is_refused(service: Service) -> None:
+async def test_a_token_of_another_room_is_refused(service: Service) -> None:
     guarded = await guard(service)
     other = await guard(service, guarded.ada)
     stranger = await guard(service, await service.organizer("Ben Events"))
@@ -69,7 +69,7 @@ async def test_calls_at_once_with_one_release_register_one_person(service: Servi
     assert sorted(answer.status_code for answer in answers) == [202, *[403] * 19]
 
 
-async def test_without_a_room_a_token_changes_nothing(service: Service) -> None:
+async def test_a_token_for_an_event_without_a_room_is_ignored(service: Service) -> None:
     guarded = await guard(service)
     token = await released(guarded, "ann")
     await guarded.ada.delete(guarded.line.path)

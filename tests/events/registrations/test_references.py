@@ -68,7 +68,9 @@ async def rows(service: Service) -> AsyncGenerator[Rows]:
         ("update event_owners set organizer_id = %(person)s where event_id = %(event)s", None),
     ],
 )
-async def test_no_statement_leaves_a_registration_of_nothing(rows: Rows, statement: str, constraint: str) -> None:
+async def test_no_statement_can_leave_a_registration_without_event_owner_or_person(
+    rows: Rows, statement: str, constraint: str
+) -> None:
     with pytest.raises(ForeignKeyViolation) as refusal:
         await rows.first.execute(statement.encode(), rows.ids)
 
@@ -76,7 +78,7 @@ async def test_no_statement_leaves_a_registration_of_nothing(rows: Rows, stateme
 
 
 @pytest.mark.parametrize("ends", ["commit", "rollback"])
-async def test_whoever_deletes_a_person_waits_for_those_who_register_it(rows: Rows, ends: str) -> None:
+async def test_a_deletion_of_a_person_waits_for_their_registration(rows: Rows, ends: str) -> None:
     await rows.first.execute(REGISTER, rows.ids)
     deletion = asyncio.create_task(rows.second.execute("delete from users where id = %(person)s", rows.ids))
     await eventually(rows.is_waiting)
@@ -91,7 +93,7 @@ async def test_whoever_deletes_a_person_waits_for_those_who_register_it(rows: Ro
 
 
 @pytest.mark.parametrize("ends", ["commit", "rollback"])
-async def test_whoever_registers_a_person_waits_for_those_who_delete_it(rows: Rows, ends: str) -> None:
+async def test_a_registration_waits_for_the_deletion_of_its_person(rows: Rows, ends: str) -> None:
     await rows.first.execute("delete from users where id = %(person)s", rows.ids)
     registration = asyncio.create_task(rows.second.execute(REGISTER, rows.ids))
     await eventually(rows.is_waiting)
@@ -105,7 +107,7 @@ async def test_whoever_registers_a_person_waits_for_those_who_delete_it(rows: Ro
         assert (await registration).rowcount == 1
 
 
-async def test_nobody_who_registers_waits_for_the_end_of_a_hand_over(rows: Rows) -> None:
+async def test_a_registration_does_not_wait_for_the_end_of_a_handover(rows: Rows) -> None:
     await rows.service.run_sql("insert into event_owners values (%(event)s, %(registered)s)", **rows.ids)
     await rows.first.execute("delete from event_owners where organizer_id = %(registered)s", rows.ids)
 

@@ -25,7 +25,7 @@ async def sign_up(service: Service, *people: tuple[int, str], secret: str = "0" 
     return [answer.code if isinstance(answer, Problem) else answer for answer in answers]
 
 
-async def test_each_of_a_batch_gets_an_answer_of_its_own(service: Service) -> None:
+async def test_registrations_in_one_batch_get_answers_of_their_own(service: Service) -> None:
     ada = await service.organizer()
     free = await ada.create_event()
     paid = await ada.create_event(price=500, pricing_mode="fixed")
@@ -90,5 +90,5 @@ async def test_the_secret_decides_whose_registration_it_is_and_the_time_whether_
 
 
 @pytest.mark.parametrize("name", ["", " ", "\u200b", "\u202e\u2066", "\x00\x1f", "\u200d"])
-def test_a_name_of_what_nobody_sees_is_no_name(name: str) -> None:
+def test_a_name_of_invisible_characters_is_no_name(name: str) -> None:
     assert clean_name(name) is None

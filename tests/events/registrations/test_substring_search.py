@@ -81,7 +81,7 @@ async def crowd(service: Service, monkeypatch: pytest.MonkeyPatch) -> Crowd:
     return Crowd(service, ada, await ada.create_event(capacity=6, waitinglist_capacity=100))
 
 
-async def test_the_index_is_made_when_many_are_searched(crowd: Crowd) -> None:
+async def test_the_search_index_is_built_when_many_registrations_are_searched(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES[:-1])
     few = await crowd.search("ann"), await crowd.job_count()
     await sign_up(crowd.service, crowd.event, *NAMES[-1:])
@@ -93,7 +93,7 @@ async def test_the_index_is_made_when_many_are_searched(crowd: Crowd) -> None:
     assert await crowd.indexed() == 0
 
 
-async def test_the_list_alone_makes_no_index(crowd: Crowd) -> None:
+async def test_listing_without_a_search_builds_no_index(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
 
     assert len(await crowd.search("")) == len(NAMES)
@@ -133,7 +133,7 @@ async def test_the_index_is_brought_up_to_date_when_as_many_have_come_again(crow
         ("'; drop table users; --", []),
     ],
 )
-async def test_the_index_finds_what_reading_everything_finds(crowd: Crowd, text: str, names: list[str]) -> None:
+async def test_the_search_index_finds_what_a_search_without_it_finds(crowd: Crowd, text: str, names: list[str]) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     before = await crowd.search(text)
     await crowd.search("ann")
@@ -145,7 +145,7 @@ async def test_the_index_finds_what_reading_everything_finds(crowd: Crowd, text:
     assert sorted(await crowd.at_the_door(text)) == sorted(names)
 
 
-async def test_the_door_shows_those_with_a_seat_first(crowd: Crowd) -> None:
+async def test_a_search_at_check_in_lists_people_with_a_seat_first(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.at_the_door("ann")
     await crowd.index()
@@ -154,7 +154,7 @@ async def test_the_door_shows_those_with_a_seat_first(crowd: Crowd) -> None:
     assert await crowd.at_the_door("ann") == ["ann", "anna", "hannah", "joanna"]
 
 
-async def test_a_state_is_searched_alone(crowd: Crowd) -> None:
+async def test_a_search_can_be_limited_to_one_status(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await crowd.index()
@@ -173,7 +173,7 @@ async def test_a_common_text_is_found_in_the_order_of_the_list(crowd: Crowd, mon
     assert await crowd.search("example") == [*NAMES[::-1]]
 
 
-async def test_another_event_has_no_part_in_it(crowd: Crowd) -> None:
+async def test_registrations_of_other_events_are_not_found_by_a_search(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await crowd.index()
@@ -187,7 +187,7 @@ async def test_another_event_has_no_part_in_it(crowd: Crowd) -> None:
     assert await crowd.search("ann") == ["joanna", "hannah", "anna", "ann"]
 
 
-async def test_nothing_of_somebody_who_is_erased_stays_in_the_index(crowd: Crowd) -> None:
+async def test_an_erased_person_is_not_in_the_search_index(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await crowd.index()
@@ -198,7 +198,7 @@ async def test_nothing_of_somebody_who_is_erased_stays_in_the_index(crowd: Crowd
     assert await crowd.service.run_sql("select from searched_registrations where words like 'ann@%%'") == []
 
 
-async def test_whoever_is_erased_while_the_job_writes_is_erased_there_too(crowd: Crowd) -> None:
+async def test_a_person_erased_while_the_index_is_written_is_not_in_it(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await over(crowd.service, crowd.event)
@@ -213,7 +213,7 @@ async def test_whoever_is_erased_while_the_job_writes_is_erased_there_too(crowd:
     assert await crowd.service.run_sql("select from searched_registrations where words like 'ann@%%'") == []
 
 
-async def test_whoever_is_registered_no_more_is_not_in_the_index(crowd: Crowd) -> None:
+async def test_a_deleted_registration_is_not_in_the_search_index(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await crowd.index()
@@ -236,7 +236,7 @@ async def test_an_organizer_is_found_by_a_new_name(crowd: Crowd) -> None:
     assert await crowd.search("eve example example.org") == []
 
 
-async def test_the_job_stops_before_whoever_waits_to_be_settled(crowd: Crowd) -> None:
+async def test_the_index_is_not_built_beyond_the_first_pending_registration(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await Visitor(crowd.service).register(crowd.event["id"], "annabel@example.com", name="Annabel Example")
     await crowd.search("ann")
@@ -246,7 +246,7 @@ async def test_the_job_stops_before_whoever_waits_to_be_settled(crowd: Crowd) ->
     assert await crowd.search("ann") == ["annabel", "joanna", "hannah", "anna", "ann"]
 
 
-async def test_whoever_tries_again_after_a_rejection_is_found_once(crowd: Crowd) -> None:
+async def test_a_person_who_registers_again_after_a_rejection_is_found_once(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.service.run_sql(
         "update registrations set status = 'rejected', reason = 'event_full' where name ~ 'Bob'"
@@ -262,7 +262,7 @@ async def test_whoever_tries_again_after_a_rejection_is_found_once(crowd: Crowd)
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_whatever_happens_the_index_finds_what_reading_everything_finds(crowd: Crowd, seed: int) -> None:
+async def test_a_search_by_the_index_always_finds_what_a_search_without_it_finds(crowd: Crowd, seed: int) -> None:
     """People come, are searched, and are erased, in any order, and the job runs now and then."""
     dice = random.Random(seed)
     service, names = crowd.service, [*NAMES]

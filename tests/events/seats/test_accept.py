@@ -12,7 +12,7 @@ from holdfast.events.users import model
 from tests.support import Service, eventually
 
 
-async def test_the_same_person_again_changes_nothing(service: Service) -> None:
+async def test_a_second_registration_of_the_same_person_changes_nothing(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
     poll = await ada.register(event["id"], email="ann@example.com")
@@ -120,7 +120,7 @@ async def test_a_full_event_without_waiting_places_refuses_at_once_and_creates_n
     assert await service.run_sql("select from users where email = 'ben@example.com'") == []
 
 
-async def test_who_holds_a_seat_of_a_full_event_is_told_202_again(service: Service) -> None:
+async def test_a_seated_person_who_registers_again_for_a_full_event_is_answered_with_202(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
     poll = await ada.register(event["id"], email="ann@example.com")
@@ -129,7 +129,7 @@ async def test_who_holds_a_seat_of_a_full_event_is_told_202_again(service: Servi
     assert await ada.register(event["id"], email="ann@example.com") == poll
 
 
-async def test_who_was_rejected_may_ask_again_and_goes_to_the_end_of_the_line(service: Service) -> None:
+async def test_a_rejected_person_may_register_again_and_goes_to_the_end_of_the_line(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
     polls = [await ada.register(event["id"], email=f"{name}@example.com") for name in ("ann", "ben")]
@@ -144,7 +144,7 @@ async def test_who_was_rejected_may_ask_again_and_goes_to_the_end_of_the_line(se
     assert statuses == ["registered", "waitlisted", "registered"]
 
 
-async def test_in_a_batch_who_was_rejected_before_keeps_the_order_of_arrival(service: Service) -> None:
+async def test_a_rejected_person_in_a_batch_keeps_the_order_of_arrival(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
     for name in ("ann", "ben"):
@@ -175,7 +175,9 @@ async def test_in_a_batch_who_was_rejected_before_keeps_the_order_of_arrival(ser
         ("update events set datetime = now() where id = %(id)s", "event_expired"),
     ],
 )
-async def test_an_event_that_is_over_refuses_at_once(service: Service, statement: str, code: str) -> None:
+async def test_a_registration_for_a_cancelled_or_past_event_is_refused_at_once(
+    service: Service, statement: str, code: str
+) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await service.run_sql(statement, id=event["id"])
@@ -185,7 +187,7 @@ async def test_an_event_that_is_over_refuses_at_once(service: Service, statement
     assert (refused.status_code, refused.json()["code"]) == (422, code)
 
 
-async def test_in_a_batch_everyone_gets_the_answer_to_their_own_call(service: Service) -> None:
+async def test_calls_of_one_batch_get_answers_of_their_own(service: Service) -> None:
     ada, bob = await service.organizer(), await service.organizer()
     open_event, full, foreign = await ada.create_event(), await ada.create_event(capacity=1), await bob.create_event()
     await ada.register(full["id"], email="first@example.com")

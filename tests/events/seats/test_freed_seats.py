@@ -52,7 +52,7 @@ async def test_moving_someone_to_the_waiting_list_promotes_the_first_who_waits_b
     assert await standing(ada, polls) == {"a": "waitlisted", "b": "registered", "c": "waitlisted"}
 
 
-async def test_who_was_moved_to_the_waiting_list_stays_there_until_moved_back(service: Service) -> None:
+async def test_a_person_moved_to_the_waiting_list_stays_there_until_moved_back(service: Service) -> None:
     ada = await service.organizer()
     event_id, polls = await line(service, ada, "abc", capacity=2, waitinglist_capacity=2)
 
@@ -68,7 +68,7 @@ async def test_who_was_moved_to_the_waiting_list_stays_there_until_moved_back(se
     assert await standing(ada, polls) == {"a": "registered", "c": "registered", "d": "registered"}
 
 
-async def test_who_registers_again_after_being_moved_waits_like_everybody_else(
+async def test_a_person_who_registers_again_after_being_moved_waits_in_order_of_arrival(
     service: Service,
 ) -> None:
     ada = await service.organizer()
@@ -85,7 +85,7 @@ async def test_who_registers_again_after_being_moved_waits_like_everybody_else(
     assert await standing(ada, polls) == {"a": "registered"}
 
 
-async def test_who_was_moved_to_the_waiting_list_gets_no_seat_because_somebody_without_one_leaves(
+async def test_a_pending_registration_that_is_removed_frees_no_seat_for_a_moved_person(
     service: Service,
 ) -> None:
     ada = await service.organizer()
@@ -174,7 +174,7 @@ async def test_a_cancelled_event_promotes_nobody(service: Service) -> None:
     assert await standing(ada, polls) == {"b": "waitlisted"}
 
 
-async def test_who_withdraws_before_being_settled_takes_no_seat(service: Service) -> None:
+async def test_a_registration_removed_before_settlement_takes_no_seat(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
     gone, stays = [await ada.register(event["id"], email=f"{name}@example.com") for name in "ab"]
@@ -199,7 +199,7 @@ async def test_a_pending_registration_cannot_be_changed_yet(service: Service) ->
 @pytest.mark.parametrize(
     "statement", ["update registrations set status = 'registered'", "update events set capacity = 1"]
 )
-async def test_the_schema_itself_refuses_more_seats_than_capacity(service: Service, statement: str) -> None:
+async def test_the_schema_refuses_more_seats_than_capacity(service: Service, statement: str) -> None:
     ada = await service.organizer()
     await line(service, ada, "abcd", capacity=2, waitinglist_capacity=2)
 
@@ -222,7 +222,7 @@ STEPS = st.lists(
 
 @settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
-async def test_whatever_happens_seats_are_never_oversold_nor_left_free_while_someone_never_moved_waits(
+async def test_seats_are_never_oversold_nor_left_free_while_an_unmoved_person_waits(
     service: Service, steps: Sequence[tuple[str, Any]]
 ) -> None:
     ada = await service.organizer()

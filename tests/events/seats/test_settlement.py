@@ -23,7 +23,7 @@ async def test_seats_go_in_order_then_the_waiting_list_then_nobody(service: Serv
     assert await statuses(ada, polls) == ["registered", "registered", "waitlisted", "registration_rejected"]
 
 
-async def test_a_batch_smaller_than_the_line_changes_nothing_about_the_order(service: Service) -> None:
+async def test_the_order_of_settlement_does_not_depend_on_the_size_of_the_batch(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=5, waitinglist_capacity=3)
     polls = [await ada.register(event["id"], email=f"n{number}@example.com") for number in range(10)]
@@ -48,7 +48,7 @@ async def test_one_batch_settles_several_events_each_by_its_own_order(service: S
     assert await statuses(ada, polls[1::2]) == ["registered"] * 3
 
 
-async def test_nobody_is_seated_while_someone_earlier_is_still_being_stored(service: Service) -> None:
+async def test_a_later_registration_is_not_settled_while_an_earlier_one_is_being_stored(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1)
     early = intake.IntakeRequest(ada.id, event["id"], email="early@example.com")
@@ -106,7 +106,7 @@ async def test_two_settlers_at_once_settle_everything_once(service: Service) -> 
     assert await statuses(ada, polls) == expected
 
 
-async def test_the_loop_settles_what_is_announced(service: Service) -> None:
+async def test_the_loop_settles_registrations_that_are_announced(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     running = asyncio.create_task(settlement.LOOP.run(service.database))

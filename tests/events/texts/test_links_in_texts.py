@@ -82,7 +82,7 @@ def words_of(html: str) -> str:
         ("[x](ann@example.com)", "mailto:ann@example.com"),
     ],
 )  # fmt: skip
-def test_a_link_ends_where_its_address_does(source: str, address: str) -> None:
+def test_a_link_in_a_text_ends_where_its_address_ends(source: str, address: str) -> None:
     assert links_of(render(source).html) == [address]
 
 
@@ -97,7 +97,7 @@ PARTS = st.text("abcxyz019-_~äß参加می", min_size=1, max_size=8).filter(lam
     st.lists(st.sampled_from(GLUE), max_size=4),
     st.sampled_from(["", " then", "\nthen"]),
 )
-def test_whatever_is_glued_to_an_address_stays_out_of_its_link_and_in_the_text(
+def test_a_link_excludes_the_punctuation_after_its_address_and_the_text_keeps_it(
     host: str, parts: list[str], glue: list[str], after: str
 ) -> None:
     address = f"https://{host}/{'/'.join(parts)}"
@@ -119,7 +119,7 @@ def test_whatever_is_glued_to_an_address_stays_out_of_its_link_and_in_the_text(
         "mailto:ann@example.com?subject=Hi",
     ],
 )
-def test_what_phones_and_calendars_open_is_a_link(address: str) -> None:
+def test_an_address_that_phones_and_calendars_open_is_a_link(address: str) -> None:
     assert links_of(render(f"[words]({address})").html) == [address]
 
 
@@ -140,7 +140,7 @@ def test_what_phones_and_calendars_open_is_a_link(address: str) -> None:
         ("[c]\n\n[c]: xmpp:room@example.com", "c (xmpp:room@example.com)"),
     ],
 )
-def test_an_address_that_is_no_link_is_shown_as_text(source: str, words: str) -> None:
+def test_an_address_with_a_forbidden_scheme_is_shown_as_text(source: str, words: str) -> None:
     html = render(source).html
 
     assert words_of(html) == words
@@ -160,7 +160,7 @@ def test_the_address_of_a_link_is_never_lost(scheme: str, rest: str) -> None:
     assert "words" in words_of(html)
 
 
-def test_a_line_stays_a_line() -> None:
+def test_a_line_break_in_a_text_is_a_line_break_in_html() -> None:
     html = render("Studio 5\nHauptstr. 1  \n10115 Berlin\n\n* a\n  b\n\n> c\n> d").html
 
     assert "<p>Studio 5<br>\nHauptstr. 1<br>\n10115 Berlin</p>" in html
@@ -168,5 +168,5 @@ def test_a_line_stays_a_line() -> None:
     assert "c<br>\nd" in html
 
 
-def test_lines_are_words_of_one_line_in_a_summary() -> None:
+def test_a_summary_has_the_lines_of_a_text_on_one_line() -> None:
     assert render("Studio 5\nHauptstr. 1\n10115 Berlin").summary == "Studio 5 Hauptstr. 1 10115 Berlin"

@@ -35,7 +35,7 @@ ENOUGH_SECONDS = 1_000.0
         ("> said", "<blockquote>\n<p>said</p>\n</blockquote>"),
     ],
 )
-def test_what_is_written_in_markdown_is_shown_so(source: str, html: str) -> None:
+def test_markdown_is_rendered_as_its_html(source: str, html: str) -> None:
     assert render(source).html.strip() == html
 
 
@@ -114,7 +114,7 @@ def test_headings_stay_below_those_of_the_page_and_leave_out_no_level() -> None:
     ]
 
 
-def test_headings_never_go_beyond_the_sixth_level() -> None:
+def test_a_heading_never_goes_beyond_the_sixth_level() -> None:
     html = render("\n".join(f"{'#' * level} {level}" for level in range(1, 7))).html
 
     assert [html.count(f"<h{level}>") for level in range(1, 7)] == [0, 0, 1, 1, 1, 3]
@@ -158,7 +158,7 @@ def test_no_text_of_the_full_length_takes_longer_than_it_may(unit: str) -> None:
 
 @pytest.mark.parametrize("unit", ["[", "\n\n> a", "http://x.y "])
 @pytest.mark.parametrize("length", [50_000, 90_000])
-def test_whether_a_text_is_rendered_does_not_depend_on_the_time_that_there_is(unit: str, length: int) -> None:
+def test_a_text_is_rendered_or_refused_independently_of_the_available_time(unit: str, length: int) -> None:
     source = (unit * length)[:length]
 
     def is_rendered(seconds: float) -> bool:
@@ -170,7 +170,7 @@ def test_whether_a_text_is_rendered_does_not_depend_on_the_time_that_there_is(un
     assert is_rendered(MAX_CPU_SECONDS) == is_rendered(ENOUGH_SECONDS)
 
 
-def test_a_text_of_signs_alone_is_refused_however_fast_the_machine_is() -> None:
+def test_a_text_of_brackets_only_is_refused_however_fast_the_machine_is() -> None:
     with pytest.raises(TextLimitExceeded):
         render("[" * 90_000, ENOUGH_SECONDS)
 
@@ -194,11 +194,11 @@ def test_a_text_that_takes_too_long_is_not_rendered() -> None:
         render("://<b>" * 1_000, seconds=0)
 
 
-def test_a_plain_text_is_shown_as_it_is_written() -> None:
+def test_a_plain_text_is_shown_as_written() -> None:
     assert plain("*a* <b>\n") == RenderedText('<p class="plain">*a* &lt;b&gt;\n</p>', "*a* <b>")
 
 
-def test_a_long_address_cannot_be_repeated_without_end() -> None:
+def test_a_long_address_repeated_by_reference_is_refused() -> None:
     source = f"[a]: https://example.com/{'x' * 50_000}\n\n{'[a] ' * 12_000}"
 
     for text in (source, source.replace("[a] ", "![a] ")):
@@ -222,11 +222,11 @@ def test_an_address_that_is_too_long_for_one_is_shown_whole() -> None:
         ("w" * 300, "w" * 199 + "…"),
     ],
 )
-def test_the_summary_is_the_beginning_in_plain_words(source: str, summary: str) -> None:
+def test_the_summary_of_a_text_is_its_beginning_without_markup(source: str, summary: str) -> None:
     assert render(source).summary == summary
 
 
-def test_one_line_has_no_characters_that_turn_writing_or_control_devices() -> None:
+def test_a_one_line_text_has_no_control_or_bidi_characters() -> None:
     assert one_line("a\r\nb\u202ec\u2066d\x1b[31me\x00f\u2028g\u200bh") == "a bcd [31me f gh"
 
 

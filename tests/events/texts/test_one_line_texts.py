@@ -39,5 +39,5 @@ def test_invisible_marks_leave_no_space_and_joiners_of_scripts_and_emoji_stay(te
         ("\u200b\n", ""),
     ],
 )
-def test_the_lines_of_an_address_have_commas_between_them_where_there_is_one_line(address: str, line: str) -> None:
+def test_an_address_on_one_line_has_commas_between_its_lines(address: str, line: str) -> None:
     assert joined_lines(address) == line

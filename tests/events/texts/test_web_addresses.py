@@ -27,13 +27,13 @@ from holdfast.events.texts.web_addresses import LINK_BREAK, LINKS, has_link, rep
         "somebody@evil.app",
     ],
 )
-def test_what_mail_programs_show_as_a_link_is_replaced(address: str) -> None:
+def test_an_address_that_mail_programs_show_as_a_link_is_replaced(address: str) -> None:
     assert has_link(f"Sign in at {address} now")
     assert replace_links(f"Sign in at {address} now", "(…)") == "Sign in at (…) now"
 
 
 @pytest.mark.parametrize("text", ["Node.js night", "St. Mary", "7.30 pm", "v2.0/beta", "e.g. this", "Mr.Smith", "…"])
-def test_a_dot_alone_makes_no_address(text: str) -> None:
+def test_words_with_a_dot_and_no_known_domain_are_no_address(text: str) -> None:
     assert not has_link(text)
     assert replace_links(text, "(…)") == text
 
@@ -58,7 +58,7 @@ def test_several_addresses_are_replaced_each_by_itself() -> None:
         "EVIL.COM",
     ],
 )
-def test_in_doubt_the_link_is_broken_and_not_the_text(text: str) -> None:
+def test_a_doubtful_address_gets_an_invisible_break_and_keeps_its_text(text: str) -> None:
     broken = replace_links(text, "(…)")
 
     assert not has_link(text)
@@ -129,7 +129,7 @@ def test_signs_beside_dots_make_no_address(text: str) -> None:
     assert replace_links(text, "(…)") == text
 
 
-def test_a_text_is_written_out_once_and_for_all() -> None:
+def test_a_text_whose_addresses_were_replaced_is_not_changed_again() -> None:
     once = replace_links("ASP.NET, see:evil.com and M\u00f6bel.House", "(…)")
 
     assert replace_links(once, "(…)") == once

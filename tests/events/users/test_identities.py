@@ -35,7 +35,7 @@ async def by_handle_through_a_tool(service: Service, organizer: Client, handle: 
     return result["content"][0]["text"]
 
 
-async def test_a_handle_that_only_another_organizer_knows_is_as_good_as_none(service: Service) -> None:
+async def test_a_handle_that_only_another_organizer_knows_is_refused_as_unknown(service: Service) -> None:
     ada, eve = await service.organizer(), await service.organizer()
     ann = await known_to(ada, service, "ann@example.com")
 
@@ -49,7 +49,7 @@ async def test_a_handle_that_only_another_organizer_knows_is_as_good_as_none(ser
     assert "ann@example.com" not in (await eve.get("/api/users")).text
 
 
-async def test_the_handle_of_another_organizer_is_as_good_as_none(service: Service) -> None:
+async def test_a_handle_of_another_organizer_is_refused_as_unknown(service: Service) -> None:
     ada, eve = await service.organizer(), await service.organizer()
     [(handle,)] = await service.run_sql("select public_id from users where id = %(id)s", id=ada.id)
 
@@ -57,7 +57,9 @@ async def test_the_handle_of_another_organizer_is_as_good_as_none(service: Servi
 
 
 @pytest.mark.parametrize("outcome", ["registered", "waitlisted", "rejected", "pending"])
-async def test_a_handle_works_for_whoever_was_registered_with_the_organizer(service: Service, outcome: str) -> None:
+async def test_a_handle_of_a_person_once_registered_with_the_organizer_is_accepted(
+    service: Service, outcome: str
+) -> None:
     ada = await service.organizer()
     room = 1 if outcome == "waitlisted" else 0
     event = await ada.create_event(capacity=1, waitinglist_capacity=room)
@@ -76,14 +78,14 @@ async def test_a_handle_works_for_whoever_was_registered_with_the_organizer(serv
     assert status == outcome
 
 
-async def test_an_organizer_may_come_to_its_own_event_by_its_handle(service: Service) -> None:
+async def test_an_organizer_can_register_itself_by_its_handle(service: Service) -> None:
     ada = await service.organizer(email="ada@example.com")
     handle = (await person(ada, "ada@example.com"))["public_id"]
 
     assert (await by_handle(ada, handle))[0] == 202
 
 
-async def test_a_handle_works_no_more_when_the_last_registration_with_the_organizer_is_removed(
+async def test_a_handle_is_unknown_after_the_last_registration_with_the_organizer_is_removed(
     service: Service,
 ) -> None:
     ada, ben = await service.organizer(), await service.organizer()
@@ -94,7 +96,7 @@ async def test_a_handle_works_no_more_when_the_last_registration_with_the_organi
     assert await by_handle(ada, poll.rpartition("/")[2]) == await by_handle(ada, NOBODY)
 
 
-async def test_an_admin_registers_anybody_by_handle(service: Service) -> None:
+async def test_an_admin_registers_any_person_by_handle(service: Service) -> None:
     ada, ben, admin = await service.organizer(), await service.organizer(), await service.admin()
     ann = await known_to(ada, service, "ann@example.com")
     event = await ben.create_event()
@@ -104,7 +106,7 @@ async def test_an_admin_registers_anybody_by_handle(service: Service) -> None:
     assert await service.settle() == 1
 
 
-async def test_an_address_does_not_tell_that_it_is_an_organizers(service: Service) -> None:
+async def test_registering_an_address_does_not_reveal_that_it_is_an_organizer(service: Service) -> None:
     """Not its name, slug or role: whoever registers an address learns nothing but the handle."""
     ada = await service.organizer("Ada Events", email="ada@example.com", slug="ada-events")
     eve = await service.organizer("Eve Events", email="eve@example.com")
@@ -126,7 +128,7 @@ async def test_an_address_does_not_tell_that_it_is_an_organizers(service: Servic
     assert (await person(ada, "ada@example.com"))["name"] == "Ada Events"
 
 
-async def test_an_organizer_sees_itself_whole_where_it_is_registered(service: Service) -> None:
+async def test_an_organizer_registered_for_its_own_event_sees_its_own_data(service: Service) -> None:
     ada = await service.organizer("Ada Events", email="ada@example.com", slug="ada-events")
     await known_to(ada, service, "ada@example.com")
 
@@ -138,7 +140,7 @@ async def test_an_organizer_sees_itself_whole_where_it_is_registered(service: Se
     ]
 
 
-async def test_an_admin_sees_everything_of_everybody(service: Service) -> None:
+async def test_an_admin_sees_all_data_of_every_user(service: Service) -> None:
     await service.organizer("Ada Events", email="ada@example.com", slug="ada-events")
     eve, admin = await service.organizer(), await service.admin()
     handle = await known_to(eve, service, "ada@example.com")

@@ -12,7 +12,7 @@ from tests.faults.processes import serving
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
-async def test_without_a_base_address_each_process_accepts_the_tokens_of_the_others(
+async def test_processes_without_a_base_address_accept_each_others_tokens(
     inventory_url: str, settings: Settings, tmp_path: Path
 ) -> None:
     _, key = await INVENTORY.transact(settings, lambda tx: shops.add(tx, "busy.myshopify.com"))

@@ -18,7 +18,7 @@ from holdfast.kit.security.api_keys import KeyRing
 from tests.inventory.agents.conftest import BASE_URL, DOMAIN, Scene, running
 
 
-async def test_a_key_an_assertion_and_an_access_token_speak_for_the_same_shop(scene: Scene) -> None:
+async def test_a_key_an_assertion_and_an_access_token_identify_the_same_shop(scene: Scene) -> None:
     answers = [
         (await scene.who(credential)).json() for credential in (scene.key, await scene.assertion(), await scene.token())
     ]
@@ -27,7 +27,7 @@ async def test_a_key_an_assertion_and_an_access_token_speak_for_the_same_shop(sc
     assert answers == [answers[0]] * 3
 
 
-async def test_a_key_may_come_in_the_header_for_keys_and_a_token_may_not(scene: Scene) -> None:
+async def test_the_x_api_key_header_accepts_keys_but_no_tokens(scene: Scene) -> None:
     response = await scene.http.get("/who", headers={"X-API-Key": scene.key})
     assert response.json()["shop_id"] == scene.shop_id
 
@@ -36,7 +36,7 @@ async def test_a_key_may_come_in_the_header_for_keys_and_a_token_may_not(scene: 
         assert (response.status_code, response.json()["error"]) == (401, "invalid_api_key")
 
 
-async def test_without_a_credential_one_is_asked_for(scene: Scene) -> None:
+async def test_a_request_without_a_credential_is_answered_with_401(scene: Scene) -> None:
     for credential in (None, ""):
         response = await scene.who(credential)
         assert (response.status_code, response.json()["error"]) == (401, "missing_api_key")
@@ -44,7 +44,7 @@ async def test_without_a_credential_one_is_asked_for(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("credential", ["x", "a.b.c", "...", "hf_short", "reg_aaaaaaaaaaaaaaaaaaaaaa", "x" * 50_000])
-async def test_what_is_no_credential_is_refused(scene: Scene, credential: str) -> None:
+async def test_an_invalid_credential_is_answered_with_401(scene: Scene, credential: str) -> None:
     response = await scene.who(credential)
 
     assert (response.status_code, response.json()["error"]) == (401, "invalid_api_key")
@@ -61,7 +61,7 @@ async def test_a_token_changed_in_any_part_is_refused(scene: Scene) -> None:
     assert (await scene.who(token)).status_code == 200
 
 
-async def test_a_credential_may_never_do_more_than_its_key_may_now(scene: Scene) -> None:
+async def test_a_credential_never_has_more_scopes_than_its_key_has_now(scene: Scene) -> None:
     credentials = [await scene.assertion(), await scene.token(scope="read_pools write_pools")]
     await scene.run_sql("update api_keys set scopes = '{read_pools,read_inventory}'")
 
@@ -73,7 +73,7 @@ async def test_a_credential_may_never_do_more_than_its_key_may_now(scene: Scene)
     assert seen == [["read_inventory", "read_pools"], ["read_pools"]]
 
 
-async def test_scopes_a_key_gains_are_not_gained_by_what_was_given_before(scene: Scene) -> None:
+async def test_an_earlier_credential_does_not_gain_new_scopes_of_its_key(scene: Scene) -> None:
     await scene.run_sql("update api_keys set scopes = '{read_pools}'")
     assertion = await scene.assertion()
     await scene.run_sql("update api_keys set scopes = '{read_pools,write_pools}'")
@@ -95,7 +95,7 @@ async def two_processes(settings: Settings) -> AsyncGenerator[tuple[Scene, Scene
         yield scenes
 
 
-async def test_a_regenerated_key_ends_everything_derived_from_it_at_once_in_every_process(
+async def test_a_regenerated_key_ends_its_credentials_in_every_process_at_once(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only the announcement can be what ends it
@@ -118,7 +118,7 @@ async def ask(one: Scene, other: Scene, credentials: Sequence[str]) -> list[http
     return [await scene.who(credential) for scene in (one, other) for credential in credentials]
 
 
-async def test_an_identity_of_one_process_is_good_in_another(settings: Settings) -> None:
+async def test_an_identity_of_one_process_is_accepted_by_another(settings: Settings) -> None:
     async with two_processes(settings) as (one, other):
         assert (await other.who(await one.assertion())).status_code == 200
         assert (await one.who(await other.token())).status_code == 200

@@ -49,7 +49,7 @@ async def test_every_document_can_be_read_by_any_page_and_kept_for_an_hour(inven
         assert (head.status_code, head.headers["etag"]) == (200, response.headers["etag"])
 
 
-async def test_a_document_that_is_still_the_same_is_not_sent_again(inventory: Inventory) -> None:
+async def test_an_unchanged_document_is_answered_with_304(inventory: Inventory) -> None:
     http = inventory.http
     for path in DOCUMENTS:
         etag = (await http.get(path)).headers["etag"]
@@ -74,7 +74,7 @@ async def test_a_document_is_compressed_for_clients_that_take_that_under_an_etag
         assert small.content == plain.content
 
 
-async def test_a_page_may_ask_beforehand(inventory: Inventory) -> None:
+async def test_a_preflight_request_for_a_document_is_answered(inventory: Inventory) -> None:
     http = inventory.http
     response = await http.options("/mcp/server-card", headers={"Access-Control-Request-Headers": "If-None-Match"})
 
@@ -110,7 +110,7 @@ async def test_every_address_a_document_names_answers(inventory: Inventory) -> N
         assert response.status_code == expected.get(url.removeprefix(BASE_URL), 200), url
 
 
-async def test_the_server_card_is_the_same_wherever_it_is_looked_for(inventory: Inventory) -> None:
+async def test_the_server_card_is_the_same_at_all_its_addresses(inventory: Inventory) -> None:
     http = inventory.http
     assert len({(await http.get(path)).content for path in CARDS}) == 1
     assert len({(await http.get(f"/.well-known/{path}.json")).content for path in ("agent", "agent-card")}) == 1
@@ -167,7 +167,7 @@ async def introduction(http: httpx2.AsyncClient, key: str, version: str) -> dict
         ("http://localhost:8001", "localhost/inventory"),
     ],
 )
-def test_the_servers_name_is_its_domain_backwards(base_url: str, name: str) -> None:
+def test_the_name_of_the_server_is_its_domain_reversed(base_url: str, name: str) -> None:
     assert reverse_dns(base_url, "inventory") == name
 
 

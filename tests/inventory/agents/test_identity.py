@@ -20,7 +20,7 @@ from tests.cases import in_turn
 from tests.inventory.agents.conftest import BASE_URL, DOMAIN, Scene, parts, running
 
 
-async def test_who_shows_the_key_of_a_shop_is_given_an_identity(scene: Scene) -> None:
+async def test_an_agent_with_the_key_of_a_shop_is_given_an_identity(scene: Scene) -> None:
     response = await scene.identify()
 
     assert (response.status_code, response.headers["cache-control"]) == (200, "no-store")
@@ -46,7 +46,7 @@ async def test_who_shows_the_key_of_a_shop_is_given_an_identity(scene: Scene) ->
     assert 3500 < (expires - datetime.now(UTC)).total_seconds() < 3700
 
 
-async def test_an_assertion_says_who_the_agent_is_and_what_it_may_do(scene: Scene) -> None:
+async def test_an_assertion_names_the_agent_and_its_scopes(scene: Scene) -> None:
     body = (await scene.identify()).json()
     header, claims = parts(body["identity_assertion"])
     jwks = (await scene.http.get("/.well-known/jwks.json")).json()
@@ -67,7 +67,7 @@ async def test_an_assertion_says_who_the_agent_is_and_what_it_may_do(scene: Scen
     }
 
 
-async def test_the_same_key_always_has_the_same_registration_and_never_the_same_assertion(scene: Scene) -> None:
+async def test_a_key_always_has_one_registration_and_each_time_a_new_assertion(scene: Scene) -> None:
     bodies = [response.json() for response in await asyncio.gather(*(scene.identify() for _ in range(10)))]
 
     assert len({body["registration_id"] for body in bodies}) == 1
@@ -84,7 +84,7 @@ async def test_a_new_key_has_a_registration_of_its_own_with_the_scopes_it_has(sc
     assert after["scopes"] == ["read_inventory", "read_pools"]
 
 
-async def test_another_shop_has_another_registration(scene: Scene) -> None:
+async def test_agents_of_different_shops_have_different_registrations(scene: Scene) -> None:
     _, key = await scene.database.transact(lambda tx: shops.add(tx, "ben.myshopify.com"))
     other = (await scene.identify({"type": "service_auth", "api_key": key})).json()
 
@@ -120,7 +120,7 @@ async def test_a_request_that_is_not_one_for_an_identity_is_refused(
     assert response.json()["error"] == error
 
 
-async def test_registration_by_address_is_answered_with_what_to_do_instead(scene: Scene) -> None:
+async def test_registration_by_email_address_is_refused_with_the_right_way(scene: Scene) -> None:
     response = await scene.identify({"type": "service_auth", "login_hint": "ada@example.com"})
 
     assert "api_key" in response.json()["message"]
@@ -137,7 +137,7 @@ async def test_a_body_that_is_no_json_object_is_an_invalid_request(scene: Scene,
 
 
 @pytest.mark.parametrize("key", ["hf_" + "x" * 43, "ss_live_123", "hf_", "é" * 46, "x" * 100_000, "a.b.c"])
-async def test_a_key_that_is_not_one_is_refused_with_a_challenge(scene: Scene, key: str) -> None:
+async def test_an_invalid_key_is_refused_with_a_challenge(scene: Scene, key: str) -> None:
     response = await scene.identify({"type": "service_auth", "api_key": key})
 
     assert (response.status_code, response.json()["error"]) == (401, "invalid_api_key")
@@ -151,7 +151,7 @@ async def test_a_revoked_key_registers_nobody(scene: Scene) -> None:
     assert (await scene.identify()).status_code == 401
 
 
-async def test_other_bodies_and_methods_are_refused(scene: Scene) -> None:
+async def test_an_identity_request_with_another_body_or_method_is_refused(scene: Scene) -> None:
     form = await scene.http.post("/api/agent/identity", data={"type": "service_auth", "api_key": scene.key})
     large = await scene.identify({"type": "service_auth", "api_key": "x" * 2_000_000})
     read = await scene.http.get("/api/agent/identity")
@@ -161,7 +161,7 @@ async def test_other_bodies_and_methods_are_refused(scene: Scene) -> None:
     assert (read.status_code, read.json()["error"]) == (405, "method_not_allowed")
 
 
-async def test_attempts_are_counted_before_the_key_is_looked_at(settings: Settings) -> None:
+async def test_attempts_count_towards_the_limit_before_the_key_is_checked(settings: Settings) -> None:
     limited = settings.model_copy(update={"identities_per_minute": 3})
     async with running(limited) as (http, _):
         answers = [
@@ -186,7 +186,7 @@ json_values = st.recursive(
 
 @hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
 @given(body=st.dictionaries(st.sampled_from(["type", "api_key", "x"]), json_values))
-async def test_no_body_gets_more_than_a_refusal(scene: Scene, body: Mapping[str, Any]) -> None:
+async def test_a_body_of_any_kind_is_refused_at_worst(scene: Scene, body: Mapping[str, Any]) -> None:
     content = json.dumps(body).encode()  # with escapes, of half a pair of surrogates too
     response = await scene.http.post(
         "/api/agent/identity", content=content, headers={"Content-Type": "application/json"}

@@ -17,7 +17,7 @@ METHODS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("method", "params"), METHODS)
-async def test_more_messages_in_a_second_than_are_set_are_refused(
+async def test_a_key_that_sends_too_many_messages_in_a_second_is_refused(
     inventory_url: str, tmp_path: Path, method: str, params: dict[str, Any]
 ) -> None:
     async with running(unlimited(inventory_url, tmp_path, messages_per_second=2)) as inventory:

@@ -30,7 +30,7 @@ async def test_an_assertion_can_be_exchanged_again(scene: Scene) -> None:
     assert len({parts(token)[1]["jti"] for token in tokens}) == 3
 
 
-async def test_a_token_can_be_asked_for_with_less_scope(scene: Scene) -> None:
+async def test_a_token_can_be_requested_with_fewer_scopes(scene: Scene) -> None:
     response = await scene.exchange(scope="write_pools read_inventory")
     assert response.json()["scope"] == "read_inventory write_pools"
 
@@ -39,12 +39,12 @@ async def test_a_token_can_be_asked_for_with_less_scope(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("resource", [BASE_URL, f"{BASE_URL}/", f"{BASE_URL}/mcp", f"{BASE_URL}/mcp/", ""])
-async def test_the_resource_may_be_this_service(scene: Scene, resource: str) -> None:
+async def test_a_token_for_this_service_as_resource_is_granted(scene: Scene, resource: str) -> None:
     assert (await scene.exchange(resource=resource)).status_code == 200
 
 
 @pytest.mark.parametrize("resource", ["https://other.example", f"{BASE_URL}/other", BASE_URL + ".evil", "mcp"])
-async def test_a_token_for_somebody_else_is_refused(scene: Scene, resource: str) -> None:
+async def test_a_token_for_another_resource_is_refused(scene: Scene, resource: str) -> None:
     response = await scene.exchange(resource=resource)
 
     assert (response.status_code, response.json()["error"]) == (400, "invalid_target")
@@ -57,7 +57,7 @@ async def test_a_scope_the_identity_lacks_is_refused(scene: Scene, scope: str) -
     assert (response.status_code, response.json()["error"]) == (400, "invalid_scope")
 
 
-async def test_other_grants_are_refused(scene: Scene) -> None:
+async def test_an_unsupported_or_invalid_grant_is_refused(scene: Scene) -> None:
     for form, error in (
         ({}, "invalid_request"),
         ({"grant_type": ""}, "invalid_request"),
@@ -98,7 +98,7 @@ async def test_a_form_that_cannot_be_read_is_an_invalid_request(scene: Scene, co
     assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
 
 
-async def test_json_is_not_a_form(scene: Scene) -> None:
+async def test_a_token_request_in_json_is_refused(scene: Scene) -> None:
     response = await scene.http.post("/oauth/token", json={"grant_type": JWT_BEARER})
 
     assert (response.status_code, response.json()["error"]) == (415, "unsupported_media_type")
@@ -130,7 +130,7 @@ async def test_the_keys_tokens_are_signed_with_are_public_and_nothing_of_them_is
     assert (key["kty"], key["crv"], key["use"], key["alg"]) == ("EC", "P-256", "sig", "ES256")
 
 
-async def test_without_the_database_the_token_endpoint_says_when_to_come_again(settings: Settings) -> None:
+async def test_the_token_endpoint_without_a_database_is_answered_with_retry_after(settings: Settings) -> None:
     async with running(settings) as (http, database):
         await database.close()
         for response in (

@@ -5,7 +5,7 @@ from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 KIT = {"variant_gid": SIX_PACK, "units_per_sale": 6}
 
 
-async def test_the_reckoning_of_one_pool(shop: Shop) -> None:
+async def test_an_explanation_of_one_pool_has_stock_holds_buffer_and_units(shop: Shop) -> None:
     pool = await shop.pool(50, name="Jars", members=[KIT], buffer=2)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=4)
 
@@ -33,7 +33,7 @@ async def test_the_reckoning_of_one_pool(shop: Shop) -> None:
     }
 
 
-async def test_of_a_kit_every_pool_is_reckoned_and_the_least_is_marked(shop: Shop) -> None:
+async def test_an_explained_kit_lists_its_pools_and_marks_the_one_that_limits(shop: Shop) -> None:
     await shop.pool(50, name="Jars", members=[KIT])
     await shop.pool(3, name="Boxes", unit="boxes", members=[{**KIT, "units_per_sale": 1}])
 
@@ -49,7 +49,7 @@ async def test_of_a_kit_every_pool_is_reckoned_and_the_least_is_marked(shop: Sho
     )
 
 
-async def test_of_two_that_allow_the_same_one_is_marked_and_get_availability_names_it_too(shop: Shop) -> None:
+async def test_an_explained_kit_marks_one_of_two_equal_pools_as_get_availability_does(shop: Shop) -> None:
     await shop.pool(18, members=[KIT])
     await shop.pool(3, members=[{**KIT, "units_per_sale": 1}])
 
@@ -61,7 +61,7 @@ async def test_of_two_that_allow_the_same_one_is_marked_and_get_availability_nam
     ]
 
 
-async def test_a_deficit_allows_nothing(shop: Shop) -> None:
+async def test_a_pool_in_deficit_allows_no_sale(shop: Shop) -> None:
     pool = await shop.pool(0, members=[KIT], allow_negative=True)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
 
@@ -70,7 +70,7 @@ async def test_a_deficit_allows_nothing(shop: Shop) -> None:
     assert (explained["effective"], explained["pools"][0]["formula"]) == (0, "floor(max(0, -8 - 0 - 0) / 6) = 0")
 
 
-async def test_a_pool_that_is_not_active_is_the_reason_why_nobody_is_told(shop: Shop) -> None:
+async def test_an_explanation_names_an_inactive_pool_as_the_reason(shop: Shop) -> None:
     await shop.pool(50, name="Jars", members=[KIT])
     boxes = await shop.pool(3, name="Boxes", members=[{**KIT, "units_per_sale": 1}])
 
@@ -83,7 +83,7 @@ async def test_a_pool_that_is_not_active_is_the_reason_why_nobody_is_told(shop: 
         )
 
 
-async def test_what_explains_it_agrees_with_what_the_storefront_is_told(shop: Shop) -> None:
+async def test_an_explanation_has_the_same_quantity_as_the_storefront(shop: Shop) -> None:
     pool = await shop.golden()
     for delta in (-3, -7, 1, -30, -11):
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=delta)
@@ -91,7 +91,7 @@ async def test_what_explains_it_agrees_with_what_the_storefront_is_told(shop: Sh
             assert (await shop.call("explain_availability", variant_gid=gid))["effective"] == quantity
 
 
-async def test_a_variant_that_draws_on_nothing_has_no_explanation(shop: Shop, inventory: Inventory) -> None:
+async def test_a_variant_without_a_pool_has_no_explanation(shop: Shop, inventory: Inventory) -> None:
     await (await inventory.shop()).golden()
 
     refused = await shop.refused("explain_availability", variant_gid=SINGLE)

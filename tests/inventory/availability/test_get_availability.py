@@ -8,7 +8,7 @@ import pytest
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
-async def test_every_variant_of_a_pool_is_told_of(shop: Shop, inventory: Inventory) -> None:
+async def test_availability_of_a_pool_has_every_variant_of_it(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.golden()
 
     availability = await shop.call("get_availability", pool_id=pool["id"])
@@ -22,7 +22,7 @@ async def test_every_variant_of_a_pool_is_told_of(shop: Shop, inventory: Invento
     }
 
 
-async def test_of_a_kit_the_pool_that_allows_least_is_named(shop: Shop) -> None:
+async def test_a_kit_is_limited_by_the_pool_that_allows_least(shop: Shop) -> None:
     jars = await shop.golden()
     boxes = await shop.pool(3, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
 
@@ -32,7 +32,7 @@ async def test_of_a_kit_the_pool_that_allows_least_is_named(shop: Shop) -> None:
     assert availability["limiting_pool"] == {SINGLE: jars["id"], SIX_PACK: boxes["id"]}
 
 
-async def test_what_is_held_and_what_is_kept_back_is_not_told_as_available(shop: Shop) -> None:
+async def test_held_units_and_the_buffer_are_not_available(shop: Shop) -> None:
     pool = await shop.pool(50, members=PACKS, buffer=5)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=10)
 
@@ -42,7 +42,7 @@ async def test_what_is_held_and_what_is_kept_back_is_not_told_as_available(shop:
 
 
 @pytest.mark.parametrize(("on_hand", "buffer"), [(-20, 0), (5, 6), (0, 0)])
-async def test_nothing_is_the_least_that_is_told(shop: Shop, on_hand: int, buffer: int) -> None:
+async def test_an_availability_is_never_below_zero(shop: Shop, on_hand: int, buffer: int) -> None:
     pool = await shop.pool(0, members=PACKS, buffer=buffer, allow_negative=True)
     if on_hand:
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=on_hand)
@@ -52,7 +52,7 @@ async def test_nothing_is_the_least_that_is_told(shop: Shop, on_hand: int, buffe
     assert availability["variants"] == {SINGLE: 0, SIX_PACK: 0, TWELVE_PACK: 0}
 
 
-async def test_what_is_not_linked_or_not_active_is_left_out(shop: Shop) -> None:
+async def test_variants_without_an_active_pool_are_left_out_of_availability(shop: Shop) -> None:
     pool = await shop.pool(50, members=PACKS[:1])
     await shop.pool(50, members=PACKS[1:2])
     await shop.call("pause_pool", pool_id=pool["id"])
@@ -83,13 +83,15 @@ async def test_the_version_grows_with_every_change(shop: Shop) -> None:
         ({"pool_id": 0}, "pool_id"),
     ],
 )
-async def test_what_is_asked_for_is_named_one_way(shop: Shop, arguments: dict[str, Any], blamed: str) -> None:
+async def test_an_availability_request_names_variants_or_a_pool_but_not_both(
+    shop: Shop, arguments: dict[str, Any], blamed: str
+) -> None:
     refused = await shop.refused("get_availability", **arguments)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", [blamed])
 
 
-async def test_another_shops_things_are_not_told(shop: Shop, inventory: Inventory) -> None:
+async def test_variants_and_pools_of_another_shop_have_no_availability_here(shop: Shop, inventory: Inventory) -> None:
     theirs = await (await inventory.shop()).golden()
 
     assert (await shop.refused("get_availability", pool_id=theirs["id"]))["code"] == "not_found"

@@ -38,13 +38,13 @@ async def test_a_pool_that_is_filled_up_is_no_longer_listed(stocked: Shop) -> No
     assert await low(stocked) == ["Held"]
 
 
-async def test_one_threshold_for_all_takes_the_place_of_their_own(stocked: Shop) -> None:
+async def test_a_given_threshold_replaces_those_of_the_pools(stocked: Shop) -> None:
     assert await low(stocked, threshold=11) == ["Held", "Careless"]
     assert await low(stocked, threshold=50) == ["Full", "At", "Held", "Careless"]
     assert await low(stocked, threshold=0) == ["Careless"]
 
 
-async def test_a_pool_that_lasts_no_longer_than_asked_is_listed_too(shop: Shop) -> None:
+async def test_a_pool_whose_stock_does_not_last_the_given_days_is_listed(shop: Shop) -> None:
     pool = await shop.pool(84, name="Quick")
     await shop.pool(84, name="Slow")
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-56)
@@ -65,7 +65,7 @@ async def test_the_pace_is_that_of_the_last_28_days(shop: Shop, inventory: Inven
     assert await low(shop, days_of_cover=365) == []
 
 
-async def test_what_was_counted_moved_or_held_is_no_pace(shop: Shop) -> None:
+async def test_counts_transfers_and_holds_do_not_add_to_the_pace_of_a_pool(shop: Shop) -> None:
     one, two = await shop.pool(84), await shop.pool(0)
     await shop.call("set_pool_quantity", pool_id=one["id"], quantity=60)
     await shop.call("transfer_quantity", from_pool_id=one["id"], to_pool_id=two["id"], quantity=40)
@@ -76,7 +76,7 @@ async def test_what_was_counted_moved_or_held_is_no_pace(shop: Shop) -> None:
     assert (listed["available"], listed["taken_per_day"], listed["days_of_cover"]) == (10, 0.0, None)
 
 
-async def test_an_empty_pool_of_which_none_is_taken_does_not_run_low_by_its_pace(shop: Shop) -> None:
+async def test_an_empty_pool_without_draws_is_not_low_by_its_pace(shop: Shop) -> None:
     await shop.pool(0)
 
     assert await low(shop, days_of_cover=365) == []
@@ -90,5 +90,5 @@ async def test_pages_follow_one_another(stocked: Shop) -> None:
     assert second["next_cursor"] is None
 
 
-async def test_another_shops_pools_are_not_listed(stocked: Shop, inventory: Inventory) -> None:
+async def test_pools_of_another_shop_are_not_listed_as_low(stocked: Shop, inventory: Inventory) -> None:
     assert await low(await inventory.shop(), threshold=10**6, days_of_cover=365) == []

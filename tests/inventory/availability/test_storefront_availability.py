@@ -12,7 +12,9 @@ from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Invent
 from tests.support import eventually
 
 
-async def test_exactly_the_three_members_of_the_contract_are_told(shop: Shop, inventory: Inventory) -> None:
+async def test_the_answer_of_a_storefront_has_exactly_the_three_members_of_the_contract(
+    shop: Shop, inventory: Inventory
+) -> None:
     await shop.golden()
 
     response = await shop.storefront()
@@ -27,11 +29,11 @@ async def test_exactly_the_three_members_of_the_contract_are_told(shop: Shop, in
     assert body["stream_url"].startswith("http://inventory.test/storefront/stream?")
 
 
-async def test_a_shop_without_pools_is_told_of_nothing(shop: Shop) -> None:
+async def test_the_answer_of_a_storefront_without_pools_has_no_variants(shop: Shop) -> None:
     assert (await shop.storefront()).json()["variants"] == {}
 
 
-async def test_its_shared_inventory_is_the_same_for_good(shop: Shop, inventory: Inventory) -> None:
+async def test_the_shared_inventory_id_of_a_shop_never_changes(shop: Shop, inventory: Inventory) -> None:
     first = (await shop.storefront()).json()["shared_inventory_id"]
     other = (await (await inventory.shop()).storefront()).json()["shared_inventory_id"]
     await shop.golden()
@@ -39,20 +41,20 @@ async def test_its_shared_inventory_is_the_same_for_good(shop: Shop, inventory: 
     assert (await shop.storefront()).json()["shared_inventory_id"] == first != other
 
 
-async def test_the_buffer_is_not_told_of(shop: Shop) -> None:
+async def test_the_answer_of_a_storefront_leaves_out_the_buffer(shop: Shop) -> None:
     await shop.pool(50, members=PACKS, buffer=3)
 
     assert (await shop.storefront()).json()["variants"] == {SINGLE: 47, SIX_PACK: 7, TWELVE_PACK: 3}
 
 
-async def test_a_kit_is_told_of_as_often_as_all_of_its_pools_allow(shop: Shop) -> None:
+async def test_the_answer_of_a_storefront_has_a_kit_with_the_least_of_its_pools(shop: Shop) -> None:
     await shop.golden()
     await shop.pool(2, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
 
     assert (await shop.storefront()).json()["variants"] == {SINGLE: 50, SIX_PACK: 2, TWELVE_PACK: 4}
 
 
-async def test_a_variant_of_a_pool_that_is_paused_or_put_away_is_dropped(shop: Shop) -> None:
+async def test_the_answer_of_a_storefront_leaves_out_variants_of_paused_and_archived_pools(shop: Shop) -> None:
     for tool in ("pause_pool", "archive_pool"):
         pool = await shop.pool(50, members=PACKS[:1])
         await shop.pool(50, members=PACKS[1:2])
@@ -60,7 +62,7 @@ async def test_a_variant_of_a_pool_that_is_paused_or_put_away_is_dropped(shop: S
         assert (await shop.storefront()).json()["variants"].keys() == {SIX_PACK}
 
 
-async def test_what_was_written_is_told_in_the_very_next_answer(shop: Shop) -> None:
+async def test_a_change_is_in_the_next_answer_of_the_storefront(shop: Shop) -> None:
     pool = await shop.golden()
 
     for left in range(49, 29, -1):
@@ -89,7 +91,9 @@ async def test_a_crowd_that_waits_for_a_change_is_answered_at_the_same_moment(sh
     assert max(answered_at) - min(answered_at) <= 1
 
 
-async def test_what_was_written_in_another_process_is_told_shortly_after(shop: Shop, settings: Settings) -> None:
+async def test_a_change_in_one_process_is_soon_in_the_storefront_answers_of_others(
+    shop: Shop, settings: Settings
+) -> None:
     pool = await shop.golden()
     async with running(settings) as second:
         other_process = shop.through(second)
@@ -103,7 +107,7 @@ async def test_what_was_written_in_another_process_is_told_shortly_after(shop: S
         await eventually(is_updated, 2)
 
 
-async def test_what_is_told_is_never_older_than_what_was_told_before(shop: Shop, settings: Settings) -> None:
+async def test_an_answer_of_a_storefront_is_never_older_than_an_earlier_one(shop: Shop, settings: Settings) -> None:
     pool = await shop.golden()
     async with running(settings) as second:
         other_process = shop.through(second)
@@ -115,7 +119,7 @@ async def test_what_is_told_is_never_older_than_what_was_told_before(shop: Shop,
             seen = now
 
 
-async def test_who_has_it_already_is_told_so_until_it_changes(shop: Shop) -> None:
+async def test_an_unchanged_storefront_answer_is_304_until_it_changes(shop: Shop) -> None:
     pool = await shop.golden()
     first = await shop.storefront()
     etag = first.headers["etag"]
@@ -130,13 +134,13 @@ async def test_who_has_it_already_is_told_so_until_it_changes(shop: Shop) -> Non
     assert changed.headers["etag"] != etag
 
 
-async def test_whatever_one_has_a_star_means_that_it_is_not_sent_again(shop: Shop) -> None:
+async def test_a_storefront_request_with_if_none_match_star_is_answered_with_304(shop: Shop) -> None:
     await shop.golden()
 
     assert (await shop.storefront(**{"if-none-match": "*"})).status_code == 304
 
 
-async def test_caches_ask_before_they_use_what_they_have(shop: Shop) -> None:
+async def test_the_answer_of_a_storefront_is_revalidated_by_caches(shop: Shop) -> None:
     headers = (await shop.storefront()).headers
 
     assert headers["cache-control"] == "public, max-age=0, s-maxage=1"
@@ -151,7 +155,7 @@ async def many(shop: Shop) -> int:
     return len(members)
 
 
-async def test_who_takes_gzip_gets_it_and_who_does_not_gets_the_same_in_plain(shop: Shop) -> None:
+async def test_a_storefront_answer_is_compressed_only_for_clients_that_accept_gzip(shop: Shop) -> None:
     count = await many(shop)
 
     packed = await shop.storefront(**{"accept-encoding": "br, gzip;q=0.8"})
@@ -167,7 +171,7 @@ async def test_who_takes_gzip_gets_it_and_who_does_not_gets_the_same_in_plain(sh
     assert packed.headers["etag"] != plain.headers["etag"]
 
 
-async def test_who_has_the_compressed_answer_is_told_so_as_well(shop: Shop) -> None:
+async def test_an_unchanged_compressed_answer_is_304_too(shop: Shop) -> None:
     await many(shop)
     etag = (await shop.storefront(**{"accept-encoding": "gzip"})).headers["etag"]
 
@@ -176,7 +180,7 @@ async def test_who_has_the_compressed_answer_is_told_so_as_well(shop: Shop) -> N
     assert again.status_code == 304
 
 
-async def test_a_long_answer_is_packed_without_a_flaw(shop: Shop) -> None:
+async def test_a_long_compressed_answer_is_decompressed_unchanged(shop: Shop) -> None:
     """Long enough to be compressed beside everything else that goes on."""
     pools = [await shop.pool(number) for number in range(5)]
     for number, pool in enumerate(pools):

@@ -53,12 +53,12 @@ FORGED = "0" * 64
     ],
     ids=str,
 )
-async def test_what_was_changed_after_it_was_signed_is_refused(shop: Shop, changes: dict[str, str]) -> None:
+async def test_a_storefront_request_changed_after_signing_is_refused(shop: Shop, changes: dict[str, str]) -> None:
     assert refusal(await ask(shop, changed(signed(shop), **changes))) == (401, "invalid_signature")
 
 
 @pytest.mark.parametrize("name", ["shop", "signature", "timestamp", "logged_in_customer_id", "path_prefix"])
-async def test_each_of_the_platforms_parameters_must_be_there_exactly_once(shop: Shop, name: str) -> None:
+async def test_parameters_of_the_platform_must_be_in_a_request_exactly_once(shop: Shop, name: str) -> None:
     pairs = parse_qsl(signed(shop), keep_blank_values=True)
     without = [pair for pair in pairs if pair[0] != name]
     twice = [*pairs, (name, dict(pairs)[name])]
@@ -70,7 +70,7 @@ async def test_each_of_the_platforms_parameters_must_be_there_exactly_once(shop:
 @pytest.mark.parametrize(
     "query", ["", "shop=", "signature=%FF", "%", "=", "&&&", "shop=a;b", "a" * 5000], ids=lambda query: query[:12]
 )
-async def test_what_nobody_signed_is_refused(shop: Shop, query: str) -> None:
+async def test_an_unsigned_storefront_request_is_refused(shop: Shop, query: str) -> None:
     assert refusal(await ask(shop, query)) == (401, "invalid_signature")
     assert refusal(await ask(shop, f"shop={shop.domain}&{query}")) == (401, "invalid_signature")
 
@@ -83,11 +83,11 @@ async def test_a_signature_is_good_for_ninety_seconds_either_way(shop: Shop, at:
     assert status == 200 or refusal(response) == (401, "invalid_signature")
 
 
-async def test_another_apps_secret_signs_nothing(shop: Shop) -> None:
+async def test_a_request_signed_with_the_secret_of_another_app_is_refused(shop: Shop) -> None:
     assert refusal(await ask(shop, signed(shop, secret=b"hush"))) == (401, "invalid_signature")
 
 
-async def test_while_the_secret_is_rotated_both_sign(settings: Settings) -> None:
+async def test_both_secrets_are_accepted_during_a_rotation(settings: Settings) -> None:
     rotated = settings.model_copy(update={"client_secret": "new" * 11, "old_client_secret": "old" * 11})
     async with running(rotated) as inventory:
         shop = await inventory.shop()
@@ -101,7 +101,7 @@ async def test_a_shop_that_is_not_known_is_not_found(shop: Shop) -> None:
     assert refusal(await ask(shop, signed(shop, domain="stranger.myshopify.com"))) == (404, "not_found")
 
 
-async def test_a_shop_that_comes_later_is_found_then(shop: Shop, inventory: Inventory) -> None:
+async def test_a_shop_added_after_a_404_is_found(shop: Shop, inventory: Inventory) -> None:
     number = shop.id + 1
     domain = f"late-{number}.myshopify.com"
     assert (await ask(shop, signed(shop, domain=domain))).status_code == 404
@@ -111,7 +111,7 @@ async def test_a_shop_that_comes_later_is_found_then(shop: Shop, inventory: Inve
     assert (await ask(shop, signed(shop, domain=domain))).json()["variants"] == {}
 
 
-async def test_an_agents_key_opens_nothing_here(shop: Shop) -> None:
+async def test_a_key_of_an_agent_is_refused_by_the_storefront(shop: Shop) -> None:
     response = await shop.http.get(
         f"/storefront/availability?shop={shop.domain}", headers={"authorization": f"Bearer {shop.key}"}
     )
@@ -120,14 +120,14 @@ async def test_an_agents_key_opens_nothing_here(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-async def test_it_is_asked_with_get(shop: Shop, method: str) -> None:
+async def test_a_storefront_allows_get_and_head_only(shop: Shop, method: str) -> None:
     response = await ask(shop, signed(shop), method)
 
     assert refusal(response) == (405, "method_not_allowed")
     assert response.headers["allow"] == "GET, HEAD"
 
 
-async def test_head_answers_with_the_headers(shop: Shop) -> None:
+async def test_a_head_request_has_the_headers_of_a_get(shop: Shop) -> None:
     got, head = await ask(shop, signed(shop)), await ask(shop, signed(shop), "HEAD")
 
     assert head.status_code == 200

@@ -26,7 +26,9 @@ async def version(shop: Shop) -> int:
     return (await shop.call("get_availability", variant_gids=[SINGLE]))["version"]
 
 
-async def test_it_begins_with_everything(shop: Shop, inventory: Inventory) -> None:
+async def test_the_stream_of_a_storefront_begins_with_a_snapshot_of_all_variants(
+    shop: Shop, inventory: Inventory
+) -> None:
     await shop.golden()
 
     async with reading(inventory.app, await stream_url(shop)) as reader:
@@ -39,7 +41,9 @@ async def test_it_begins_with_everything(shop: Shop, inventory: Inventory) -> No
     }
 
 
-async def test_its_headers_let_any_page_read_it_and_no_proxy_hold_it_back(shop: Shop, inventory: Inventory) -> None:
+async def test_the_stream_of_a_storefront_is_readable_from_any_origin_and_not_buffered(
+    shop: Shop, inventory: Inventory
+) -> None:
     async with reading(inventory.app, await stream_url(shop), origin="https://any.example") as reader:
         pass
 
@@ -51,7 +55,9 @@ async def test_its_headers_let_any_page_read_it_and_no_proxy_hold_it_back(shop: 
     assert "access-control-allow-credentials" not in reader.headers
 
 
-async def test_each_reader_is_told_another_time_to_come_back(shop: Shop, inventory: Inventory) -> None:
+async def test_readers_of_a_storefront_stream_get_different_times_to_reconnect(
+    shop: Shop, inventory: Inventory
+) -> None:
     times: list[int] = []
     for _ in range(4):
         async with reading(inventory.app, await stream_url(shop)) as reader:
@@ -64,7 +70,7 @@ async def test_each_reader_is_told_another_time_to_come_back(shop: Shop, invento
     assert len(set(times)) > 1
 
 
-async def test_silence_is_filled_with_comments(
+async def test_a_silent_storefront_stream_sends_comments(
     shop: Shop, inventory: Inventory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert event_streams.HEARTBEAT_SECONDS == 15
@@ -79,13 +85,15 @@ async def test_silence_is_filled_with_comments(
 
 
 @pytest.mark.parametrize("method", ["POST", "HEAD", "PUT"])
-async def test_it_is_opened_with_get(shop: Shop, method: str) -> None:
+async def test_the_stream_of_a_storefront_allows_get_only(shop: Shop, method: str) -> None:
     response = await shop.http.request(method, await stream_url(shop))
 
     assert (response.status_code, response.headers["allow"]) == (405, "GET")
 
 
-async def test_then_only_what_changes_is_told(shop: Shop, inventory: Inventory) -> None:
+async def test_the_stream_of_a_storefront_sends_only_changes_after_the_snapshot(
+    shop: Shop, inventory: Inventory
+) -> None:
     pool = await shop.golden()
     async with reading(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
@@ -97,7 +105,7 @@ async def test_then_only_what_changes_is_told(shop: Shop, inventory: Inventory) 
     assert event["data"] == {"version": change["version"], "variants": {SINGLE: 49}, "removed": []}
 
 
-async def test_what_is_no_longer_offered_is_told_and_what_is_offered_again_too(
+async def test_the_stream_of_a_storefront_reports_variants_that_are_removed_and_offered_again(
     shop: Shop, inventory: Inventory
 ) -> None:
     pool = await shop.golden()
@@ -122,7 +130,9 @@ async def test_what_is_no_longer_offered_is_told_and_what_is_offered_again_too(
     ]
 
 
-async def test_what_changes_no_number_is_not_told(shop: Shop, inventory: Inventory) -> None:
+async def test_a_change_without_new_quantities_is_not_streamed_to_a_storefront(
+    shop: Shop, inventory: Inventory
+) -> None:
     pool = await shop.golden()
     async with reading(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
@@ -137,7 +147,9 @@ async def test_what_changes_no_number_is_not_told(shop: Shop, inventory: Invento
     assert event["id"] == str(last["version"])
 
 
-async def test_whoever_replays_the_stream_ends_with_what_is_true(shop: Shop, inventory: Inventory) -> None:
+async def test_a_replay_of_the_storefront_stream_ends_with_the_present_quantities(
+    shop: Shop, inventory: Inventory
+) -> None:
     """Changes of every kind, in quick succession; ids rise, and the sum of all events is the present."""
     pool, boxes = await shop.golden(), await shop.pool(30)
     async with reading(inventory.app, await stream_url(shop)) as reader:
@@ -160,7 +172,7 @@ async def test_whoever_replays_the_stream_ends_with_what_is_true(shop: Shop, inv
     assert known == (await shop.storefront()).json()["variants"]
 
 
-async def test_a_reader_that_comes_back_hears_what_it_missed_and_no_more(shop: Shop, inventory: Inventory) -> None:
+async def test_a_resumed_storefront_stream_sends_the_missed_changes_only(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.golden()
     url = await stream_url(shop)
     async with reading(inventory.app, url) as reader:
@@ -181,7 +193,9 @@ async def test_a_reader_that_comes_back_hears_what_it_missed_and_no_more(shop: S
     assert [(event["event"], event["data"]["variants"][SINGLE]) for event in missed] == [("change", 48), ("change", 47)]
 
 
-async def test_a_reader_that_missed_nothing_hears_only_what_comes(shop: Shop, inventory: Inventory) -> None:
+async def test_a_resumed_storefront_stream_without_missed_changes_sends_only_new_ones(
+    shop: Shop, inventory: Inventory
+) -> None:
     pool = await shop.golden()
     seen = str(await version(shop))
 
@@ -193,7 +207,7 @@ async def test_a_reader_that_missed_nothing_hears_only_what_comes(shop: Shop, in
 
 
 @pytest.mark.parametrize("last_event_id", ["0", "999999", "-1", "abc", "", "1" * 30])
-async def test_a_reader_whose_place_is_not_known_begins_anew(
+async def test_a_storefront_stream_resumed_at_an_unknown_position_begins_with_a_snapshot(
     shop: Shop, inventory: Inventory, last_event_id: str
 ) -> None:
     await shop.golden()
@@ -202,7 +216,7 @@ async def test_a_reader_whose_place_is_not_known_begins_anew(
         assert (await reader.next())["event"] == "snapshot"
 
 
-async def test_a_shop_hears_of_its_own_variants_only(shop: Shop, inventory: Inventory) -> None:
+async def test_a_storefront_stream_has_variants_of_its_own_shop_only(shop: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
     mine, theirs = await shop.golden(), await other.golden()
     async with reading(inventory.app, await stream_url(shop)) as reader:
@@ -237,7 +251,7 @@ async def next_event(lines: AsyncIterator[str]) -> Event:
     raise AssertionError("the stream has ended")
 
 
-async def test_a_change_made_in_one_process_arrives_from_another_which_ends_its_streams_when_told_to_stop(
+async def test_a_change_in_one_process_is_streamed_by_another_until_that_stops(
     shop: Shop, inventory_url: str, tmp_path: Path
 ) -> None:
     pool = await shop.golden()

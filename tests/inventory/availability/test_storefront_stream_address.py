@@ -22,7 +22,9 @@ async def refused(shop: Shop, url: str) -> str:
     return response.json()["error"]
 
 
-async def test_its_address_is_good_for_a_quarter_of_an_hour(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_address_of_a_storefront_stream_is_valid_for_a_quarter_of_an_hour(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     url = httpx2.URL(await stream_url(shop))
     left = int(url.params["exp"]) - time.time()
     assert TOKEN_SECONDS - 61 < left <= TOKEN_SECONDS == 15 * 60
@@ -58,7 +60,7 @@ async def test_an_address_without_a_token_is_refused(shop: Shop) -> None:
     assert await refused(shop, f"/storefront/stream?{shop.signed()}") == "invalid_stream_token"
 
 
-async def test_an_open_stream_outlives_its_address(
+async def test_an_open_stream_outlives_the_expiry_of_its_address(
     shop: Shop, inventory: Inventory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = await shop.golden()
@@ -72,7 +74,7 @@ async def test_an_open_stream_outlives_its_address(
         assert (await reader.next())["event"] == "change"
 
 
-async def test_everybody_is_given_the_same_address_for_a_while_and_then_another(
+async def test_the_address_of_a_storefront_stream_is_the_same_for_a_minute_and_then_new(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that an answer can be served again as it is, and is never given with an address about to expire."""

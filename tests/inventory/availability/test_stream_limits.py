@@ -109,7 +109,7 @@ async def test_strangers_do_not_keep_the_merchant_from_the_streams_of_a_shop(
     )
 
 
-async def test_a_stream_that_ended_makes_room(bounded: Inventory) -> None:
+async def test_a_closed_stream_makes_room_for_another(bounded: Inventory) -> None:
     shop = await bounded.shop()
     for _ in range(10):
         async with contextlib.AsyncExitStack() as stack:

@@ -56,7 +56,7 @@ async def test_a_cart_that_takes_too_much_of_a_pool_is_stopped_before_payment(st
     ]
 
 
-async def test_the_function_is_given_what_its_query_asks_for_and_nothing_else(stage: Stage) -> None:
+async def test_the_function_gets_exactly_the_fields_of_its_query(stage: Stage) -> None:
     check = functions.cart_check()
     assert check
     shop, sold = stage.double.shop(DOMAIN), [SaleLine(stage.variants[SIX].id, 3)]

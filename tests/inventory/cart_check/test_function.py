@@ -35,7 +35,7 @@ def test_a_six_pack_and_44_singles_pass(function: Running) -> None:
     assert function.says(single(44), six(1)) == []
 
 
-def test_buyers_are_told_in_german_where_the_shop_speaks_it(function: Running) -> None:
+def test_buyers_read_the_message_in_the_language_of_the_shop(function: Running) -> None:
     assert function.says(single(45), six(1), language="DE") == [
         (
             "Für Honey (Single) und Honey (6-pack) zusammen ist nicht mehr genug da. "
@@ -52,7 +52,7 @@ def test_lines_of_the_same_variant_count_together(function: Running) -> None:
     assert function.says(single(25), single(26)) == ["Only 50 of Honey (Single) are left. Your cart has 51."]
 
 
-def test_a_million_is_stopped_and_a_million_that_is_there_passes(function: Running) -> None:
+def test_a_cart_of_a_million_units_is_stopped_unless_they_are_there(function: Running) -> None:
     assert function.says(six(10**6)) == ["Only 8 of Honey (6-pack) are left. Your cart has 1000000."]
     assert function.says(six(10**6, 6 * 10**6)) == []
     assert function.says(CartLine(SIX, 2**31 - 1, numbers((JARS, 10**9, 10**12)), "6-pack")) == [
@@ -100,7 +100,7 @@ def test_a_pool_that_has_less_than_nothing_is_sold_out(function: Running) -> Non
     ],
     ids=str,
 )
-def test_numbers_that_are_missing_old_or_unreadable_stop_nothing(function: Running, wrong: Any) -> None:
+def test_missing_expired_or_malformed_numbers_stop_no_cart(function: Running, wrong: Any) -> None:
     assert function.says(CartLine(SINGLE, 10**6, wrong), six(8)) == []
 
 
@@ -114,13 +114,13 @@ def test_the_newest_numbers_of_a_pool_are_right_for_all_its_variants(function: R
     assert function.says(single(5, 50, v=6), six(1, 10, v=8)) != []
 
 
-def test_nothing_is_refused_while_somebody_fills_the_cart(function: Running) -> None:
+def test_a_cart_is_not_refused_before_checkout(function: Running) -> None:
     assert function.says(single(51), step="CART_INTERACTION") == []
     assert len(function.says(single(51), step="CHECKOUT_INTERACTION")) == 1
     assert len(function.says(single(51), step=None)) == 1
 
 
-def test_what_is_no_variant_is_left_alone(function: Running) -> None:
+def test_a_cart_line_without_a_variant_is_not_checked(function: Running) -> None:
     gift = {"quantity": 1000, "merchandise": {"__typename": "CustomProduct"}}
 
     assert function.says(single(50), others=[gift]) == []
@@ -137,7 +137,7 @@ def test_a_product_with_one_variant_is_known_by_its_title(function: Running) -> 
     assert function.says(CartLine(1, 1, numbers((JARS, 1, 0)), None, "Wax")) == ["Wax is sold out."]
 
 
-def test_titles_are_cut_and_cannot_turn_the_words_around_them(function: Running) -> None:
+def test_titles_in_messages_are_cut_and_have_no_bidi_characters(function: Running) -> None:
     line = CartLine(1, 1, numbers((JARS, 1, 0)), "\u202eevil\nline\u2069", "H" * 300)
     raw = json.dumps(function.answer(function_input(line)), ensure_ascii=False)
 
@@ -155,7 +155,7 @@ def function_input(line: CartLine) -> Any:
     }
 
 
-def test_a_cart_with_many_shortages_is_told_of_a_few(function: Running) -> None:
+def test_a_cart_with_many_shortages_gets_a_few_messages(function: Running) -> None:
     many = [CartLine(1000 + n, 1, numbers((n, 1, 0)), f"No. {n}") for n in range(1, 200)]
     assert len(function.says(*many)) == 5
     of_one_pool = [CartLine(1000 + n, 1, numbers((JARS, 1, 100)), f"No. {n}") for n in range(1, 200)]

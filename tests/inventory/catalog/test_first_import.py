@@ -10,7 +10,9 @@ from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 
-async def test_it_is_done_without_a_patrol(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_first_import_is_done_by_notification_without_a_poll(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tasks, "POLL_SECONDS", 3600.0)
     async with beside_the_platform(settings) as scene:
 

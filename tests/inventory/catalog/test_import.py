@@ -31,7 +31,7 @@ async def test_the_install_imports_variants_locations_and_levels(scene: Scene) -
     assert (objects, stored, error) == (10, 10, None)
 
 
-async def test_what_is_gone_when_it_is_imported_again_is_forgotten(scene: Scene) -> None:
+async def test_a_variant_deleted_at_the_platform_is_deleted_by_the_next_import(scene: Scene) -> None:
     tea = next(variant for variant in scene.platform.variants(DOMAIN) if variant.product_title == "Green tea")
     remove_product(scene.platform.world, DOMAIN, tea.product)
     await again(scene)
@@ -99,7 +99,7 @@ async def test_an_import_ends_when_the_shop_is_no_longer_connected(scene: Scene)
     assert await scene.inventory.sql(COUNTS) == [(5, 5, 1)]
 
 
-async def test_a_task_of_an_import_that_was_given_up_does_nothing(scene: Scene) -> None:
+async def test_a_task_of_an_abandoned_import_does_nothing(scene: Scene) -> None:
     await scene.inventory.database.transact(lambda tx: importing.begin(tx, scene.shop.id))
     before = await scene.inventory.sql("select * from catalogs")
     await importing.advance_import(scene.steps, ImportTask(scene.shop.id, 1))
@@ -107,7 +107,7 @@ async def test_a_task_of_an_import_that_was_given_up_does_nothing(scene: Scene) 
     assert await scene.inventory.sql("select * from catalogs") == before
 
 
-async def test_every_connected_shop_is_imported_anew_each_night(scene: Scene) -> None:
+async def test_every_connected_shop_is_imported_again_each_night(scene: Scene) -> None:
     assert await importing.import_all(Steps(scene.inventory.database)) == 1
     assert await scene.inventory.sql("select import_id, finished_at from catalogs") == [(2, None)]
 

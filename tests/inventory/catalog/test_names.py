@@ -53,7 +53,7 @@ async def test_a_variant_that_was_never_linked_is_not_found(linked: Scene) -> No
         assert (await linked.shop.call("find_variant", **known))["variants"] == []
 
 
-async def test_what_was_said_when_it_was_linked_goes_before_and_it_is_found_by_either(linked: Scene) -> None:
+async def test_a_variant_is_found_by_its_linked_title_and_by_its_title_at_the_platform(linked: Scene) -> None:
     members = [{"variant_gid": gid(linked), "units_per_sale": 6, "title": "Half a dozen"}]
     await linked.shop.call("link_variants", pool_id=linked.pool_id, members=members)
 
@@ -68,7 +68,7 @@ async def test_a_pool_names_its_variants(linked: Scene) -> None:
     assert names(member) == PACK
 
 
-async def test_an_export_names_variants_and_to_import_it_again_says_nothing_new(linked: Scene) -> None:
+async def test_an_exported_file_of_variants_imported_again_changes_nothing(linked: Scene) -> None:
     exported = (await linked.shop.call("export_csv", kind="members"))["csv"]
     assert exported.splitlines()[1] == f"Jars,{gid(linked)},6,HONEY-6,Honey jars · 6-pack,1"
 
@@ -80,7 +80,7 @@ async def test_an_export_names_variants_and_to_import_it_again_says_nothing_new(
     assert await linked.inventory.sql("select sku, title from variants") == [(None, None)]
 
 
-async def test_what_an_order_did_is_said_in_names_with_the_id_as_data(linked: Scene) -> None:
+async def test_the_reason_of_an_order_entry_has_names_and_its_data_has_ids(linked: Scene) -> None:
     sold = linked.platform.sell(DOMAIN, SaleLine(linked.variants["6-pack"].id, 2))
     await deliver(linked.shop, "orders/create", payloads.order(sold), secret=SECRET.encode())
     await handle(linked.inventory)

@@ -70,7 +70,7 @@ def test_packs_of_a_product_share_a_pool() -> None:
     assert summaries(suggestions) == [("Honey jars", 86, [1, 12])]
 
 
-def test_what_differs_besides_the_pack_has_a_pool_of_its_own() -> None:
+def test_variants_that_differ_in_more_than_the_pack_get_pools_of_their_own() -> None:
     titles = ("Red / Single", "Red / Pack of 3", "Blue / Single", "Blue / Pack of 3", "Green / Single")
 
     suggestions = suggest([variant("Candles", title, 1) for title in titles])
@@ -92,7 +92,7 @@ def test_goods_that_the_platform_shows_several_times_are_counted_once() -> None:
     assert summaries(suggestions) == [("Jars", 50, [1, 6, 12])]
 
 
-def test_what_is_not_counted_or_below_zero_adds_nothing() -> None:
+def test_an_untracked_or_negative_level_adds_nothing_to_a_suggested_pool() -> None:
     suggestions = suggest(
         [variant("Jars", "Single", 5), variant("Jars", "2-pack", -3), variant("Jars", "6-pack", 9, tracked=False)]
     )
@@ -112,7 +112,7 @@ def test_the_first_stock_is_a_sum_of_packs_that_is_said() -> None:
     assert [*quantities_after(pool.quantity, units).values()] == [104, 26, 8]
 
 
-def test_goods_that_count_once_change_no_number() -> None:
+def test_a_first_stock_of_goods_shown_several_times_changes_no_level() -> None:
     [pool] = suggest([variant("Eggs", "2-pack", 4), variant("Eggs", "3-pack", 3)])
 
     assert pool.first_stock == FirstStock(9, [(3, 3), (4, 2)], counts_once=True)

@@ -43,7 +43,7 @@ async def test_a_new_product_is_known_with_its_levels(scene: Scene, tells: Any) 
     assert rows == [("Socks", "Red", 3)]
 
 
-async def test_a_changed_variant_gets_its_new_words_and_keeps_whether_it_is_counted(scene: Scene, tells: Any) -> None:
+async def test_a_changed_variant_gets_its_new_title_and_keeps_whether_it_is_tracked(scene: Scene, tells: Any) -> None:
     id = scene.variants["Single"].id
     shops.change_variant(scene.platform.world, DOMAIN, id, title="One jar", sku="H1", tracked=False)
     await tells()
@@ -69,7 +69,7 @@ async def test_an_import_after_a_change_of_the_product_brings_the_words_of_now(s
     assert await scene.inventory.sql(f"select sku from catalog_variants where gid = '{single.gid}'") == [("H1",)]
 
 
-async def test_what_is_deleted_is_forgotten(scene: Scene, tells: Any) -> None:
+async def test_a_variant_deleted_by_a_webhook_is_deleted_from_the_catalog(scene: Scene, tells: Any) -> None:
     shops.remove_variant(scene.platform.world, DOMAIN, scene.variants["Single"].id)
     await tells()
     count = "select (select count(*) from catalog_variants), (select count(*) from levels)"
@@ -81,7 +81,7 @@ async def test_what_is_deleted_is_forgotten(scene: Scene, tells: Any) -> None:
     assert await scene.inventory.sql(count) == [(2, 2)]
 
 
-async def test_a_level_that_is_told_late_changes_nothing_newer(scene: Scene, tells: Any) -> None:
+async def test_a_late_webhook_of_a_level_does_not_replace_a_newer_one(scene: Scene, tells: Any) -> None:
     late = level_payload(scene.platform.level(DOMAIN, scene.variants["Single"].id))
     scene.platform.clock.advance(5)
     scene.count("Single", 40)
@@ -92,7 +92,7 @@ async def test_a_level_that_is_told_late_changes_nothing_newer(scene: Scene, tel
     assert await scene.row("Single", "available") == (40,)
 
 
-async def test_of_many_levels_that_are_told_at_once_each_is_as_it_was_last(scene: Scene) -> None:
+async def test_levels_of_many_webhooks_at_once_have_their_latest_quantities(scene: Scene) -> None:
     payloads = [level_payload(scene.platform.level(DOMAIN, scene.variants["6-pack"].id))]
     for available in (45, 40):
         scene.platform.clock.advance(5)
@@ -105,7 +105,7 @@ async def test_of_many_levels_that_are_told_at_once_each_is_as_it_was_last(scene
     assert [await scene.row(title, "available") for title in ("Single", "6-pack")] == [(40,), (8,)]
 
 
-async def test_a_late_message_changes_no_location_that_an_import_has_found_since(scene: Scene) -> None:
+async def test_a_late_webhook_of_a_location_does_not_replace_a_newer_import(scene: Scene) -> None:
     def message(day: int, *, active: bool) -> Location:
         return Location("gid://shopify/Location/9", "Stall", active, False, datetime(2026, 11, day, tzinfo=UTC))
 

@@ -37,7 +37,7 @@ async def imported(agent: Client) -> Any:
     return msgspec.json.decode(getattr(content, "text", ""))["imported"]
 
 
-async def test_an_import_is_heard_until_it_is_done(scene: Scene) -> None:
+async def test_a_watcher_is_notified_until_the_import_is_done(scene: Scene) -> None:
     async with (
         asyncio.timeout(20),
         watching(scene) as agent,
@@ -57,7 +57,7 @@ async def test_an_import_is_heard_until_it_is_done(scene: Scene) -> None:
     assert (now["stored"], now["error"]) == (10, None)
 
 
-async def test_the_end_of_attending_to_levels_is_heard(scene: Scene) -> None:
+async def test_a_watcher_is_notified_at_the_end_of_a_push_of_levels(scene: Scene) -> None:
     async with (
         asyncio.timeout(20),
         watching(scene) as agent,
@@ -67,7 +67,7 @@ async def test_the_end_of_attending_to_levels_is_heard(scene: Scene) -> None:
         assert await anext(changes) == ResourceUpdated(uri=STATUS)
 
 
-async def test_it_is_listed_for_whoever_may_read_it(scene: Scene) -> None:
+async def test_a_sync_status_resource_is_listed_for_agents_that_may_read_it(scene: Scene) -> None:
     async with watching(scene) as agent:
         listed = (await agent.list_resources()).resources
         templates = (await agent.list_resource_templates()).resource_templates

@@ -73,7 +73,7 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
     assert f"<code>{old[:SHOWN_CHARACTERS]}…</code>" in page.text
 
 
-async def test_asking_for_a_new_key_changes_nothing_until_it_is_confirmed(admin: Admin, shop: Shop) -> None:
+async def test_a_new_key_needs_a_confirmation(admin: Admin, shop: Shop) -> None:
     token = hidden(await admin.get("/console/agents/key"), "token")
 
     without_scopes = await admin.send("/console/agents/key")
@@ -88,7 +88,7 @@ async def test_asking_for_a_new_key_changes_nothing_until_it_is_confirmed(admin:
     assert await shown_key(admin) == shop.key
 
 
-async def test_what_agents_did_is_told_with_the_pool_the_reason_and_undo(admin: Admin, shop: Shop) -> None:
+async def test_changes_of_agents_are_listed_with_pool_reason_and_undo(admin: Admin, shop: Shop) -> None:
     empty = main_text(await admin.get("/console/agents"))
     pool = await shop.pool(10)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1, reason="<b>broken</b>")
@@ -106,7 +106,7 @@ async def test_what_agents_did_is_told_with_the_pool_the_reason_and_undo(admin: 
     assert "was undone" in main_text(await admin.get("/console/agents"))
 
 
-async def test_what_people_did_is_not_told_as_what_agents_did(admin: Admin, shop: Shop) -> None:
+async def test_changes_of_people_are_not_listed_as_changes_of_agents(admin: Admin, shop: Shop) -> None:
     pool = await shop.pool(10)
     before = main_text(await admin.get("/console/agents/done"))
 
@@ -131,7 +131,7 @@ async def test_older_lines_are_on_pages_of_their_own(admin: Admin, shop: Shop) -
     assert (await admin.get("/console/agents/done?before=x")).status_code == 422
 
 
-async def test_agents_of_another_shop_are_not_told(admin: Admin, shop: Shop) -> None:
+async def test_changes_of_agents_of_another_shop_are_not_listed(admin: Admin, shop: Shop) -> None:
     other = await admin.inventory.shop()
     pool = await other.pool(10)
     await other.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1, reason="of another shop")
@@ -161,13 +161,13 @@ async def test_the_steps_have_the_address_and_no_key(admin: Admin, shop: Shop) -
     assert json.loads(settings[1].replace("&#34;", '"'))["servers"]["holdfast-inventory"]["url"] == address
 
 
-async def test_the_address_that_keys_had_before_leads_here(admin: Admin, shop: Shop) -> None:
+async def test_the_old_address_of_the_key_redirects_to_the_page_of_agents(admin: Admin, shop: Shop) -> None:
     moved = await admin.get("/console/settings/key")
 
     assert (moved.status_code, moved.headers["location"]) == (303, admin.at("/console/agents"))
 
 
-async def test_a_shop_sees_its_own_key_alone(admin: Admin, shop: Shop) -> None:
+async def test_a_merchant_sees_the_key_of_the_own_shop_only(admin: Admin, shop: Shop) -> None:
     other = await admin.inventory.shop()
     [(before,)] = await admin.inventory.sql("select count(*) from api_keys")
 

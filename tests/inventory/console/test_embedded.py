@@ -20,7 +20,7 @@ OTHER = "ben.myshopify.com"
 NOT_IN = "One moment, please"
 
 
-async def test_the_platforms_word_opens_the_console_and_leaves_the_address(admin: Admin) -> None:
+async def test_a_session_token_opens_the_console_and_is_removed_from_the_address(admin: Admin) -> None:
     begun = await admin.load("/console")
 
     assert (begun.status_code, begun.headers["location"]) == (303, f"/console?shop={DOMAIN}")
@@ -42,7 +42,7 @@ async def test_a_shop_that_only_the_platform_knows_of_is_connected_when_the_app_
     assert await admin.scene.row("count(*)", "platform_tokens") == (1,)
 
 
-async def test_the_cookie_of_a_session_goes_to_frames_of_this_admin_alone(admin: Admin) -> None:
+async def test_the_session_cookie_is_partitioned_to_frames_of_the_admin(admin: Admin) -> None:
     cookie = (await admin.load()).headers["set-cookie"]
 
     name, _, rest = cookie.partition("=")
@@ -57,7 +57,7 @@ async def test_the_cookie_of_a_session_goes_to_frames_of_this_admin_alone(admin:
     ]
 
 
-async def test_without_https_the_cookie_is_one_for_the_same_host(settings: Settings) -> None:
+async def test_the_session_cookie_without_https_is_for_the_same_host(settings: Settings) -> None:
     async with beside_the_platform(settings, "http://inventory.test") as scene:
         scene.platform.install(DOMAIN)
         query = {"shop": DOMAIN, "id_token": scene.platform.oauth.session_token(DOMAIN)}
@@ -68,7 +68,7 @@ async def test_without_https_the_cookie_is_one_for_the_same_host(settings: Setti
         assert begun.headers["set-cookie"].endswith("; HttpOnly; SameSite=Lax")
 
 
-async def test_every_answer_names_the_admin_of_the_shop_alone(admin: Admin) -> None:
+async def test_every_answer_may_be_framed_by_the_admin_of_its_shop_only(admin: Admin) -> None:
     address = admin.scene.platform.address
 
     answers = [
@@ -107,7 +107,7 @@ def bridge(page: httpx2.Response) -> tuple[list[str], str]:
     return scripts, policy.partition("script-src")[2].partition(";")[0]
 
 
-async def test_at_the_real_platform_the_admin_has_two_addresses(admin: Admin) -> None:
+async def test_answers_at_the_real_platform_may_be_framed_by_both_addresses_of_the_admin(admin: Admin) -> None:
     settings = admin.inventory.settings.model_copy(update={"platform_address": "https://{shop}"})
     async with running(settings) as inventory:
         answer = await inventory.http.get(f"/console?shop={DOMAIN}")
@@ -140,7 +140,7 @@ WRONG: list[dict[str, Any]] = [
 """Claims of session tokens that are signed, and not good."""
 
 
-async def test_nobody_comes_in_by_a_word_that_is_none_or_is_about_another_shop(admin: Admin) -> None:
+async def test_a_forged_or_foreign_session_token_does_not_sign_in(admin: Admin) -> None:
     unsigned = f"{admin.token().rpartition('.')[0]}.{'A' * 43}"
 
     for token in (unsigned, "forged", *(admin.token(**claims) for claims in WRONG)):
@@ -176,7 +176,7 @@ async def test_a_session_of_one_shop_opens_nothing_in_the_frame_of_another(admin
     assert main_text(await ben.get()).startswith("Pools")
 
 
-async def test_without_a_cookie_the_platforms_script_says_who_is_there(admin: Admin) -> None:
+async def test_a_page_without_a_cookie_loads_the_script_of_the_platform(admin: Admin) -> None:
     page = await admin.get("/console?cursor=abc")
 
     assert page.status_code == 401
@@ -203,7 +203,7 @@ async def test_a_browser_that_keeps_no_cookie_is_told_so_and_does_not_turn_in_ci
     assert "enter.js" not in page.text
 
 
-async def test_the_word_of_the_platform_leads_to_no_other_site(admin: Admin) -> None:
+async def test_a_session_token_never_redirects_to_another_site(admin: Admin) -> None:
     for path in ("https://evil.example/", "//evil.example", "/\\evil.example"):
         fields = {"id_token": admin.token(), "return_to": path}
         done = await admin.http.post(f"/console/enter?shop={DOMAIN}", data=fields, headers=SAME_SITE)
@@ -211,7 +211,7 @@ async def test_the_word_of_the_platform_leads_to_no_other_site(admin: Admin) -> 
         assert done.headers["location"] == f"/console?shop={DOMAIN}&entered=1"
 
 
-async def test_the_word_of_the_platform_is_not_taken_from_another_site(admin: Admin) -> None:
+async def test_a_session_token_sent_by_another_site_is_refused(admin: Admin) -> None:
     fields = {"id_token": admin.token(), "return_to": "/console"}
 
     done = await admin.http.post(f"/console/enter?shop={DOMAIN}", data=fields, headers=FOREIGN)
@@ -220,7 +220,7 @@ async def test_the_word_of_the_platform_is_not_taken_from_another_site(admin: Ad
     assert await admin.inventory.sql("select from sessions") == []
 
 
-async def test_every_link_goes_on_naming_the_shop(admin: Admin) -> None:
+async def test_every_link_of_a_page_in_the_frame_names_the_shop(admin: Admin) -> None:
     await admin.open()
 
     page = await admin.get()
@@ -231,7 +231,7 @@ async def test_every_link_goes_on_naming_the_shop(admin: Admin) -> None:
     assert [page for page in pages if f"shop={DOMAIN}" not in page] == []
 
 
-async def test_a_session_ends_with_the_working_day(admin: Admin) -> None:
+async def test_a_session_in_the_frame_ends_after_a_working_day(admin: Admin) -> None:
     await admin.open()
     await admin.inventory.sql(
         "update sessions set began_at = now() - make_interval(hours => %(hours)s, secs => 1)", hours=PLATFORM_HOURS

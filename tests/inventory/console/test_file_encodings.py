@@ -49,7 +49,9 @@ async def read_as(merchant: Stocking, page: httpx2.Response, codec: str) -> http
 
 
 @pytest.mark.parametrize(("codec", "name"), SHEETS.items(), ids=SHEETS)
-async def test_the_words_are_right_or_can_be_chosen(merchant: Stocking, codec: str, name: str) -> None:
+async def test_a_file_in_an_old_encoding_is_read_right_or_the_encoding_can_be_chosen(
+    merchant: Stocking, codec: str, name: str
+) -> None:
     """Before, everything that was not UTF-8 was taken for Windows-1252 without a word."""
     preview = await upload(merchant, file_of(name, codec))
 
@@ -64,7 +66,7 @@ async def test_the_words_are_right_or_can_be_chosen(merchant: Stocking, codec: s
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "ascii"])
-async def test_who_saves_in_unicode_is_not_asked(merchant: Stocking, codec: str) -> None:
+async def test_a_file_in_unicode_needs_no_choice_of_encoding(merchant: Stocking, codec: str) -> None:
     preview = await upload(merchant, file_of("Jars" if codec == "ascii" else "Gläser 蜂蜜", codec))
 
     assert "does not say in which encoding" not in main_text(preview)
@@ -83,7 +85,7 @@ async def test_rows_that_are_refused_can_be_read_in_another_encoding_too(merchan
     assert "Line 2: HONEY-6 in Gläser new" in main_text(await read_as(merchant, refused, "mac_roman"))
 
 
-async def test_the_question_is_asked_in_german(place: Settings | Place) -> None:
+async def test_the_question_about_the_encoding_is_in_german_too(place: Settings | Place) -> None:
     async with stocking(place, "de") as merchant:
         preview = await upload(merchant, file_of("Gläser", "cp850"))
 
@@ -94,7 +96,7 @@ async def test_the_question_is_asked_in_german(place: Settings | Place) -> None:
 @pytest.mark.parametrize(
     ("content", "codec"), [("%%%", "cp850"), ("", "rot13"), (b64encode(b"name\n\x98").decode(), "cp1251")]
 )
-async def test_a_form_that_was_made_up_is_refused(merchant: Stocking, content: str, codec: str) -> None:
+async def test_a_form_with_a_made_up_file_or_encoding_is_refused(merchant: Stocking, content: str, codec: str) -> None:
     token = hidden(await merchant.get(PATH), "token")
     fields = {"token": token, "kind": "pools", "mode": "set", "content": content or "eA==", "encoding": codec}
 

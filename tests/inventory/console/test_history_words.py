@@ -30,7 +30,7 @@ async def test_a_sale_by_an_agent_is_told_as_a_sale(admin: Admin, own_shop: Shop
     assert sentence in await history(admin, pool, language)
 
 
-async def test_a_sale_is_counted_by_the_units_of_its_time(admin: Admin, own_shop: Shop) -> None:
+async def test_a_sale_in_the_history_is_counted_in_the_units_of_its_time(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, members=NAMED)
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
     # The link began in this second; now it was changed afterwards.
@@ -42,7 +42,7 @@ async def test_a_sale_is_counted_by_the_units_of_its_time(admin: Admin, own_shop
     assert "An agent sold 6 units : 1 \N{MULTIPLICATION SIGN} 6-pack" in await history(admin, pool)
 
 
-async def test_each_change_is_told_by_who_made_it_and_what_it_did(admin: Admin, own_shop: Shop) -> None:
+async def test_a_change_in_the_history_names_who_made_it_and_what_it_did(admin: Admin, own_shop: Shop) -> None:
     pool, other = await own_shop.pool(50, name="Jars"), await own_shop.pool(0, name="Boxes")
     id = pool["id"]
     await own_shop.call("adjust_pool_quantity", pool_id=id, delta=-1, reason="One jar was broken.")
@@ -93,7 +93,7 @@ async def test_the_history_is_limited_to_a_kind_and_names_the_key_and_what_time_
     assert "Nothing of this kind has happened yet." in transfers
 
 
-async def test_agents_with_one_key_are_told_apart_by_what_their_programs_call_themselves(
+async def test_the_history_tells_agents_with_one_key_apart_by_the_names_of_their_programs(
     admin: Admin, own_shop: Shop
 ) -> None:
     pool = await own_shop.pool(50, members=NAMED)
@@ -130,7 +130,7 @@ async def test_an_order_leads_to_the_admin_of_the_platform(admin: Admin, own_sho
     assert f"Order #{order.id} took 2 units · then 48 on hand “ 2 of Jar sold. ”" in main_text(page)
 
 
-async def test_a_merchants_own_unit_has_its_singular(admin: Admin, own_shop: Shop) -> None:
+async def test_a_custom_unit_has_its_singular(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(2, unit="jars", members=NAMED)
     other = await own_shop.pool(2, unit="Glas")
     await own_shop.call("record_sale", variant_gid=SINGLE, quantity=1)

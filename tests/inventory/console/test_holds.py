@@ -28,7 +28,7 @@ async def test_a_hold_is_shown_and_released_once(merchant: Stocking) -> None:
     assert "Nothing is held. Agents make holds," in main_text(await merchant.get(PATH))
 
 
-async def test_a_hold_that_ended_meanwhile_is_said_to_have(merchant: Stocking) -> None:
+async def test_a_hold_that_ended_meanwhile_is_reported_as_ended(merchant: Stocking) -> None:
     pool = await merchant.shop.pool(50)
     hold = (await merchant.shop.call("hold_quantity", pool_id=pool["id"], quantity=2))["hold"]["id"]
     await merchant.shop.call("hold_quantity", pool_id=pool["id"], quantity=1)

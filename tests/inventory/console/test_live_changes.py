@@ -21,7 +21,7 @@ def cookie(owner: Owner) -> str:
     return "; ".join(f"{name}={value}" for name, value in owner.http.cookies.items())
 
 
-async def test_the_pools_that_change_are_told(owner: Owner, shop: Shop, inventory: Inventory) -> None:
+async def test_the_stream_of_the_console_names_changed_pools(owner: Owner, shop: Shop, inventory: Inventory) -> None:
     honey, boxes = await shop.pool(50, name="Honey", members=PACKS), await shop.pool(9, name="Boxes")
     other = await (await inventory.shop()).pool(5)
     async with reading(inventory.app, STREAM, cookie=cookie(owner)) as reader:
@@ -52,7 +52,7 @@ async def test_a_stranger_gets_no_stream(inventory: Inventory) -> None:
     assert (refused.status_code, refused.headers["location"]) == (303, "/sign-in?return_to=%2Fconsole%2Fstream")
 
 
-async def test_pages_that_others_can_change_follow_the_stream(owner: Owner, shop: Shop) -> None:
+async def test_pages_of_pools_follow_the_stream_of_the_console(owner: Owner, shop: Shop) -> None:
     pool = await shop.pool(50, members=PACKS)
     paths = {
         "/console": "",

@@ -25,7 +25,7 @@ async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: 
     assert f'href="{merchant.at(path)}"' in page.text
 
 
-async def test_another_limit_can_be_asked_for(merchant: Stocking) -> None:
+async def test_a_threshold_in_the_query_overrides_that_of_the_pools(merchant: Stocking) -> None:
     await merchant.shop.pool(66, name="Tea")
 
     assert "No pool runs low. A pool is listed here when it falls to its limit" in main_text(await merchant.get(PATH))
@@ -35,7 +35,7 @@ async def test_another_limit_can_be_asked_for(merchant: Stocking) -> None:
     )
 
 
-async def test_what_is_no_number_is_said_beside_its_field(merchant: Stocking) -> None:
+async def test_an_invalid_number_has_its_message_beside_the_field(merchant: Stocking) -> None:
     page = await merchant.get(f"{PATH}?threshold=many&days_of_cover=0")
 
     assert page.status_code == 422
@@ -43,7 +43,7 @@ async def test_what_is_no_number_is_said_beside_its_field(merchant: Stocking) ->
     assert "No pool runs low." not in main_text(page)
 
 
-async def test_many_are_shown_a_page_at_a_time_and_those_of_others_never(place: Settings | Place) -> None:
+async def test_many_low_pools_are_paged_and_those_of_other_shops_are_not_listed(place: Settings | Place) -> None:
     async with stocking(place, "de") as merchant:
         await (await merchant.inventory.shop()).pool(0, name="Anders", low_stock_at=5)
         for number in range(51):

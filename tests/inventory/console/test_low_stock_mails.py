@@ -36,7 +36,7 @@ async def waiting(inventory: Inventory) -> int:
     return count
 
 
-async def test_a_pool_is_told_once_when_it_falls_to_its_limit(owner: Owner, shop: Shop) -> None:
+async def test_a_pool_that_falls_to_its_limit_is_mailed_once(owner: Owner, shop: Shop) -> None:
     pool = await shop.pool(50, name="Honey jars", low_stock_at=12)
     counts: list[int] = []
     for delta in (-30, -8, -1, -1, +20, -20):
@@ -51,7 +51,7 @@ async def test_a_pool_is_told_once_when_it_falls_to_its_limit(owner: Owner, shop
     assert "10 units left that can be sold" in mail
 
 
-async def test_one_unit_is_no_units(owner: Owner, shop: Shop) -> None:
+async def test_a_mail_about_one_unit_uses_the_singular(owner: Owner, shop: Shop) -> None:
     pool = await shop.pool(50, name="Jars", low_stock_at=1)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-49)
 
@@ -60,7 +60,7 @@ async def test_one_unit_is_no_units(owner: Owner, shop: Shop) -> None:
     assert "1 unit left that can be sold" in mail
 
 
-async def test_what_is_held_counts_and_a_dry_run_tells_nobody(owner: Owner, shop: Shop) -> None:
+async def test_a_hold_below_the_limit_sends_a_mail_and_a_dry_run_does_not(owner: Owner, shop: Shop) -> None:
     pool = await shop.pool(20, low_stock_at=12)
 
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-9, dry_run=True)
@@ -70,7 +70,7 @@ async def test_what_is_held_counts_and_a_dry_run_tells_nobody(owner: Owner, shop
     assert (tried, await waiting(owner.inventory)) == (0, 1)
 
 
-async def test_a_pool_that_has_recovered_when_the_mail_would_be_sent_is_not_told(owner: Owner, shop: Shop) -> None:
+async def test_a_pool_that_recovers_before_the_mail_is_sent_is_not_mailed(owner: Owner, shop: Shop) -> None:
     pool = await shop.pool(20, low_stock_at=12)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=30)
@@ -78,7 +78,7 @@ async def test_a_pool_that_has_recovered_when_the_mail_would_be_sent_is_not_told
     assert await written(owner.inventory) == []
 
 
-async def test_a_pool_without_a_limit_or_that_is_paused_is_not_told(owner: Owner, shop: Shop) -> None:
+async def test_a_paused_pool_or_one_without_a_limit_is_not_mailed(owner: Owner, shop: Shop) -> None:
     without, paused = await shop.pool(20), await shop.pool(20, low_stock_at=12)
     await shop.call("pause_pool", pool_id=paused["id"])
 
@@ -103,7 +103,7 @@ async def test_a_merchant_turns_the_mails_off_and_on(owner: Owner, shop: Shop) -
     assert (off, await waiting(owner.inventory)) == (0, 1)
 
 
-async def test_only_the_merchants_of_the_shop_are_told_and_only_proved_addresses(
+async def test_mails_about_low_stock_go_to_proved_addresses_of_the_shop_only(
     inventory: Inventory, owner: Owner, shop: Shop
 ) -> None:
     other = await inventory.shop()
@@ -115,7 +115,7 @@ async def test_only_the_merchants_of_the_shop_are_told_and_only_proved_addresses
     assert await waiting(inventory) == 0
 
 
-async def test_names_of_strangers_stay_in_their_place_in_the_mail_in_german(owner: Owner, shop: Shop) -> None:
+async def test_names_in_a_german_mail_about_low_stock_are_isolated(owner: Owner, shop: Shop) -> None:
     await owner.send("/console/settings", "/console/settings/mails", wanted="on")
     await owner.inventory.sql("update merchants set language = 'de'")
     pool = await shop.pool(20, name="<script>\u202eHonig", low_stock_at=12)

@@ -19,7 +19,7 @@ async def page_of(inventory: Inventory, shop: Shop, path: str) -> httpx2.Respons
 @pytest.mark.parametrize(
     "path", ["/console/nothing", "/console/pools/999999", "/console/pools/1/none", "/account/none"]
 )
-async def test_a_missing_page_keeps_the_navigation_of_those_who_are_signed_in(
+async def test_a_missing_page_keeps_the_navigation_of_a_signed_in_merchant(
     inventory: Inventory, shop: Shop, path: str
 ) -> None:
     page = await page_of(inventory, shop, path)
@@ -29,7 +29,7 @@ async def test_a_missing_page_keeps_the_navigation_of_those_who_are_signed_in(
         assert entry in page.text
 
 
-async def test_others_see_a_missing_page_without_it(inventory: Inventory) -> None:
+async def test_a_missing_page_has_no_navigation_without_a_session(inventory: Inventory) -> None:
     page = await Owner(inventory).get("/console/nothing")
 
     assert (page.status_code, "There is no such page." in page.text) == (404, True)
@@ -63,9 +63,7 @@ async def test_a_link_with_something_glued_to_it_leads_to_its_page(
 
 
 @pytest.mark.parametrize("path", ["/storefront/availability)", "/webhooks)", "/auth/callback)", "/mcp)"])
-async def test_what_the_platform_signs_and_what_agents_call_is_never_redirected(
-    inventory: Inventory, path: str
-) -> None:
+async def test_a_path_of_the_platform_or_of_agents_is_never_redirected(inventory: Inventory, path: str) -> None:
     answer = await Owner(inventory).get(path)
 
     assert answer.status_code in {401, 404, 405}

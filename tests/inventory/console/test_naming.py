@@ -26,7 +26,7 @@ async def test_a_variant_is_called_by_its_title_its_sku_or_the_number_in_its_id(
             assert gid not in text.replace("Such as gid://shopify/ProductVariant/1001.", ""), path
 
 
-async def test_what_was_linked_without_a_title_has_the_one_of_the_platform(merchant: Stocking) -> None:
+async def test_a_variant_linked_without_a_title_has_the_title_of_the_platform(merchant: Stocking) -> None:
     gids = {
         title: f"gid://shopify/ProductVariant/{variant.id}" for title, variant in merchant.at_platform.variants.items()
     }

@@ -8,7 +8,7 @@ from tests.inventory.support import Shop
 FIELDS = {"name": "Honey", "unit": "g", "buffer": "5", "low_stock_at": "", "policy": "flag"}
 
 
-async def test_a_merchant_makes_a_pool_with_what_is_there(admin: Admin, own_shop: Shop) -> None:
+async def test_a_merchant_makes_a_pool_with_its_first_quantity(admin: Admin, own_shop: Shop) -> None:
     fields = {"name": "<b>Honey</b>", "unit": "g", "quantity": "500", "buffer": "5", "low_stock_at": "50"}
 
     made = await admin.send("/console/pools/new", **fields, allow_negative="on", reason="Opening")
@@ -21,7 +21,7 @@ async def test_a_merchant_makes_a_pool_with_what_is_there(admin: Admin, own_shop
     assert (entry["reason"], entry["actor"]) == ("Opening", "staff")
 
 
-async def test_a_form_that_is_sent_twice_makes_one_pool(admin: Admin, own_shop: Shop) -> None:
+async def test_a_form_of_a_new_pool_sent_twice_makes_one_pool(admin: Admin, own_shop: Shop) -> None:
     form = await admin.get("/console/pools/new")
     fields = {"token": hidden(form, "token"), "once": hidden(form, "once"), "name": "Honey"}
 
@@ -42,7 +42,7 @@ async def test_a_form_that_is_sent_twice_makes_one_pool(admin: Admin, own_shop: 
         ("quantity", "9" * 15, "Enter 1,000,000,000,000 or less."),
     ],
 )
-async def test_what_does_not_fit_is_marked_with_an_example_and_makes_nothing(
+async def test_an_invalid_field_of_a_new_pool_has_its_message_and_makes_no_pool(
     admin: Admin, own_shop: Shop, field: str, typed: str, error: str
 ) -> None:
     refused = await admin.send("/console/pools/new", **{"name": "Honey", "unit": "jars", field: typed})
@@ -54,7 +54,7 @@ async def test_what_does_not_fit_is_marked_with_an_example_and_makes_nothing(
     assert (await own_shop.call("list_pools"))["pools"] == []
 
 
-async def test_a_name_that_another_pool_has_is_refused_in_words(admin: Admin, own_shop: Shop) -> None:
+async def test_a_name_that_another_pool_has_is_refused_with_a_message(admin: Admin, own_shop: Shop) -> None:
     await own_shop.pool(1, name="Honey")
 
     refused = await admin.send("/console/pools/new", name="Honey")
@@ -82,7 +82,7 @@ async def test_a_merchant_changes_what_a_pool_is_like(admin: Admin, own_shop: Sh
     }
 
 
-async def test_what_others_changed_meanwhile_is_shown_and_not_overwritten(admin: Admin, own_shop: Shop) -> None:
+async def test_changes_of_others_to_a_pool_are_shown_and_not_overwritten(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, name="Honey")
     path = f"/console/pools/{pool['id']}/edit"
     seen = hidden(await admin.get(path), "seen")
@@ -100,7 +100,7 @@ async def test_what_others_changed_meanwhile_is_shown_and_not_overwritten(admin:
     assert (await own_shop.call("get_pool", pool_id=pool["id"]))["name"] == "Honey"
 
 
-async def test_sales_meanwhile_do_not_stand_in_the_way(admin: Admin, own_shop: Shop) -> None:
+async def test_a_form_of_a_pool_is_stored_although_units_were_sold_meanwhile(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
     path = f"/console/pools/{pool['id']}/edit"
     form = await admin.get(path)
@@ -114,7 +114,7 @@ async def test_sales_meanwhile_do_not_stand_in_the_way(admin: Admin, own_shop: S
     assert (after["name"], after["on_hand"], after["version"]) == ("Honey", 44, pool["version"] + 2)
 
 
-async def test_what_is_left_empty_or_made_up_changes_nothing(admin: Admin, own_shop: Shop) -> None:
+async def test_an_empty_or_invalid_field_leaves_the_pool_unchanged(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, name="Honey")
     path = f"/console/pools/{pool['id']}/edit"
     seen = hidden(await admin.get(path), "seen")
@@ -129,7 +129,7 @@ async def test_what_is_left_empty_or_made_up_changes_nothing(admin: Admin, own_s
     assert (after["name"], after["version"]) == ("Honey", pool["version"])
 
 
-async def test_a_pool_of_another_shop_is_not_found(admin: Admin, own_shop: Shop) -> None:
+async def test_a_pool_of_another_shop_has_no_form(admin: Admin, own_shop: Shop) -> None:
     other = await admin.inventory.shop()
     theirs = await other.pool(50)
     path = f"/console/pools/{theirs['id']}/edit"

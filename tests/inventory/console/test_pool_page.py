@@ -34,7 +34,7 @@ async def test_a_pool_shows_its_stock_its_variants_and_its_history(admin: Admin,
     assert f'href="{admin.at(f"/console/pools/{id}")}"' in (await admin.get()).text
 
 
-async def test_the_picture_shows_changes_when_they_were_made(admin: Admin, own_shop: Shop) -> None:
+async def test_the_chart_of_a_pool_shows_changes_at_their_times(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(100, members=PACKS)
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=5)
     await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-20)
@@ -50,7 +50,7 @@ async def test_the_picture_shows_changes_when_they_were_made(admin: Admin, own_s
     assert '<path class="triangle" d="M494.0 ' in page.text
 
 
-async def test_of_many_changes_the_picture_has_the_newest_one_by_one_and_the_rest_in_steps(
+async def test_a_chart_of_many_changes_has_the_newest_one_by_one_and_the_rest_in_steps(
     admin: Admin, own_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool_page, "MAX_NEWEST_CHANGES", 2)
@@ -98,7 +98,7 @@ async def test_the_history_comes_in_pages(admin: Admin, own_shop: Shop) -> None:
     assert "Older entries" not in last.text
 
 
-async def test_what_another_shop_has_is_not_found(admin: Admin, own_shop: Shop) -> None:
+async def test_a_pool_or_variant_of_another_shop_is_answered_with_404(admin: Admin, own_shop: Shop) -> None:
     other = await admin.inventory.shop()
     theirs = await other.pool(10, members=PACKS)
 
@@ -108,7 +108,7 @@ async def test_what_another_shop_has_is_not_found(admin: Admin, own_shop: Shop) 
     assert {answer.status_code for answer in answers} == {404}
 
 
-async def test_a_german_reads_the_page_in_german(admin: Admin, own_shop: Shop) -> None:
+async def test_the_page_of_a_pool_is_in_german_too(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(1234, members=PACKS)
 
     text = main_text(await admin.get(f"/console/pools/{pool['id']}?lang=de"))

@@ -8,7 +8,7 @@ async def status(shop: Shop, pool_id: int) -> str:
     return (await shop.call("get_pool", pool_id=pool_id))["status"]
 
 
-async def test_a_pool_is_paused_and_goes_on(admin: Admin, own_shop: Shop) -> None:
+async def test_a_pool_is_paused_and_resumed_after_a_question(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, members=PACKS)
     page = f"/console/pools/{pool['id']}"
     assert f'href="{admin.at(f"{page}/pause")}"' in (await admin.get(page)).text
@@ -24,7 +24,7 @@ async def test_a_pool_is_paused_and_goes_on(admin: Admin, own_shop: Shop) -> Non
     assert await status(own_shop, pool["id"]) == "active"
 
 
-async def test_a_pool_is_put_away_and_brought_back_with_its_stock(admin: Admin, own_shop: Shop) -> None:
+async def test_a_pool_is_archived_and_restored_with_its_stock(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, name="Honey", members=PACKS)
     page = f"/console/pools/{pool['id']}"
 
@@ -50,7 +50,7 @@ async def test_variants_are_unlinked_with_the_pool_if_that_is_chosen(admin: Admi
     assert (after["status"], after["members"]) == ("archived", [])
 
 
-async def test_a_pool_of_which_something_is_held_stays(admin: Admin, own_shop: Shop) -> None:
+async def test_a_pool_with_a_hold_cannot_be_archived(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
     await own_shop.call("hold_quantity", pool_id=pool["id"], quantity=1)
 
@@ -60,7 +60,7 @@ async def test_a_pool_of_which_something_is_held_stays(admin: Admin, own_shop: S
     assert "Some of it is on hold. End these holds first." in main_text(refused)
 
 
-async def test_a_question_that_is_answered_twice_is_done_once(admin: Admin, own_shop: Shop) -> None:
+async def test_a_question_answered_twice_changes_the_pool_once(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
     path = f"/console/pools/{pool['id']}/archive"
     question = await admin.get(path)
@@ -72,7 +72,7 @@ async def test_a_question_that_is_answered_twice_is_done_once(admin: Admin, own_
     assert [answer.status_code for answer in (*answers, later)] == [303, 303, 409]
 
 
-async def test_a_pool_of_another_shop_is_not_found(admin: Admin, own_shop: Shop) -> None:
+async def test_a_pool_of_another_shop_cannot_be_paused_or_archived(admin: Admin, own_shop: Shop) -> None:
     other = await admin.inventory.shop()
     ours, theirs = await own_shop.pool(1), await other.pool(50)
     fields = {name: hidden(await admin.get(f"/console/pools/{ours['id']}/archive"), name) for name in ("token", "once")}

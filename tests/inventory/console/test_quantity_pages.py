@@ -23,7 +23,7 @@ async def test_a_correction_is_in_the_history_with_its_reason_and_who_made_it(
     assert "“<bdi>&lt;b&gt;Fell&lt;/b&gt;</bdi>”" in (await admin.get(f"/console/pools/{pool['id']}")).text
 
 
-async def test_a_form_that_is_sent_twice_changes_the_stock_once(admin: Admin, own_shop: Shop) -> None:
+async def test_a_form_of_a_correction_sent_twice_changes_the_stock_once(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
     path = f"/console/pools/{pool['id']}/adjust"
     form = await admin.get(path)
@@ -36,7 +36,7 @@ async def test_a_form_that_is_sent_twice_changes_the_stock_once(admin: Admin, ow
     assert await own_shop.on_hand(pool["id"]) == 44
 
 
-async def test_a_correction_takes_nothing_that_is_held(admin: Admin, own_shop: Shop) -> None:
+async def test_a_correction_cannot_take_held_units(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(10)
     await own_shop.call("hold_quantity", pool_id=pool["id"], quantity=4)
 
@@ -50,7 +50,7 @@ async def test_a_correction_takes_nothing_that_is_held(admin: Admin, own_shop: S
 
 
 @in_turn("typed", ["", "0", "-6", "1.5", "six", "9" * 14, "٦"])
-async def test_what_is_no_quantity_is_marked_and_changes_nothing(admin: Admin, own_shop: Shop, typed: str) -> None:
+async def test_an_invalid_quantity_is_marked_and_changes_no_stock(admin: Admin, own_shop: Shop, typed: str) -> None:
     pool = await own_shop.pool(10)
 
     refused = await admin.send(f"/console/pools/{pool['id']}/adjust", way="add", delta=typed)
@@ -60,7 +60,7 @@ async def test_what_is_no_quantity_is_marked_and_changes_nothing(admin: Admin, o
     assert await own_shop.on_hand(pool["id"]) == 10
 
 
-async def test_a_count_sets_what_is_there(admin: Admin, own_shop: Shop) -> None:
+async def test_a_count_sets_the_stock(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
     path = f"/console/pools/{pool['id']}/count"
 
@@ -89,7 +89,7 @@ async def test_a_count_is_not_stored_when_something_was_sold_meanwhile(admin: Ad
     assert (again.status_code, await own_shop.on_hand(pool["id"])) == (303, 42)
 
 
-async def test_a_count_that_does_not_say_what_was_seen_is_not_stored(admin: Admin, own_shop: Shop) -> None:
+async def test_a_count_without_the_quantity_that_was_seen_is_not_stored(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
 
     refused = await admin.send(f"/console/pools/{pool['id']}/count", quantity="48")
@@ -113,7 +113,7 @@ async def test_a_transfer_takes_from_one_pool_and_gives_to_another_of_its_unit(a
     assert [await own_shop.on_hand(pool["id"]) for pool in (here, other)] == [30, 20]
 
 
-async def test_nothing_of_another_shop_is_found_or_changed(admin: Admin, own_shop: Shop) -> None:
+async def test_a_pool_of_another_shop_cannot_be_found_or_changed(admin: Admin, own_shop: Shop) -> None:
     other = await admin.inventory.shop()
     ours, theirs = await own_shop.pool(50), await other.pool(50)
     token = {name: hidden(await admin.get(f"/console/pools/{ours['id']}/adjust"), name) for name in ("token", "once")}
@@ -128,7 +128,7 @@ async def test_nothing_of_another_shop_is_found_or_changed(admin: Admin, own_sho
     assert await other.on_hand(theirs["id"]) == await own_shop.on_hand(ours["id"]) == 50
 
 
-async def test_an_archived_pool_is_not_changed(admin: Admin, own_shop: Shop) -> None:
+async def test_an_archived_pool_cannot_be_corrected_counted_or_transferred(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
     await own_shop.call("archive_pool", pool_id=pool["id"])
 

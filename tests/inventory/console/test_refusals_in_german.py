@@ -23,7 +23,7 @@ async def both(inventory: Inventory, shop: Shop) -> AsyncGenerator[Both]:
         yield Both(owner.http)
 
 
-async def test_the_rows_of_a_spreadsheet(both: Both, shop: Shop) -> None:
+async def test_refusals_of_rows_of_a_spreadsheet_are_in_german(both: Both, shop: Shop) -> None:
     await shop.pool(5, name="Gläser")
 
     for text in (
@@ -61,7 +61,7 @@ async def test_the_rows_of_a_spreadsheet(both: Both, shop: Shop) -> None:
     )
 
 
-async def test_the_form_of_a_new_pool(both: Both) -> None:
+async def test_refusals_in_the_form_of_a_new_pool_are_in_german(both: Both) -> None:
     for fields in wrong(("name", "unit", "quantity", "buffer", "low_stock_at", "reason")):
         if fields["name"] not in {"0", "7"}:
             await both.send("/console/pools/new", **fields)

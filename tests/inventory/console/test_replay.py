@@ -69,7 +69,7 @@ async def test_the_page_names_the_orders_that_took_more_than_there_was(merchant:
     assert "your shop shows 90 units today, but after these orders 0 can be left" in text
 
 
-async def test_a_shop_without_orders_is_told_so(merchant: Stocking) -> None:
+async def test_a_shop_without_orders_reads_that_there_is_nothing_to_replay(merchant: Stocking) -> None:
     none = main_text(await merchant.get("/console/replay"))
     assert "What if you had had pools already?" in none
 
@@ -88,7 +88,7 @@ async def test_a_shop_whose_variants_all_have_a_pool_has_nothing_to_replay(merch
     assert await merchant.inventory.sql("select from replays") == []
 
 
-async def test_a_shop_that_is_not_connected_is_told_so(inventory: Inventory, shop: Shop) -> None:
+async def test_a_shop_that_is_not_connected_reads_that_it_must_be(inventory: Inventory, shop: Shop) -> None:
     await add_merchant(inventory, shop)
     owner = await Owner(inventory).sign_in()
 
@@ -105,7 +105,7 @@ def kinds(levels: dict[int, int], *past: tuple[float, dict[int, int]]) -> Sequen
     return [f"{jars.count(kind)} {kind}" for kind in dict.fromkeys(jars)]
 
 
-def test_the_jars_of_the_picture_are_shares_of_all_units() -> None:
+def test_the_picture_of_a_replay_divides_jars_by_what_became_of_the_units() -> None:
     assert kinds({1: 60, 6: 0}) == ["60 left"]
     assert kinds({1: 45, 6: 0}, (1, {1: 15})) == ["15 sold", "45 left"]
     assert kinds({1: 20, 6: 3}, (1, {6: 5}), (2, {1: 25}), (3, {1: 5})) == ["35 sold", "15 left", "10 missing"]

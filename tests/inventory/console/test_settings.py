@@ -13,13 +13,15 @@ async def test_the_key_is_copied_or_made_under_api_access(admin: Admin, own_shop
     assert admin.at("/console/agents/key").replace("&", "&amp;") in page.text
 
 
-async def test_people_from_the_platform_get_no_mails(admin: Admin, own_shop: Shop) -> None:
+async def test_the_settings_say_that_people_signed_in_by_the_platform_get_no_mails(
+    admin: Admin, own_shop: Shop
+) -> None:
     text = main_text(await admin.get("/console/settings"))
 
     assert "They are sent to people who sign in to your shop with an address." in text
 
 
-async def test_the_cart_check_is_granted_from_the_settings_and_taken_back(admin: Admin, own_shop: Shop) -> None:
+async def test_the_cart_check_is_granted_and_withdrawn_from_the_settings(admin: Admin, own_shop: Shop) -> None:
     page = await admin.get("/console/settings")
     await admin.inventory.sql("update installs set scopes = scopes || array['write_products']")
     granted = await admin.get("/console/settings")

@@ -35,7 +35,7 @@ async def test_an_owner_signs_in_and_sees_the_pools_of_the_shop(owner: Owner, sh
     assert "shopify" not in page.text
 
 
-async def test_the_account_names_its_shop_and_signs_out(owner: Owner, shop: Shop) -> None:
+async def test_the_account_page_names_its_shop_and_signs_out(owner: Owner, shop: Shop) -> None:
     await owner.sign_in()
 
     account = await owner.get("/account")
@@ -65,7 +65,7 @@ async def test_the_mail_has_the_link_once_and_no_longer_when_it_was_used(owner: 
     assert await written() == []
 
 
-async def test_an_address_that_nobody_named_signs_in_to_nothing(owner: Owner) -> None:
+async def test_an_unknown_address_signs_in_to_no_shop(owner: Owner) -> None:
     done = await owner.send(await owner.ask("eve@example.com"))
 
     assert done.status_code == 410
@@ -76,14 +76,14 @@ async def test_an_address_that_nobody_named_signs_in_to_nothing(owner: Owner) ->
     assert await owner.inventory.sql("select email from merchants") == [(EMAIL,)]
 
 
-async def test_nobody_has_a_password(owner: Owner) -> None:
+async def test_a_merchant_cannot_sign_in_by_password(owner: Owner) -> None:
     refused = await owner.send("/sign-in", email=EMAIL, password="correct horse battery")
 
     assert refused.status_code == 422
     assert "set-cookie" not in refused.headers
 
 
-async def test_a_session_by_a_link_is_none_in_a_frame(owner: Owner, shop: Shop) -> None:
+async def test_a_session_by_a_link_is_refused_in_a_frame(owner: Owner, shop: Shop) -> None:
     await owner.sign_in()
 
     # Without the app at the platform no page is shown in a frame, whatever its address says.
@@ -92,7 +92,7 @@ async def test_a_session_by_a_link_is_none_in_a_frame(owner: Owner, shop: Shop) 
     assert page.headers["x-frame-options"] == "DENY"
 
 
-async def test_an_address_belongs_to_one_shop(inventory: Inventory, owner: Owner, shop: Shop) -> None:
+async def test_an_address_can_be_named_for_one_shop_only(inventory: Inventory, owner: Owner, shop: Shop) -> None:
     other = await inventory.shop()
 
     again = await add_merchant(inventory, shop, f" {EMAIL.upper()} ")
@@ -127,7 +127,7 @@ async def test_a_link_that_was_mailed_is_not_replaced_by_a_command(owner: Owner)
     assert "console-link" not in main_text(again)
 
 
-async def test_the_form_says_who_can_sign_in(owner: Owner) -> None:
+async def test_the_sign_in_form_says_who_can_sign_in(owner: Owner) -> None:
     assert "If your shop has the app, open it in the admin of the platform instead." in main_text(
         await owner.get("/sign-in")
     )
@@ -140,7 +140,7 @@ async def test_a_link_of_an_operator_needs_an_owner(inventory: Inventory, shop: 
     assert refused.value.type is NOT_FOUND
 
 
-async def test_an_owner_of_a_shop_that_has_uninstalled_the_app_is_out(owner: Owner, shop: Shop) -> None:
+async def test_an_owner_of_a_shop_that_uninstalled_the_app_cannot_sign_in(owner: Owner, shop: Shop) -> None:
     await owner.inventory.sql(
         "insert into installs (shop_id, scopes, uninstalled_at) values (%(id)s, '{}', now())", id=shop.id
     )
@@ -150,7 +150,7 @@ async def test_an_owner_of_a_shop_that_has_uninstalled_the_app_is_out(owner: Own
     assert main_text(done).startswith("There is no account with this address.")
 
 
-async def test_what_a_merchant_did_is_known_by_the_address_and_what_an_agent_did_by_the_key(
+async def test_a_change_is_attributed_to_the_address_of_a_merchant_or_the_key_of_an_agent(
     owner: Owner, shop: Shop
 ) -> None:
     [(id,)] = await owner.inventory.sql("select id from merchants")

@@ -30,7 +30,7 @@ async def upload(merchant: Stocking, content: bytes, kind: str = "pools") -> htt
     return await merchant.http.post(merchant.at(PATH), data=fields, files=files, headers=SAME_SITE)
 
 
-async def test_an_import_shows_what_would_change_and_then_does_it(merchant: Stocking) -> None:
+async def test_an_import_is_previewed_and_then_done(merchant: Stocking) -> None:
     jars = (await merchant.shop.pool(50, name="Jars"))["id"]
     text = 'name,unit,quantity\nJars,,44\n"<b>Lids</b>",pcs,9'
 
@@ -64,7 +64,7 @@ async def test_the_preview_shows_the_numbers_that_are_written(
         assert f"quantity: {number}" in main_text(preview)
 
 
-async def test_a_file_that_was_downloaded_can_be_sent_again(merchant: Stocking) -> None:
+async def test_a_downloaded_file_can_be_imported_unchanged(merchant: Stocking) -> None:
     await merchant.shop.pool(50, name="Jars", members=PACKS)
 
     pools = await merchant.get(f"{PATH}/pools.csv")
@@ -121,7 +121,7 @@ async def test_a_long_list_is_one_file_with_the_columns_once(merchant: Stocking)
         ("colour\nred\n", "Nothing was imported."),
     ],
 )
-async def test_rows_that_do_not_fit_are_all_named_and_the_text_stays(merchant: Stocking, text: str, why: str) -> None:
+async def test_every_row_that_does_not_fit_is_named_and_the_text_stays(merchant: Stocking, text: str, why: str) -> None:
     page = await send(merchant, text)
 
     assert page.status_code == 422
@@ -130,7 +130,7 @@ async def test_rows_that_do_not_fit_are_all_named_and_the_text_stays(merchant: S
     assert await merchant.shop.call("list_pools") == {"pools": [], "next_cursor": None}
 
 
-async def test_what_would_take_too_much_is_refused(merchant: Stocking) -> None:
+async def test_a_sheet_that_takes_more_than_a_pool_has_is_refused(merchant: Stocking) -> None:
     await merchant.shop.pool(5, name="Jars")
 
     page = await send(merchant, "name,quantity\nJars,-6\n", mode="adjust")
@@ -141,7 +141,7 @@ async def test_what_would_take_too_much_is_refused(merchant: Stocking) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-async def test_files_are_read_as_spreadsheet_programs_save_them(
+async def test_files_are_read_in_the_encodings_and_separators_of_spreadsheet_programs(
     merchant: Stocking, encoding: str, separator: str
 ) -> None:
     text = "name,unit,quantity\r\nGläser für 5 €,Stück,9\r\n".replace(",", separator)
@@ -171,7 +171,7 @@ async def test_a_file_that_is_too_large_or_no_text_is_refused_and_the_form_stays
     assert (await merchant.get(f"{PATH}/keys.csv")).status_code == 404
 
 
-async def test_another_shop_is_neither_read_nor_changed(place: Settings | Place) -> None:
+async def test_an_import_or_export_reaches_no_pools_of_another_shop(place: Settings | Place) -> None:
     async with stocking(place, "de") as merchant:
         other = await merchant.inventory.shop()
         theirs = await other.pool(7, name="Jars", members=PACKS)

@@ -31,7 +31,7 @@ def steps(page: str) -> dict[str, str]:
     return {html.unescape(name): "present" if "current" in mark else "done" * bool(mark) for mark, name in items[:3]}
 
 
-async def test_a_merchant_without_pools_makes_one_from_a_product(merchant: Stocking) -> None:
+async def test_a_merchant_without_pools_makes_one_from_a_suggestion(merchant: Stocking) -> None:
     first = await merchant.get()
     assert "Make pools from your products" in main_text(first)
 
@@ -93,7 +93,7 @@ async def import_products(merchant: Stocking) -> None:
     await merchant.at_platform.imported()
 
 
-async def test_a_pool_begins_with_the_sum_that_was_said_and_the_shop_shows_what_was_said(merchant: Stocking) -> None:
+async def test_a_suggested_pool_begins_with_the_sum_that_was_shown(merchant: Stocking) -> None:
     merchant.at_platform.platform.add_product(DOMAIN, "Lavender soap", SOAP)
     await import_products(merchant)
     page = await merchant.get("/console/suggestions")
@@ -152,7 +152,7 @@ async def test_all_suggestions_are_accepted_by_one_click_below_what_changes(merc
     assert [(pool["name"], pool["on_hand"]) for pool in pools] == [("Honey jars", 50), ("Lavender soap", 104)]
 
 
-async def test_accept_all_says_which_names_other_pools_have(merchant: Stocking) -> None:
+async def test_a_click_to_accept_all_names_pools_with_equal_names(merchant: Stocking) -> None:
     merchant.at_platform.platform.add_product(DOMAIN, "Lavender soap", SOAP)
     await import_products(merchant)
     await merchant.shop.pool(3, name="Honey jars")

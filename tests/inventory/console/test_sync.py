@@ -28,7 +28,7 @@ async def follow(merchant: Stocking) -> None:
     await scene.rested()
 
 
-async def test_the_state_is_shown(pooled: Stocking) -> None:
+async def test_the_page_of_the_sync_shows_its_state(pooled: Stocking) -> None:
     text = main_text(await pooled.get(PATH))
 
     assert "Your shop is connected. All in sync: the platform shows 3 numbers, as your pools say." in text
@@ -40,7 +40,7 @@ async def test_the_state_is_shown(pooled: Stocking) -> None:
     assert "10 lines." in text
 
 
-async def test_the_first_line_says_whether_anything_needs_the_merchant(pooled: Stocking) -> None:
+async def test_the_first_line_of_the_sync_says_whether_the_merchant_must_act(pooled: Stocking) -> None:
     async def first_line() -> str:
         return main_text(await pooled.get(PATH)).partition("Your shop is connected. ")[2].partition(".")[0]
 
@@ -67,7 +67,7 @@ async def test_the_first_line_says_whether_anything_needs_the_merchant(pooled: S
         ("one", False, "No open location has a share, so no number is set."),
     ],
 )
-async def test_a_rule_that_sells_more_or_less_than_there_is_is_warned_of(
+async def test_a_rule_of_locations_that_sells_more_or_less_than_the_stock_has_a_warning(
     pooled: Stocking, rule: str, active: bool, warning: str
 ) -> None:
     await pooled.inventory.sql("update catalogs set rule = %(rule)s", rule=rule)
@@ -80,7 +80,7 @@ async def test_a_rule_that_sells_more_or_less_than_there_is_is_warned_of(
     assert warning in main_text(await pooled.get(PATH))
 
 
-async def test_a_location_of_a_fulfillment_service_and_what_is_not_told_are_shown(pooled: Stocking) -> None:
+async def test_the_page_of_the_sync_shows_fulfillment_services_and_refused_subscriptions(pooled: Stocking) -> None:
     await pooled.inventory.sql("update locations set fulfillment_service = true")
     await pooled.inventory.sql("update installs set subscription_errors = '{\"orders/updated: <i>no</i>\"}'")
 
@@ -91,7 +91,7 @@ async def test_a_location_of_a_fulfillment_service_and_what_is_not_told_are_show
     assert "<i>no" not in page.text
 
 
-async def test_the_lag_of_sales_is_shown(pooled: Stocking) -> None:
+async def test_the_page_of_the_sync_shows_the_lag_of_sales(pooled: Stocking) -> None:
     await pooled.inventory.sql(
         "insert into sync_lags (shop_id, pushed_at, seconds) values (%(id)s, now(), 0.5)", id=pooled.shop.id
     )
@@ -151,7 +151,7 @@ async def test_a_comparison_says_that_it_waits_for_the_answer_to_a_call(pooled: 
         assert "Some orders could not be counted yet." not in main_text(page)
 
 
-async def test_what_is_parked_is_shown_with_its_reason_and_set_again_after_a_question(pooled: Stocking) -> None:
+async def test_a_parked_level_is_shown_with_its_reason_and_set_again_after_a_question(pooled: Stocking) -> None:
     await pooled.inventory.sql("update levels set parked = '<i>odd</i>' where target = 8")
     page = await pooled.get(PATH)
     assert "is not set until you ask for it: <i>odd</i>" in main_text(page)
@@ -180,7 +180,7 @@ async def test_a_platform_that_does_not_answer_is_said_to(pooled: Stocking) -> N
     assert "That needs the platform" in main_text(unconnected)
 
 
-async def test_the_cart_check_says_whether_it_is_granted(pooled: Stocking) -> None:
+async def test_the_page_of_the_sync_says_whether_the_cart_check_is_granted(pooled: Stocking) -> None:
     page = await pooled.get(PATH)
     await pooled.inventory.sql("update installs set scopes = scopes || array['write_products']")
     granted = await pooled.get(PATH)
@@ -189,7 +189,7 @@ async def test_the_cart_check_says_whether_it_is_granted(pooled: Stocking) -> No
     assert "It is granted." in main_text(granted)
 
 
-async def test_pools_of_another_shop_are_not_found(pooled: Stocking) -> None:
+async def test_levels_of_pools_of_another_shop_are_not_found(pooled: Stocking) -> None:
     other = await pooled.inventory.shop()
     await other.pool(1)
     theirs = await other.pool(7, name="Theirs", members=PACKS)
@@ -222,7 +222,7 @@ async def test_a_shop_without_a_platform_sees_that_it_has_none(inventory: Invent
     assert "It works in shops that are connected." in text
 
 
-async def test_the_page_is_german_for_germans(place: Settings | Place) -> None:
+async def test_the_page_of_the_sync_is_in_german_too(place: Settings | Place) -> None:
     async with stocking(place, "de") as merchant:
         await follow(merchant)
 

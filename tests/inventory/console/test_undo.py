@@ -24,7 +24,7 @@ async def test_a_merchant_undoes_an_entry_and_the_history_says_who(admin: Admin,
     assert "was undone" in text
 
 
-async def test_a_form_that_is_sent_twice_undoes_once(admin: Admin, own_shop: Shop) -> None:
+async def test_a_form_to_undo_sent_twice_undoes_once(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
     [entry] = await own_shop.entries(pool_id=pool["id"])
     path = f"/console/pools/{pool['id']}/entries/{entry['id']}/undo"
@@ -40,7 +40,7 @@ async def test_a_form_that_is_sent_twice_undoes_once(admin: Admin, own_shop: Sho
     assert "<form" not in again.text.partition("<main")[2].partition("</main>")[0]
 
 
-async def test_what_cannot_be_undone_says_why(admin: Admin, own_shop: Shop) -> None:
+async def test_an_entry_that_cannot_be_undone_says_why(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
     [made] = await own_shop.entries(pool_id=pool["id"])
     path = f"/console/pools/{pool['id']}/entries/{{}}/undo"

@@ -44,7 +44,7 @@ async def test_linking_shows_the_numbers_first_and_then_does_it(merchant: Stocki
     assert (await merchant.confirm(preview, path, sure="keep_pool")).status_code == 303
 
 
-async def test_what_the_platform_has_can_be_added_with_the_link(merchant: Stocking) -> None:
+async def test_a_link_can_add_the_quantities_of_the_platform_to_the_pool(merchant: Stocking) -> None:
     id, path = await pool(merchant, 0)
 
     preview = await merchant.send(path, do="link", **ALL)
@@ -54,7 +54,7 @@ async def test_what_the_platform_has_can_be_added_with_the_link(merchant: Stocki
     assert await merchant.shop.on_hand(id) == 50 + 8 * 6 + 4 * 12
 
 
-async def test_what_the_platform_does_not_know_is_linked_by_its_id_and_adds_nothing(merchant: Stocking) -> None:
+async def test_a_variant_unknown_to_the_platform_is_linked_by_its_id_and_adds_no_stock(merchant: Stocking) -> None:
     id, path = await pool(merchant)
     gid = "gid://shopify/ProductVariant/7"
 
@@ -66,7 +66,7 @@ async def test_what_the_platform_does_not_know_is_linked_by_its_id_and_adds_noth
     assert await units(merchant, id) == {gid: 5}
 
 
-async def test_units_are_changed_after_a_look_at_what_results(merchant: Stocking) -> None:
+async def test_changed_units_of_a_variant_are_previewed_before_they_are_stored(merchant: Stocking) -> None:
     id, path = await pool(merchant, members=PACKS)
 
     preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
@@ -102,7 +102,7 @@ async def test_a_pool_that_changed_after_the_question_is_shown_again(merchant: S
     assert (await units(merchant, id))[SIX_PACK] == 5
 
 
-async def test_what_cannot_be_is_said_beside_its_field(merchant: Stocking) -> None:
+async def test_an_invalid_link_has_its_message_beside_the_field(merchant: Stocking) -> None:
     _, path = await pool(merchant, members=PACKS)
 
     nothing = await merchant.send(path, do="link")
@@ -120,7 +120,7 @@ async def test_what_cannot_be_is_said_beside_its_field(merchant: Stocking) -> No
 @pytest.mark.parametrize(
     "fields", [{"do": "sell"}, {"do": "link", "units:x": "1"}, {"do": "unlink", "variant_gid": SINGLE, "sure": "yes"}]
 )
-async def test_a_form_that_no_page_has_is_refused(merchant: Stocking, fields: dict[str, str]) -> None:
+async def test_a_form_with_an_unknown_action_is_refused(merchant: Stocking, fields: dict[str, str]) -> None:
     _, path = await pool(merchant, members=PACKS)
 
     assert (await merchant.send(path, **fields)).status_code == 400
@@ -154,7 +154,7 @@ async def test_an_archived_pool_is_shown_without_forms(merchant: Stocking) -> No
     assert 'name="do"' not in page.text
 
 
-async def test_the_pool_of_another_shop_is_not_found(merchant: Stocking) -> None:
+async def test_the_variants_of_a_pool_of_another_shop_are_not_found(merchant: Stocking) -> None:
     _, pool_path = await pool(merchant)
     other = await merchant.inventory.shop()
     await other.pool(7)
@@ -169,7 +169,7 @@ async def test_the_pool_of_another_shop_is_not_found(merchant: Stocking) -> None
     assert len((await other.call("get_pool", pool_id=theirs))["members"]) == 3
 
 
-async def test_the_page_is_german_for_germans(place: Settings | Place) -> None:
+async def test_the_page_of_variants_is_in_german_too(place: Settings | Place) -> None:
     async with stocking(place, "de") as merchant:
         _, path = await pool(merchant, members=PACKS)
 

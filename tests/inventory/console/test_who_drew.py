@@ -25,7 +25,7 @@ async def drawn(admin: Admin, pool: dict[str, Any]) -> str:
     return text.partition("What was taken since")[2]
 
 
-async def test_what_agents_sell_is_said_by_variant_and_the_rest_by_name(admin: Admin, own_shop: Shop) -> None:
+async def test_draws_of_agents_are_summed_by_variant_and_by_kind_of_change(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(100, members=[{**PACKS[0], "title": "One <jar>"}, {**PACKS[1], "sku": "H-6"}])
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
     await own_shop.call("record_sale", variant_gid=SINGLE, quantity=1)
@@ -42,7 +42,7 @@ async def test_what_agents_sell_is_said_by_variant_and_the_rest_by_name(admin: A
     assert "Recorded sales 4 21 units Corrections 1 7 units" in by_source
 
 
-async def test_an_order_draws_by_its_lines_and_what_comes_back_is_said(admin: Admin, own_shop: Shop) -> None:
+async def test_an_order_draws_by_its_lines_and_shows_returned_units(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(100, members=PACKS)
     order = PlatformOrder((SIX_PACK, 2), (SINGLE, 3))
     await tell(admin.inventory, order.payload(), shop=own_shop)
@@ -65,7 +65,7 @@ async def test_a_kit_draws_on_each_of_its_pools(admin: Admin, own_shop: Shop) ->
     assert "Variant 1006 1 2 units" in await drawn(admin, boxes)
 
 
-async def test_what_a_variant_drew_stays_when_it_is_unlinked(admin: Admin, own_shop: Shop) -> None:
+async def test_draws_of_a_variant_stay_after_it_is_unlinked(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, members=PACKS)
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
     await own_shop.call("unlink_variants", pool_id=pool["id"], variant_gids=[SIX_PACK])
@@ -74,7 +74,7 @@ async def test_what_a_variant_drew_stays_when_it_is_unlinked(admin: Admin, own_s
 
 
 @pytest.mark.parametrize(("before", "is_shown"), [("30 days", True), ("30 days 1 second", False)])
-async def test_the_days_of_the_picture_are_counted_and_none_before(
+async def test_draws_are_summed_over_the_days_of_the_chart_only(
     admin: Admin, own_shop: Shop, before: str, is_shown: bool
 ) -> None:
     pool = await own_shop.pool(50, members=PACKS)
@@ -84,7 +84,7 @@ async def test_the_days_of_the_picture_are_counted_and_none_before(
     assert ("Variant 1006 1 6 units" in await drawn(admin, pool)) is is_shown
 
 
-async def test_those_that_took_least_are_one(admin: Admin, own_shop: Shop) -> None:
+async def test_the_smallest_draws_are_summed_in_one_row(admin: Admin, own_shop: Shop) -> None:
     gids = [f"gid://shopify/ProductVariant/{number}" for number in range(1, MAX_NAMED_DRAWS + 4)]
     pool = await own_shop.pool(1000, members=[{"variant_gid": gid, "units_per_sale": 1} for gid in gids])
     for place, gid in enumerate(gids, start=2):
@@ -99,7 +99,7 @@ async def test_those_that_took_least_are_one(admin: Admin, own_shop: Shop) -> No
     assert "Variant 3 1 4 units" not in text
 
 
-async def test_what_was_undone_comes_back_to_what_took_it(admin: Admin, own_shop: Shop) -> None:
+async def test_an_undone_change_is_counted_back_to_its_kind(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(100)
     for delta in (-7, 20):
         change = await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=delta)
@@ -110,7 +110,7 @@ async def test_what_was_undone_comes_back_to_what_took_it(admin: Admin, own_shop
     assert "undone" not in text
 
 
-async def test_days_that_no_picture_shows_are_forgotten(admin: Admin, own_shop: Shop) -> None:
+async def test_draws_older_than_any_chart_are_deleted(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, members=PACKS)
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
     days = "select (now() at time zone 'UTC')::date - day from drawn order by day"
@@ -125,7 +125,7 @@ async def test_days_that_no_picture_shows_are_forgotten(admin: Admin, own_shop: 
     assert "Variant 1006 1 6 units" in await drawn(admin, pool)
 
 
-async def test_another_shop_sees_nothing_of_it(admin: Admin, own_shop: Shop) -> None:
+async def test_draws_of_another_shop_are_not_shown(admin: Admin, own_shop: Shop) -> None:
     other = await admin.inventory.shop()
     await other.pool(50, members=PACKS)
     await other.call("record_sale", variant_gid=SIX_PACK, quantity=1)
@@ -135,7 +135,7 @@ async def test_another_shop_sees_nothing_of_it(admin: Admin, own_shop: Shop) -> 
     assert "in sums" not in main_text(await admin.get(f"/console/pools/{pool['id']}"))
 
 
-async def test_an_entry_of_which_variants_took_another_number_is_refused(inventory: Inventory, shop: Shop) -> None:
+async def test_an_entry_whose_variants_do_not_sum_to_its_delta_is_refused(inventory: Inventory, shop: Shop) -> None:
     pool = await shop.pool(50)
 
     with pytest.raises(psycopg.errors.IntegrityError, match="took another number"):

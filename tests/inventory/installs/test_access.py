@@ -128,9 +128,7 @@ async def test_two_processes_make_one_call_for_a_fresh_token(scene: Scene, endpo
     assert len(endpoint.refresh_tokens) == 1
 
 
-async def test_who_can_still_use_the_old_token_does_not_wait_for_the_fresh_one(
-    scene: Scene, endpoint: Endpoint
-) -> None:
+async def test_a_valid_token_is_used_while_another_process_refreshes_it(scene: Scene, endpoint: Endpoint) -> None:
     await ends_in(scene, 30)
     await scene.inventory.sql("update platform_tokens set leased_until = now() + interval '1 hour'")
 
@@ -182,7 +180,7 @@ async def test_a_refresh_that_takes_longer_than_a_lease_is_made_once(
     assert ({access.generation for access in accesses}, len(endpoint.refresh_tokens)) == ({2}, 1)
 
 
-async def test_a_refresh_of_an_install_that_has_ended_leaves_the_tokens_of_the_next_one_alone(
+async def test_a_refresh_of_an_ended_install_leaves_the_tokens_of_the_next_one(
     scene: Scene, endpoint: Endpoint
 ) -> None:
     await ends_in(scene, 0)
@@ -217,7 +215,7 @@ async def test_a_lost_answer_is_asked_for_again_with_the_same_refresh_token(scen
     assert (await ask(scene.steps, (await scene.shop()).id, NAME)).shop.name
 
 
-async def test_while_the_platform_is_away_the_old_token_is_used_as_long_as_it_lasts(
+async def test_an_old_token_is_used_until_its_end_while_the_platform_is_unreachable(
     scene: Scene, endpoint: Endpoint
 ) -> None:
     await ends_in(scene, 30)
@@ -246,7 +244,7 @@ async def test_a_refresh_token_that_is_not_valid_ends_the_access_and_says_what_t
     assert (await get(scene)).token
 
 
-async def test_a_refused_refresh_says_nothing_of_an_install_that_came_meanwhile(
+async def test_a_refused_refresh_does_not_end_an_install_that_came_meanwhile(
     scene: Scene, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await ends_in(scene, 0)
@@ -263,7 +261,7 @@ async def test_a_refused_refresh_says_nothing_of_an_install_that_came_meanwhile(
     assert await scene.row("generation", "platform_tokens") == (access.generation,)
 
 
-async def test_a_mistake_in_the_settings_costs_no_shop_its_tokens(scene: Scene, endpoint: Endpoint) -> None:
+async def test_a_wrong_client_secret_costs_no_shop_its_tokens(scene: Scene, endpoint: Endpoint) -> None:
     await ends_in(scene, 0)
     endpoint.faults = [PlatformRefusal("status 401: Client authentication failed.", "invalid_client")]
     with pytest.raises(PlatformRefusal):
@@ -288,9 +286,7 @@ async def test_a_token_that_the_shop_does_not_accept_is_refreshed_once_and_then_
     assert len(endpoint.refresh_tokens) == 1
 
 
-async def test_a_fresh_token_that_the_shop_does_not_accept_yet_is_no_reason_to_give_it_up(
-    scene: Scene, endpoint: Endpoint
-) -> None:
+async def test_a_fresh_token_that_the_shop_does_not_accept_yet_is_kept(scene: Scene, endpoint: Endpoint) -> None:
     await ends_in(scene, 0)
     endpoint.token = "not known yet"
     await get(scene)
@@ -334,9 +330,7 @@ async def test_tokens_that_another_secret_sealed_are_good_again_when_the_secret_
     assert await scene.row("broken") == (None,)
 
 
-async def test_tokens_that_cannot_be_read_say_nothing_of_an_install_that_has_replaced_them(
-    scene: Scene, endpoint: Endpoint
-) -> None:
+async def test_unreadable_tokens_do_not_end_an_install_that_has_replaced_them(scene: Scene, endpoint: Endpoint) -> None:
     shop = await scene.shop()
     secret = scene.inventory.database.resources.secret
     [(sealed,)] = await scene.inventory.sql("select sealed from platform_tokens")

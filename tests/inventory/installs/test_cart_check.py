@@ -13,12 +13,12 @@ async def requested_scopes(scene: Scene, query: str) -> list[str]:
     return parse_qs(urlsplit(begun.headers["location"]).query)["scope"][0].split(",")
 
 
-async def test_merchants_are_asked_for_it_only_if_they_want_it(scene: Scene) -> None:
+async def test_the_scope_of_the_cart_check_is_requested_only_on_demand(scene: Scene) -> None:
     assert await requested_scopes(scene, f"shop={DOMAIN}") == [*REQUIRED]
     assert await requested_scopes(scene, f"shop={DOMAIN}&cart_check=1") == [*REQUIRED, "write_products"]
 
 
-async def test_what_was_granted_stays_so_until_it_is_withdrawn(scene: Scene) -> None:
+async def test_the_scope_of_the_cart_check_stays_granted_until_it_is_withdrawn(scene: Scene) -> None:
     await scene.come_back(await scene.agree(await scene.begin(f"shop={DOMAIN}&cart_check=1")))
     assert "write_products" in (await scene.row("scopes"))[0]
 
@@ -29,7 +29,7 @@ async def test_what_was_granted_stays_so_until_it_is_withdrawn(scene: Scene) -> 
     assert await requested_scopes(scene, f"shop={DOMAIN}") == [*REQUIRED]
 
 
-async def test_another_word_on_it_is_refused(scene: Scene) -> None:
+async def test_an_unknown_value_of_cart_check_is_refused(scene: Scene) -> None:
     answer = await scene.begin(f"shop={DOMAIN}&cart_check=yes")
 
     assert answer.status_code == 422

@@ -51,7 +51,7 @@ async def due_again(scene: Scene) -> int:
 
 
 @pytest.mark.parametrize("end", ENDS)
-async def test_a_shop_that_has_the_app_keeps_everything_whatever_is_told_of_it(
+async def test_a_shop_that_has_the_app_keeps_its_data_whatever_webhooks_say(
     scene: Scene, shop: Shop, end: Callable[[Scene, Shop], Awaitable[None]]
 ) -> None:
     await end(scene, shop)
@@ -131,7 +131,7 @@ async def test_while_the_platform_does_not_answer_the_webhook_waits_and_is_then_
 
 
 @pytest.mark.parametrize("end", ENDS)
-async def test_a_mistake_in_the_settings_does_not_count_as_the_platforms_word(
+async def test_a_refusal_caused_by_our_settings_does_not_end_an_install(
     scene: Scene, shop: Shop, end: Callable[[Scene, Shop], Awaitable[None]]
 ) -> None:
     scene.platform.oauth.revoke(DOMAIN)
@@ -176,9 +176,7 @@ async def test_a_shop_of_another_organization_that_refuses_its_tokens_has_uninst
     assert (await state(scene))[0]
 
 
-async def test_a_shop_that_the_platform_says_nothing_about_is_not_deleted_after_30_days(
-    scene: Scene, shop: Shop
-) -> None:
+async def test_a_shop_the_platform_gives_no_answer_about_is_not_deleted_after_30_days(scene: Scene, shop: Shop) -> None:
     scene.platform.uninstall(DOMAIN)
     await tell_of_uninstall(scene, shop)
     await scene.inventory.sql("update installs set uninstalled_at = now() - interval '31 days'")

@@ -94,9 +94,7 @@ async def send(inventory: Inventory, topic: str, body: bytes, signed: str, shop:
 
 
 @pytest.mark.parametrize("path", ["nope", "availability/", "availability", "stream", "stream/", "", "../auth/"])
-async def test_no_answer_gives_a_signature_back_from_which_a_webhook_can_be_made(
-    scene: Scene, shop: Shop, path: str
-) -> None:
+async def test_no_answer_contains_a_signature_usable_for_a_webhook(scene: Scene, shop: Shop, path: str) -> None:
     answer = await visit(scene, path)
 
     assert SECRET not in answer.text
@@ -108,9 +106,7 @@ async def test_no_answer_gives_a_signature_back_from_which_a_webhook_can_be_made
     assert signed_for(answer) == []
 
 
-async def test_what_the_proxy_signs_is_no_webhook_also_if_somebody_knows_the_signature(
-    scene: Scene, shop: Shop
-) -> None:
+async def test_a_text_signed_for_the_app_proxy_is_refused_as_a_webhook(scene: Scene, shop: Shop) -> None:
     parameters = [
         *CHOSEN,
         *(
@@ -140,7 +136,7 @@ HIDDEN = "&".join(
 
 @pytest.mark.parametrize("accept", ["text/html", "application/json", ""])
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
-async def test_no_answer_to_the_platforms_requests_and_no_log_repeats_a_query(
+async def test_no_answer_and_no_log_repeats_the_query_of_the_platform(
     scene: Scene, method: str, accept: str, subtests: pytest.Subtests, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for path in PATHS:
@@ -157,7 +153,7 @@ async def test_no_answer_to_the_platforms_requests_and_no_log_repeats_a_query(
 
 @pytest.mark.parametrize("accept", ["text/html", "application/json"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_elsewhere_no_answer_repeats_a_parameter_that_it_does_not_know(
+async def test_no_answer_of_other_addresses_repeats_an_unknown_parameter(
     scene: Scene, method: str, accept: str, subtests: pytest.Subtests
 ) -> None:
     query = "&".join(

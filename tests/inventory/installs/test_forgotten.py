@@ -56,7 +56,9 @@ async def test_a_storefront_of_a_shop_that_has_uninstalled_the_app_is_unknown_at
     assert is_unknown(await shop.storefront())
 
 
-async def test_it_is_unknown_in_every_process(scene: Scene, shop: Shop, other_process: Shop) -> None:
+async def test_a_shop_that_uninstalled_is_unknown_in_every_process(
+    scene: Scene, shop: Shop, other_process: Shop
+) -> None:
     await uninstall(scene, shop)
 
     async def unknown() -> bool:
@@ -101,7 +103,7 @@ async def test_a_shop_that_is_being_deleted_is_unknown_before_and_after_its_rows
     assert is_unknown(await shop.storefront())
 
 
-async def test_a_shop_whose_rows_are_gone_is_unknown_though_nobody_told_this_process(scene: Scene, shop: Shop) -> None:
+async def test_a_deleted_shop_is_unknown_to_a_process_that_got_no_notice(scene: Scene, shop: Shop) -> None:
     await scene.inventory.sql("update installs set uninstalled_at = now(), redacted_at = now()")
     await uninstalling.delete(scene.steps, ShopTask(shop.id))
 
@@ -142,7 +144,7 @@ async def test_a_shop_that_installs_the_app_again_within_two_days_shows_its_numb
         assert (await reader.next())["data"]["variants"][SINGLE] == 49
 
 
-async def test_its_key_is_refused_in_every_process_and_the_streams_of_its_agents_end(
+async def test_the_key_of_a_shop_that_uninstalled_is_refused_everywhere_and_its_streams_end(
     scene: Scene, shop: Shop, other_process: Shop
 ) -> None:
     assert await other_process.on_hand(1) == 50
@@ -160,7 +162,9 @@ async def test_its_key_is_refused_in_every_process_and_the_streams_of_its_agents
     await eventually(refused, 1)
 
 
-async def test_its_merchants_are_signed_out_in_every_process(scene: Scene, shop: Shop, other_process: Shop) -> None:
+async def test_merchants_of_a_shop_that_uninstalled_are_signed_out_in_every_process(
+    scene: Scene, shop: Shop, other_process: Shop
+) -> None:
     id = await scene.inventory.database.transact(lambda tx: merchants.add_owner(tx, shop.id, "ada@example.com"))
     assert id is not None
     secret = await scene.inventory.database.transact(lambda tx: sessions.begin(tx, id, "link", "Firefox"))

@@ -113,7 +113,7 @@ async def test_a_shop_that_an_operator_has_added_can_be_connected_later(scene: S
     assert (await shop_access(scene.steps, shop.id)).token
 
 
-async def test_a_link_of_the_platform_to_auth_must_be_signed_as_it_says(scene: Scene) -> None:
+async def test_a_link_of_the_platform_to_auth_is_accepted_only_with_a_valid_signature(scene: Scene) -> None:
     now = time.time()
     good = signatures.sign_query({"shop": DOMAIN}, SECRET.encode(), now)
     forged = signatures.sign_query({"shop": DOMAIN}, b"another secret", now)
@@ -136,7 +136,7 @@ NO_SHOPS = [
 ]
 
 
-async def test_nobody_is_sent_to_a_place_that_is_no_shop(scene: Scene) -> None:
+async def test_an_install_for_an_invalid_shop_domain_is_refused_without_a_redirect(scene: Scene) -> None:
     for query in NO_SHOPS:
         answer = await scene.begin(query)
 
@@ -154,17 +154,17 @@ class TestTheWayBack:
         assert (page.status_code, text in page.text) == (status, True), page.text
         assert await scene.inventory.sql("select from shops") == []
 
-    async def test_in_another_browser(self, scene: Scene) -> None:
+    async def test_an_install_finished_in_another_browser_is_refused(self, scene: Scene) -> None:
         query = await scene.agree(await scene.begin())
         scene.cookie = ""
         await self.refused(scene, query, 400, "in another browser")
 
-    async def test_with_the_cookie_of_another_install(self, scene: Scene) -> None:
+    async def test_an_install_finished_with_the_cookie_of_another_one_is_refused(self, scene: Scene) -> None:
         query = await scene.agree(await scene.begin())
         await scene.begin()
         await self.refused(scene, query, 400, "in another browser")
 
-    async def test_with_the_cookie_of_an_install_at_another_shop(self, scene: Scene) -> None:
+    async def test_an_install_finished_with_the_cookie_of_another_shop_is_refused(self, scene: Scene) -> None:
         query = await scene.agree(await scene.begin())
         state = parse_qs(query)["state"][0]
         states = InstallStates(scene.inventory.database.resources.secret, BASE_URL)
@@ -173,38 +173,40 @@ class TestTheWayBack:
         scene.cookie = f"{states.cookie_name}={state}.{value.partition('.')[2]}"
         await self.refused(scene, query, 400, "in another browser")
 
-    async def test_signed_by_somebody_else(self, scene: Scene) -> None:
+    async def test_an_install_with_a_forged_signature_is_refused(self, scene: Scene) -> None:
         query = await scene.agree(await scene.begin())
         parameters = {name: values[0] for name, values in parse_qs(query).items() if name != "hmac"}
         forged = {**parameters, "hmac": signatures.query_signature(parameters, b"another secret")}
         await self.refused(scene, urlencode(forged), 401, "does not come from your shop")
 
-    async def test_without_a_signature(self, scene: Scene) -> None:
+    async def test_an_install_without_a_signature_is_refused(self, scene: Scene) -> None:
         await scene.begin()
         await self.refused(scene, f"shop={DOMAIN}&code=1", 401, "does not come from your shop")
 
-    async def test_for_another_shop_than_was_signed(self, scene: Scene) -> None:
+    async def test_an_install_for_another_shop_than_was_signed_is_refused(self, scene: Scene) -> None:
         query = await scene.agree(await scene.begin())
         await self.refused(scene, query.replace("ada.", "ben."), 401, "does not come from your shop")
 
-    async def test_with_a_code_that_was_used(self, scene: Scene) -> None:
+    async def test_an_install_with_a_used_code_is_refused(self, scene: Scene) -> None:
         query = await scene.agree(await scene.begin())
         parameters = {name: values[0] for name, values in parse_qs(query).items() if name not in {"hmac", "timestamp"}}
         other = signatures.sign_query({**parameters, "code": "0" * 32}, SECRET.encode(), time.time())
         await self.refused(scene, other, 400, "Each attempt works once")
 
-    async def test_from_a_platform_that_is_away(self, scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_an_install_while_the_platform_is_unreachable_is_refused(
+        self, scene: Scene, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         query = await scene.agree(await scene.begin())
         platform = scene.inventory.database.resources.platform
         monkeypatch.setattr(platform, "_address", "http://127.0.0.1:9/{shop}")  # nobody listens there
         await self.refused(scene, query, 503, "cannot be reached right now")
 
-    async def test_with_fewer_scopes_than_are_needed(self, scene: Scene) -> None:
+    async def test_an_install_with_too_few_scopes_is_refused(self, scene: Scene) -> None:
         begun = await scene.begin()
         begun.headers["location"] = begun.headers["location"].replace("%2Cread_orders", "")
         await self.refused(scene, await scene.agree(begun), 403, "it cannot count your stock")
 
-    async def test_a_second_time(self, scene: Scene) -> None:
+    async def test_an_install_finished_a_second_time_is_refused(self, scene: Scene) -> None:
         query = await scene.agree(await scene.begin())
         assert (await scene.come_back(query)).status_code == 200
 
@@ -232,7 +234,7 @@ async def test_the_state_ends_after_a_minute_and_belongs_to_one_shop_and_one_sec
         assert not refused
 
 
-async def test_a_cookie_is_no_signature_of_the_platform(scene: Scene) -> None:
+async def test_a_state_cookie_is_refused_as_a_signature_of_the_platform(scene: Scene) -> None:
     """The key that signs cookies is not the client secret: so a cookie passes for nothing else."""
     cookie = (await scene.begin()).headers["set-cookie"].partition("=")[2].partition(";")[0]
     state, until, signed = cookie.split(".")
@@ -247,7 +249,7 @@ async def test_an_app_that_is_not_set_up_says_so(inventory: Inventory) -> None:
     assert (answer.status_code, "has not set the app up yet" in answer.text) == (503, True)
 
 
-async def test_nothing_is_installed_while_everything_of_the_shop_is_being_deleted(scene: Scene) -> None:
+async def test_a_shop_whose_data_is_being_deleted_cannot_install_the_app(scene: Scene) -> None:
     await scene.install()
     await scene.inventory.sql("update installs set uninstalled_at = now(), redacted_at = now()")
     granted = GrantedTokens("shpat", ",".join(REQUIRED))

@@ -26,7 +26,9 @@ async def arrived(scene: Scene, topic: str) -> bytes | None:
     return payload
 
 
-async def test_from_the_install_to_the_deletion_of_everything(settings: Settings) -> None:
+async def test_an_app_is_installed_used_uninstalled_and_its_data_deleted_over_real_connections(
+    settings: Settings,
+) -> None:
     here = listener()
     base_url = f"http://127.0.0.1:{here.getsockname()[1]}"
     async with beside_the_platform(settings, base_url) as scene, serving(running_already(scene.inventory.app), here):

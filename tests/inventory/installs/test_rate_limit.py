@@ -4,7 +4,7 @@ from holdfast.inventory.settings import Settings
 from tests.inventory.installs.merchants import DOMAIN, beside_the_platform
 
 
-async def test_who_tries_too_often_is_told_to_wait(settings: Settings) -> None:
+async def test_an_address_that_installs_too_often_is_answered_with_429_and_the_time_to_wait(settings: Settings) -> None:
     async with beside_the_platform(settings.model_copy(update={"installs_per_minute": 2})) as scene:
         answers = [await scene.begin() for _ in range(3)]
         session = await scene.inventory.http.post("/auth/session")

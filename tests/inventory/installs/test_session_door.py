@@ -45,7 +45,7 @@ async def test_a_shop_that_is_connected_is_named_and_nothing_is_exchanged(scene:
     assert await scene.row("generation", "platform_tokens") == before
 
 
-async def test_a_shop_whose_tokens_are_dead_is_connected_again_when_its_merchant_opens_the_app(scene: Scene) -> None:
+async def test_a_shop_with_withdrawn_tokens_is_connected_again_when_its_merchant_opens_the_app(scene: Scene) -> None:
     await scene.install()
     await scene.inventory.sql("delete from platform_tokens")
     await scene.inventory.sql("update installs set broken = 'The access was withdrawn.'")

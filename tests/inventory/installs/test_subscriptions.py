@@ -29,7 +29,7 @@ def platform_subscriptions(scene: Scene) -> list[tuple[str, str]]:
     )
 
 
-async def test_an_install_sees_to_the_subscriptions_soon(scene: Scene, shop: Shop) -> None:
+async def test_an_install_enqueues_the_task_that_subscribes(scene: Scene, shop: Shop) -> None:
     tasks = await scene.inventory.sql("select args from procrastinate_jobs where task_name = 'subscribe_shop'")
 
     assert tasks == [({"tenant": shop.id, "arguments": {"shop_id": shop.id}},)]
@@ -37,7 +37,7 @@ async def test_an_install_sees_to_the_subscriptions_soon(scene: Scene, shop: Sho
     assert ("APP_UNINSTALLED", ADDRESS) in platform_subscriptions(scene)
 
 
-async def test_what_is_missing_is_made_and_what_leads_elsewhere_is_ended(scene: Scene, shop: Shop) -> None:
+async def test_missing_subscriptions_are_made_and_those_to_other_addresses_are_ended(scene: Scene, shop: Shop) -> None:
     moved = Subscription(topic="ORDERS_UPDATED", uri="https://old.example.com/webhooks/shopify")
     needless = Subscription(topic="SHOP_UPDATE", uri=ADDRESS)
     for subscription in (moved, needless):
@@ -64,7 +64,7 @@ async def test_subscriptions_that_the_platform_ended_are_made_again(scene: Scene
     assert len(platform_subscriptions(scene)) == 3
 
 
-async def test_only_the_fields_that_are_kept_are_sent(scene: Scene, shop: Shop) -> None:
+async def test_a_subscription_sends_only_the_fields_that_are_stored(scene: Scene, shop: Shop) -> None:
     await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)
 
     fields = {
@@ -74,7 +74,7 @@ async def test_only_the_fields_that_are_kept_are_sent(scene: Scene, shop: Shop) 
     assert fields["ORDERS_UPDATED"] == fields_of("orders/updated")
 
 
-async def test_a_shop_that_is_not_connected_any_more_is_left_alone(scene: Scene, shop: Shop) -> None:
+async def test_a_shop_without_access_is_not_subscribed(scene: Scene, shop: Shop) -> None:
     scene.platform.oauth.revoke(DOMAIN)
 
     await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)

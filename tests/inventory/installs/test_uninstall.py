@@ -48,7 +48,7 @@ async def two_days_pass(scene: Scene) -> None:
     await scene.inventory.sql("update installs set uninstalled_at = uninstalled_at - interval '48 hours'")
 
 
-async def test_the_key_and_the_tokens_die_at_once(scene: Scene, shop: Shop) -> None:
+async def test_the_key_and_the_tokens_of_a_shop_end_at_once(scene: Scene, shop: Shop) -> None:
     identity = (await shop.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})).json()[
         "identity_assertion"
     ]
@@ -63,7 +63,7 @@ async def test_the_key_and_the_tokens_die_at_once(scene: Scene, shop: Shop) -> N
     assert await scene.inventory.sql("select from platform_tokens") == []
 
 
-async def test_what_was_not_handled_yet_is_dropped(scene: Scene, shop: Shop) -> None:
+async def test_webhooks_not_yet_handled_are_dropped_when_the_app_is_uninstalled(scene: Scene, shop: Shop) -> None:
     await scene.inventory.sql(
         "insert into webhooks (shop_id, webhook_id, topic, payload) values (%(shop)s, 'w', 'orders/updated', '{}')",
         shop=shop.id,
@@ -133,7 +133,7 @@ async def test_an_uninstall_waits_while_the_platform_cannot_be_reached(scene: Sc
     assert await scene.inventory.sql("select due_at > now() from webhooks where handled_at is null") == [(True,)]
 
 
-async def test_a_shop_is_not_deleted_before_the_platform_deletes_its_data(scene: Scene, shop: Shop) -> None:
+async def test_a_shop_is_not_deleted_before_the_platform_requests_it(scene: Scene, shop: Shop) -> None:
     await uninstall(scene, shop)
 
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
@@ -158,7 +158,7 @@ async def test_a_request_to_delete_that_comes_early_is_done_when_it_is_due(scene
     assert await scene.inventory.sql("select from shops") == []
 
 
-async def test_a_request_to_delete_that_waits_deletes_no_later_install(scene: Scene, shop: Shop) -> None:
+async def test_a_waiting_request_to_delete_does_not_delete_a_later_install(scene: Scene, shop: Shop) -> None:
     await uninstall(scene, shop)
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN}, triggered_at=ago(minutes=1))
     await handle(scene.inventory)
@@ -170,7 +170,7 @@ async def test_a_request_to_delete_that_waits_deletes_no_later_install(scene: Sc
     assert await scene.inventory.sql("select from webhooks where topic = 'shop/redact' and handled_at is null") == []
 
 
-async def test_an_uninstall_that_comes_twice_is_one(scene: Scene, shop: Shop) -> None:
+async def test_an_uninstall_received_twice_is_done_once(scene: Scene, shop: Shop) -> None:
     await uninstall(scene, shop)
     await uninstall(scene, shop)
 
@@ -203,7 +203,9 @@ async def test_everything_of_a_shop_is_deleted_when_the_platform_says_so_and_not
     assert (await deliver(shop, "shop/redact", {"shop_domain": shop.domain})).status_code == 200
 
 
-async def test_the_task_that_deletes_is_enqueued_with_the_word_of_the_platform(scene: Scene, shop: Shop) -> None:
+async def test_the_task_that_deletes_is_enqueued_with_the_confirmation_of_the_platform(
+    scene: Scene, shop: Shop
+) -> None:
     await uninstall(scene, shop)
     await two_days_pass(scene)
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
@@ -221,7 +223,7 @@ async def test_a_shop_that_has_the_app_is_never_deleted(scene: Scene, shop: Shop
     assert await shop.on_hand(1) == 50
 
 
-async def test_the_ledger_of_a_shop_that_is_not_to_be_deleted_stays(scene: Scene, shop: Shop) -> None:
+async def test_the_ledger_of_a_shop_that_is_not_being_deleted_cannot_be_deleted(scene: Scene, shop: Shop) -> None:
     await uninstall(scene, shop)
 
     with pytest.raises(Exception, match="the ledger is append-only"):
@@ -240,7 +242,7 @@ async def test_a_shop_that_the_platform_forgot_to_delete_is_deleted_after_30_day
 
 
 @pytest.mark.parametrize("topic", ["customers/data_request", "customers/redact"])
-async def test_questions_about_customers_are_answered_and_change_nothing(scene: Scene, shop: Shop, topic: str) -> None:
+async def test_requests_about_customers_are_answered_and_change_nothing(scene: Scene, shop: Shop, topic: str) -> None:
     before = await scene.inventory.everything()
 
     answer = await deliver(shop, topic, {"shop_domain": DOMAIN, "customer": {"id": 1, "email": "ada@example.com"}})

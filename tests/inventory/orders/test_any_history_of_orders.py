@@ -156,7 +156,7 @@ def tell(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(history=steps, fate=fates)
-def test_the_ledger_ends_in_what_the_orders_are(
+def test_the_ledger_after_any_history_of_orders_matches_the_orders(
     tell: Callable[[list[Step], Fate], None], history: list[Step], fate: Fate
 ) -> None:
     tell(history, fate)

@@ -13,7 +13,7 @@ async def caught_up(scene: Scene) -> int:
     return await catch_up(steps.Steps(scene.inventory.database), ShopTask(scene.shop.id))
 
 
-async def test_orders_and_refunds_of_which_nothing_came_are_counted_once(scene: Scene) -> None:
+async def test_orders_and_refunds_without_webhooks_are_counted_once(scene: Scene) -> None:
     refunded = scene.sell((0, 1))
     await scene.deliver_all()
     scene.platform.clock.advance(2)
@@ -31,7 +31,7 @@ async def test_orders_and_refunds_of_which_nothing_came_are_counted_once(scene: 
     assert await scene.left() == 50 - 13
 
 
-async def test_what_changed_twice_in_a_second_is_found_although_only_the_first_change_was_told(scene: Scene) -> None:
+async def test_an_order_changed_twice_in_a_second_is_found_although_one_webhook_came(scene: Scene) -> None:
     edited, refunded = scene.sell((0, 4)), scene.sell((1, 1))
     scene.sell((2, 1))
     await scene.deliver_all()
@@ -55,7 +55,7 @@ async def test_more_orders_than_a_page_are_found(scene: Scene) -> None:
     assert many.gid in {entry["source_ref"] for entry in await scene.shop.entries()}
 
 
-async def test_a_shop_without_access_is_left_alone(scene: Scene) -> None:
+async def test_orders_of_a_shop_without_access_are_not_fetched(scene: Scene) -> None:
     await scene.inventory.sql("delete from platform_tokens")
     scene.sell((0, 1))
 
@@ -63,7 +63,7 @@ async def test_a_shop_without_access_is_left_alone(scene: Scene) -> None:
     assert await scene.left() == 50
 
 
-async def test_a_shop_that_never_linked_anything_has_nothing_to_catch_up_with(scene: Scene) -> None:
+async def test_orders_of_a_shop_that_never_linked_a_variant_are_not_fetched(scene: Scene) -> None:
     await scene.inventory.sql("delete from links")
     scene.sell((0, 1))
 

@@ -9,7 +9,7 @@ from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 
 
 @pytest.mark.parametrize(("kind", "left"), [("cancel", 50), ("return", 50), ("legacy_restock", 50), ("no_restock", 38)])
-async def test_what_is_cancelled_comes_back_if_it_is_put_back_into_stock(
+async def test_cancelled_units_come_back_if_they_are_restocked(
     inventory: Inventory, golden: Shop, kind: str, left: int
 ) -> None:
     order = PlatformOrder((SIX_PACK, 2))
@@ -21,7 +21,7 @@ async def test_what_is_cancelled_comes_back_if_it_is_put_back_into_stock(
     assert await golden.on_hand(1) == left
 
 
-async def test_what_comes_back_is_an_entry_that_says_so(inventory: Inventory, golden: Shop) -> None:
+async def test_returned_units_are_an_entry_of_their_own_kind(inventory: Inventory, golden: Shop) -> None:
     order = PlatformOrder((SIX_PACK, 2), (SINGLE, 3))
     packs, singles = order.lines
     await tell(inventory, order.payload(), shop=golden)
@@ -49,7 +49,7 @@ async def test_units_that_left_an_order_without_a_refund_come_back(inventory: In
     assert await golden.on_hand(1) == 44
 
 
-async def test_a_line_that_does_not_say_what_is_left_of_it_is_reckoned_from_its_refunds(
+async def test_a_line_without_a_current_quantity_is_computed_from_its_refunds(
     inventory: Inventory, golden: Shop
 ) -> None:
     order = PlatformOrder((SINGLE, 9))
@@ -64,7 +64,7 @@ async def test_a_line_that_does_not_say_what_is_left_of_it_is_reckoned_from_its_
     assert await golden.on_hand(1) == 50 - 7
 
 
-async def test_more_and_less_of_one_pool_are_added_up(inventory: Inventory, golden: Shop) -> None:
+async def test_increased_and_returned_units_of_one_pool_are_summed(inventory: Inventory, golden: Shop) -> None:
     order = PlatformOrder((SIX_PACK, 1), (SINGLE, 1))
     packs, singles = order.lines
     await tell(inventory, order.payload(), shop=golden)
@@ -81,7 +81,7 @@ async def test_more_and_less_of_one_pool_are_added_up(inventory: Inventory, gold
     assert await golden.on_hand(1) == 42
 
 
-async def test_states_of_an_order_end_in_the_newest_in_any_order(inventory: Inventory, golden: Shop) -> None:
+async def test_states_of_an_order_received_in_any_order_end_in_the_newest(inventory: Inventory, golden: Shop) -> None:
     """Sold, increased, partly refunded, with a further line, and partly lost: as told in every fifth possible order."""
     left = 0
     for places in itertools.islice(itertools.permutations(range(5)), 0, None, 5):

@@ -78,7 +78,7 @@ async def test_a_refund_of_an_order_that_cannot_be_read_any_more_changes_nothing
     assert await scene.left() == 41
 
 
-async def test_a_state_without_a_refund_that_was_told_is_too_old_to_be_counted(scene: Scene) -> None:
+async def test_a_state_older_than_a_received_refund_is_not_counted(scene: Scene) -> None:
     order = scene.sell((0, 9))
     await scene.deliver_all()
     scene.platform.refund(DOMAIN, order.id, LineReturn(order.lines[0].id, 4))

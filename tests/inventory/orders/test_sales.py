@@ -50,7 +50,7 @@ async def test_a_kit_takes_from_each_of_its_pools(inventory: Inventory, golden: 
     }
 
 
-async def test_an_order_counts_once_however_often_it_is_told(inventory: Inventory, golden: Shop) -> None:
+async def test_an_order_received_several_times_counts_once(inventory: Inventory, golden: Shop) -> None:
     order = PlatformOrder((SIX_PACK, 1))
     for topic in ("orders/create", "orders/updated", "orders/create"):
         await tell(inventory, order.payload(), shop=golden, topic=topic)
@@ -75,7 +75,7 @@ async def test_a_sale_that_has_happened_is_never_refused_and_leaves_a_deficit(
 
 
 @pytest.mark.parametrize("put_away", ["pause_pool", "archive_pool"])
-async def test_what_is_sold_is_counted_while_its_pool_is_put_away(
+async def test_an_order_is_counted_while_its_pool_is_paused_or_archived(
     inventory: Inventory, golden: Shop, put_away: str
 ) -> None:
     await golden.call(put_away, pool_id=1)
@@ -85,7 +85,7 @@ async def test_what_is_sold_is_counted_while_its_pool_is_put_away(
     assert await golden.on_hand(1) == 44
 
 
-async def test_orders_that_are_older_than_the_link_take_nothing_whatever_becomes_of_them(
+async def test_orders_older_than_the_link_take_nothing_even_when_they_change(
     inventory: Inventory, golden: Shop
 ) -> None:
     order = PlatformOrder((SIX_PACK, 2), placed_at=datetime.now(UTC) - timedelta(seconds=5))
@@ -121,7 +121,7 @@ async def test_an_order_takes_what_its_variants_took_when_it_was_placed(inventor
     assert [entry["delta"] for entry in await golden.entries(kinds=["sale"])] == [-6, -5]
 
 
-async def test_what_comes_back_is_what_was_taken_whatever_a_pack_takes_by_now(
+async def test_returned_units_are_those_taken_even_if_the_variant_was_unlinked_since(
     inventory: Inventory, golden: Shop
 ) -> None:
     order = PlatformOrder((SIX_PACK, 2))
@@ -182,7 +182,7 @@ async def test_a_reason_with_many_lines_is_cut(inventory: Inventory, golden: Sho
     ],
     ids=str,
 )
-async def test_an_order_that_cannot_be_one_changes_nothing_and_waits_for_an_operator(
+async def test_an_order_with_an_invalid_id_changes_nothing_and_is_parked(
     inventory: Inventory, golden: Shop, wrong: dict[str, Any]
 ) -> None:
     answer = await deliver(golden, "orders/create", PlatformOrder((SIX_PACK, 1)).payload(**wrong))
@@ -192,7 +192,7 @@ async def test_an_order_that_cannot_be_one_changes_nothing_and_waits_for_an_oper
     assert answer.status_code == 400 or len(await unhandled(inventory)) == 1
 
 
-async def test_numbers_may_come_as_texts(inventory: Inventory, golden: Shop) -> None:
+async def test_numbers_of_an_order_may_be_texts(inventory: Inventory, golden: Shop) -> None:
     payload = PlatformOrder((SIX_PACK, 1)).payload()
     payload["id"] = str(payload["id"])
     await tell(inventory, payload, shop=golden)

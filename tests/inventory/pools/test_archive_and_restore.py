@@ -7,7 +7,7 @@ import pytest
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
 
 
-async def test_what_is_put_away_comes_back_as_it_was(shop: Shop) -> None:
+async def test_a_restored_pool_is_as_it_was_before_it_was_archived(shop: Shop) -> None:
     pool = await shop.golden()
 
     archived = await shop.call("archive_pool", pool_id=pool["id"])
@@ -29,7 +29,7 @@ async def test_a_paused_pool_comes_back_active(shop: Shop) -> None:
     assert (await shop.call("restore_pool", pool_id=pool["id"]))["pool"]["status"] == "active"
 
 
-async def test_its_variants_can_be_set_free(shop: Shop) -> None:
+async def test_an_archived_pool_can_release_its_variants(shop: Shop) -> None:
     """They go on being sold from the other pools they draw on."""
     jars = await shop.golden()
     await shop.pool(5, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
@@ -45,7 +45,7 @@ async def test_its_variants_can_be_set_free(shop: Shop) -> None:
     assert (await shop.call("restore_pool", pool_id=jars["id"]))["pool"]["members"] == []
 
 
-async def test_a_pool_of_which_something_is_held_is_not_put_away(shop: Shop, inventory: Inventory) -> None:
+async def test_a_pool_with_a_hold_cannot_be_archived(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.golden()
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
     before = await inventory.everything()
@@ -71,7 +71,7 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("tool", "arguments"), CHANGES, ids=[f"{n}-{tool}" for n, (tool, _) in enumerate(CHANGES)])
-async def test_nothing_of_it_can_be_changed_until_it_is_back(
+async def test_an_archived_pool_cannot_be_changed_until_it_is_restored(
     shop: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any]
 ) -> None:
     await shop.golden()
@@ -86,7 +86,7 @@ async def test_nothing_of_it_can_be_changed_until_it_is_back(
 
 
 @pytest.mark.parametrize("paused", [False, True])
-async def test_a_pool_that_was_not_put_away_is_not_brought_back(shop: Shop, paused: bool) -> None:
+async def test_a_pool_that_is_not_archived_cannot_be_restored(shop: Shop, paused: bool) -> None:
     pool = await shop.golden()
     if paused:
         await shop.call("pause_pool", pool_id=pool["id"])
@@ -94,7 +94,7 @@ async def test_a_pool_that_was_not_put_away_is_not_brought_back(shop: Shop, paus
     assert (await shop.refused("restore_pool", pool_id=pool["id"]))["code"] == "pool_not_active"
 
 
-async def test_a_pool_whose_name_is_taken_by_now_is_not_brought_back(shop: Shop) -> None:
+async def test_a_pool_whose_name_was_taken_meanwhile_cannot_be_restored(shop: Shop) -> None:
     pool = await shop.golden()
     await shop.call("archive_pool", pool_id=pool["id"])
     successor = await shop.pool(5, name="HONEY jars")

@@ -9,7 +9,7 @@ from tests.cases import in_turn
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
-async def test_a_name_is_enough(shop: Shop) -> None:
+async def test_a_pool_can_be_created_with_a_name_only(shop: Shop) -> None:
     change = await shop.call("create_pool", name="Honey jars")
 
     pool = change["pool"]
@@ -26,7 +26,7 @@ async def test_a_name_is_enough(shop: Shop) -> None:
     assert await shop.entries() == []
 
 
-async def test_everything_can_be_said_at_once(shop: Shop) -> None:
+async def test_a_pool_can_be_created_with_all_its_fields(shop: Shop) -> None:
     fields: dict[str, Any] = {
         "name": "Honey",
         "unit": "g",
@@ -48,7 +48,7 @@ async def test_everything_can_be_said_at_once(shop: Shop) -> None:
     assert change["affected"] == [{"variant_gid": SINGLE, "before": None, "after": 9}]
 
 
-async def test_its_first_quantity_is_its_first_entry(shop: Shop) -> None:
+async def test_the_first_quantity_of_a_pool_is_its_first_entry(shop: Shop) -> None:
     pool = (await shop.call("create_pool", name="Honey jars", quantity=50, reason="Bought."))["pool"]
 
     (entry,) = await shop.entries(pool_id=pool["id"])
@@ -56,7 +56,7 @@ async def test_its_first_quantity_is_its_first_entry(shop: Shop) -> None:
     assert (entry["source"], entry["reason"], entry["actor"]) == ("create_pool", "Bought.", "agent")
 
 
-async def test_its_variants_are_shown_in_the_shop_at_once(shop: Shop) -> None:
+async def test_the_variants_of_a_new_pool_are_in_the_storefront_at_once(shop: Shop) -> None:
     assert (await shop.storefront()).json()["variants"] == {}
 
     await shop.golden()
@@ -65,7 +65,7 @@ async def test_its_variants_are_shown_in_the_shop_at_once(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("name", ["Honey jars", "HONEY JARS", "honey jars"])
-async def test_a_name_is_taken_in_either_case(shop: Shop, inventory: Inventory, name: str) -> None:
+async def test_a_name_that_differs_in_case_only_is_taken(shop: Shop, inventory: Inventory, name: str) -> None:
     await shop.golden()
     before = await inventory.everything()
 
@@ -76,7 +76,7 @@ async def test_a_name_is_taken_in_either_case(shop: Shop, inventory: Inventory, 
 
 
 @pytest.mark.parametrize(("first", "second"), [("Äpfel", "äpfel"), ("ÉCLAIRS", "Éclairs"), ("ΜΕΛΙ", "μελι")])
-async def test_that_goes_for_every_alphabet(shop: Shop, first: str, second: str) -> None:
+async def test_names_of_pools_are_compared_without_case_in_every_alphabet(shop: Shop, first: str, second: str) -> None:
     await shop.call("create_pool", name=first)
 
     assert (await shop.refused("create_pool", name=second))["code"] == "name_taken"
@@ -89,13 +89,13 @@ async def test_the_name_of_an_archived_pool_is_free_again(shop: Shop) -> None:
     assert (await shop.golden())["id"] != pool["id"]
 
 
-async def test_another_shop_may_use_the_same_name(shop: Shop, inventory: Inventory) -> None:
+async def test_a_name_of_a_pool_may_be_used_by_another_shop_too(shop: Shop, inventory: Inventory) -> None:
     await shop.golden()
 
     assert (await (await inventory.shop()).golden())["name"] == "Honey jars"
 
 
-async def test_of_many_who_want_a_name_at_once_one_gets_it(shop: Shop) -> None:
+async def test_concurrent_pools_with_one_name_create_only_one(shop: Shop) -> None:
     answers = await asyncio.gather(
         *(shop.call("create_pool", name="Honey", quantity=1) for _ in range(6)), return_exceptions=True
     )
@@ -126,7 +126,7 @@ async def test_of_many_who_want_a_name_at_once_one_gets_it(shop: Shop) -> None:
         ({"name": "Honey", "members": [*PACKS, PACKS[0]]}, "members"),
     ],
 )
-async def test_what_is_not_acceptable_is_named_and_leaves_nothing(
+async def test_an_invalid_field_of_a_new_pool_is_named_and_creates_no_pool(
     shop: Shop, inventory: Inventory, fields: dict[str, Any], blamed: str
 ) -> None:
     before = await inventory.everything()
@@ -137,7 +137,7 @@ async def test_what_is_not_acceptable_is_named_and_leaves_nothing(
     assert await inventory.everything() == before
 
 
-async def test_a_first_quantity_needs_the_scope_for_quantities_too(inventory: Inventory) -> None:
+async def test_a_first_quantity_needs_the_scope_to_write_quantities(inventory: Inventory) -> None:
     shop = await inventory.shop("write_pools", "read_pools")
 
     response = await shop.ask("create_pool", {"name": "Honey", "quantity": 1})
@@ -148,7 +148,7 @@ async def test_a_first_quantity_needs_the_scope_for_quantities_too(inventory: In
     assert (await shop.call("create_pool", name="Honey", quantity=0))["pool"]["on_hand"] == 0
 
 
-async def test_a_name_stands_as_it_was_given_but_for_the_space_around_it(shop: Shop) -> None:
+async def test_a_name_of_a_pool_is_stored_without_the_spaces_around_it(shop: Shop) -> None:
     """Two pools whose names look the same could not be told apart, nor could a spreadsheet."""
     await shop.call("create_pool", name="Honey jars")
 

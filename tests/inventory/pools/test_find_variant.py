@@ -23,7 +23,7 @@ async def stocked(shop: Shop) -> Shop:
     return shop
 
 
-async def test_it_is_shown_with_every_pool_it_draws_on(stocked: Shop) -> None:
+async def test_a_found_variant_lists_the_pools_it_draws_on(stocked: Shop) -> None:
     (variant,) = (await stocked.call("find_variant", gid=SIX_PACK))["variants"]
 
     assert variant == {
@@ -54,11 +54,11 @@ async def test_it_is_shown_with_every_pool_it_draws_on(stocked: Shop) -> None:
     ],
     ids=str,
 )
-async def test_the_best_fit_comes_first(stocked: Shop, known: dict[str, Any], gids: list[str]) -> None:
+async def test_the_best_match_of_a_variant_comes_first(stocked: Shop, known: dict[str, Any], gids: list[str]) -> None:
     assert [variant["gid"] for variant in (await stocked.call("find_variant", **known))["variants"]] == gids
 
 
-async def test_one_that_was_unlinked_is_still_known(stocked: Shop) -> None:
+async def test_an_unlinked_variant_is_still_found(stocked: Shop) -> None:
     await stocked.call("unlink_variants", pool_id=1, variant_gids=[SINGLE])
 
     (variant,) = (await stocked.call("find_variant", sku="HONEY-1"))["variants"]
@@ -67,13 +67,13 @@ async def test_one_that_was_unlinked_is_still_known(stocked: Shop) -> None:
 
 
 @pytest.mark.parametrize("known", [{}, {"gid": SINGLE, "sku": "HONEY-1"}, {"sku": None, "text": None}], ids=str)
-async def test_exactly_one_thing_is_asked_by(stocked: Shop, known: dict[str, Any]) -> None:
+async def test_a_search_of_variants_takes_exactly_one_criterion(stocked: Shop, known: dict[str, Any]) -> None:
     refused = await stocked.refused("find_variant", **known)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["gid"])
 
 
-async def test_at_most_fifty_are_shown(stocked: Shop) -> None:
+async def test_a_search_of_variants_has_at_most_fifty_results(stocked: Shop) -> None:
     members = [
         {"variant_gid": f"gid://shopify/ProductVariant/{n}", "units_per_sale": 1, "title": "Wax"} for n in range(60)
     ]
@@ -82,7 +82,7 @@ async def test_at_most_fifty_are_shown(stocked: Shop) -> None:
     assert len((await stocked.call("find_variant", text="wax"))["variants"]) == 50
 
 
-async def test_another_shops_variants_are_not_found(stocked: Shop, inventory: Inventory) -> None:
+async def test_variants_of_another_shop_are_not_found(stocked: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
 
     for known in ({"gid": SINGLE}, {"sku": "HONEY-1"}, {"text": "honey"}):

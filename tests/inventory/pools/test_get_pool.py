@@ -5,7 +5,7 @@ import asyncio
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
-async def test_it_shows_its_variants_and_how_many_of_each_can_be_sold(shop: Shop) -> None:
+async def test_a_pool_lists_its_variants_and_how_many_of_each_can_be_sold(shop: Shop) -> None:
     pool = await shop.golden()
 
     read = await shop.call("get_pool", pool_id=pool["id"])
@@ -18,7 +18,7 @@ async def test_it_shows_its_variants_and_how_many_of_each_can_be_sold(shop: Shop
     assert read["member_count"] == 3
 
 
-async def test_without_its_variants_it_is_shorter_and_still_counts_them(shop: Shop) -> None:
+async def test_a_pool_read_without_its_variants_still_counts_them(shop: Shop) -> None:
     pool = await shop.golden()
 
     read = await shop.call("get_pool", pool_id=pool["id"], include_members=False)
@@ -54,7 +54,7 @@ async def test_an_archived_pool_can_still_be_read(shop: Shop) -> None:
     assert (read["status"], read["on_hand"], read["member_count"]) == ("archived", 50, 3)
 
 
-async def test_those_who_ask_at_once_get_each_their_own(shop: Shop, inventory: Inventory) -> None:
+async def test_concurrent_reads_of_pools_get_answers_of_their_own(shop: Shop, inventory: Inventory) -> None:
     """Everyone who waits is answered by one statement; each still gets what it asked for."""
     other = await inventory.shop()
     mine, theirs = await shop.golden(), await other.pool(7)

@@ -27,7 +27,7 @@ async def names(shop: Shop, **filters: Any) -> list[str]:
     return [pool["name"] for pool in (await shop.call("list_pools", **filters))["pools"]]
 
 
-async def test_without_any_arguments_every_pool_that_is_not_archived_is_listed(full: Shop) -> None:
+async def test_every_pool_that_is_not_archived_is_listed_by_default(full: Shop) -> None:
     assert await names(full) == ["Honey jars", "Honey sticks", "Ävocados", "Lids"]
 
 
@@ -72,7 +72,7 @@ async def test_a_pool_is_shown_with_what_it_holds(full: Shop) -> None:
         ({"limit": 1}, ["Honey jars"]),
     ],
 )
-async def test_only_what_is_asked_for_is_listed(full: Shop, filters: dict[str, Any], expected: list[str]) -> None:
+async def test_filters_limit_the_list_of_pools(full: Shop, filters: dict[str, Any], expected: list[str]) -> None:
     assert await names(full, **filters) == expected
 
 
@@ -90,7 +90,7 @@ async def test_a_page_has_20_pools_unless_an_agent_asks_for_more(shop: Shop) -> 
     assert len(await names(shop, limit=30)) == 30
 
 
-async def test_pages_follow_one_another_without_gap_or_repetition(full: Shop) -> None:
+async def test_pages_of_pools_follow_each_other_without_gap_or_repetition(full: Shop) -> None:
     seen: list[int] = []
     page: dict[str, Any] = {"next_cursor": ""}
     while page["next_cursor"] is not None:
@@ -110,7 +110,7 @@ async def test_a_pool_that_goes_away_between_pages_shifts_none(full: Shop) -> No
 
 
 @pytest.mark.parametrize("limit", [0, 201, -1, "5", 1.5, True])
-async def test_a_limit_lies_between_1_and_200(full: Shop, limit: Any) -> None:
+async def test_a_limit_of_pools_below_1_or_above_200_is_refused(full: Shop, limit: Any) -> None:
     refused = await full.refused("list_pools", limit=limit)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["limit"])
@@ -120,7 +120,7 @@ async def test_a_new_shop_has_no_pools(shop: Shop) -> None:
     assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
 
 
-async def test_another_shops_pools_are_not_listed(full: Shop, inventory: Inventory) -> None:
+async def test_pools_of_another_shop_are_not_listed(full: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
     page = await full.call("list_pools", limit=1)
 

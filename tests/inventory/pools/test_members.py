@@ -23,7 +23,7 @@ async def test_a_linked_variant_is_sold_from_the_pool(shop: Shop) -> None:
     assert (await shop.storefront()).json()["variants"] == {SINGLE: 50, SIX_PACK: 8, TWELVE_PACK: 4}
 
 
-async def test_linking_it_again_changes_what_one_sale_takes_and_keeps_what_is_known_of_it(shop: Shop) -> None:
+async def test_a_variant_linked_again_changes_its_units_and_keeps_title_and_sku(shop: Shop) -> None:
     named = {**LINK, "sku": "HONEY-6", "title": "Six jars"}
     pool = await shop.pool(50, members=[named])
 
@@ -45,7 +45,7 @@ async def test_a_variant_on_several_pools_is_a_kit(shop: Shop) -> None:
     assert (await shop.storefront()).json()["variants"] == {SINGLE: 50, SIX_PACK: 3, TWELVE_PACK: 4}
 
 
-async def test_a_sale_can_take_more_or_less_from_now_on_and_the_past_stays(shop: Shop) -> None:
+async def test_changed_units_of_a_variant_apply_to_later_sales_only(shop: Shop) -> None:
     pool = await shop.golden()
     entries = await shop.entries()
 
@@ -56,7 +56,7 @@ async def test_a_sale_can_take_more_or_less_from_now_on_and_the_past_stays(shop:
     assert await shop.entries() == entries
 
 
-async def test_an_unlinked_variant_is_no_longer_told_of(shop: Shop) -> None:
+async def test_an_unlinked_variant_is_not_in_the_storefront(shop: Shop) -> None:
     pool = await shop.golden()
     await shop.storefront()
 
@@ -115,7 +115,7 @@ async def test_a_variant_that_draws_on_another_pool_only_is_not_found(
     ],
     ids=str,
 )
-async def test_what_is_not_acceptable_is_named_and_leaves_everything(
+async def test_an_invalid_change_of_members_is_named_and_changes_nothing(
     shop: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any], blamed: str
 ) -> None:
     pool = await shop.golden()
@@ -127,7 +127,7 @@ async def test_what_is_not_acceptable_is_named_and_leaves_everything(
     assert await inventory.everything() == before
 
 
-async def test_250_variants_are_linked_at_once(shop: Shop) -> None:
+async def test_a_call_links_250_variants(shop: Shop) -> None:
     pool = await shop.pool(50)
     members = [{"variant_gid": f"gid://shopify/ProductVariant/{n}", "units_per_sale": n} for n in range(1, 251)]
 
@@ -136,7 +136,9 @@ async def test_250_variants_are_linked_at_once(shop: Shop) -> None:
     assert change["pool"]["member_count"] == len((await shop.storefront()).json()["variants"]) == 250
 
 
-async def test_another_shops_same_variant_is_another_variant(shop: Shop, inventory: Inventory) -> None:
+async def test_a_variant_with_the_same_id_in_another_shop_is_a_different_variant(
+    shop: Shop, inventory: Inventory
+) -> None:
     other = await inventory.shop()
     await shop.pool(50, members=[{**LINK, "sku": "OURS"}])
     theirs = await other.pool(12, members=[{**LINK, "sku": "THEIRS"}])

@@ -3,7 +3,7 @@
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Shop
 
 
-async def test_its_variants_are_no_longer_told_of_until_it_goes_on(shop: Shop) -> None:
+async def test_a_paused_pool_hides_its_variants_from_the_storefront_until_it_is_resumed(shop: Shop) -> None:
     pool = await shop.golden()
 
     paused = await shop.call("pause_pool", pool_id=pool["id"])
@@ -17,7 +17,7 @@ async def test_its_variants_are_no_longer_told_of_until_it_goes_on(shop: Shop) -
     assert resumed["affected"][0] == {"variant_gid": SINGLE, "before": None, "after": 44}
 
 
-async def test_a_kit_is_told_of_when_all_of_its_pools_are_active(shop: Shop) -> None:
+async def test_a_kit_is_in_the_storefront_when_all_its_pools_are_active(shop: Shop) -> None:
     await shop.golden()
     boxes = await shop.pool(5, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
 
@@ -29,7 +29,7 @@ async def test_a_kit_is_told_of_when_all_of_its_pools_are_active(shop: Shop) -> 
     assert (await shop.storefront()).json()["variants"] == {SINGLE: 50, SIX_PACK: 5, TWELVE_PACK: 4}
 
 
-async def test_doing_it_twice_is_doing_it_once(shop: Shop) -> None:
+async def test_a_pool_paused_or_resumed_twice_is_changed_once(shop: Shop) -> None:
     pool = await shop.golden()
 
     for tool, status in (("pause_pool", "paused"), ("resume_pool", "active")):
@@ -38,7 +38,7 @@ async def test_doing_it_twice_is_doing_it_once(shop: Shop) -> None:
         assert [len(change["affected"]) for change in changes] == [3, 0]
 
 
-async def test_neither_is_done_to_an_archived_pool(shop: Shop) -> None:
+async def test_an_archived_pool_cannot_be_paused_or_resumed(shop: Shop) -> None:
     pool = await shop.golden()
     await shop.call("archive_pool", pool_id=pool["id"])
 
@@ -47,7 +47,7 @@ async def test_neither_is_done_to_an_archived_pool(shop: Shop) -> None:
         assert (refused["code"], "restore_pool" in refused["hint"]) == ("pool_not_active", True)
 
 
-async def test_what_is_held_of_a_paused_pool_stays_held(shop: Shop) -> None:
+async def test_a_hold_of_a_paused_pool_can_be_released(shop: Shop) -> None:
     pool = await shop.golden()
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
     await shop.call("pause_pool", pool_id=pool["id"])

@@ -91,7 +91,7 @@ async def search_all(shop: Shop, text: str, limit: int = 50) -> list[list[str]]:
         ("'; drop table pools; --", ()),
     ],
 )
-async def test_a_rare_text_is_found_behind_thousands(full: Shop, text: str, titles: tuple[str, ...]) -> None:
+async def test_a_rare_text_is_found_among_thousands_of_rows(full: Shop, text: str, titles: tuple[str, ...]) -> None:
     assert [sorted(titles_of_search) for titles_of_search in await search_all(full, text)] == [sorted(titles)] * 3
 
 
@@ -104,7 +104,7 @@ async def test_a_common_text_fills_a_page_in_the_order_of_the_list(full: Shop) -
         assert len(variants) == 50
 
 
-async def test_a_text_across_few_and_many_is_listed_in_order(full: Shop) -> None:
+async def test_a_text_in_rows_at_the_limit_of_the_scan_is_listed_in_order(full: Shop) -> None:
     titles = [f"Honey jar {n:05}" for n in range(2990, 3000)]
 
     pools, catalog, variants = await search_all(full, "jar 0299")
@@ -112,7 +112,7 @@ async def test_a_text_across_few_and_many_is_listed_in_order(full: Shop) -> None
     assert (pools, catalog, sorted(variants)) == (titles, titles, titles)
 
 
-async def test_pages_of_what_was_found_follow_one_another(full: Shop) -> None:
+async def test_pages_of_a_search_follow_each_other(full: Shop) -> None:
     seen: list[str] = []
     page: Mapping[str, Any] = {"next_cursor": ""}
     while page["next_cursor"] is not None:
@@ -122,7 +122,7 @@ async def test_pages_of_what_was_found_follow_one_another(full: Shop) -> None:
     assert seen == list(LATE)
 
 
-async def test_what_is_renamed_is_found_by_its_new_name_alone(inventory: Inventory) -> None:
+async def test_a_renamed_pool_is_found_by_its_new_name_only(inventory: Inventory) -> None:
     shop = await fill(inventory)
     [pool] = (await shop.call("list_pools", query="zebra x"))["pools"]
     await shop.call("update_pool", pool_id=pool["id"], name="Yak hair")
@@ -131,7 +131,7 @@ async def test_what_is_renamed_is_found_by_its_new_name_alone(inventory: Invento
     assert [pool["id"] for pool in (await shop.call("list_pools", query="yak"))["pools"]] == [pool["id"]]
 
 
-async def test_a_shop_finds_only_its_own_among_the_same_titles(full: Shop, other: Shop) -> None:
+async def test_a_search_finds_rows_of_its_own_shop_only(full: Shop, other: Shop) -> None:
     own_ids = {pool["id"] for pool in (await full.call("list_pools", query="zebra"))["pools"]}
     others = {pool["id"] for pool in (await other.call("list_pools", query="zebra"))["pools"]}
 
@@ -140,7 +140,7 @@ async def test_a_shop_finds_only_its_own_among_the_same_titles(full: Shop, other
 
 @pytest.mark.parametrize("text", ["zebra", "ze", "詰"])
 @pytest.mark.parametrize("table", ["pools", "variants", "catalog_variants"])
-async def test_the_functions_find_rows_of_the_shop_that_is_set(
+async def test_the_search_functions_find_rows_of_the_shop_that_is_set(
     full: Shop, other: Shop, inventory: Inventory, table: str, text: str
 ) -> None:
     async def shops(setting: str) -> set[int]:
@@ -157,7 +157,7 @@ async def test_the_functions_find_rows_of_the_shop_that_is_set(
     assert await shops("") == set()
 
 
-async def test_only_the_role_of_shops_may_call_the_functions(inventory: Inventory) -> None:
+async def test_the_search_functions_may_be_called_by_the_role_of_shops_only(inventory: Inventory) -> None:
     rows = await inventory.sql(
         """
         select proname from pg_proc cross join lateral aclexplode(proacl) as granted

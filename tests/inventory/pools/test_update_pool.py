@@ -21,7 +21,7 @@ from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Sh
     ],
     ids=str,
 )
-async def test_the_fields_given_change_and_no_others(shop: Shop, fields: dict[str, Any]) -> None:
+async def test_an_update_of_a_pool_changes_the_given_fields_only(shop: Shop, fields: dict[str, Any]) -> None:
     pool = await shop.pool(50, name="Honey jars", buffer=3, low_stock_at=12)
 
     change = await shop.call("update_pool", pool_id=pool["id"], **fields)
@@ -55,7 +55,7 @@ async def test_a_buffer_above_what_is_there_offers_nothing(shop: Shop) -> None:
     assert [member["effective"] for member in change["pool"]["members"]] == [0, 0, 0]
 
 
-async def test_nothing_to_change_is_refused(shop: Shop) -> None:
+async def test_an_update_without_changes_is_refused(shop: Shop) -> None:
     pool = await shop.pool(50)
 
     assert (await shop.refused("update_pool", pool_id=pool["id"]))["code"] == "validation_failed"
@@ -66,7 +66,7 @@ async def test_nothing_to_change_is_refused(shop: Shop) -> None:
     [{"name": None}, {"name": " "}, {"unit": None}, {"unit": ""}, {"buffer": None}, {"buffer": -1}, {"quantity": 5}],
     ids=str,
 )
-async def test_what_is_not_acceptable_is_named(shop: Shop, fields: dict[str, Any]) -> None:
+async def test_an_invalid_field_of_an_update_is_named(shop: Shop, fields: dict[str, Any]) -> None:
     pool = await shop.pool(50)
 
     refused = await shop.refused("update_pool", pool_id=pool["id"], **fields)
@@ -74,14 +74,14 @@ async def test_what_is_not_acceptable_is_named(shop: Shop, fields: dict[str, Any
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", list(fields))
 
 
-async def test_a_name_of_another_pool_is_taken(shop: Shop) -> None:
+async def test_a_name_of_another_pool_is_refused_as_taken(shop: Shop) -> None:
     pool = await shop.pool(50)
     await shop.pool(9, name="Honey")
 
     assert (await shop.refused("update_pool", pool_id=pool["id"], name="honey"))["code"] == "name_taken"
 
 
-async def test_an_archived_pool_is_not_changed(shop: Shop, inventory: Inventory) -> None:
+async def test_an_archived_pool_cannot_be_updated(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
     await shop.call("archive_pool", pool_id=pool["id"])
     before = await inventory.everything()
@@ -90,7 +90,7 @@ async def test_an_archived_pool_is_not_changed(shop: Shop, inventory: Inventory)
     assert await inventory.everything() == before
 
 
-async def test_another_shops_pool_is_not_found(shop: Shop, inventory: Inventory) -> None:
+async def test_a_pool_of_another_shop_cannot_be_updated(shop: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
     theirs = await other.pool(50, name="Theirs")
 

@@ -77,7 +77,7 @@ def replayed(suggested: ReplayedPool, past: list[PastOrder]) -> ModelResult:
 
 
 @given(levels, pasts)
-def test_any_past_gives_what_the_plain_model_gives(
+def test_a_replay_of_any_past_gives_the_result_of_the_plain_model(
     levels: dict[int, int], past: list[tuple[float, dict[int, int]]]
 ) -> None:
     past = sorted(past, key=lambda order: order[0])
@@ -89,7 +89,7 @@ def test_any_past_gives_what_the_plain_model_gives(
 
 
 @given(levels, pasts)
-def test_the_pool_sells_what_it_has_and_never_more(
+def test_a_replayed_pool_never_sells_more_than_it_has(
     levels: dict[int, int], past: list[tuple[float, dict[int, int]]]
 ) -> None:
     result = replay(pool(levels), orders(*past), SINCE, UNTIL)

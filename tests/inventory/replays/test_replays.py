@@ -30,7 +30,7 @@ async def test_orders_of_thirty_days_are_replayed_by_the_levels_of_today(scene: 
     assert [(pack.began_with, pack.sold) for pack in honey.packs] == [(50, 22), (8, 0), (4, 3)]
 
 
-async def test_nothing_is_written_to_pools_or_to_the_shop(scene: Scene) -> None:
+async def test_a_replay_writes_nothing_to_pools_or_to_the_shop(scene: Scene) -> None:
     sell(scene, 3, ("Single", 2))
     await know_levels(scene)
     everything = """
@@ -47,7 +47,7 @@ async def test_nothing_is_written_to_pools_or_to_the_shop(scene: Scene) -> None:
     assert await scene.inventory.sql("select * from replay_pages") == []
 
 
-async def test_what_came_back_was_never_sold_and_what_was_lost_was(scene: Scene) -> None:
+async def test_a_replay_does_not_count_restocked_units_as_sold_but_counts_lost_ones(scene: Scene) -> None:
     cancelled, lost = sell(scene, 9, ("6-pack", 2)), sell(scene, 8, ("6-pack", 1))
     part = sell(scene, 7, ("Single", 10), ("6-pack", 3))
     scene.platform.cancel(DOMAIN, cancelled.id)
@@ -74,7 +74,7 @@ async def test_lines_of_products_that_are_gone_are_counted_and_take_nothing(scen
     assert (result.gone_lines, result.orders, result.pools[0].orders) == (2, 2, 1)
 
 
-async def test_pages_and_large_orders_are_read_whole_and_a_task_goes_on_behind_what_is_stored(scene: Scene) -> None:
+async def test_a_replay_reads_all_pages_and_large_orders_and_continues_after_stored_ones(scene: Scene) -> None:
     for number in range(130):
         sell(scene, 25 - number / 10, ("Single", 1))
     large = sell(scene, 1, *[("Single", 1)] * 12)
@@ -94,7 +94,7 @@ async def test_pages_and_large_orders_are_read_whole_and_a_task_goes_on_behind_w
     assert (await present(scene)).result == result
 
 
-async def test_of_very_many_orders_the_newest_are_replayed_and_that_is_said(
+async def test_a_replay_of_very_many_orders_takes_the_newest_and_says_so(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operations, "MAX_ORDERS", 40)
@@ -112,7 +112,7 @@ async def test_a_shop_without_orders_has_nothing_to_replay(scene: Scene) -> None
     assert (result.orders, result.oversells, result.more, result.pools[0].began_with) == (0, 0, 0, 50)
 
 
-async def test_a_failure_is_said_and_a_new_replay_or_the_next_attempt_goes_on(scene: Scene) -> None:
+async def test_a_failed_replay_is_reported_and_continues_with_the_next_attempt(scene: Scene) -> None:
     sell(scene, 3, ("Single", 1))
     task = await begin(scene)
     scene.platform.plan(Fault("down", times=3))

@@ -30,7 +30,7 @@ def test_packs_that_were_sold_out_would_have_been_packed_from_others() -> None:
     assert (result.began_with, result.ends_with) == (96, 0)
 
 
-def test_what_the_shop_sold_below_zero_is_an_oversell_and_no_lost_sale() -> None:
+def test_a_sale_below_zero_is_an_oversell_and_no_lost_sale() -> None:
     past = orders((10, {6: 2}), (11, {6: 1}), (30, {6: 1}))
 
     result = replay(pool({1: 30, 6: -2}), past, SINCE, UNTIL)
@@ -52,7 +52,7 @@ def test_a_variant_that_was_sold_out_within_a_day_is_sold_no_faster_than_in_thre
     assert six.more == 29  # 3 in 3 days, and 29.5 days without
 
 
-def test_what_the_platform_does_not_count_takes_units_and_is_neither_sold_out_nor_oversold() -> None:
+def test_an_untracked_variant_takes_units_and_is_never_sold_out_or_oversold() -> None:
     result = replay(pool({1: 5, 6: 0}, uncounted=[6]), orders((1, {6: 4}), (2, {1: 5})), SINCE, UNTIL)
 
     assert (result.began_with, result.ends_with) == (34, 5)
@@ -60,7 +60,7 @@ def test_what_the_platform_does_not_count_takes_units_and_is_neither_sold_out_no
     assert [(pack.gid, pack.began_with) for pack in result.packs] == [(gid(1), 10), (gid(6), None)]
 
 
-def test_without_orders_nothing_happens() -> None:
+def test_a_replay_without_orders_changes_nothing() -> None:
     result = replay(pool({1: 5, 6: 0}), [], SINCE, UNTIL)
 
     assert (result.orders, result.oversells, result.more, result.began_with, result.ends_with) == (0, [], 0, 5, 5)

@@ -55,7 +55,7 @@ async def test_a_kit_is_sold_from_every_pool_it_draws_on(shop: Shop) -> None:
     assert change["affected"] == [{"variant_gid": SIX_PACK, "before": 3, "after": 1}]
 
 
-async def test_a_kit_of_which_one_pool_has_too_little_is_not_sold_at_all(shop: Shop, inventory: Inventory) -> None:
+async def test_a_kit_is_not_sold_if_one_of_its_pools_has_too_little(shop: Shop, inventory: Inventory) -> None:
     _, boxes = await kit(shop)
     before = await inventory.everything()
 
@@ -82,7 +82,7 @@ async def test_a_hold_becomes_its_sale_in_one_step(shop: Shop, inventory: Invent
     assert await inventory.differences() == []
 
 
-async def test_what_is_sold_less_than_the_hold_makes_the_rest_available_again(shop: Shop) -> None:
+async def test_a_sale_of_less_than_its_hold_makes_the_rest_available(shop: Shop) -> None:
     pool = await shop.golden()
     hold = await held(shop, pool_id=pool["id"], quantity=20)
 
@@ -92,7 +92,7 @@ async def test_what_is_sold_less_than_the_hold_makes_the_rest_available_again(sh
     assert (await shop.refused("release_hold", hold_id=hold))["message"] == f"Hold {hold} was sold."
 
 
-async def test_what_is_sold_beyond_the_hold_must_be_available(shop: Shop, inventory: Inventory) -> None:
+async def test_a_sale_of_more_than_its_hold_needs_available_units(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50, buffer=10)
     mine = await held(shop, pool_id=pool["id"], quantity=5)
     await held(shop, pool_id=pool["id"], quantity=30)
@@ -106,7 +106,7 @@ async def test_what_is_sold_beyond_the_hold_must_be_available(shop: Shop, invent
     assert await balances(shop, pool["id"]) == [(40, 30)]
 
 
-async def test_what_is_held_for_others_or_kept_back_is_not_sold(shop: Shop) -> None:
+async def test_units_held_for_others_or_in_the_buffer_are_not_sold(shop: Shop) -> None:
     pool = await shop.pool(50, buffer=10)
     await held(shop, pool_id=pool["id"], quantity=30)
 
@@ -169,7 +169,7 @@ async def test_a_hold_that_was_sold_is_not_sold_again(shop: Shop, inventory: Inv
     assert await inventory.everything() == before
 
 
-async def test_of_many_who_sell_one_hold_at_once_one_does(shop: Shop, inventory: Inventory) -> None:
+async def test_concurrent_sales_of_one_hold_are_done_once(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
     hold = await held(shop, pool_id=pool["id"], quantity=6)
     sale = {"pool_id": pool["id"], "quantity": 6, "hold_id": hold}
@@ -181,7 +181,7 @@ async def test_of_many_who_sell_one_hold_at_once_one_does(shop: Shop, inventory:
     assert await inventory.differences() == []
 
 
-async def test_of_ten_who_buy_ten_of_fifty_at_once_five_get_them(shop: Shop) -> None:
+async def test_concurrent_sales_of_ten_times_ten_units_of_fifty_sell_five(shop: Shop) -> None:
     pool = await shop.pool(50)
 
     answers = await asyncio.gather(
@@ -213,7 +213,7 @@ async def test_a_hold_of_another_pool_does_not_become_the_sale(shop: Shop) -> No
     assert refused["errors"] == {"hold_id": [f"keeps stock of pool {jars['id']}, which this sale does not take from"]}
 
 
-async def test_another_shops_hold_is_not_found(shop: Shop, inventory: Inventory) -> None:
+async def test_a_hold_of_another_shop_cannot_be_sold(shop: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
     theirs = await other.pool(50)
     hold = await held(other, pool_id=theirs["id"], quantity=6)
@@ -226,7 +226,7 @@ async def test_another_shops_hold_is_not_found(shop: Shop, inventory: Inventory)
 
 
 @pytest.mark.parametrize("target", [{}, {"pool_id": 1, "variant_gid": SINGLE}])
-async def test_a_sale_is_of_a_pool_or_of_a_variant(shop: Shop, target: dict[str, Any]) -> None:
+async def test_a_sale_names_a_pool_or_a_variant_but_not_both(shop: Shop, target: dict[str, Any]) -> None:
     await shop.golden()
 
     refused = await shop.refused("record_sale", quantity=1, **target)
@@ -240,14 +240,14 @@ async def test_a_variant_that_draws_on_no_pool_is_not_sold(shop: Shop) -> None:
     assert (refused["code"], "link_variants" in refused["hint"]) == ("not_found", True)
 
 
-async def test_nothing_is_sold_from_a_pool_that_is_put_away(shop: Shop) -> None:
+async def test_an_archived_pool_sells_no_units(shop: Shop) -> None:
     pool = await shop.golden()
     await shop.call("archive_pool", pool_id=pool["id"])
 
     assert (await shop.refused("record_sale", variant_gid=SIX_PACK, quantity=1))["code"] == "pool_not_active"
 
 
-async def test_of_a_kit_the_version_to_expect_is_the_highest_of_its_pools(shop: Shop) -> None:
+async def test_a_sale_of_a_kit_expects_the_highest_version_of_its_pools(shop: Shop) -> None:
     jars, boxes = await kit(shop)
     await shop.call("adjust_pool_quantity", pool_id=jars, delta=1)
     before, present = [(await shop.call("get_pool", pool_id=id))["version"] for id in (boxes, jars)]

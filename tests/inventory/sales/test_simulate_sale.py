@@ -12,7 +12,7 @@ def lines(**quantities: int) -> list[dict[str, Any]]:
     return [{"variant_gid": gids[name], "quantity": quantity} for name, quantity in quantities.items()]
 
 
-async def test_lines_that_draw_on_one_pool_are_reckoned_together(shop: Shop) -> None:
+async def test_lines_of_one_pool_are_simulated_together(shop: Shop) -> None:
     await shop.golden()
 
     simulated = await shop.call("simulate_sale", lines=lines(single=2, six=2, twelve=3))
@@ -61,7 +61,7 @@ async def test_kits_that_share_a_pool_compete_for_it(shop: Shop) -> None:
     assert len(together["pools"]) == 3
 
 
-async def test_what_is_held_or_kept_back_is_not_for_sale(shop: Shop) -> None:
+async def test_units_held_or_in_the_buffer_are_a_shortfall_of_a_simulated_sale(shop: Shop) -> None:
     pool = await shop.golden()
     await shop.call("update_pool", pool_id=pool["id"], buffer=10)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=5)
@@ -71,7 +71,7 @@ async def test_what_is_held_or_kept_back_is_not_for_sale(shop: Shop) -> None:
     assert (simulated["shortfalls"][0]["available"], simulated["shortfalls"][0]["short"]) == (35, 1)
 
 
-async def test_a_shortfall_shows_the_deficit_it_would_leave(shop: Shop) -> None:
+async def test_a_shortfall_shows_the_deficit_that_the_sale_would_leave(shop: Shop) -> None:
     """An order that happened would be counted all the same."""
     await shop.golden()
 
@@ -81,7 +81,9 @@ async def test_a_shortfall_shows_the_deficit_it_would_leave(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("tool", ["pause_pool", "archive_pool"])
-async def test_nothing_is_sold_from_a_pool_that_is_paused_or_put_away_and_that_is_said(shop: Shop, tool: str) -> None:
+async def test_a_simulated_sale_from_a_paused_or_archived_pool_is_impossible_and_names_the_pool(
+    shop: Shop, tool: str
+) -> None:
     pool = await shop.golden()
     await shop.call(tool, pool_id=pool["id"])
 
@@ -111,7 +113,7 @@ async def test_a_variant_that_draws_on_nothing_is_named(shop: Shop) -> None:
     assert (refused["code"], SIX_PACK in refused["message"]) == ("not_found", True)
 
 
-async def test_nothing_is_changed_and_nobody_hears_of_it(shop: Shop, inventory: Inventory) -> None:
+async def test_a_simulated_sale_changes_nothing(shop: Shop, inventory: Inventory) -> None:
     await shop.golden()
     before = await inventory.everything()
 
@@ -120,7 +122,7 @@ async def test_nothing_is_changed_and_nobody_hears_of_it(shop: Shop, inventory: 
     assert await inventory.everything() == before
 
 
-async def test_a_sale_beyond_all_measure_falls_short_like_any_other(shop: Shop) -> None:
+async def test_a_simulated_sale_of_any_size_is_a_shortfall(shop: Shop) -> None:
     gid = {"variant_gid": SINGLE, "units_per_sale": 10**9}
     await shop.pool(50, members=[gid])
 

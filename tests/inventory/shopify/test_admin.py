@@ -79,7 +79,7 @@ async def test_a_call_whose_points_take_too_long_is_not_made() -> None:
         await answered(query=Query("large", NAME.text, ShopData, cost=100_000))
 
 
-async def test_errors_beside_data_are_no_answer() -> None:
+async def test_an_answer_with_errors_is_refused_even_if_it_has_data() -> None:
     errors = [{"message": "Access denied for name", "path": ["shop"], "extensions": {"code": "ACCESS_DENIED"}}]
     with pytest.raises(PlatformRefusal, match="Access denied for name") as refused:
         await answered(ScriptedAnswer({"data": DATA, "errors": errors}))
@@ -93,13 +93,13 @@ async def test_a_query_that_is_wrong_is_refused_in_the_platforms_words() -> None
         await answered(ScriptedAnswer({"errors": errors}))
 
 
-async def test_a_dead_token_is_told_apart() -> None:
+async def test_an_answer_for_an_invalid_token_raises_token_refusal() -> None:
     with pytest.raises(TokenRefusal, match="Invalid API key or access token"):
         await answered(ScriptedAnswer({"errors": "[API] Invalid API key or access token"}, 401))
 
 
 @pytest.mark.parametrize("status", [302, 402, 403, 404, 423])
-async def test_a_shop_that_cannot_be_asked_refuses(status: int) -> None:
+async def test_an_answer_of_an_unavailable_shop_raises_platform_refusal(status: int) -> None:
     with pytest.raises(PlatformRefusal, match=f"status {status}") as refused:
         await answered(ScriptedAnswer({"errors": "Unavailable Shop"}, status))
 
@@ -121,7 +121,7 @@ async def test_a_shop_that_cannot_be_asked_refuses(status: int) -> None:
     ],
     ids=["fault", "fault in JSON", "half an answer", "no data", "other data", "fault in GraphQL", "silence"],
 )
-async def test_what_is_no_answer_leaves_it_open_whether_the_platform_acted(answer: ScriptedAnswer) -> None:
+async def test_an_answer_that_is_not_understood_raises_platform_unreachable(answer: ScriptedAnswer) -> None:
     with pytest.raises(PlatformUnreachable):
         await answered(answer, seconds=0.3 if answer.hang else 10)
 

@@ -134,7 +134,7 @@ def test_no_message_of_one_kind_is_accepted_as_one_of_another(made: str, reader:
         assert not KINDS[reader].accepts(message), message
 
 
-def test_each_kind_accepts_its_own() -> None:
+def test_a_message_is_accepted_as_its_own_kind() -> None:
     """So the test above can fail."""
     assert is_proxy_request(proxy_message([]))
     assert is_query(query_message({"code": "c", "state": "s"}))
@@ -165,7 +165,7 @@ def test_a_visitor_cannot_have_the_proxy_sign_the_end_of_an_install() -> None:
     assert not is_query(message)
 
 
-def test_whoever_begins_an_install_cannot_have_the_platform_sign_a_request_of_a_storefront() -> None:
+def test_an_install_query_is_never_accepted_as_a_storefront_request() -> None:
     state = f"logged_in_customer_id=path_prefix=/apps/holdfastshop={VICTIM}timestamp={NOW}"
 
     assert not is_proxy_request(query_message({"code": "c", "state": state}))

@@ -62,7 +62,7 @@ def oracle_believes(query: bytes) -> bool:
     return app.verify_app_proxy_req({"method": "GET", "headers": {}, "url": url, "body": ""}).ok
 
 
-def test_the_documented_example_has_the_documented_signature() -> None:
+def test_the_signature_of_the_documented_example_is_the_documented_one() -> None:
     pairs = [
         ("extra", "1"),
         ("extra", "2"),
@@ -75,13 +75,13 @@ def test_the_documented_example_has_the_documented_signature() -> None:
     assert proxy_signature(pairs, b"hush") == "4c68c8624d737112c91818c11017d24d334b524cb5c2b8ba08daa056f7395ddb"
 
 
-def test_what_the_platform_signed_names_the_shop() -> None:
+def test_a_query_signed_by_the_platform_names_the_shop() -> None:
     assert verify_proxy_query(query(parameters()), [SECRET], NOW) == SHOP
     assert verify_proxy_query(query(parameters(logged_in_customer_id="7245123")), [SECRET], NOW) == SHOP
     assert verify_proxy_query(query(parameters(path_prefix="/community/stock_1-a")), [SECRET], NOW) == SHOP
 
 
-def test_the_order_and_the_escaping_of_parameters_do_not_matter() -> None:
+def test_parameters_may_come_in_any_order_and_escaping() -> None:
     name, *rest = query(parameters()).split(b"&")
 
     assert is_believed(b"&".join([*rest, name]))
@@ -89,7 +89,7 @@ def test_the_order_and_the_escaping_of_parameters_do_not_matter() -> None:
     assert is_believed(query(parameters()).replace(b".myshopify", b"%2emyshopify"))
 
 
-def test_an_old_secret_is_believed_as_long_as_it_is_named() -> None:
+def test_an_old_secret_is_accepted_while_it_is_configured() -> None:
     signed = query(parameters(), OLD)
 
     assert is_believed(signed, (SECRET, OLD))
@@ -100,7 +100,7 @@ def test_an_old_secret_is_believed_as_long_as_it_is_named() -> None:
 @pytest.mark.parametrize(
     ("seconds", "believed"), [(0, True), (90, True), (-90, True), (90.5, False), (-90.5, False), (86_400, False)]
 )
-def test_a_signature_is_good_for_90_seconds_either_way(seconds: float, believed: bool) -> None:
+def test_a_signature_is_valid_for_90_seconds_before_and_after_its_time(seconds: float, believed: bool) -> None:
     assert is_believed(query(parameters(NOW)), now=int(NOW) + seconds) is believed
 
 
@@ -112,7 +112,7 @@ def test_every_parameter_of_the_platform_is_needed(missing: str) -> None:
 
 
 @pytest.mark.parametrize("twice", ["shop", "logged_in_customer_id", "path_prefix", "timestamp"])
-def test_no_parameter_may_come_twice(twice: str) -> None:
+def test_a_repeated_parameter_is_refused(twice: str) -> None:
     again = (twice, dict(parameters())[twice])
 
     assert not is_believed(query([*parameters(), again]))
@@ -147,7 +147,7 @@ def test_a_second_signature_is_refused() -> None:
         {"path_prefix": "apps/inventory"},
     ],
 )
-def test_a_parameter_out_of_shape_is_refused_however_well_it_is_signed(changes: dict[str, str]) -> None:
+def test_a_malformed_parameter_is_refused_even_if_it_is_signed(changes: dict[str, str]) -> None:
     assert not is_believed(query(parameters(**changes)))
 
 
@@ -155,7 +155,7 @@ def test_a_parameter_out_of_shape_is_refused_however_well_it_is_signed(changes: 
     "claimed",
     ["", "0" * 63, "0" * 64, "0" * 65, "é" * 64, "\U0001d7d8" * 64, "g" * 64, "0" * 64 + "\n", " " + "0" * 63],
 )
-def test_a_signature_that_is_none_is_refused(claimed: str) -> None:
+def test_an_invalid_signature_is_refused(claimed: str) -> None:
     assert not is_believed(f"{urlencode(parameters())}&signature={quote(claimed)}".encode())
 
 
@@ -171,7 +171,7 @@ def test_raw_bytes_beyond_ascii_are_refused() -> None:
     assert not is_believed(query(parameters()).replace(b"shop=", b"shop=%ff"))
 
 
-def test_the_oracle_is_wrong_about_a_signature_that_is_not_ascii() -> None:
+def test_the_oracle_fails_for_a_signature_that_is_not_ascii() -> None:
     """It fails instead of refusing: behind it, a stranger gets the error page of the service."""
     request = f"{urlencode(parameters(time.time()))}&signature={quote('é' * 64)}".encode()
 
@@ -180,7 +180,7 @@ def test_the_oracle_is_wrong_about_a_signature_that_is_not_ascii() -> None:
     assert not is_believed(request, now=time.time())
 
 
-def test_one_signed_message_cannot_be_cut_into_a_request_for_another_shop() -> None:
+def test_a_signed_message_cannot_be_split_into_a_request_for_another_shop() -> None:
     timestamp = str(int(time.time()))
     hidden = f"1shop=victim.myshopify.comtimestamp={timestamp}z="
     pairs = [("a", hidden), *parameters(int(timestamp), shop="attacker.myshopify.com")]
@@ -206,7 +206,7 @@ def test_one_signed_message_cannot_be_cut_into_a_request_for_another_shop() -> N
     ],
     ids=str,
 )
-def test_further_parameters_that_are_signed_are_taken(extra: Pairs) -> None:
+def test_further_signed_parameters_are_accepted(extra: Pairs) -> None:
     signed = query([*extra, *parameters()])
 
     assert verify_proxy_query(signed, [SECRET], NOW) == SHOP
@@ -221,7 +221,7 @@ CUT = st.sampled_from(
 
 
 @given(st.lists(st.tuples(st.lists(CUT, max_size=3), st.lists(CUT, max_size=8)), min_size=1, max_size=3), st.data())
-def test_whatever_a_stranger_adds_the_signed_text_never_names_another_shop(
+def test_parameters_added_by_a_stranger_never_make_the_signed_text_name_another_shop(
     added: list[tuple[list[str], list[str]]], data: st.DataObject
 ) -> None:
     extra = [("".join(name) or "a", "".join(value)) for name, value in added]
@@ -253,7 +253,7 @@ def test_a_cut_that_hides_the_shop_in_a_further_parameter_is_refused() -> None:
     prefix=st.from_regex("/(a|apps|community|tools)/[A-Za-z0-9_-]{1,30}", fullmatch=True),
     secret=st.sampled_from([SECRET, OLD]),
 )
-def test_what_is_signed_here_is_believed_here_and_by_the_oracle(
+def test_a_query_signed_here_is_accepted_here_and_by_the_oracle(
     shop: str, customer: str, prefix: str, secret: bytes
 ) -> None:
     now = time.time()
@@ -287,9 +287,7 @@ noise = st.sampled_from(
 @example([0, 1, 2, 3, 4], [])
 @example([4, 2, 3, 1, 0], [])
 @example([0, 1, 2, 3, 4], [4])
-def test_nothing_is_believed_that_the_oracle_refuses_and_no_bytes_do_harm(
-    order: Sequence[int], more: Sequence[int | bytes]
-) -> None:
+def test_a_query_that_the_oracle_refuses_is_never_accepted(order: Sequence[int], more: Sequence[int | bytes]) -> None:
     signed = query(parameters(time.time())).split(b"&")
     pieces = [
         *(signed[place] for place in order),
@@ -303,12 +301,12 @@ def test_nothing_is_believed_that_the_oracle_refuses_and_no_bytes_do_harm(
 
 
 @given(st.binary())
-def test_bytes_of_any_kind_are_refused_and_do_no_harm(request: bytes) -> None:
+def test_bytes_of_any_kind_are_refused(request: bytes) -> None:
     assert not is_believed(request)
 
 
 @given(place=st.integers(0, 10**6), byte=st.integers(0, 255))
-def test_no_byte_can_be_changed_to_name_another_shop(place: int, byte: int) -> None:
+def test_a_query_with_a_changed_byte_never_names_another_shop(place: int, byte: int) -> None:
     signed = bytearray(query(parameters()))
     signed[place % len(signed)] = byte
 

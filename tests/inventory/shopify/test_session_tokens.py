@@ -55,7 +55,7 @@ def test_a_token_names_the_shop_the_user_and_the_session() -> None:
     assert token == SessionToken(SHOP, "42", claims()["sid"])
 
 
-def test_what_another_library_signs_is_believed_with_the_present_secret_and_the_old_one() -> None:
+def test_a_session_token_of_another_library_is_accepted_with_the_present_and_the_old_secret() -> None:
     for secret in (SECRET, OLD):
         assert refused(jwt.encode(claims(), secret, "HS256")) is None
     assert refused(jwt.encode(claims(), OLD, "HS256"), [SECRET]) is not None
@@ -75,14 +75,14 @@ def test_the_clocks_may_differ_by_10_seconds(at: int, reason: str | None) -> Non
 
 
 @pytest.mark.parametrize("algorithm", ["none", "HS384", "HS512", "hs256", "RS256", ""])
-def test_no_other_algorithm_is_believed(algorithm: str) -> None:
+def test_a_session_token_with_another_algorithm_is_refused(algorithm: str) -> None:
     header, content, signature = sign(claims(), SECRET, {"alg": algorithm, "typ": "JWT"}).split(".")
 
     assert refused(f"{header}.{content}.{signature}") == "The token is not signed by HS256 alone."
     assert refused(f"{header}.{content}.") == "This is not a session token."
 
 
-def test_a_header_with_a_condition_is_refused() -> None:
+def test_a_session_token_with_a_critical_header_is_refused() -> None:
     assert refused(sign(claims(), SECRET, {"alg": "HS256", "crit": ["exp"]})) is not None
 
 
@@ -103,16 +103,16 @@ def test_a_header_with_a_condition_is_refused() -> None:
         {"sub": 42},
     ],
 )
-def test_a_token_that_says_something_else_is_refused_however_well_it_is_signed(changes: dict[str, Any]) -> None:
+def test_a_session_token_with_wrong_claims_is_refused_even_if_it_is_signed(changes: dict[str, Any]) -> None:
     assert refused(sign(claims(**changes), SECRET)) is not None
 
 
 @pytest.mark.parametrize("name", ["iss", "dest", "aud", "sub", "exp", "nbf"])
-def test_every_claim_is_needed(name: str) -> None:
+def test_every_claim_of_a_session_token_is_required(name: str) -> None:
     assert refused(sign({claim: value for claim, value in claims().items() if claim != name}, SECRET)) is not None
 
 
-def test_an_app_without_an_id_believes_nobody() -> None:
+def test_an_app_without_a_client_id_accepts_no_session_token() -> None:
     with pytest.raises(InvalidSessionToken):
         verify(sign(claims(aud=""), SECRET), "", [SECRET], NOW)
 
@@ -126,7 +126,7 @@ def test_the_oracle_is_wrong_about_a_token_that_names_two_shops() -> None:
 
 
 @given(st.text(), st.sampled_from([SECRET, OLD]))
-def test_what_is_signed_here_is_believed_here_and_by_the_oracle(user: str, secret: bytes) -> None:
+def test_a_session_token_signed_here_is_accepted_here_and_by_the_oracle(user: str, secret: bytes) -> None:
     token = sign(claims(int(time.time()), sub=user), secret)
 
     assert refused(token, now=time.time()) is None
@@ -134,7 +134,7 @@ def test_what_is_signed_here_is_believed_here_and_by_the_oracle(user: str, secre
 
 
 @given(st.text() | st.from_regex(r"[A-Za-z0-9_-]{2,20}\.[A-Za-z0-9_-]{2,20}\.[A-Za-z0-9_-]{43}", fullmatch=True))
-def test_texts_of_any_kind_are_refused_and_do_no_harm(token: str) -> None:
+def test_texts_of_any_kind_are_refused_as_session_tokens(token: str) -> None:
     assert refused(token) is not None
 
 
@@ -147,7 +147,7 @@ def test_a_token_that_is_nested_too_deeply_to_be_read_is_refused(part: int) -> N
 
 
 @given(place=st.integers(0, 10**6), character=st.characters(max_codepoint=0x2FF))
-def test_no_character_of_what_is_signed_can_be_changed(place: int, character: str) -> None:
+def test_a_session_token_with_a_changed_character_is_refused(place: int, character: str) -> None:
     token = sign(claims(), SECRET)
     signed = token.rpartition(".")[0]
     place %= len(signed)

@@ -31,7 +31,7 @@ def test_points_come_back_at_the_rate_of_the_plan_and_up_to_its_maximum() -> Non
     assert bucket.take(2_100, 10**6) == 1
 
 
-def test_an_answer_does_not_know_of_the_calls_that_are_under_way() -> None:
+def test_an_answer_does_not_count_the_points_of_calls_in_progress() -> None:
     bucket = learned(1_000)
     for _ in range(2):
         assert bucket.take(400, 0) == 0
@@ -49,7 +49,7 @@ def test_a_call_that_is_not_made_gives_its_points_back() -> None:
     assert bucket.take(100, 0) == 0
 
 
-def test_a_shop_that_nothing_is_known_of_has_less_than_any_plan_gives() -> None:
+def test_an_unknown_shop_begins_with_fewer_points_than_any_plan() -> None:
     bucket = PointBucket(0)
 
     assert (bucket.take(1_000, 0), bucket.take(50, 0)) == (0, 1)

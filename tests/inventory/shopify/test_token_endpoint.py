@@ -56,7 +56,7 @@ async def test_a_refresh_token_gets_the_next_tokens() -> None:
     assert sent == {**APP, "grant_type": "refresh_token", "refresh_token": "shprt_0"}
 
 
-async def test_a_token_that_does_not_end_is_taken_too() -> None:
+async def test_a_token_without_an_expiry_is_accepted() -> None:
     granted, _ = await grant_tokens("for_code", "c0de", ScriptedAnswer({"access_token": "shpat_1", "scope": ""}))
 
     assert granted == GrantedTokens("shpat_1", "")
@@ -84,7 +84,7 @@ async def test_a_grant_that_is_not_valid_is_refused_with_its_code() -> None:
     ],
     ids=["fault", "away", "half an answer", "no token", "no refresh token", "silence", "too much"],
 )
-async def test_what_is_no_answer_leaves_it_open_whether_tokens_were_made(answer: ScriptedAnswer) -> None:
+async def test_an_answer_that_is_not_understood_raises_platform_unreachable(answer: ScriptedAnswer) -> None:
     with pytest.raises(PlatformUnreachable):
         await grant_tokens("refreshed", "shprt_0", answer, seconds=0.3 if answer.hang else 10)
 
@@ -97,7 +97,7 @@ async def test_a_busy_platform_says_when_to_come_again(header: str, seconds: flo
     assert busy.value.retry_after == seconds
 
 
-async def test_a_platform_that_is_not_there_is_unreachable() -> None:
+async def test_a_platform_that_does_not_answer_raises_platform_unreachable() -> None:
     async with platform(lambda _: ScriptedAnswer()) as (client, _):
         pass
     with pytest.raises(PlatformUnreachable, match="cannot be reached"):
@@ -113,5 +113,5 @@ async def test_a_platform_that_is_not_there_is_unreachable() -> None:
         ([], list(REQUIRED)),
     ],
 )
-def test_who_may_write_may_also_read(granted: list[str], lacking: list[str]) -> None:
+def test_a_scope_to_write_includes_the_scope_to_read(granted: list[str], lacking: list[str]) -> None:
     assert missing_scopes(granted) == lacking

@@ -23,7 +23,7 @@ def test_a_body_has_the_signature_that_openssl_makes() -> None:
     assert is_webhook_signed(BODY, SIGNED, [SECRET])
 
 
-def test_an_old_secret_is_believed_as_long_as_it_is_named() -> None:
+def test_an_old_secret_is_accepted_while_it_is_configured() -> None:
     assert is_webhook_signed(BODY, sign_webhook(BODY, OLD), [SECRET, OLD])
     assert not is_webhook_signed(BODY, sign_webhook(BODY, OLD), [SECRET])
     assert not is_webhook_signed(BODY, SIGNED, [])
@@ -32,17 +32,17 @@ def test_an_old_secret_is_believed_as_long_as_it_is_named() -> None:
 @pytest.mark.parametrize(
     "claimed", [b"", SIGNED[:-1], SIGNED + b"=", SIGNED + b"\n", SIGNED.lower(), b"\xff" * 44, "é".encode() * 22]
 )
-def test_a_signature_that_is_none_is_refused(claimed: bytes) -> None:
+def test_an_invalid_signature_is_refused(claimed: bytes) -> None:
     assert not is_webhook_signed(BODY, claimed, [SECRET, OLD])
 
 
-def test_the_body_is_signed_byte_by_byte() -> None:
+def test_a_body_that_differs_in_one_byte_is_refused() -> None:
     assert not is_webhook_signed(BODY.replace(b":", b": "), SIGNED, [SECRET])
     assert not is_webhook_signed(b"", SIGNED, [SECRET])
 
 
 @given(st.text(), st.sampled_from([SECRET, OLD]))
-def test_what_is_signed_here_is_believed_here_and_by_the_oracle(rest: str, secret: bytes) -> None:
+def test_a_webhook_signed_here_is_accepted_here_and_by_the_oracle(rest: str, secret: bytes) -> None:
     body = f"{{{rest}"
     claimed = sign_webhook(body.encode(), secret)
 
@@ -51,7 +51,7 @@ def test_what_is_signed_here_is_believed_here_and_by_the_oracle(rest: str, secre
 
 
 @given(st.text().filter(lambda body: not body.startswith("{")))
-def test_what_does_not_begin_as_an_object_is_no_webhook_however_well_it_is_signed(body: str) -> None:
+def test_a_signed_body_that_does_not_begin_as_an_object_is_no_webhook(body: str) -> None:
     claimed = sign_webhook(body.encode(), SECRET)
 
     assert oracle_believes(body, claimed.decode())
@@ -59,11 +59,11 @@ def test_what_does_not_begin_as_an_object_is_no_webhook_however_well_it_is_signe
 
 
 @given(st.binary(max_size=60), st.binary(max_size=60))
-def test_bytes_of_any_kind_are_refused_and_do_no_harm(body: bytes, claimed: bytes) -> None:
+def test_bytes_of_any_kind_are_refused(body: bytes, claimed: bytes) -> None:
     assert not is_webhook_signed(body, claimed, [SECRET, OLD])
 
 
-def test_the_oracle_is_wrong_about_a_signature_that_is_not_ascii() -> None:
+def test_the_oracle_fails_for_a_signature_that_is_not_ascii() -> None:
     """It fails instead of refusing: behind it, a stranger gets the error page of the service."""
     with pytest.raises(TypeError):
         oracle_believes("{}", "é" * 44)

@@ -14,7 +14,7 @@ def rows(text: str) -> list[dict[str, str]]:
     return [*csv.DictReader(io.StringIO(text, newline=""))]
 
 
-async def test_pools(shop: Shop) -> None:
+async def test_an_export_of_pools_has_every_field(shop: Shop) -> None:
     jars = await shop.pool(50, name="Honey jars", buffer=3, low_stock_at=12)
     honey = await shop.pool(0, name="Honey", unit="g")
 
@@ -28,7 +28,7 @@ async def test_pools(shop: Shop) -> None:
     ]
 
 
-async def test_members(shop: Shop) -> None:
+async def test_an_export_of_members_has_every_field(shop: Shop) -> None:
     members = [{**PACKS[1], "sku": "HONEY-6", "title": 'The "six"'}, PACKS[0]]
     id = (await shop.pool(50, name="Honey, jars", members=members))["id"]
 
@@ -42,7 +42,7 @@ async def test_members(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("reason", ["Sold, at\nthe fair.", "Sold\r\nat", "Sold\r99,1,adjust", '"quoted"', " ", ","])
-async def test_history_has_every_field_of_every_entry_the_newest_first(shop: Shop, reason: str) -> None:
+async def test_an_export_of_the_history_has_every_field_newest_first(shop: Shop, reason: str) -> None:
     pool = await shop.pool(50)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, reason=reason)
 
@@ -56,7 +56,7 @@ async def test_history_has_every_field_of_every_entry_the_newest_first(shop: Sho
     ]
 
 
-async def test_history_names_the_pool_and_the_variants_of_a_sale(shop: Shop) -> None:
+async def test_an_export_of_the_history_names_pool_and_variants_of_a_sale(shop: Shop) -> None:
     await shop.pool(50, name="Jars", members=[{**PACKS[1], "sku": "HONEY-6", "title": "6-pack"}, PACKS[0]])
     await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
     await shop.call("record_sale", variant_gid=SINGLE, quantity=1)
@@ -77,7 +77,7 @@ async def test_history_names_the_pool_and_the_variants_of_a_sale(shop: Shop) -> 
         *("\N{FULLWIDTH HYPHEN-MINUS}1", "\N{FULLWIDTH COMMERCIAL AT}SUM(A1)"),
     ],
 )
-async def test_what_a_spreadsheet_program_would_run_is_marked_as_text(shop: Shop, formula: str) -> None:
+async def test_a_cell_that_a_spreadsheet_program_would_run_is_marked_as_text(shop: Shop, formula: str) -> None:
     pool = await shop.pool(50, members=[{**PACKS[0], "sku": formula, "title": formula}])
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, reason=formula)
 
@@ -105,7 +105,7 @@ async def test_archived_pools_are_left_out(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(("kind", "count"), [("pools", 5), ("members", 5), ("history", 5)])
-async def test_pages_follow_one_another(shop: Shop, kind: str, count: int) -> None:
+async def test_pages_of_an_export_follow_each_other(shop: Shop, kind: str, count: int) -> None:
     for number in range(5):
         await shop.pool(1 + number, members=[{**PACKS[0], "units_per_sale": 1 + number}])
     seen: list[str] = []
@@ -120,7 +120,7 @@ async def test_pages_follow_one_another(shop: Shop, kind: str, count: int) -> No
     assert len(seen) == len(set(seen)) == count
 
 
-async def test_a_shop_exports_what_is_its_own(shop: Shop, inventory: Inventory) -> None:
+async def test_an_export_has_data_of_its_own_shop_only(shop: Shop, inventory: Inventory) -> None:
     await (await inventory.shop()).golden()
 
     for kind in ("pools", "members", "history"):

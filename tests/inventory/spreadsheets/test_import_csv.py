@@ -110,7 +110,7 @@ async def test_one_variant_in_two_pools_is_a_kit(shop: Shop) -> None:
     assert (await shop.storefront()).json()["variants"] == {SIX_PACK: 3}
 
 
-async def test_it_is_a_dry_run_unless_one_says_otherwise(shop: Shop, inventory: Inventory) -> None:
+async def test_an_import_is_a_dry_run_unless_the_call_says_otherwise(shop: Shop, inventory: Inventory) -> None:
     await shop.pool(50, name="Jars")
     before = await inventory.everything()
 
@@ -121,9 +121,7 @@ async def test_it_is_a_dry_run_unless_one_says_otherwise(shop: Shop, inventory: 
     assert await inventory.everything() == before
 
 
-async def test_one_bad_row_keeps_all_from_being_stored_and_every_bad_row_is_named(
-    shop: Shop, inventory: Inventory
-) -> None:
+async def test_one_bad_row_prevents_the_import_and_every_bad_row_is_named(shop: Shop, inventory: Inventory) -> None:
     await shop.pool(50, name="Jars")
     before = await inventory.everything()
     text = (
@@ -188,7 +186,7 @@ async def test_a_variant_of_an_unknown_pool_is_refused(shop: Shop, inventory: In
     assert await inventory.everything() == before
 
 
-async def test_a_quantity_below_what_is_held_keeps_all_from_being_stored(shop: Shop, inventory: Inventory) -> None:
+async def test_a_quantity_below_the_held_one_prevents_the_import(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50, name="Jars")
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=10)
     before = await inventory.everything()
@@ -247,7 +245,7 @@ async def test_a_cell_without_a_column_is_refused(shop: Shop, text: str) -> None
     assert await refused(shop, text) == [(2, "has 3 cells under 2 columns")]
 
 
-async def test_lines_are_counted_with_the_one_that_names_the_separator(shop: Shop) -> None:
+async def test_line_numbers_include_the_line_that_names_the_separator(shop: Shop) -> None:
     assert await refused(shop, "sep=;\nname;quantity\nJars;many\n") == [
         (3, 'quantity: must be an integer or null, not "many"')
     ]
@@ -255,7 +253,7 @@ async def test_lines_are_counted_with_the_one_that_names_the_separator(shop: Sho
     assert answer["errors"]["text"][0].startswith("line 2 must name columns")
 
 
-async def test_lines_are_counted_as_an_editor_counts_them(shop: Shop) -> None:
+async def test_line_numbers_are_those_of_an_editor(shop: Shop) -> None:
     """A cell may have several lines; a row is named by its last."""
     errors = await refused(shop, 'name,unit\n"two\nlines",g\nbad row\n')
 
@@ -280,7 +278,7 @@ async def test_lines_are_counted_as_an_editor_counts_them(shop: Shop) -> None:
     ],
     ids=lambda text: text[:20],
 )
-async def test_what_is_no_sheet_of_ours_is_refused_as_a_whole(shop: Shop, inventory: Inventory, text: str) -> None:
+async def test_a_malformed_sheet_is_refused_as_a_whole(shop: Shop, inventory: Inventory, text: str) -> None:
     before = await inventory.everything()
 
     answer = await shop.refused("import_csv", kind="pools", text=text, dry_run=False)
@@ -299,7 +297,7 @@ async def test_two_thousand_rows_are_taken_and_two_hundred_are_reported(shop: Sh
     assert (await shop.call("export_csv", kind="pools"))["rows"] == 2_000
 
 
-async def test_an_archived_pool_is_not_meant_by_its_name(shop: Shop) -> None:
+async def test_an_archived_pool_is_not_found_by_its_name(shop: Shop) -> None:
     pool = await shop.pool(50, name="Jars")
     await shop.call("archive_pool", pool_id=pool["id"])
 
@@ -308,7 +306,7 @@ async def test_an_archived_pool_is_not_meant_by_its_name(shop: Shop) -> None:
     assert (done["created"], await shop.on_hand(pool["id"])) == (1, 50)
 
 
-async def test_storefronts_are_told_of_an_import_at_once(shop: Shop) -> None:
+async def test_storefronts_show_an_import_at_once(shop: Shop) -> None:
     await shop.golden()
     assert (await shop.storefront()).json()["variants"][SINGLE] == 50
 
@@ -327,9 +325,7 @@ async def test_a_sheet_without_rows_is_refused(shop: Shop, inventory: Inventory)
     assert await inventory.everything() == before
 
 
-async def test_a_sheet_that_says_what_is_so_already_is_accepted_and_stores_nothing(
-    shop: Shop, inventory: Inventory
-) -> None:
+async def test_a_sheet_without_changes_is_accepted_and_stores_nothing(shop: Shop, inventory: Inventory) -> None:
     await shop.golden()
     before = await inventory.everything()
 
@@ -339,7 +335,7 @@ async def test_a_sheet_that_says_what_is_so_already_is_accepted_and_stores_nothi
     assert await inventory.everything() == before
 
 
-async def test_of_many_bad_rows_two_hundred_are_named(shop: Shop) -> None:
+async def test_a_refused_import_names_two_hundred_bad_rows_and_counts_the_rest(shop: Shop) -> None:
     text = "name,quantity\n" + "".join(f"Pool no. {n},many\n" for n in range(300))
 
     answer = await shop.refused("import_csv", kind="pools", text=text, dry_run=False)

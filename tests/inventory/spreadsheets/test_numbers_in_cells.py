@@ -64,7 +64,7 @@ NO_NUMBERS = ["null", "none", "true", "-", "--5", "5-", "(5)", "1.", ".5", "1_00
 
 
 @pytest.mark.parametrize("cell", NO_NUMBERS)
-async def test_what_is_no_whole_number_is_refused(shop: Shop, cell: str) -> None:
+async def test_a_cell_that_is_no_whole_number_is_refused(shop: Shop, cell: str) -> None:
     """Before, `null` was taken for an empty cell."""
     answer = await shop.refused("import_csv", kind="pools", text=f"name;quantity\nJars;{cell}\n", mode="adjust")
 
@@ -72,7 +72,9 @@ async def test_what_is_no_whole_number_is_refused(shop: Shop, cell: str) -> None
 
 
 @pytest.mark.parametrize("column", ["quantity", "buffer", "low_stock_at", "version", "pool_id"])
-async def test_every_column_of_numbers_of_pools_is_read_so(shop: Shop, inventory: Inventory, column: str) -> None:
+async def test_every_number_column_of_pools_refuses_ambiguous_numbers(
+    shop: Shop, inventory: Inventory, column: str
+) -> None:
     await shop.pool(50, name="Jars")
     before = await inventory.everything()
 
@@ -85,7 +87,9 @@ async def test_every_column_of_numbers_of_pools_is_read_so(shop: Shop, inventory
 
 
 @pytest.mark.parametrize("column", ["units_per_sale", "pool_id"])
-async def test_every_column_of_numbers_of_members_is_read_so(shop: Shop, inventory: Inventory, column: str) -> None:
+async def test_every_number_column_of_members_refuses_ambiguous_numbers(
+    shop: Shop, inventory: Inventory, column: str
+) -> None:
     """Before, `1.000` units a sale were 1, and 50,000 of something became available."""
     await shop.pool(50_000, name="Honey", unit="g")
     before = await inventory.everything()
@@ -106,7 +110,7 @@ class OneNumber(Struct):
 
 
 @given(st.text(st.sampled_from("0123456789.,'eE+- \u00a0_\u2212\uff11"), max_size=9))
-def test_a_cell_is_read_only_if_it_is_the_number_as_it_is_written(cell: str) -> None:
+def test_a_cell_is_read_only_if_it_is_the_number_as_written(cell: str) -> None:
     quoted = cell.replace('"', '""')
     rows, refused = sheet.read_rows(f'quantity\n"{quoted}"\n', OneNumber)
 

@@ -49,7 +49,7 @@ def lasting(text: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_pool_comes_back_under_its_name_and_not_as_another(shop: Shop, name: str) -> None:
+async def test_a_pool_is_imported_under_its_own_name_and_not_as_another(shop: Shop, name: str) -> None:
     pool = await shop.pool(50, name=name, unit="g", buffer=3, members=[{**PACKS[0], "sku": name, "title": name}])
     before = {kind: await exported(shop, kind) for kind in ("pools", "members")}
 
@@ -66,7 +66,7 @@ async def test_a_pool_comes_back_under_its_name_and_not_as_another(shop: Shop, n
 
 
 @pytest.mark.parametrize("kind", ["pools", "members"])
-async def test_a_sheet_that_nobody_touched_changes_nothing(shop: Shop, inventory: Inventory, kind: str) -> None:
+async def test_an_unchanged_exported_sheet_changes_nothing(shop: Shop, inventory: Inventory, kind: str) -> None:
     await shop.golden()
     text = await exported(shop, kind)
     before = await inventory.everything()
@@ -77,7 +77,7 @@ async def test_a_sheet_that_nobody_touched_changes_nothing(shop: Shop, inventory
     assert await inventory.everything() == before
 
 
-async def test_one_shops_sheets_furnish_another(shop: Shop, inventory: Inventory) -> None:
+async def test_the_exported_sheets_of_one_shop_can_furnish_another(shop: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
     for name in NAMES[:4]:
         await shop.pool(50, name=name, unit="g", low_stock_at=4)
@@ -125,7 +125,7 @@ async def test_an_id_and_a_name_of_two_pools_are_refused(shop: Shop, inventory: 
     assert await inventory.everything() == before
 
 
-async def test_a_deficit_that_nobody_touched_comes_back_as_it_was(shop: Shop, inventory: Inventory) -> None:
+async def test_an_unchanged_deficit_is_imported_as_it_was(shop: Shop, inventory: Inventory) -> None:
     """A quantity below zero cannot be set, but it can stay."""
     pool = await shop.pool(0, name="Jars", allow_negative=True)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-5)
@@ -140,7 +140,7 @@ async def test_a_deficit_that_nobody_touched_comes_back_as_it_was(shop: Shop, in
     assert await inventory.everything() == before
 
 
-async def test_a_sheet_of_yesterday_does_not_undo_what_was_done_since(shop: Shop, inventory: Inventory) -> None:
+async def test_an_old_sheet_does_not_undo_later_changes(shop: Shop, inventory: Inventory) -> None:
     """Every row carries the version it was read at; nobody's change is overwritten unseen."""
     pools = [await shop.pool(50, name=name) for name in ("Jars", "Lids")]
     text = (await exported(shop, "pools")).replace(",50,", ",40,")
@@ -169,7 +169,7 @@ names = cells.map(str.strip).filter(bool)
     separator=st.sampled_from([",", ";", "\t"]),
     begin=st.sampled_from(["", "\ufeff", "sep=X\r\n", "\ufeffsep=X\r\n"]),
 )
-def test_every_text_that_is_written_is_read_as_it_was(rows: list[tuple[str, int]], separator: str, begin: str) -> None:
+def test_every_exported_text_is_imported_as_it_was(rows: list[tuple[str, int]], separator: str, begin: str) -> None:
     text = begin.replace("X", separator) + with_separator(sheet.to_csv(("name", "quantity"), rows), separator)
 
     good, refused = sheet.read_rows(text, Counted)
@@ -179,7 +179,7 @@ def test_every_text_that_is_written_is_read_as_it_was(rows: list[tuple[str, int]
 
 
 @given(st.lists(cells, max_size=5))
-def test_no_cell_begins_with_what_spreadsheet_programs_run(texts: list[str]) -> None:
+def test_no_exported_cell_begins_with_a_formula(texts: list[str]) -> None:
     text = sheet.to_csv(("name",), [(text,) for text in texts])
 
     read: list[Any] = [*csv.reader(io.StringIO(text, newline=""))]

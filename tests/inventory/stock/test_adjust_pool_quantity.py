@@ -17,7 +17,9 @@ from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Shop, 
         ({"delta": 24, "kind": "restock"}, "restock", 74),
     ],
 )
-async def test_what_is_there_moves_by_the_delta(shop: Shop, arguments: dict[str, Any], kind: str, left: int) -> None:
+async def test_an_adjustment_moves_the_quantity_by_its_delta(
+    shop: Shop, arguments: dict[str, Any], kind: str, left: int
+) -> None:
     pool = await shop.pool(50)
 
     change = await shop.call("adjust_pool_quantity", pool_id=pool["id"], **arguments)
@@ -27,7 +29,7 @@ async def test_what_is_there_moves_by_the_delta(shop: Shop, arguments: dict[str,
     assert await shop.on_hand(pool["id"]) == left
 
 
-async def test_every_variant_of_the_pool_is_told_of(shop: Shop) -> None:
+async def test_an_adjustment_lists_every_affected_variant(shop: Shop) -> None:
     pool = await shop.golden()
 
     change = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
@@ -39,7 +41,7 @@ async def test_every_variant_of_the_pool_is_told_of(shop: Shop) -> None:
     ]
 
 
-async def test_more_than_is_there_is_refused_with_what_there_is(shop: Shop) -> None:
+async def test_an_adjustment_of_more_than_is_there_is_refused_with_the_available_quantity(shop: Shop) -> None:
     pool = await shop.pool(50)
 
     refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=-51)
@@ -50,7 +52,7 @@ async def test_more_than_is_there_is_refused_with_what_there_is(shop: Shop) -> N
     assert len(await shop.entries(pool_id=pool["id"])) == 1
 
 
-async def test_what_is_held_for_somebody_is_not_given_to_others(shop: Shop) -> None:
+async def test_held_units_cannot_be_taken_by_others(shop: Shop) -> None:
     pool = await shop.pool(50)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=20)
 
@@ -61,7 +63,7 @@ async def test_what_is_held_for_somebody_is_not_given_to_others(shop: Shop) -> N
     assert await shop.on_hand(pool["id"]) == 20
 
 
-async def test_a_pool_that_allows_it_goes_below_zero_and_storefronts_are_told_zero(shop: Shop) -> None:
+async def test_a_pool_that_allows_it_goes_below_zero_and_storefronts_show_zero(shop: Shop) -> None:
     pool = await shop.pool(5, allow_negative=True, members=PACKS)
 
     change = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
@@ -86,7 +88,7 @@ async def test_a_pool_in_deficit_can_be_filled_up_again_step_by_step(shop: Shop)
     ("arguments", "field"),
     [({"delta": 0}, "delta"), ({"delta": -1, "kind": "restock"}, "delta"), ({"delta": 1, "kind": "sale"}, "kind")],
 )
-async def test_a_change_that_is_none_or_contradicts_itself_is_refused(
+async def test_an_adjustment_by_zero_or_of_contradicting_fields_is_refused(
     shop: Shop, arguments: dict[str, Any], field: str
 ) -> None:
     pool = await shop.pool(50)
@@ -110,7 +112,7 @@ async def test_a_pool_can_hold_a_quadrillion_and_no_more(shop: Shop) -> None:
     assert await shop.on_hand(pool["id"]) == 10**15
 
 
-async def test_of_sixty_who_take_one_of_fifty_at_once_exactly_fifty_get_it(shop: Shop) -> None:
+async def test_concurrent_adjustments_of_sixty_units_of_fifty_take_exactly_fifty(shop: Shop) -> None:
     pool = await shop.pool(50)
 
     answers = await asyncio.gather(
@@ -125,7 +127,7 @@ async def test_of_sixty_who_take_one_of_fifty_at_once_exactly_fifty_get_it(shop:
     assert await shop.on_hand(pool["id"]) == 0
 
 
-async def test_one_who_is_refused_does_not_disturb_those_who_came_with_it(shop: Shop) -> None:
+async def test_a_refused_adjustment_does_not_affect_others_of_its_batch(shop: Shop) -> None:
     pool = await shop.pool(10)
 
     first, greedy, last = await asyncio.gather(

@@ -50,7 +50,9 @@ async def scatter(inventory: Inventory, shop: Shop, chance: random.Random) -> No
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_both_reckonings_agree_on_every_variant(inventory: Inventory, shop: Shop, seed: int) -> None:
+async def test_availability_computed_in_python_and_in_sql_is_the_same_for_every_variant(
+    inventory: Inventory, shop: Shop, seed: int
+) -> None:
     chance = random.Random(seed)
     await scatter(inventory, shop, chance)
     sample = chance.sample(VARIANTS, 10)
@@ -67,7 +69,7 @@ async def test_both_reckonings_agree_on_every_variant(inventory: Inventory, shop
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_storefront_and_agents_are_told_the_same(inventory: Inventory, shop: Shop, seed: int) -> None:
+async def test_availability_for_storefronts_and_agents_is_the_same(inventory: Inventory, shop: Shop, seed: int) -> None:
     await scatter(inventory, shop, random.Random(seed))
 
     availability = await shop.call("get_availability", variant_gids=VARIANTS)

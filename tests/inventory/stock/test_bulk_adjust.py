@@ -3,7 +3,7 @@
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 
 
-async def test_all_pools_move_in_one_version(shop: Shop) -> None:
+async def test_a_bulk_adjustment_changes_all_pools_in_one_version(shop: Shop) -> None:
     one, two = await shop.pool(10), await shop.pool(20)
 
     change = await shop.call(
@@ -18,7 +18,7 @@ async def test_all_pools_move_in_one_version(shop: Shop) -> None:
     assert [(pool["id"], pool["on_hand"]) for pool in change["pools"]] == [(one["id"], 7), (two["id"], 25)]
 
 
-async def test_one_line_that_does_not_fit_undoes_all(shop: Shop, inventory: Inventory) -> None:
+async def test_one_line_that_does_not_fit_prevents_the_whole_adjustment(shop: Shop, inventory: Inventory) -> None:
     one, two = await shop.pool(10), await shop.pool(20)
     before = await inventory.everything()
 
@@ -50,7 +50,7 @@ async def test_lines_of_one_pool_that_fit_together_but_not_one_by_one_are_applie
     assert await shop.on_hand(pool["id"]) == 1
 
 
-async def test_a_kit_that_draws_on_both_pools_is_told_of_once(shop: Shop) -> None:
+async def test_a_kit_that_draws_on_both_pools_is_listed_once(shop: Shop) -> None:
     jars = await shop.pool(12, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
     lids = await shop.pool(12, members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
     await shop.call("link_variants", pool_id=lids["id"], members=[{"variant_gid": SINGLE, "units_per_sale": 2}])
@@ -66,7 +66,7 @@ async def test_a_kit_that_draws_on_both_pools_is_told_of_once(shop: Shop) -> Non
     ]
 
 
-async def test_one_unknown_pool_undoes_all(shop: Shop, inventory: Inventory) -> None:
+async def test_one_unknown_pool_prevents_the_whole_adjustment(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(10)
     theirs = await (await inventory.shop()).pool(10)
 
@@ -78,7 +78,7 @@ async def test_one_unknown_pool_undoes_all(shop: Shop, inventory: Inventory) -> 
     assert await shop.on_hand(pool["id"]) == 10
 
 
-async def test_one_stale_line_undoes_all(shop: Shop) -> None:
+async def test_one_stale_line_prevents_the_whole_adjustment(shop: Shop) -> None:
     one, two = await shop.pool(10), await shop.pool(20)
 
     refused = await shop.refused(
@@ -94,7 +94,7 @@ async def test_one_stale_line_undoes_all(shop: Shop) -> None:
     assert await shop.on_hand(one["id"]) == 10
 
 
-async def test_250_lines_are_taken_and_one_more_is_not(shop: Shop) -> None:
+async def test_a_bulk_adjustment_takes_at_most_250_lines(shop: Shop) -> None:
     pool = await shop.pool(0)
     items = [{"pool_id": pool["id"], "delta": 1}] * 250
 
@@ -105,13 +105,13 @@ async def test_250_lines_are_taken_and_one_more_is_not(shop: Shop) -> None:
     assert await shop.on_hand(pool["id"]) == 250
 
 
-async def test_no_lines_at_all_are_refused(shop: Shop) -> None:
+async def test_a_bulk_adjustment_without_lines_is_refused(shop: Shop) -> None:
     refused = await shop.refused("bulk_adjust", items=[])
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["items"])
 
 
-async def test_a_line_without_effect_is_refused_as_it_is_alone(shop: Shop) -> None:
+async def test_a_line_without_effect_is_refused(shop: Shop) -> None:
     pool = await shop.pool(10)
 
     refused = await shop.refused("bulk_adjust", items=[{"pool_id": pool["id"], "delta": 0}])

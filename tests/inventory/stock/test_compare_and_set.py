@@ -42,7 +42,7 @@ async def version(shop: Shop, pool_id: int) -> int:
 
 
 @pytest.mark.parametrize(("tool", "arguments"), STOCK + CONFIGURATION, ids=[tool for tool, _ in STOCK + CONFIGURATION])
-async def test_with_the_present_version_it_is_made_and_with_the_one_before_it_is_not(
+async def test_a_change_is_made_only_with_the_present_version(
     scene: Shop, inventory: Inventory, tool: str, arguments: dict[str, Any]
 ) -> None:
     id = arguments.get("pool_id") or arguments["from_pool_id"]
@@ -64,7 +64,7 @@ async def test_with_the_present_version_it_is_made_and_with_the_one_before_it_is
 
 
 @pytest.mark.parametrize(("tool", "arguments"), STOCK, ids=[tool for tool, _ in STOCK])
-async def test_with_the_present_quantity_it_is_made_and_with_another_it_is_not(
+async def test_a_change_is_made_only_with_the_present_quantity(
     scene: Shop, tool: str, arguments: dict[str, Any]
 ) -> None:
     refused = await scene.refused(tool, **arguments, expected_quantity=49)
@@ -75,7 +75,7 @@ async def test_with_the_present_quantity_it_is_made_and_with_another_it_is_not(
     assert await scene.on_hand(1) != 50
 
 
-async def test_what_the_error_says_is_what_makes_the_next_try_succeed(scene: Shop) -> None:
+async def test_a_stale_change_succeeds_with_the_version_named_in_the_error(scene: Shop) -> None:
     refused = await scene.refused("set_pool_quantity", pool_id=1, quantity=44, expected_version=0)
 
     present = refused["current"]
@@ -91,7 +91,7 @@ async def test_what_the_error_says_is_what_makes_the_next_try_succeed(scene: Sho
 
 
 @pytest.mark.parametrize("tool", ["set_pool_quantity", "adjust_pool_quantity"])
-async def test_of_two_in_one_batch_that_expect_the_same_version_exactly_one_wins(scene: Shop, tool: str) -> None:
+async def test_changes_in_one_batch_that_expect_the_same_version_succeed_once(scene: Shop, tool: str) -> None:
     seen = await version(scene, 1)
     arguments = [{"quantity": 44}, {"quantity": 43}] if tool == "set_pool_quantity" else [{"delta": -6}, {"delta": -7}]
 
@@ -106,7 +106,7 @@ async def test_of_two_in_one_batch_that_expect_the_same_version_exactly_one_wins
     assert await scene.on_hand(1) == won["pools"][0]["on_hand"]
 
 
-async def test_of_many_in_two_processes_that_expect_the_same_version_exactly_one_wins(
+async def test_changes_in_two_processes_that_expect_the_same_version_succeed_once(
     scene: Shop, settings: Settings
 ) -> None:
     seen = await version(scene, 1)
@@ -132,7 +132,7 @@ async def test_any_change_of_the_pool_makes_its_version_old(scene: Shop) -> None
         assert refused["code"] == "stale", tool
 
 
-async def test_a_change_of_another_pool_does_not(scene: Shop) -> None:
+async def test_a_change_of_one_pool_leaves_the_version_of_another(scene: Shop) -> None:
     seen = await version(scene, 1)
     await scene.call("adjust_pool_quantity", pool_id=2, delta=1)
 
@@ -141,7 +141,7 @@ async def test_a_change_of_another_pool_does_not(scene: Shop) -> None:
     assert await scene.on_hand(1) == 44
 
 
-async def test_a_deficit_can_be_expected(scene: Shop) -> None:
+async def test_a_negative_quantity_can_be_expected(scene: Shop) -> None:
     await scene.call("update_pool", pool_id=2, allow_negative=True)
     await scene.call("adjust_pool_quantity", pool_id=2, delta=-25)
 

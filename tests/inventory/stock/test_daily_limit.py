@@ -34,7 +34,7 @@ async def attempt(shop: Shop, tool: str, **arguments: Any) -> str:
     return "done"
 
 
-async def test_units_are_moved_up_to_the_limit_and_the_refusal_says_when_more_may_be(inventory: Inventory) -> None:
+async def test_units_are_moved_up_to_the_limit_and_the_refusal_says_when_more_can_be(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(50)
     await limit(inventory, shop)
@@ -114,7 +114,7 @@ async def test_every_tool_that_moves_stock_is_refused_beyond_the_limit(inventory
     assert await used(inventory, shop) == 0
 
 
-async def test_of_many_calls_at_once_exactly_so_many_succeed(inventory: Inventory) -> None:
+async def test_a_daily_limit_is_never_exceeded_by_concurrent_calls(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(500)
     await limit(inventory, shop)
@@ -127,7 +127,7 @@ async def test_of_many_calls_at_once_exactly_so_many_succeed(inventory: Inventor
     assert await shop.on_hand(pool["id"]) == 490
 
 
-async def test_what_was_refused_or_only_tried_is_not_counted(inventory: Inventory) -> None:
+async def test_a_refused_or_dry_run_call_does_not_count_towards_the_daily_limit(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(5)
     await limit(inventory, shop)
@@ -163,7 +163,7 @@ async def test_a_new_key_has_the_limit_of_the_old_one_and_its_count(inventory: I
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-2) == "done"
 
 
-async def test_a_key_that_is_made_after_the_old_one_was_ended_has_its_limit_too(inventory: Inventory) -> None:
+async def test_a_key_made_after_the_old_one_ended_has_its_limit(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(50)
     await limit(inventory, shop, 0)
@@ -174,7 +174,7 @@ async def test_a_key_that_is_made_after_the_old_one_was_ended_has_its_limit_too(
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-1) == "daily_limit_reached"
 
 
-async def test_an_agent_that_has_an_identity_for_the_key_has_its_limit(inventory: Inventory) -> None:
+async def test_an_identity_of_an_agent_has_the_limit_of_its_key(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(50)
     answer = await inventory.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})
@@ -185,7 +185,7 @@ async def test_an_agent_that_has_an_identity_for_the_key_has_its_limit(inventory
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-2) == "daily_limit_reached"
 
 
-async def test_the_limit_of_another_shop_is_another_one(inventory: Inventory) -> None:
+async def test_the_daily_limit_counts_for_one_shop(inventory: Inventory) -> None:
     shop, other = await inventory.shop(), await inventory.shop()
     pool, others = await shop.pool(50), await other.pool(50)
     await limit(inventory, shop, 0)
@@ -196,7 +196,7 @@ async def test_the_limit_of_another_shop_is_another_one(inventory: Inventory) ->
     assert (await used(inventory, shop), await used(inventory, other)) == (0, 5)
 
 
-async def test_no_limit_lets_go_on(inventory: Inventory) -> None:
+async def test_a_removed_limit_allows_any_number_of_units(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(50)
     await limit(inventory, shop, 0)

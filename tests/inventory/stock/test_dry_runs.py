@@ -89,7 +89,7 @@ async def shared_scene(shared_inventory: Inventory) -> Shop:
     return await furnished(await shared_inventory.shop())
 
 
-def test_every_tool_that_writes_is_tried_here() -> None:
+def test_every_tool_that_writes_is_tested_as_a_dry_run() -> None:
     writing = {name for name, operation in TOOLS.items() if not operation.mode.reads}
 
     assert {tool for tool, _ in CALLS} == writing
@@ -105,7 +105,7 @@ numbered = pytest.mark.parametrize(
 
 @in_one_loop
 @numbered
-async def test_a_dry_run_changes_nothing_and_nobody_hears_of_it(
+async def test_a_dry_run_changes_nothing_and_notifies_no_reader(
     shared_scene: Shop, shared_inventory: Inventory, tool: str, arguments: dict[str, Any]
 ) -> None:
     storefront = await shared_scene.storefront()

@@ -48,7 +48,7 @@ async def test_a_hold_whose_time_has_not_come_stays(shop: Shop, inventory: Inven
     assert await held(shop, pool["id"]) == 5
 
 
-async def test_a_hold_that_was_let_go_of_does_not_expire_as_well(shop: Shop, inventory: Inventory) -> None:
+async def test_a_released_hold_does_not_expire(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
     await shop.call("release_hold", hold_id=hold["id"])
@@ -58,7 +58,7 @@ async def test_a_hold_that_was_let_go_of_does_not_expire_as_well(shop: Shop, inv
     assert len(await shop.entries()) == 3
 
 
-async def test_a_hold_that_has_expired_cannot_be_let_go_of(shop: Shop, inventory: Inventory) -> None:
+async def test_an_expired_hold_cannot_be_released(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
     await come(inventory, hold["id"])
@@ -67,7 +67,7 @@ async def test_a_hold_that_has_expired_cannot_be_let_go_of(shop: Shop, inventory
     assert (await shop.refused("release_hold", hold_id=hold["id"]))["code"] == "hold_ended"
 
 
-async def test_a_kit_is_given_back_in_every_pool(shop: Shop, inventory: Inventory) -> None:
+async def test_a_kit_is_given_back_to_every_pool(shop: Shop, inventory: Inventory) -> None:
     jars = await shop.pool(50, members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
     boxes = await shop.pool(5, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
     hold = (await shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=3))["hold"]
@@ -93,7 +93,7 @@ async def test_holds_of_several_shops_and_of_one_pool_expire_together(shop: Shop
     assert await inventory.differences() == []
 
 
-async def test_processes_that_notice_at_once_give_it_back_once(
+async def test_concurrent_processes_give_an_expired_hold_back_once(
     shop: Shop, inventory: Inventory, settings: Settings
 ) -> None:
     pool = await shop.pool(50)
@@ -131,7 +131,7 @@ def watching(inventory: Inventory) -> contextlib.AbstractAsyncContextManager[Non
     return at_work(expiry.LOOP.run(inventory.database))
 
 
-async def test_whoever_watches_ends_a_hold_as_soon_as_its_time_comes(shop: Shop, inventory: Inventory) -> None:
+async def test_a_hold_is_ended_as_soon_as_its_time_comes(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
 
     async with watching(inventory):
@@ -145,7 +145,7 @@ async def test_whoever_watches_ends_a_hold_as_soon_as_its_time_comes(shop: Shop,
         await eventually(given_back, expiry.POLL_SECONDS - 1)
 
 
-async def test_a_shorter_hold_is_not_kept_waiting_by_a_longer_one(shop: Shop, inventory: Inventory) -> None:
+async def test_a_shorter_hold_does_not_wait_for_a_longer_one(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
 
     async with watching(inventory):
@@ -159,7 +159,7 @@ async def test_a_shorter_hold_is_not_kept_waiting_by_a_longer_one(shop: Shop, in
 
 
 @pytest.mark.parametrize("turns", range(5))
-async def test_whoever_watches_stops_when_it_is_cancelled_in_the_moment_of_a_notification(
+async def test_a_watcher_of_holds_that_is_cancelled_during_a_notification_stops(
     inventory: Inventory, turns: int
 ) -> None:
     def cancel(turns: int) -> None:

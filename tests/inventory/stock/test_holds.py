@@ -9,7 +9,7 @@ import pytest
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, ToolRefusal
 
 
-async def test_what_is_held_is_still_there_and_no_longer_available(shop: Shop) -> None:
+async def test_held_units_stay_on_hand_and_are_not_available(shop: Shop) -> None:
     pool = await shop.golden()
 
     change = await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 7")
@@ -23,7 +23,7 @@ async def test_what_is_held_is_still_there_and_no_longer_available(shop: Shop) -
 
 
 @pytest.mark.parametrize(("arguments", "seconds"), [({}, 900), ({"ttl_s": 60}, 60), ({"ttl_s": 604_800}, 604_800)])
-async def test_it_says_when_it_ends(shop: Shop, arguments: dict[str, int], seconds: int) -> None:
+async def test_a_hold_says_when_it_expires(shop: Shop, arguments: dict[str, int], seconds: int) -> None:
     pool = await shop.pool(50)
 
     change = await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, **arguments)
@@ -34,7 +34,7 @@ async def test_it_says_when_it_ends(shop: Shop, arguments: dict[str, int], secon
     assert ends - began == timedelta(seconds=seconds)
 
 
-async def test_what_is_let_go_of_is_available_again(shop: Shop) -> None:
+async def test_released_units_are_available_again(shop: Shop) -> None:
     pool = await shop.golden()
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 7"))["hold"]
 
@@ -46,7 +46,7 @@ async def test_what_is_let_go_of_is_available_again(shop: Shop) -> None:
     assert change["pools"][0]["available"] == 50
 
 
-async def test_more_than_is_available_is_not_held(shop: Shop, inventory: Inventory) -> None:
+async def test_more_units_than_available_cannot_be_held(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50, buffer=10)
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=30)
     before = await inventory.everything()
@@ -57,7 +57,7 @@ async def test_more_than_is_available_is_not_held(shop: Shop, inventory: Invento
     assert await inventory.everything() == before
 
 
-async def test_of_ten_who_want_ten_of_fifty_at_once_five_get_them(shop: Shop) -> None:
+async def test_concurrent_holds_of_ten_times_ten_units_of_fifty_hold_five(shop: Shop) -> None:
     pool = await shop.pool(50)
 
     answers = await asyncio.gather(
@@ -70,7 +70,7 @@ async def test_of_ten_who_want_ten_of_fifty_at_once_five_get_them(shop: Shop) ->
     assert (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 50
 
 
-async def test_a_hold_can_be_ended_once(shop: Shop, inventory: Inventory) -> None:
+async def test_a_hold_can_be_released_once(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
     await shop.call("release_hold", hold_id=hold["id"])
@@ -82,7 +82,7 @@ async def test_a_hold_can_be_ended_once(shop: Shop, inventory: Inventory) -> Non
     assert await inventory.everything() == before
 
 
-async def test_of_many_who_end_a_hold_at_once_one_does(shop: Shop) -> None:
+async def test_concurrent_releases_of_one_hold_are_done_once(shop: Shop) -> None:
     pool = await shop.pool(50)
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6))["hold"]
 
@@ -94,7 +94,7 @@ async def test_of_many_who_end_a_hold_at_once_one_does(shop: Shop) -> None:
     assert (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
 
 
-async def test_another_shops_hold_is_not_found(shop: Shop, inventory: Inventory) -> None:
+async def test_a_hold_of_another_shop_cannot_be_released(shop: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
     await other.pool(50)
     await other.call("hold_quantity", pool_id=1, quantity=6)
@@ -138,7 +138,7 @@ async def test_a_kit_of_which_one_pool_has_too_little_is_held_in_none(shop: Shop
     assert await inventory.everything() == before
 
 
-async def test_what_a_hold_keeps_of_a_kit_is_what_it_took_then(shop: Shop) -> None:
+async def test_a_hold_of_a_kit_gives_back_what_it_took_after_the_variant_is_relinked(shop: Shop) -> None:
     """The variant is linked differently meanwhile; the hold gives back what it holds all the same."""
     jars, boxes = await kit(shop)
     hold = (await shop.call("hold_quantity", variant_gid=SIX_PACK, quantity=2))["hold"]
@@ -157,7 +157,7 @@ async def test_a_variant_that_draws_on_no_pool_cannot_be_held(shop: Shop) -> Non
 
 
 @pytest.mark.parametrize("target", [{}, {"pool_id": 1, "variant_gid": SINGLE}])
-async def test_a_hold_is_of_a_pool_or_of_a_variant(shop: Shop, target: dict[str, Any]) -> None:
+async def test_a_hold_names_a_pool_or_a_variant_but_not_both(shop: Shop, target: dict[str, Any]) -> None:
     await shop.golden()
 
     refused = await shop.refused("hold_quantity", quantity=1, **target)
@@ -165,7 +165,7 @@ async def test_a_hold_is_of_a_pool_or_of_a_variant(shop: Shop, target: dict[str,
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["pool_id"])
 
 
-async def test_a_hold_in_the_history_is_found_by_what_it_is_for(shop: Shop) -> None:
+async def test_a_hold_in_the_history_is_found_by_its_reference(shop: Shop) -> None:
     pool = await shop.pool(50)
     hold = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 7"))["hold"]
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 8")

@@ -52,7 +52,7 @@ MADE = {"create_pool": 1, "import_csv": 2}
 pytestmark = pytest.mark.usefixtures("inventory")  # Its pools have the ids 1, 2 and so on.
 
 
-def test_every_tool_that_writes_is_repeated_here() -> None:
+def test_every_tool_that_writes_is_tested_with_a_repeated_key() -> None:
     assert {tool for tool, _, _ in CALLS} == {name for name, operation in TOOLS.items() if not operation.mode.reads}
 
 
@@ -111,14 +111,14 @@ async def test_calls_with_one_key_at_once_from_two_processes_are_one_change(
 
 
 @named
-async def test_a_dry_run_is_not_remembered(scene: Shop, tool: str, arguments: dict[str, Any]) -> None:
+async def test_a_dry_run_does_not_use_up_its_key(scene: Shop, tool: str, arguments: dict[str, Any]) -> None:
     tried = await scene.call(tool, **{**arguments, "dry_run": True}, idempotency_key="K")
     done = await scene.call(tool, **{**arguments, "dry_run": False}, idempotency_key="K")
 
     assert (tried["dry_run"], done["dry_run"]) == (True, False)
 
 
-async def test_a_refusal_is_not_remembered(scene: Shop) -> None:
+async def test_a_refused_call_does_not_use_up_its_key(scene: Shop) -> None:
     call = {"pool_id": 2, "delta": -20, "idempotency_key": "K"}
     refused = await scene.refused("adjust_pool_quantity", **call)
     await scene.call("adjust_pool_quantity", pool_id=2, delta=1)
@@ -129,7 +129,7 @@ async def test_a_refusal_is_not_remembered(scene: Shop) -> None:
     assert done["pools"][0]["on_hand"] == 1
 
 
-async def test_a_refused_import_is_not_remembered(scene: Shop) -> None:
+async def test_a_refused_import_does_not_use_up_its_key(scene: Shop) -> None:
     """Its rows name a pool that does not exist; then it does, and the very same call is sent again."""
     text = f"pool,variant_gid,units_per_sale\nCorks,{SIX_PACK},6\n"
     call = {"kind": "members", "text": text, "dry_run": False, "idempotency_key": "K"}
@@ -142,7 +142,7 @@ async def test_a_refused_import_is_not_remembered(scene: Shop) -> None:
     assert (done["applied"], done["created"]) == (True, 1)
 
 
-async def test_a_key_of_one_tool_is_not_a_key_of_another(scene: Shop) -> None:
+async def test_a_key_used_for_one_tool_is_refused_for_another(scene: Shop) -> None:
     await scene.call("adjust_pool_quantity", pool_id=1, delta=5, idempotency_key="K")
 
     refused = await scene.refused("set_pool_quantity", pool_id=1, quantity=5, idempotency_key="K")
@@ -150,7 +150,7 @@ async def test_a_key_of_one_tool_is_not_a_key_of_another(scene: Shop) -> None:
     assert refused["code"] == "idempotency_key_reused"
 
 
-async def test_another_shops_same_key_is_another_key(scene: Shop, inventory: Inventory) -> None:
+async def test_an_idempotency_key_of_another_shop_is_a_different_key(scene: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
     theirs = await other.pool(50)
 
@@ -160,7 +160,7 @@ async def test_another_shops_same_key_is_another_key(scene: Shop, inventory: Inv
     assert (await scene.on_hand(1), await other.on_hand(theirs["id"])) == (44, 43)
 
 
-async def test_a_repetition_is_known_though_the_pool_has_changed_since(scene: Shop) -> None:
+async def test_a_repeated_call_gets_its_first_answer_after_later_changes(scene: Shop) -> None:
     call = {"pool_id": 1, "quantity": 44, "expected_quantity": 50, "idempotency_key": "K"}
     first = await scene.call("set_pool_quantity", **call)
     await scene.call("archive_pool", pool_id=1)
@@ -168,7 +168,7 @@ async def test_a_repetition_is_known_though_the_pool_has_changed_since(scene: Sh
     assert await scene.call("set_pool_quantity", **call) == first
 
 
-async def test_the_keys_of_one_batch_are_told_apart(scene: Shop) -> None:
+async def test_calls_of_one_batch_with_equal_and_different_keys_are_each_answered_right(scene: Shop) -> None:
     """All of these arrive in the same moment: repetitions, another use of the key, and a key of their own."""
     calls = [(-6, "K"), (-6, "K"), (-7, "K"), (-6, "L"), (-6, "K")]
 
@@ -185,7 +185,7 @@ async def test_the_keys_of_one_batch_are_told_apart(scene: Shop) -> None:
     assert await scene.on_hand(1) == 38
 
 
-async def test_the_key_stands_in_the_ledger(scene: Shop, inventory: Inventory) -> None:
+async def test_the_idempotency_key_is_stored_in_the_ledger(scene: Shop, inventory: Inventory) -> None:
     await scene.call("adjust_pool_quantity", pool_id=1, delta=-6, idempotency_key="K")
 
     assert await inventory.sql("select delta from ledger where idempotency_key = 'K'") == [(-6,)]
@@ -208,7 +208,7 @@ async def test_keys_are_forgotten_after_thirty_days(scene: Shop, inventory: Inve
 
 
 @pytest.mark.parametrize("key", ["", "k" * 201, "nul\x00", 7])
-async def test_a_key_that_is_none_is_refused(scene: Shop, key: Any) -> None:
+async def test_an_invalid_idempotency_key_is_refused(scene: Shop, key: Any) -> None:
     refused = await scene.refused("adjust_pool_quantity", pool_id=1, delta=-1, idempotency_key=key)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["idempotency_key"])

@@ -116,7 +116,7 @@ def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[StockP
 
 
 @given(stories())
-def test_what_is_refused_leaves_nothing_behind(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
+def test_a_refused_change_leaves_the_stock_as_it_was(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
     stock = stock_of(story[0])
     for lines in story[1]:
         before = seen(stock)
@@ -153,7 +153,7 @@ def test_the_lines_of_one_pool_count_as_their_sum(story: tuple[list[StockPool], 
 
 
 @given(stories())
-def test_exactly_the_variants_whose_number_changes_are_told_of(
+def test_a_change_lists_exactly_the_variants_whose_quantity_changes(
     story: tuple[list[StockPool], list[list[Posting]]],
 ) -> None:
     stock = stock_of(story[0])
@@ -172,7 +172,7 @@ def test_exactly_the_variants_whose_number_changes_are_told_of(
 
 
 @given(stories())
-def test_what_can_be_sold_is_the_least_any_pool_allows_and_never_negative(
+def test_the_available_quantity_of_a_variant_is_the_least_of_its_pools_and_never_negative(
     story: tuple[list[StockPool], list[list[Posting]]],
 ) -> None:
     stock = stock_of(story[0])

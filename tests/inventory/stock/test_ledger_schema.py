@@ -45,7 +45,7 @@ async def test_no_entry_is_ever_changed_or_removed(shop: Shop, inventory: Invent
     assert await inventory.everything() == before
 
 
-async def test_an_entry_that_continues_the_ledger_moves_the_balance(shop: Shop, inventory: Inventory) -> None:
+async def test_an_entry_that_continues_the_ledger_changes_the_balance(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
 
     await insert(inventory, shop, pool["id"])
@@ -81,7 +81,7 @@ TWO = """
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=str)
-async def test_of_several_entries_the_last_number_has_the_balance(
+async def test_the_balance_of_a_pool_is_that_of_its_entry_with_the_highest_number(
     shop: Shop, inventory: Inventory, order: tuple[int, int]
 ) -> None:
     pool = await shop.pool(50)
@@ -115,7 +115,7 @@ async def test_several_entries_are_refused_if_the_last_has_another_balance(
     ],
     ids=str,
 )
-async def test_each_of_several_entries_continues_the_one_before(
+async def test_entries_of_one_statement_must_continue_each_other(
     shop: Shop, inventory: Inventory, entries: list[tuple[int, int, int]], error: type[Exception]
 ) -> None:
     pool = await shop.pool(50)
@@ -154,7 +154,7 @@ async def test_no_entry_reverts_one_that_does_not_exist(shop: Shop, inventory: I
         )
 
 
-async def test_a_number_is_given_once(shop: Shop, inventory: Inventory) -> None:
+async def test_a_number_of_an_entry_is_used_once(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
 
     with pytest.raises(psycopg.errors.UniqueViolation):
@@ -179,7 +179,7 @@ PROMISES = [
 
 
 @pytest.mark.parametrize(("changes", "is_accepted"), PROMISES, ids=[str(changes) for changes, _ in PROMISES])
-async def test_nothing_is_promised_twice_but_for_facts_and_where_the_pool_allows_it(
+async def test_stock_is_not_promised_twice_except_for_facts_and_where_the_pool_allows_it(
     shop: Shop, inventory: Inventory, changes: dict[str, object], is_accepted: bool
 ) -> None:
     pool = await shop.pool(50)
@@ -191,7 +191,7 @@ async def test_nothing_is_promised_twice_but_for_facts_and_where_the_pool_allows
             await insert(inventory, shop, pool["id"], **changes)
 
 
-async def test_what_is_held_never_falls_below_zero(shop: Shop, inventory: Inventory) -> None:
+async def test_the_held_quantity_never_falls_below_zero(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
 
     with pytest.raises(psycopg.errors.CheckViolation):
@@ -215,7 +215,7 @@ async def test_an_entry_is_reverted_once(shop: Shop, inventory: Inventory) -> No
 
 
 @pytest.mark.parametrize("column", ["on_hand", "held", "entries", "shop_id", "inserted_at"])
-async def test_who_acts_for_a_shop_cannot_write_what_is_counted(shop: Shop, inventory: Inventory, column: str) -> None:
+async def test_the_role_of_a_shop_cannot_write_counted_columns(shop: Shop, inventory: Inventory, column: str) -> None:
     await shop.pool(50)
 
     async def tamper(tx: Tx) -> None:
@@ -226,7 +226,7 @@ async def test_who_acts_for_a_shop_cannot_write_what_is_counted(shop: Shop, inve
 
 
 @pytest.mark.parametrize("statement", ["update ledger set reason = 'x'", "delete from ledger", "delete from pools"])
-async def test_who_acts_for_a_shop_cannot_rewrite_its_history(shop: Shop, inventory: Inventory, statement: str) -> None:
+async def test_the_role_of_a_shop_cannot_rewrite_its_ledger(shop: Shop, inventory: Inventory, statement: str) -> None:
     await shop.pool(50)
 
     async def tamper(tx: Tx) -> None:
@@ -269,7 +269,7 @@ async def test_the_audit_finds_what_was_tampered_with(
         ("update pools set id = default", "the key of a pool cannot change"),
     ],
 )
-async def test_no_statement_leaves_an_entry_of_no_pool(
+async def test_no_statement_can_leave_an_entry_without_a_pool(
     shop: Shop, inventory: Inventory, statement: str, message: str
 ) -> None:
     pool = await shop.pool(50)

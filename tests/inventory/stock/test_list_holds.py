@@ -39,7 +39,7 @@ async def ids(shop: Shop, **filters: Any) -> list[int]:
     ],
     ids=str,
 )
-async def test_only_what_is_asked_for_is_shown(holding: Shop, filters: dict[str, Any], expected: list[int]) -> None:
+async def test_filters_limit_the_list_of_holds(holding: Shop, filters: dict[str, Any], expected: list[int]) -> None:
     assert await ids(holding, **filters) == expected
 
 
@@ -50,13 +50,13 @@ async def test_a_hold_is_shown_with_what_it_keeps_of_every_pool(holding: Shop) -
     assert kit["inserted_at"] < kit["expires_at"]
 
 
-async def test_what_was_let_go_of_is_no_longer_shown(holding: Shop) -> None:
+async def test_a_released_hold_is_not_listed(holding: Shop) -> None:
     await holding.call("release_hold", hold_id=5)
 
     assert await ids(holding) == [7, 4, 3]
 
 
-async def test_pages_follow_one_another(holding: Shop) -> None:
+async def test_pages_of_holds_follow_each_other(holding: Shop) -> None:
     first = await holding.call("list_holds", limit=3)
     second = await holding.call("list_holds", limit=3, cursor=first["next_cursor"])
 
@@ -64,5 +64,5 @@ async def test_pages_follow_one_another(holding: Shop) -> None:
     assert second["next_cursor"] is None
 
 
-async def test_another_shops_holds_are_not_shown(holding: Shop, inventory: Inventory) -> None:
+async def test_holds_of_another_shop_are_not_listed(holding: Shop, inventory: Inventory) -> None:
     assert await ids(await inventory.shop()) == []

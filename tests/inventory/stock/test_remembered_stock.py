@@ -39,7 +39,7 @@ async def compared(inventory: Inventory, shop: Shop) -> bool:
     return is_right
 
 
-async def test_what_is_remembered_is_what_is_stored(inventory: Inventory, shop: Shop) -> None:
+async def test_a_remembered_stock_is_always_that_of_the_database(inventory: Inventory, shop: Shop) -> None:
     chance = random.Random(3)
     pools = [(await shop.pool(500))["id"] for _ in range(4)]
     for gid in GIDS:
@@ -88,7 +88,7 @@ async def test_stock_that_another_process_changed_is_read_again(settings: Settin
     assert await inventory.differences() == []
 
 
-async def test_a_change_of_a_pool_that_nobody_counted_is_seen(inventory: Inventory, shop: Shop) -> None:
+async def test_a_changed_buffer_or_membership_is_read_before_the_next_change(inventory: Inventory, shop: Shop) -> None:
     pool = await shop.golden()
     await adjust(shop, pool["id"])
 
@@ -103,7 +103,7 @@ async def test_a_change_of_a_pool_that_nobody_counted_is_seen(inventory: Invento
     ]
 
 
-async def test_changes_that_a_primary_took_along_are_not_remembered(inventory: Inventory, shop: Shop) -> None:
+async def test_stock_is_read_again_when_its_stamp_has_changed(inventory: Inventory, shop: Shop) -> None:
     """A standby that is promoted may lack the last changes, and its shop gets the same version by others."""
     pool = await shop.pool(50)
     await adjust(shop, pool["id"])

@@ -21,7 +21,9 @@ async def last_entry(shop: Shop, tool: str, **arguments: Any) -> int:
     ],
     ids=["adjust", "restock", "set"],
 )
-async def test_the_opposite_is_written(shop: Shop, tool: str, arguments: dict[str, Any], delta: int) -> None:
+async def test_an_undone_entry_is_followed_by_its_opposite(
+    shop: Shop, tool: str, arguments: dict[str, Any], delta: int
+) -> None:
     pool = await shop.pool(50)
     id = await last_entry(shop, tool, pool_id=pool["id"], **arguments)
 
@@ -33,7 +35,7 @@ async def test_the_opposite_is_written(shop: Shop, tool: str, arguments: dict[st
     assert await shop.on_hand(pool["id"]) == 50
 
 
-async def test_what_came_after_it_stays(shop: Shop) -> None:
+async def test_an_undone_entry_leaves_later_changes(shop: Shop) -> None:
     pool = await shop.pool(50)
     id = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-3)
@@ -101,7 +103,7 @@ async def test_an_import_of_two_thousand_pools_is_undone_as_a_whole(shop: Shop, 
     assert await inventory.sql("select count(*) from pools where on_hand <> 0") == [(0,)]
 
 
-async def test_what_was_added_and_is_gone_since_cannot_be_taken_back(shop: Shop, inventory: Inventory) -> None:
+async def test_an_addition_whose_units_are_gone_cannot_be_undone(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(0)
     id = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=24, kind="restock")
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-20)
@@ -113,7 +115,7 @@ async def test_what_was_added_and_is_gone_since_cannot_be_taken_back(shop: Shop,
     assert await inventory.everything() == before
 
 
-async def test_a_transfer_of_which_one_end_is_gone_stays_as_a_whole(shop: Shop) -> None:
+async def test_a_transfer_whose_units_are_gone_at_one_end_cannot_be_undone(shop: Shop) -> None:
     giving, taking = await shop.pool(50), await shop.pool(0)
     id = await last_entry(shop, "transfer_quantity", from_pool_id=giving["id"], to_pool_id=taking["id"], quantity=20)
     await shop.call("adjust_pool_quantity", pool_id=taking["id"], delta=-1)
@@ -123,7 +125,7 @@ async def test_a_transfer_of_which_one_end_is_gone_stays_as_a_whole(shop: Shop) 
 
 
 @pytest.mark.parametrize("kind", ["hold", "release", "revert"])
-async def test_what_is_no_decision_on_stock_cannot_be_undone(shop: Shop, kind: str) -> None:
+async def test_holds_releases_and_undoings_cannot_be_undone(shop: Shop, kind: str) -> None:
     pool = await shop.pool(50)
     hold = await last_entry(shop, "hold_quantity", pool_id=pool["id"], quantity=6)
     release = await last_entry(shop, "release_hold", hold_id=hold)
@@ -136,7 +138,7 @@ async def test_what_is_no_decision_on_stock_cannot_be_undone(shop: Shop, kind: s
     assert kind in refused["message"]
 
 
-async def test_nothing_is_undone_in_an_archived_pool(shop: Shop) -> None:
+async def test_an_entry_of_an_archived_pool_cannot_be_undone(shop: Shop) -> None:
     pool = await shop.pool(50)
     id = await last_entry(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)
     await shop.call("archive_pool", pool_id=pool["id"])
@@ -144,7 +146,7 @@ async def test_nothing_is_undone_in_an_archived_pool(shop: Shop) -> None:
     assert (await shop.refused("revert_entry", entry_id=id))["code"] == "pool_not_active"
 
 
-async def test_another_shops_entry_is_not_found(shop: Shop, inventory: Inventory) -> None:
+async def test_an_entry_of_another_shop_cannot_be_undone(shop: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
     pool = await other.pool(50)
     id = await last_entry(other, "adjust_pool_quantity", pool_id=pool["id"], delta=-6)

@@ -17,7 +17,7 @@ async def test_a_pool_has_what_was_counted_and_its_ledger_the_difference(shop: S
     assert (await shop.entries(pool_id=pool["id"]))[0] == entry
 
 
-async def test_the_answer_says_which_variants_it_changes(shop: Shop) -> None:
+async def test_a_count_lists_the_variants_it_changes(shop: Shop) -> None:
     pool = await shop.golden()
 
     change = await shop.call("set_pool_quantity", pool_id=pool["id"], quantity=49)
@@ -26,7 +26,7 @@ async def test_the_answer_says_which_variants_it_changes(shop: Shop) -> None:
     assert change["affected"] == [{"variant_gid": SINGLE, "before": 50, "after": 49}]
 
 
-async def test_the_answer_shows_the_pool_as_it_is_afterwards(shop: Shop) -> None:
+async def test_a_count_answers_with_the_pool_after_the_change(shop: Shop) -> None:
     pool = await shop.pool(50, buffer=4, low_stock_at=40)
 
     change = await shop.call("set_pool_quantity", pool_id=pool["id"], quantity=44)
@@ -43,7 +43,7 @@ async def test_the_answer_shows_the_pool_as_it_is_afterwards(shop: Shop) -> None
     assert {name: read[name] for name in pool_after} == pool_after
 
 
-async def test_the_history_says_who_changed_it_through_what_and_why(shop: Shop, inventory: Inventory) -> None:
+async def test_a_count_is_stored_with_its_actor_source_and_reason(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
 
     await shop.call("set_pool_quantity", pool_id=pool["id"], quantity=44, reason="Counted by Ann.")
@@ -109,7 +109,7 @@ async def test_an_archived_pool_cannot_be_counted(shop: Shop) -> None:
     assert await shop.on_hand(pool["id"]) == 50
 
 
-async def test_another_shops_pool_is_not_found(shop: Shop, inventory: Inventory) -> None:
+async def test_a_pool_of_another_shop_cannot_be_set(shop: Shop, inventory: Inventory) -> None:
     theirs = await (await inventory.shop()).pool(50)
     unknown = await shop.refused("set_pool_quantity", pool_id=10**9, quantity=7)
 

@@ -11,7 +11,7 @@ def before(entry: dict[str, Any]) -> str:
     return (datetime.fromisoformat(entry["created_at"]) - timedelta(microseconds=1)).isoformat()
 
 
-async def test_every_moment_has_what_the_last_entry_left(shop: Shop) -> None:
+async def test_the_stock_at_a_moment_is_that_of_the_last_entry_before_it(shop: Shop) -> None:
     pool = await shop.pool(50)
     sold = (await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6))["entries"][0]
     held = (await shop.call("hold_quantity", pool_id=pool["id"], quantity=4))["entries"][0]
@@ -27,7 +27,7 @@ async def test_every_moment_has_what_the_last_entry_left(shop: Shop) -> None:
     ]
 
 
-async def test_before_its_first_entry_a_pool_had_nothing(shop: Shop) -> None:
+async def test_the_stock_before_the_first_entry_is_zero(shop: Shop) -> None:
     pool = await shop.pool(50)
 
     answer = await shop.call("get_stock_at", pool_id=pool["id"], at="2001-01-01T00:00:00Z")
@@ -41,7 +41,7 @@ async def test_before_its_first_entry_a_pool_had_nothing(shop: Shop) -> None:
     }
 
 
-async def test_in_the_future_it_has_what_it_has_now(shop: Shop) -> None:
+async def test_the_stock_at_a_future_moment_is_the_present_one(shop: Shop) -> None:
     pool = await shop.pool(50)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
 
@@ -50,7 +50,7 @@ async def test_in_the_future_it_has_what_it_has_now(shop: Shop) -> None:
     assert answer["on_hand"] == 44
 
 
-async def test_a_moment_of_any_offset_is_answered_in_utc(shop: Shop) -> None:
+async def test_a_moment_with_any_offset_is_answered_in_utc(shop: Shop) -> None:
     pool = await shop.pool(50)
 
     answer = await shop.call("get_stock_at", pool_id=pool["id"], at="2999-01-01T01:00:00+02:00")
@@ -67,14 +67,14 @@ async def test_an_entry_of_another_pool_is_not_counted(shop: Shop) -> None:
     assert (answer["on_hand"], answer["last_entry_id"]) == (45, change["entries"][0]["id"])
 
 
-async def test_an_archived_pool_still_has_a_past(shop: Shop) -> None:
+async def test_an_archived_pool_still_has_its_stock_at_past_moments(shop: Shop) -> None:
     pool = await shop.pool(50)
     await shop.call("archive_pool", pool_id=pool["id"])
 
     assert (await shop.call("get_stock_at", pool_id=pool["id"], at="2999-01-01T00:00:00Z"))["on_hand"] == 50
 
 
-async def test_another_shops_pool_has_no_past(shop: Shop, inventory: Inventory) -> None:
+async def test_a_pool_of_another_shop_has_no_stock_at_a_past_moment(shop: Shop, inventory: Inventory) -> None:
     theirs = await (await inventory.shop()).pool(50)
 
     refused = await shop.refused("get_stock_at", pool_id=theirs["id"], at="2999-01-01T00:00:00Z")
@@ -82,7 +82,7 @@ async def test_another_shops_pool_has_no_past(shop: Shop, inventory: Inventory) 
     assert refused["code"] == "not_found"
 
 
-async def test_a_moment_that_is_none_is_refused(shop: Shop) -> None:
+async def test_an_invalid_moment_is_refused(shop: Shop) -> None:
     pool = await shop.pool(50)
 
     for at in ("yesterday", "2026-13-01T00:00:00Z", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59Z", 1763640000, None):

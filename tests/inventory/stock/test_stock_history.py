@@ -27,7 +27,7 @@ async def ids(shop: Shop, **filters: Any) -> list[int]:
     return [entry["id"] for entry in await shop.entries(**filters)]
 
 
-async def test_the_newest_come_first(busy: Shop) -> None:
+async def test_the_newest_entries_come_first(busy: Shop) -> None:
     assert await ids(busy) == [7, 6, 5, 4, 3, 2, 1]
 
 
@@ -63,11 +63,11 @@ async def test_every_entry_tells_what_the_pool_had_after_it(busy: Shop) -> None:
         ({"limit": 2}, [7, 6]),
     ],
 )
-async def test_only_what_is_asked_for_is_shown(busy: Shop, filters: dict[str, Any], expected: list[int]) -> None:
+async def test_filters_limit_the_history(busy: Shop, filters: dict[str, Any], expected: list[int]) -> None:
     assert await ids(busy, **filters) == expected
 
 
-async def test_a_span_begins_with_its_first_moment_and_ends_before_its_last(busy: Shop) -> None:
+async def test_a_time_range_includes_its_first_moment_and_excludes_its_last(busy: Shop) -> None:
     at = {entry["id"]: entry["created_at"] for entry in await busy.entries()}
 
     assert await ids(busy, since=at[4]) == [7, 6, 5, 4]  # 4 and 5 are one change, and have one time
@@ -76,14 +76,14 @@ async def test_a_span_begins_with_its_first_moment_and_ends_before_its_last(busy
     assert await ids(busy, since=at[7], until=at[7]) == []
 
 
-async def test_a_moment_may_have_any_offset(busy: Shop) -> None:
+async def test_a_moment_of_a_filter_may_have_any_offset(busy: Shop) -> None:
     at = {entry["id"]: datetime.fromisoformat(entry["created_at"]) for entry in await busy.entries()}
     local_time = (at[6] + timedelta(hours=5, minutes=30)).replace(tzinfo=None).isoformat() + "+05:30"
 
     assert await ids(busy, since=local_time) == [7, 6]
 
 
-async def test_pages_follow_one_another_without_gap_or_repetition(busy: Shop) -> None:
+async def test_pages_of_the_history_follow_each_other_without_gap_or_repetition(busy: Shop) -> None:
     seen: list[int] = []
     page: dict[str, Any] = {"next_cursor": ""}
     while page["next_cursor"] is not None:
@@ -98,7 +98,7 @@ async def test_a_full_last_page_has_no_next(busy: Shop) -> None:
     assert (await busy.call("get_stock_history", limit=6))["next_cursor"] is not None
 
 
-async def test_what_happens_while_pages_are_read_does_not_shift_them(busy: Shop) -> None:
+async def test_changes_made_while_pages_are_read_do_not_shift_them(busy: Shop) -> None:
     first = await busy.call("get_stock_history", limit=3)
     await busy.call("adjust_pool_quantity", pool_id=1, delta=1)
 
@@ -107,7 +107,7 @@ async def test_what_happens_while_pages_are_read_does_not_shift_them(busy: Shop)
     assert [entry["id"] for entry in second["entries"]] == [4, 3, 2]
 
 
-async def test_a_cursor_goes_with_filters(busy: Shop) -> None:
+async def test_a_cursor_keeps_the_filters_of_its_list(busy: Shop) -> None:
     first = await busy.call("get_stock_history", limit=2, pool_id=1)
     second = await busy.call("get_stock_history", limit=2, pool_id=1, cursor=first["next_cursor"])
 
@@ -116,13 +116,13 @@ async def test_a_cursor_goes_with_filters(busy: Shop) -> None:
 
 
 @pytest.mark.parametrize("cursor", ["7", "MS41", "OTk5OTk5OTk5OTk5OTk5OTk5OTk5", "é", "====", "NQ"])
-async def test_a_cursor_that_is_none_of_ours_is_refused(busy: Shop, cursor: str) -> None:
+async def test_an_invalid_cursor_of_the_history_is_refused(busy: Shop, cursor: str) -> None:
     refused = await busy.refused("get_stock_history", cursor=cursor)
 
     assert (refused["code"], list(refused["errors"])) == ("validation_failed", ["cursor"])
 
 
-async def test_another_shops_history_is_empty_to_us(busy: Shop, inventory: Inventory) -> None:
+async def test_entries_of_another_shop_are_not_listed(busy: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
 
     assert await other.entries() == []

@@ -7,7 +7,7 @@ import pytest
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 
 
-async def test_what_one_pool_gives_the_other_has(shop: Shop) -> None:
+async def test_a_transfer_takes_from_one_pool_what_it_adds_to_the_other(shop: Shop) -> None:
     giving, taking = await shop.pool(50), await shop.pool(10)
 
     change = await shop.call(
@@ -21,7 +21,7 @@ async def test_what_one_pool_gives_the_other_has(shop: Shop) -> None:
     assert await shop.on_hand(giving["id"]) == await shop.on_hand(taking["id"]) == 30
 
 
-async def test_it_goes_towards_the_older_pool_as_well(shop: Shop) -> None:
+async def test_a_transfer_can_go_to_the_older_pool(shop: Shop) -> None:
     taking, giving = await shop.pool(10), await shop.pool(50)
 
     await shop.call("transfer_quantity", from_pool_id=giving["id"], to_pool_id=taking["id"], quantity=50)
@@ -29,7 +29,7 @@ async def test_it_goes_towards_the_older_pool_as_well(shop: Shop) -> None:
     assert (await shop.on_hand(giving["id"]), await shop.on_hand(taking["id"])) == (0, 60)
 
 
-async def test_the_variants_of_both_are_told_of(shop: Shop) -> None:
+async def test_a_transfer_lists_the_variants_of_both_pools(shop: Shop) -> None:
     giving = await shop.pool(50, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
     taking = await shop.pool(0, members=[{"variant_gid": SIX_PACK, "units_per_sale": 6}])
 
@@ -41,7 +41,7 @@ async def test_the_variants_of_both_are_told_of(shop: Shop) -> None:
     ]
 
 
-async def test_more_than_there_is_moves_nothing(shop: Shop, inventory: Inventory) -> None:
+async def test_a_transfer_of_more_than_is_available_moves_nothing(shop: Shop, inventory: Inventory) -> None:
     giving, taking = await shop.pool(50), await shop.pool(10)
     await shop.call("hold_quantity", pool_id=giving["id"], quantity=45)
     before = await inventory.everything()
@@ -66,7 +66,7 @@ async def test_more_than_there_is_moves_nothing(shop: Shop, inventory: Inventory
     ],
     ids=["to itself", "of another unit", "archived", "another shop's", "unknown", "nothing", "backwards", "stale"],
 )
-async def test_what_makes_no_sense_moves_nothing(
+async def test_an_invalid_transfer_moves_nothing(
     shop: Shop, inventory: Inventory, arguments: dict[str, Any], code: str
 ) -> None:
     ids = [

@@ -18,7 +18,7 @@ ORDERS = 200 if os.environ.get("HOLDFAST_SOAK") else 12
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_pool_and_platform_agree_whatever_is_told_in_which_order(scene: Scene, seed: int) -> None:
+async def test_pool_and_platform_agree_after_webhooks_in_any_order(scene: Scene, seed: int) -> None:
     chance = random.Random(seed)
     numbers = itertools.count(1)
     messages: list[tuple[str, Any, str]] = []

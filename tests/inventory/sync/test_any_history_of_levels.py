@@ -245,7 +245,7 @@ def play(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
     ],
     seed=417079, shares=True, counts_elsewhere=False,
 )  # fmt: skip
-def test_the_pool_ends_in_what_happened(
+def test_the_pool_after_any_history_of_orders_and_levels_matches_what_happened(
     play: Callable[..., None], history: list[Step], seed: int, shares: bool, counts_elsewhere: bool
 ) -> None:
     play(history, seed, shares=shares, counts_elsewhere=counts_elsewhere)

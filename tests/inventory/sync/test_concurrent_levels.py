@@ -13,7 +13,7 @@ from tests.inventory.sync.scene import Scene
 from tests.support import eventually
 
 
-async def test_who_waits_for_a_level_keeps_nobody_from_calling_for_attention(scene: Scene) -> None:
+async def test_a_sync_that_waits_for_a_level_does_not_block_requests_for_a_sync(scene: Scene) -> None:
     await scene.adjust(-6)
     tasks: list[asyncio.Task[int]] = []
 
@@ -29,7 +29,7 @@ async def test_who_waits_for_a_level_keeps_nobody_from_calling_for_attention(sce
     assert scene.levels() == (44, 7, 3)
 
 
-async def test_what_two_say_of_two_locations_at_once_is_all_weighed(scene: Scene) -> None:
+async def test_observations_of_two_locations_at_once_are_both_considered(scene: Scene) -> None:
     [here] = scene.seen("Single")
     second = structs.replace(here, location_gid="gid://shopify/Location/7", gid="gid://shopify/InventoryLevel/7")
 

@@ -62,7 +62,7 @@ async def test_a_level_that_moved_meanwhile_is_changed_at_once_and_what_moved_it
     assert await scene.row("Single", "available, expected, target, suspect_at") == (30, 30, 30, None)
 
 
-async def test_what_is_wrongly_known_of_a_level_makes_no_difference(scene: Scene) -> None:
+async def test_a_push_by_differences_does_not_depend_on_the_known_quantity_of_a_level(scene: Scene) -> None:
     await scene.hears("Single", available=20)
     await scene.adjust(-6)
     await scene.attend()
@@ -70,7 +70,7 @@ async def test_what_is_wrongly_known_of_a_level_makes_no_difference(scene: Scene
     assert scene.levels() == (32, 5, 2)
 
 
-async def test_a_level_of_which_something_newer_was_heard_stays_as_it_was_heard(scene: Scene) -> None:
+async def test_a_newer_observation_of_a_level_is_kept(scene: Scene) -> None:
     scene.platform.plan(Fault("after", "AdjustLevels"))
     await scene.adjust(-6)
     await scene.attend()
@@ -81,7 +81,7 @@ async def test_a_level_of_which_something_newer_was_heard_stays_as_it_was_heard(
     assert await scene.row("Single", "available, expected, push_id") == (29, 32, None)
 
 
-async def test_a_level_that_was_set_back_before_the_answer_came_is_read_again(scene: Scene) -> None:
+async def test_a_level_set_back_before_the_answer_came_is_read_again(scene: Scene) -> None:
     before = scene.levels()[0]
     scene.platform.plan(Fault("after", "AdjustLevels"))
     await scene.adjust(-6)
@@ -166,7 +166,7 @@ async def test_a_call_that_is_too_old_for_its_key_is_not_made_again_and_is_no_ed
         assert scene.levels() == (left, left // 6, left // 12)
 
 
-async def test_a_sale_that_is_told_after_such_a_call_was_given_up_counts_once(scene: Scene) -> None:
+async def test_a_sale_received_after_an_abandoned_call_counts_once(scene: Scene) -> None:
     scene.platform.plan(Fault("after", "AdjustLevels"))
     await scene.adjust(-6)
     await scene.attend()
@@ -202,7 +202,7 @@ async def test_a_level_that_is_gone_when_the_call_is_made_again_changes_no_other
     assert scene.levels()[:2] == (32, 5)
 
 
-async def test_what_a_call_has_left_is_stored_once_though_two_processes_have_read_it(scene: Scene) -> None:
+async def test_a_push_read_by_two_processes_is_stored_once(scene: Scene) -> None:
     scene.platform.plan(Fault("after", "AdjustLevels"))
     await scene.adjust(-6)
     await scene.attend()
@@ -217,7 +217,7 @@ async def test_what_a_call_has_left_is_stored_once_though_two_processes_have_rea
     assert await scene.row("Single", "available, expected") == (31, 32)
 
 
-async def test_a_sale_that_is_told_before_the_level_it_moved_is_not_taken_off_twice(scene: Scene) -> None:
+async def test_a_sale_received_before_its_level_is_not_subtracted_twice(scene: Scene) -> None:
     second = await add(scene, "Market stall")
     await spread(scene)  # all of it to each
     await singles(scene)
@@ -233,7 +233,7 @@ async def test_a_sale_that_is_told_before_the_level_it_moved_is_not_taken_off_tw
     assert [await singles(scene) for _ in range(2)][-1] == (36, 36)
 
 
-async def test_nothing_is_left_of_a_level_that_would_fall_below_nothing(scene: Scene) -> None:
+async def test_a_push_that_would_take_a_level_below_zero_sets_it_to_zero(scene: Scene) -> None:
     scene.count("Single", 1)
     await scene.hears("Single")
     await scene.adjust(-38)
@@ -242,7 +242,7 @@ async def test_nothing_is_left_of_a_level_that_would_fall_below_nothing(scene: S
     assert scene.levels() == (0, 0, 0)
 
 
-async def test_a_level_that_fell_below_nothing_is_set_to_nothing_when_that_is_heard(scene: Scene) -> None:
+async def test_a_negative_level_is_set_to_zero_once_it_is_observed(scene: Scene) -> None:
     scene.count("Single", 1)
     await scene.adjust(-38)
     await scene.attend()
@@ -265,7 +265,7 @@ async def test_a_level_that_the_platform_does_not_change_is_parked_and_the_other
     assert "not stocked at the location" in parked
 
 
-async def test_a_quantity_is_enforced_and_a_level_is_synchronized_by_comparison(place: Settings | Place) -> None:
+async def test_a_pool_that_enforces_its_quantity_sets_levels_by_comparison(place: Settings | Place) -> None:
     async with followed(place, policy="enforce") as scene:
         scene.platform.plan(Fault("down", "AdjustLevels", times=9))
         scene.count("6-pack", 10)

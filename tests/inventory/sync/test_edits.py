@@ -69,7 +69,7 @@ async def test_a_pool_can_enforce_its_quantity_or_flag_the_edit(
             assert scene.levels() == (44, 7, 3)
 
 
-async def test_an_edit_that_was_never_told_is_found_when_the_pool_is_pushed(scene: Scene) -> None:
+async def test_an_edit_without_a_webhook_is_found_when_the_pool_is_pushed(scene: Scene) -> None:
     scene.count("Single", 60)
     await scene.adjust(-6)
     await scene.attend()
@@ -82,7 +82,7 @@ async def test_an_edit_that_was_never_told_is_found_when_the_pool_is_pushed(scen
     assert await scene.shop.on_hand(scene.pool_id) == 54
 
 
-async def test_only_what_was_just_read_is_taken_for_an_edit(scene: Scene) -> None:
+async def test_only_a_level_that_was_just_read_is_taken_for_an_edit(scene: Scene) -> None:
     for title, quantity in (("Single", 60), ("6-pack", 10)):
         scene.count(title, quantity)
         await scene.hears(title)
@@ -107,7 +107,7 @@ async def test_a_kit_that_is_edited_is_set_back(scene: Scene) -> None:
     assert await scene.shop.on_hand(scene.pool_id) == 50
 
 
-async def test_what_turns_out_to_be_a_webhook_that_came_late_is_no_edit(scene: Scene) -> None:
+async def test_a_late_webhook_of_an_order_is_no_edit(scene: Scene) -> None:
     await scene.hears("Single", available=47)
     await scene.attend()
     assert (await scene.row("Single", "suspect_at is not null"))[0]
@@ -187,7 +187,7 @@ async def test_an_edit_while_the_pool_is_paused_is_handled_when_it_is_resumed(sc
     assert await scene.shop.on_hand(scene.pool_id) == 60
 
 
-async def test_what_is_sold_while_the_pool_is_paused_is_no_edit(scene: Scene) -> None:
+async def test_an_order_while_the_pool_is_paused_is_no_edit(scene: Scene) -> None:
     await scene.shop.call("pause_pool", pool_id=scene.pool_id)
     await scene.attend()
     sold = scene.platform.sell(DOMAIN, SaleLine(scene.variants["6-pack"].id, 2))
@@ -203,7 +203,7 @@ async def test_what_is_sold_while_the_pool_is_paused_is_no_edit(scene: Scene) ->
     assert scene.levels() == (38, 6, 3)
 
 
-async def test_what_happens_to_a_level_while_its_variant_is_not_linked_is_no_edit(scene: Scene) -> None:
+async def test_a_change_of_a_level_while_its_variant_is_unlinked_is_no_edit(scene: Scene) -> None:
     single = scene.variants["Single"].gid
     await scene.shop.call("pause_pool", pool_id=scene.pool_id)
     await scene.attend()

@@ -21,7 +21,7 @@ def left_at_set_levels(levels: list[ExplainedLevel], changes: list[PendingChange
     set_count=st.integers(1, 3),
     edit=st.integers(-3, 3).map(lambda number: number * 1_000),
 )
-def test_what_orders_have_moved_is_explained_wherever_they_did(
+def test_a_difference_caused_by_orders_is_always_explained_by_them(
     placed: list[tuple[int, int, bool]], set_count: int, edit: int
 ) -> None:
     moved = [sum(amount for amount, place, _ in placed if place == number) for number in range(3)]
@@ -40,7 +40,7 @@ def test_what_orders_have_moved_is_explained_wherever_they_did(
 
 
 @given(st.lists(amounts, min_size=1, max_size=40), st.data())
-def test_explaining_bit_by_bit_ends_in_the_same(moves: list[int], data: st.DataObject) -> None:
+def test_orders_explained_one_by_one_leave_no_difference(moves: list[int], data: st.DataObject) -> None:
     """The orders of a busy level come one by one, and so does the level: at the end nothing is left."""
     expected, changes, seen = 50, list[PendingChange](), 0
     for id, amount in enumerate(moves):

@@ -26,7 +26,7 @@ async def link(scene: Scene, *titles: str, **more: Any) -> Any:
     return await scene.shop.call("link_variants", **arguments)
 
 
-async def test_the_pool_gets_what_the_platform_has_and_the_levels_follow(scene: Scene) -> None:
+async def test_the_first_stock_is_that_of_the_platform_and_the_levels_follow(scene: Scene) -> None:
     tried = await link(scene, *PACKS, dry_run=True)
     linked = await link(scene, *PACKS)
     await scene.attend()
@@ -48,7 +48,7 @@ async def test_the_first_stock_counts_against_the_daily_limit_of_the_key(scene: 
     assert await scene.shop.on_hand(scene.pool_id) == 0
 
 
-async def test_only_what_is_newly_linked_is_added(scene: Scene) -> None:
+async def test_a_first_stock_adds_only_newly_linked_variants(scene: Scene) -> None:
     await link(scene, "Single")
     await scene.adjust(-10)
     await link(scene, "Single", "6-pack")
@@ -56,14 +56,14 @@ async def test_only_what_is_newly_linked_is_added(scene: Scene) -> None:
     assert await scene.shop.on_hand(scene.pool_id) == 40 + 8 * 6
 
 
-async def test_without_it_the_pool_keeps_what_it_has(scene: Scene) -> None:
+async def test_a_pool_linked_without_a_first_stock_keeps_its_quantity(scene: Scene) -> None:
     await link(scene, *PACKS, initial="keep_pool")
 
     assert await scene.shop.on_hand(scene.pool_id) == 0
     assert await scene.shop.entries() == []
 
 
-async def test_what_the_platform_does_not_say_or_says_of_another_pool_is_refused(scene: Scene) -> None:
+async def test_a_first_stock_of_unknown_variants_or_of_another_pool_is_refused(scene: Scene) -> None:
     other = await scene.shop.pool(
         9, name="Other", members=[{"variant_gid": scene.variants["Single"].gid, "units_per_sale": 1}]
     )
@@ -79,7 +79,7 @@ async def test_what_the_platform_does_not_say_or_says_of_another_pool_is_refused
     assert await scene.shop.on_hand(other["id"]) == 9
 
 
-async def test_it_changes_stock_and_needs_the_scope_for_that(scene: Scene) -> None:
+async def test_a_first_stock_from_the_platform_needs_the_scope_to_write_quantities(scene: Scene) -> None:
     await scene.inventory.regenerate(scene.shop, "read_pools", "write_pools")
 
     member = {"variant_gid": scene.variants["Single"].gid, "units_per_sale": 1}

@@ -152,7 +152,7 @@ async def test_a_small_call_sets_a_part_and_the_next_one_the_rest(scene: Scene) 
     assert calls(scene) == before + 2
 
 
-async def test_levels_follow_while_the_service_runs(scene: Scene) -> None:
+async def test_the_running_service_pushes_changes_to_levels(scene: Scene) -> None:
     async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
         await scene.adjust(-6)
         await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))

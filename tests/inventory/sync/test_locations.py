@@ -53,7 +53,7 @@ async def test_a_new_shop_has_its_stock_at_one_location(scene: Scene) -> None:
     assert percents == {"Market stall": 0, "Warehouse": 100}
 
 
-async def test_it_is_the_location_that_stocks_most_variants(place: Settings | Place) -> None:
+async def test_the_location_of_a_new_shop_is_the_one_that_stocks_most_variants(place: Settings | Place) -> None:
     async with beside_the_platform(place) as installing:
         platform = installing.platform
         warehouse, stall = platform.locations(DOMAIN)[0], platform.add_location(DOMAIN, "Market stall")
@@ -70,7 +70,7 @@ async def test_it_is_the_location_that_stocks_most_variants(place: Settings | Pl
     assert {location.name: location.percent for location in shares.locations} == {"Warehouse": 0, "Market stall": 100}
 
 
-async def test_when_its_location_is_deleted_another_one_has_the_stock(scene: Scene) -> None:
+async def test_a_deleted_location_passes_its_share_to_another_one(scene: Scene) -> None:
     stall = await add(scene, "Market stall")
     warehouse = scene.platform.locations(DOMAIN)[0]
 
@@ -134,7 +134,7 @@ async def test_a_location_of_which_nothing_is_known_is_not_set(scene: Scene) -> 
     assert await singles(scene) == (50, 0)
 
 
-async def test_a_location_is_not_set_while_it_is_not_known_whose_it_is(scene: Scene) -> None:
+async def test_a_location_is_not_set_until_its_owner_is_known(scene: Scene) -> None:
     """Subscriptions that were made before do not tell that."""
     await spread(scene)
     location = await add(scene, "Somewhere", heard=False)
@@ -149,7 +149,7 @@ async def test_a_location_is_not_set_while_it_is_not_known_whose_it_is(scene: Sc
 
 
 @pytest.mark.parametrize("shares", [[99], [50, 50], [0, 100], [None, 100]])
-async def test_shares_that_do_not_fit_are_refused(scene: Scene, shares: list[int | None]) -> None:
+async def test_invalid_shares_of_locations_are_refused(scene: Scene, shares: list[int | None]) -> None:
     gid = scene.platform.locations(DOMAIN)[0].gid
     shares_given = [Share("gid://shopify/Location/1" if percent is None else gid, percent or 0) for percent in shares]
 

@@ -62,7 +62,7 @@ async def later(scene: Scene, hours: float = 0.001) -> None:
     await scene.attend()
 
 
-async def test_nothing_is_written_for_a_shop_that_has_not_granted_it(scene: Scene) -> None:
+async def test_a_shop_without_the_scope_of_the_cart_check_gets_no_metafields(scene: Scene) -> None:
     await scene.adjust(-6)
     await scene.attend()
 
@@ -97,7 +97,7 @@ async def test_a_cart_that_takes_too_much_of_the_pool_is_stopped_at_the_platform
     await checked.platform.buy(DOMAIN, SaleLine(single, 44), SaleLine(six, 1))
 
 
-async def test_what_a_cart_has_bought_is_missing_for_the_next_one(checked: Scene) -> None:
+async def test_units_bought_in_a_checkout_are_missing_in_the_metafields(checked: Scene) -> None:
     messages: list[WebhookMessage] = []
     checked.platform.world.on_message.append(messages.append)
     await checked.platform.buy(DOMAIN, SaleLine(checked.variants["6-pack"].id, 1))
@@ -130,7 +130,7 @@ async def test_kits_name_all_their_pools_and_what_may_go_below_zero_or_is_paused
     assert pools(checked) == [[], [], []]
 
 
-async def test_a_variant_that_is_unlinked_stops_nothing(checked: Scene) -> None:
+async def test_an_unlinked_variant_stops_no_cart(checked: Scene) -> None:
     await checked.shop.call("unlink_variants", pool_id=checked.pool_id, variant_gids=[checked.variants["Single"].gid])
     await later(checked)
 
@@ -150,7 +150,7 @@ async def test_a_variant_is_not_written_again_within_two_seconds(checked: Scene)
     assert pools(checked)[0] == [[checked.pool_id, 1, 44]]
 
 
-async def test_numbers_are_written_again_before_they_end(checked: Scene) -> None:
+async def test_numbers_for_the_cart_check_are_renewed_before_they_expire(checked: Scene) -> None:
     first = metafield_value(checked, "Single")["until"]
     metafield = metafields.find(checked.platform.world, DOMAIN, checked.variants["Single"].gid, "$app:stock", "pools")
     assert metafield
@@ -165,7 +165,7 @@ async def test_numbers_are_written_again_before_they_end(checked: Scene) -> None
 
 
 @pytest.mark.parametrize("kind", ["before", "after", "down", "throttle"])
-async def test_numbers_whose_outcome_is_not_known_are_written_in_the_end(checked: Scene, kind: str) -> None:
+async def test_numbers_whose_outcome_is_unknown_are_written_again(checked: Scene, kind: str) -> None:
     await checked.adjust(-6)
     checked.platform.plan(Fault(kind, "WriteNumbers"))  # pyright: ignore[reportArgumentType]
     await later(checked)
@@ -178,7 +178,7 @@ async def test_numbers_whose_outcome_is_not_known_are_written_in_the_end(checked
     assert (await checked.shop.call("get_sync_status"))["cart_check"]["pending"] == 0
 
 
-async def test_what_somebody_else_has_written_is_read_and_written_over(checked: Scene) -> None:
+async def test_a_metafield_written_by_another_app_is_read_and_overwritten(checked: Scene) -> None:
     metafield = {"ownerId": checked.variants["Single"].gid, "namespace": "$app:stock", "key": "pools", "type": "json"}
     metafields.write(checked.platform.world, checked.platform.shop(DOMAIN), [{**metafield, "value": "17"}])
     await checked.adjust(-6)
@@ -189,7 +189,7 @@ async def test_what_somebody_else_has_written_is_read_and_written_over(checked: 
     assert pools(checked) == [[[checked.pool_id, units, 44]] for units in PACKS.values()]
 
 
-async def test_a_variant_that_the_platform_does_not_have_holds_nobody_up(checked: Scene) -> None:
+async def test_a_variant_unknown_to_the_platform_does_not_delay_others(checked: Scene) -> None:
     member = {"variant_gid": "gid://shopify/ProductVariant/999", "units_per_sale": 1}
     await checked.shop.call("link_variants", pool_id=checked.pool_id, members=[member])
     await checked.adjust(-6)

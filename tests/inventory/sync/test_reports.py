@@ -24,7 +24,7 @@ async def test_the_status_says_how_levels_follow(scene: Scene) -> None:
     assert status["rule_warning"] is None
 
 
-async def test_a_change_is_pending_before_it_is_reckoned_until_it_is_set(scene: Scene) -> None:
+async def test_a_change_of_a_pool_is_pending_until_its_levels_are_set(scene: Scene) -> None:
     await scene.adjust(-6)
     changed = await pending(scene)
     await scene.transact(lambda tx: plan(tx, scene.shop.id))
@@ -84,7 +84,7 @@ async def test_drift_and_resync_name_pools_that_are_there(shop: Shop) -> None:
         assert (await shop.refused(tool, pool_id=999))["code"] == "not_found"
 
 
-async def test_reconcile_shows_what_is_different_and_applies_it_when_told(scene: Scene) -> None:
+async def test_reconcile_reports_differences_and_applies_them_on_request(scene: Scene) -> None:
     scene.count("12-pack", 6)
     report = await scene.shop.call("reconcile", pool_id=scene.pool_id)
     assert [
@@ -168,7 +168,7 @@ async def wait_with_an_order(scene: Scene) -> None:
     )
 
 
-async def test_an_order_that_can_never_be_read_holds_nothing_up(scene: Scene) -> None:
+async def test_an_unreadable_order_does_not_block_reconcile(scene: Scene) -> None:
     scene.count("12-pack", 6)
     await deliver(scene.shop, "orders/create", {"id": "seven"}, secret=SECRET.encode())
     await handle(scene.inventory)
@@ -179,7 +179,7 @@ async def test_an_order_that_can_never_be_read_holds_nothing_up(scene: Scene) ->
     assert await scene.shop.on_hand(scene.pool_id) == 74
 
 
-async def test_reconcile_needs_the_platform(scene: Scene) -> None:
+async def test_reconcile_without_the_platform_is_refused(scene: Scene) -> None:
     scene.platform.plan(Fault("down", "ReadItemLevels"))
     answer = await scene.shop.ask("reconcile", {"pool_id": scene.pool_id})
     assert (answer.status_code, answer.json()["error"]) == (503, "service_unavailable")

@@ -90,7 +90,7 @@ def by_the_double(code: str, **settings: Any) -> list[Any]:
         {"text_in": HOSTILE, "text_out": "Gone", "proxy": HOSTILE},
     ],
 )
-def test_the_double_shows_what_the_liquid_gives(code: str, settings: dict[str, Any]) -> None:
+def test_the_block_of_the_demo_is_that_of_the_liquid(code: str, settings: dict[str, Any]) -> None:
     rendered = by_liquid(code, **settings)
 
     assert rendered == by_the_double(code, **settings)
@@ -98,7 +98,7 @@ def test_the_double_shows_what_the_liquid_gives(code: str, settings: dict[str, A
     assert not [part for part in rendered if part[0] == "script"]
 
 
-def test_without_a_product_the_block_is_empty() -> None:
+def test_the_block_without_a_product_is_empty() -> None:
     html = Environment().from_string(re.sub(r"\| t\b", "", LIQUID)).render(block={"settings": DEFAULTS})
 
     assert html.strip() == ""
@@ -111,7 +111,7 @@ def test_only_the_theme_editor_shows_where_the_number_will_be() -> None:
     assert hint not in by_liquid("en")
 
 
-def test_every_state_has_a_text_and_a_setting() -> None:
+def test_every_state_of_the_block_has_a_text_and_a_setting() -> None:
     script = (EXTENSION / "assets" / "live-stock.js").read_text(encoding="utf-8")
     states = set(re.findall(r'state = "(\w+)"', script))
 

@@ -33,11 +33,13 @@ def offences(packages: Path, extension: Path) -> list[str]:
     return report["messages"]
 
 
-def test_the_platforms_checks_find_nothing(packages: Path) -> None:
+def test_the_checks_of_the_platform_find_no_offence(packages: Path) -> None:
     assert offences(packages, EXTENSION) == []
 
 
-def test_they_would_find_a_text_that_is_missing_and_a_script_that_is_too_large(packages: Path, tmp_path: Path) -> None:
+def test_the_checks_of_themes_find_a_missing_text_and_a_script_that_is_too_large(
+    packages: Path, tmp_path: Path
+) -> None:
     copy = shutil.copytree(EXTENSION, tmp_path / "live-stock")
     german = json.loads((copy / "locales" / "de.json").read_text(encoding="utf-8"))
     del german["live_stock"]["low"]

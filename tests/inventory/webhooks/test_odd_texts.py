@@ -86,14 +86,14 @@ def decisive(payload: Any) -> Any:
     return payload
 
 
-def test_every_topic_has_a_body_here() -> None:
+def test_every_topic_has_a_body_in_this_test() -> None:
     assert BODIES.keys() == {*PAYLOADS.values()}
 
 
 @pytest.mark.parametrize("topic", PAYLOADS)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_odd_texts_change_nothing_of_what_a_webhook_decides(topic: str, data: st.DataObject) -> None:
+def test_odd_texts_in_a_webhook_do_not_change_the_fields_that_decide(topic: str, data: st.DataObject) -> None:
     kind, body = PAYLOADS[topic], BODIES[PAYLOADS[topic]]
     plain = read_payload(delivery(stored_payload(topic, json.dumps(body).encode())), kind)
     stored = stored_payload(topic, json.dumps(with_odd(data, body)).encode())
@@ -142,7 +142,7 @@ async def test_an_order_whose_texts_are_odd_is_counted(
     assert await shop.on_hand(1) == 44
 
 
-async def test_quantities_may_be_written_as_floats(inventory: Inventory) -> None:
+async def test_quantities_of_an_order_may_be_floats(inventory: Inventory) -> None:
     shop = await installed(inventory)
     await shop.golden()
     payload = PlatformOrder((SIX_PACK, 1)).payload()

@@ -82,7 +82,7 @@ async def test_a_delivery_is_stored_before_it_is_answered(inventory: Inventory, 
     assert payload == b'{"id":1,"myshopify_domain":"%s"}' % shop.domain.encode()
 
 
-async def test_nothing_of_customers_is_stored(inventory: Inventory, taking_orders: Shop) -> None:
+async def test_a_stored_order_has_no_data_of_customers(inventory: Inventory, taking_orders: Shop) -> None:
     assert (await deliver(taking_orders, "orders/updated", ORDER)).status_code == 200
 
     [(_, _, _, payload)] = await stored(inventory, taking_orders)
@@ -93,7 +93,7 @@ async def test_nothing_of_customers_is_stored(inventory: Inventory, taking_order
 
 
 @pytest.mark.parametrize("claimed", ["", "AAAA", "A" * 44, "\xe9" * 44])
-async def test_what_the_platform_did_not_sign_is_refused(inventory: Inventory, shop: Shop, claimed: str) -> None:
+async def test_a_webhook_with_a_wrong_signature_is_refused(inventory: Inventory, shop: Shop, claimed: str) -> None:
     answer = await deliver(shop, "app/uninstalled", {}, hmac_sha256=claimed)
 
     assert (answer.status_code, answer.json()["error"]) == (401, "invalid_signature")
@@ -153,7 +153,7 @@ async def test_a_shop_that_uninstalled_the_app_can_still_be_deleted(inventory: I
 
 
 @pytest.mark.parametrize("topic", ["customers/data_request", "customers/redact", "themes/publish", "", "x" * 300])
-async def test_a_topic_that_nobody_needs_is_answered_and_not_stored(
+async def test_an_unused_topic_is_answered_with_200_and_not_stored(
     inventory: Inventory, shop: Shop, topic: str
 ) -> None:
     answer = await deliver(shop, topic, {"customer": {"id": 1, "email": "jon@example.com"}})
@@ -187,7 +187,7 @@ async def test_a_delivery_that_cannot_be_read_is_refused_so_that_it_comes_again(
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"\xff", b'\n{"id": 1}', b' {"id": 1}', b'"{"', b"a={}"], ids=str)
-async def test_what_does_not_begin_as_an_object_is_no_webhook_however_well_it_is_signed(
+async def test_a_signed_body_that_does_not_begin_as_an_object_is_refused(
     inventory: Inventory, shop: Shop, body: bytes
 ) -> None:
     answer = await deliver(shop, "app/uninstalled", body)
@@ -197,7 +197,7 @@ async def test_what_does_not_begin_as_an_object_is_no_webhook_however_well_it_is
 
 
 @pytest.mark.parametrize("triggered_at", ["", "yesterday", "2026-11-22T12:00:00", "0"])
-async def test_a_delivery_whose_time_cannot_be_read_has_none(
+async def test_a_delivery_with_an_unreadable_time_is_stored_without_one(
     inventory: Inventory, shop: Shop, triggered_at: str
 ) -> None:
     assert (await deliver(shop, "app/uninstalled", {}, triggered_at=triggered_at)).status_code == 200
@@ -219,7 +219,7 @@ async def test_a_body_of_five_million_bytes_is_stored_and_one_beyond_the_limit_i
     assert len(payload) < 100_000
 
 
-async def test_only_post_is_answered(shop: Shop) -> None:
+async def test_a_get_of_the_webhook_address_is_answered_with_405(shop: Shop) -> None:
     assert (await shop.http.get("/webhooks/shopify")).status_code == 405
 
 
@@ -228,7 +228,7 @@ async def test_every_topic_that_is_handled_has_a_payload() -> None:
 
 
 @pytest.mark.parametrize("topic", PAYLOADS)
-async def test_the_fields_of_a_topic_hold_no_text_of_a_customer(topic: str) -> None:
+async def test_the_stored_fields_of_a_topic_have_no_text_of_a_customer(topic: str) -> None:
     """Whatever a body has: names of fields that customers are known by are not among those that are kept."""
     personal = ("email", "phone", "address", "customer", "note", "first_name", "last_name", "token", "ip")
     body = dict.fromkeys(personal, "secret")

@@ -73,7 +73,7 @@ async def test_a_process_that_stalled_makes_no_further_call_when_it_wakes() -> N
     assert calls == ["first"]
 
 
-async def test_what_was_taken_too_long_ago_is_not_begun() -> None:
+async def test_a_work_leased_too_long_ago_is_not_begun() -> None:
     async def renew() -> bool:
         return True
 

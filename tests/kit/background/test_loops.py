@@ -85,7 +85,7 @@ async def test_a_loop_goes_on_while_a_locked_row_has_a_waiter_and_at_once_when_t
         assert done == [7]
 
 
-async def test_what_a_loop_keeps_between_its_steps_is_opened_once_and_closed_at_its_end(service: Service) -> None:
+async def test_a_resource_of_a_loop_is_opened_once_and_closed_at_its_end(service: Service) -> None:
     steps, happened = Steps(0.0, 0.0), list[str]()
 
     @contextlib.asynccontextmanager

@@ -44,13 +44,13 @@ async def test_calls_are_answered_by_one_process_which_ends_with_the_block() -> 
     assert not psutil.pid_exists(process)
 
 
-async def test_nothing_is_started_before_the_first_call() -> None:
+async def test_a_subprocess_is_not_started_before_the_first_call() -> None:
     before = psutil.Process().children()
     async with SubprocessCall(subprocess_functions.added):
         assert psutil.Process().children() == before
 
 
-def test_it_keeps_no_socket_that_the_service_listens_on() -> None:
+def test_a_subprocess_keeps_no_listening_socket_of_the_service() -> None:
     async def call() -> list[Any]:
         async with SubprocessCall(subprocess_functions.added) as add:
             _, process = await add(Sum(1, 1))
@@ -62,7 +62,7 @@ def test_it_keeps_no_socket_that_the_service_listens_on() -> None:
         assert runner.run(call()) == []
 
 
-async def test_it_runs_at_low_priority() -> None:
+async def test_a_subprocess_runs_at_low_priority() -> None:
     async with SubprocessCall(subprocess_functions.niceness) as look:
         assert await look(None) == min(os.nice(0) + NICENESS, 19)
     async with SubprocessCall(subprocess_functions.niceness, niceness=3) as look:
@@ -132,7 +132,7 @@ async def test_a_call_that_is_tried_once_tells_how_its_process_ended(tmp_path: P
     assert crashed.value.status == -signal.SIGKILL
 
 
-async def test_who_calls_after_a_call_was_cancelled_gets_the_answer_to_the_own_call() -> None:
+async def test_a_call_after_a_cancelled_one_gets_its_own_answer() -> None:
     async with SubprocessCall(subprocess_functions.hanging) as hang:
         await hang(0.0)
         call = asyncio.create_task(hang(1.0))

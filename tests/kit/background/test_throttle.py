@@ -6,7 +6,7 @@ import time
 from holdfast.kit.background.throttle import IDLE_TURN_SECONDS, PAUSE_SECONDS, yield_to_requests
 
 
-async def test_it_rests_in_a_process_that_is_busy() -> None:
+async def test_a_busy_process_pauses_background_work() -> None:
     asyncio.get_running_loop().call_soon(time.sleep, 5 * IDLE_TURN_SECONDS)
 
     started = time.monotonic()

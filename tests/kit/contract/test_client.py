@@ -48,7 +48,7 @@ async def test_shared_work_waits_for_its_turn_after_the_first_client_has_gone() 
     await holding
 
 
-async def test_what_has_begun_does_not_end_with_its_client() -> None:
+async def test_work_that_has_begun_goes_on_when_its_client_is_gone() -> None:
     client = Client()
 
     async def request() -> str:

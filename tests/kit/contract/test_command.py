@@ -60,7 +60,7 @@ def starts(text: str) -> dt.datetime:
     return check(Book, {**VALID, "starts": text}).starts
 
 
-def test_what_is_acceptable_becomes_the_command_with_defaults_filled_in() -> None:
+def test_a_valid_body_becomes_a_command_with_defaults_filled_in() -> None:
     assert check(Book, VALID) == Book(
         room=7, title="Life drawing", starts=dt.datetime(2030, 1, 1, 10, tzinfo=dt.UTC), seats=1, mode="open", tags=[]
     )
@@ -190,7 +190,7 @@ def test_the_first_and_the_last_moment_in_range_are_accepted(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "tomorrow", "2030-02-30T10:00:00Z", "2030-01-01", "1893492000", "10:00"])
-def test_what_is_not_a_time_is_refused(text: str) -> None:
+def test_a_text_that_is_no_time_is_refused(text: str) -> None:
     assert errors_of(Book, {**VALID, "starts": text}).keys() == {"starts"}
 
 
@@ -239,7 +239,7 @@ def test_bodies_never_share_a_default_list() -> None:
     assert other["tags"] == []
 
 
-def test_there_is_no_body_when_no_field_is_left() -> None:
+def test_a_command_whose_fields_are_all_in_the_path_has_no_body() -> None:
     class Cancel(Command):
         room: Id
 

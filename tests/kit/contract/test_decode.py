@@ -267,7 +267,7 @@ async def test_a_person_who_cannot_exist_is_not_found(ada: Client, subtests: pyt
         (b"/a/%zz", ["", "a", "%zz"]),
     ],
 )
-def test_what_is_escaped_within_a_part_of_a_path_belongs_to_that_part(raw: bytes, parts: list[str]) -> None:
+def test_an_escaped_slash_belongs_to_its_part_of_the_path(raw: bytes, parts: list[str]) -> None:
     assert segments({"path": unquote(raw.decode()), "raw_path": raw}) == parts
 
 

@@ -39,7 +39,7 @@ def test_a_mailbox_has_one_identity(written: str) -> None:
     "address",
     ["ann@straße.example", "ann@\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.example", "a.b+tag@sub.example.com"],
 )
-def test_another_mailbox_has_another_identity(address: str) -> None:
+def test_an_address_of_a_different_mailbox_has_a_different_identity(address: str) -> None:
     assert identity(address) == address
 
 

@@ -68,7 +68,7 @@ FULL = ProblemType("full", 422, "It is full.", "Wait.", "place")
         FULL(message("needs %(field)s", field="room")),
     ],
 )
-def test_what_programs_are_sent_are_texts_and_nothing_else(problem: Problem) -> None:
+def test_the_body_of_a_problem_is_plain_text(problem: Problem) -> None:
     [text] = problem.body()["errors"]["place"]
 
     assert type(text) is str

@@ -56,7 +56,7 @@ def lines(written: io.StringIO) -> list[str]:
     return written.getvalue().splitlines()
 
 
-def test_each_kind_of_failure_has_one_line_a_minute_without_a_traceback(written: io.StringIO, clock: Clock) -> None:
+def test_a_kind_of_failure_is_logged_once_a_minute_without_a_traceback(written: io.StringIO, clock: Clock) -> None:
     ours, library = structlog.get_logger(), logging.getLogger("some.library")
     for _ in range(100):
         for loop in ("mails", "queues"):

@@ -66,7 +66,7 @@ class Server:
         self.sent.append(message["type"])
 
 
-async def test_it_is_open_from_the_start_of_the_server_to_its_end() -> None:
+async def test_an_application_is_open_from_the_start_of_the_server_to_its_end() -> None:
     happened: list[str] = []
     server = Server()
 

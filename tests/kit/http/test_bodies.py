@@ -103,7 +103,7 @@ async def test_networks_of_one_wide_network_give_way_as_one_address() -> None:
     assert [arrival.has_given_way for arrival in (*wide, other)] == [True, False, False, False]
 
 
-async def test_what_has_arrived_whole_or_has_gone_leaves_its_room(small: tuple[Site, ArrivingBodies]) -> None:
+async def test_a_body_that_is_complete_or_abandoned_frees_its_room(small: tuple[Site, ArrivingBodies]) -> None:
     site, bodies = small
     for _ in range(2):
         clients = [await begin(site, bodies, "127.0.0.1") for _ in range(2)]

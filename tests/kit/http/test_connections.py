@@ -90,7 +90,7 @@ async def test_more_headers_are_refused_in_the_envelope(site: Site, size: int) -
     ],
     ids=repr,
 )
-async def test_what_is_no_http_is_refused_in_the_envelope(site: Site, content: bytes) -> None:
+async def test_a_malformed_request_is_answered_with_400_in_the_envelope(site: Site, content: bytes) -> None:
     client = await site.client()
     await client.send(content)
 
@@ -226,7 +226,7 @@ async def until_left(site: Site, connections: int) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_of_too_much_that_waits_the_oldest_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_oldest_unread_answer_is_dropped_when_too_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "MAX_UNREAD_BYTES", 2 * HUGE)
     async with serving(answer, ConnectionLimits(1000, 500)) as site:
         clients = [await site.client(receive_buffer=4096) for _ in range(3)]
@@ -238,7 +238,7 @@ async def test_of_too_much_that_waits_the_oldest_is_dropped(monkeypatch: pytest.
         assert len(await clients[0].closed()) < HUGE / 2
 
 
-async def test_of_too_much_that_waits_an_address_with_little_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_address_with_little_unread_loses_nothing_when_too_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "MAX_UNREAD_BYTES", 2 * HUGE)
     async with serving(answer, ConnectionLimits(1000, 500)) as site:
         patient = await site.client("127.0.0.2", receive_buffer=4096)

@@ -64,7 +64,7 @@ async def test_a_file_that_cannot_be_finished_has_no_end() -> None:
     assert all(message["more_body"] for message in client.got[1:])
 
 
-async def test_nothing_more_is_written_for_a_client_that_has_gone() -> None:
+async def test_a_download_stops_when_its_client_is_gone() -> None:
     client, numbers = Client(stays=2), list[int]()
 
     await download(counting(numbers)).send(client.request)

@@ -37,7 +37,7 @@ def test_only_the_address_that_holds_most_gives_way_and_never_to_one_that_would_
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=300), st.integers(10, 30))
-def test_however_a_crowd_asks_every_address_that_wants_one_holds_one(wishes: list[int], room: int) -> None:
+def test_an_address_in_any_crowd_holds_a_place(wishes: list[int], room: int) -> None:
     """There is room for one of each, and each asks for as many as it likes."""
     holdings, held = Holdings[int](), dict[int, str]()
     for number, wish in enumerate(wishes):

@@ -82,7 +82,7 @@ def test_a_link_as_it_is_passed_on_leads_to_its_page(path: str, page: str) -> No
 @pytest.mark.parametrize(
     "raw", ["/console%", "/console%2", "/console%E2%80", "/console%C2%BB", "/console%2529", "/console%EF%BB%BF"]
 )
-def test_what_is_encoded_badly_or_twice_is_left_out_too(raw: str) -> None:
+def test_a_badly_or_twice_encoded_end_of_a_link_is_removed(raw: str) -> None:
     assert repaired("/console?", is_encoded=False) == "/console"
     assert repaired(raw, is_encoded=False) == "/console"
 
@@ -108,7 +108,7 @@ def test_what_is_encoded_badly_or_twice_is_left_out_too(raw: str) -> None:
         "/x" * 2_000 + ")",
     ],
 )
-def test_other_paths_are_left_alone(path: str) -> None:
+def test_a_path_that_is_no_link_to_a_page_is_not_repaired(path: str) -> None:
     assert repaired(path) is None
 
 
@@ -140,7 +140,7 @@ def test_a_redirect_never_leads_elsewhere_and_never_goes_round(path: str, is_enc
     st.from_regex(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?", fullmatch=True),
     st.lists(st.sampled_from(MARKS), min_size=1, max_size=5).map("".join),
 )
-def test_whatever_is_glued_to_the_address_of_a_page_leads_to_the_page(pattern: str, value: str, glue: str) -> None:
+def test_a_link_with_any_characters_glued_to_it_is_repaired(pattern: str, value: str, glue: str) -> None:
     page = pattern.format(event_id="1", slug=value, link=value)
 
     assert repaired(page + glue) == page

@@ -88,7 +88,7 @@ async def test_a_turn_begins_fewer_while_turns_take_long() -> None:
     assert max(sizes[4:]) > 32
 
 
-async def test_who_arrives_later_does_not_overtake() -> None:
+async def test_a_later_request_does_not_overtake_a_waiting_one() -> None:
     pace, begun, loop = Pace(Clock()), list[int](), asyncio.get_running_loop()
     for _ in range(REQUESTS_IN_A_TURN):
         assert pace.begins(loop, REQUEST, ADDRESS)
@@ -222,7 +222,7 @@ async def test_health_is_answered_while_others_wait(site: Site, pace: Held, begu
     assert (await client.answer())[0] == 200
 
 
-async def test_what_arrives_while_a_request_waits_belongs_to_it(site: Site, pace: Held) -> None:
+async def test_a_body_that_arrives_while_its_request_waits_belongs_to_it(site: Site, pace: Held) -> None:
     client, length = await site.client(), 4 * MAX_HEADER_BYTES
     await client.send(b"POST / HTTP/1.1\r\nHost: here\r\n")
     await waits(pace)
@@ -268,7 +268,7 @@ async def test_requests_that_were_sent_together_are_begun_in_turns(site: Site, p
     assert (await client.answer())[0] == 200
 
 
-async def test_of_very_many_requests_that_were_sent_together_the_first_are_answered() -> None:
+async def test_a_connection_with_very_many_pipelined_requests_gets_the_first_answered() -> None:
     async with serving(Response("here"), ConnectionLimits(1000, 500)) as site:
         client = await site.client()
         await client.send(1_000 * REQUEST)

@@ -196,7 +196,7 @@ async def test_no_operation_is_redirected_without_a_part_of_the_query(service: S
     ("path", "name"),
     [("/api/queues/verify", "token"), ("/api/organizers/register", "password"), ("/api/events", "title")],
 )
-async def test_nothing_that_is_read_from_bodies_alone_is_repeated_in_an_answer(
+async def test_a_field_read_from_bodies_only_is_never_repeated_from_the_query(
     service: Service, path: str, name: str
 ) -> None:
     response = await service.http.post(f"{path}/?{name}=secret&limit=1", follow_redirects=False)
@@ -211,7 +211,7 @@ async def test_a_page_is_redirected_with_the_parameters_that_pages_read(service:
     assert (response.status_code, response.headers["location"]) == (308, "/docs?lang=de")
 
 
-async def test_whoever_follows_the_redirect_sends_the_same_body_again(ada: Client) -> None:
+async def test_a_redirect_keeps_the_method_and_the_body(ada: Client) -> None:
     response = await ada.post("/api/keys/", {"api_key": {"name": "One more"}}, follow_redirects=True)
 
     assert (response.status_code, response.json()["data"]["name"]) == (201, "One more")

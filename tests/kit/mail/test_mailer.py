@@ -66,7 +66,9 @@ async def test_mails_share_a_connection_and_arrive_as_they_were_written(server: 
     assert [command for _, command, _ in server.commands][-1] == "QUIT"
 
 
-async def test_nothing_is_sent_after_a_mail_was_accepted_until_the_next_one(server: Server, tmp_path: Path) -> None:
+async def test_a_connection_sends_nothing_after_an_accepted_mail_until_the_next_one(
+    server: Server, tmp_path: Path
+) -> None:
     async with mailer_for(server, tmp_path).carrier() as carrier:
         await carrier.carry(message("ann@example.com"), at_once)
         assert not server.received[0].is_proved

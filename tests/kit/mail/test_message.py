@@ -128,7 +128,7 @@ def test_a_name_of_the_sender_adds_no_header(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, "a b", "<a>", "ä"])
-def test_what_only_we_write_is_refused_rather_than_mended(text: str) -> None:
+def test_an_invalid_header_value_of_our_own_raises_value_error(text: str) -> None:
     if text == "x" * 10_000:
         return
     for field in ("message_id", "unsubscribe"):

@@ -51,7 +51,7 @@ async def test_a_failed_mail_can_be_tried_again(service: Service, server: Server
         await service.database.transact(lambda tx: outbox.retry_mail(tx, id))
 
 
-async def test_what_waits_is_measured(service: Service, server: Server) -> None:
+async def test_mails_that_wait_are_in_the_metrics(service: Service, server: Server) -> None:
     server.stop()
     await post(service, "ann@example.com")
 

@@ -20,7 +20,7 @@ from tests.smtp import BREAK, NEVER, Server
 from tests.support import Service, eventually, running
 
 
-async def test_each_mail_is_sent_once_over_a_few_connections(service: Service, server: Server) -> None:
+async def test_forty_mails_are_sent_once_each_over_a_few_connections(service: Service, server: Server) -> None:
     async with sending(service):
         await post(service, *PEOPLE)
         await all_ended(service)

@@ -19,7 +19,7 @@ async def steps(server: Server, **settings: Any) -> list[trial.TrialStep]:
     return [step async for step in trial.send(sends, trial.trial_mail(sends, "Holdfast Events", "ann@example.com"))]
 
 
-async def test_each_step_to_a_server_with_tls_and_a_login_is_told(
+async def test_a_trial_reports_the_steps_to_a_server_with_tls_and_a_login(
     certificate: tuple[Path, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, context = certificate

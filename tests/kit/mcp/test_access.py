@@ -133,7 +133,9 @@ async def test_browsers_ask_first_what_such_a_page_may_send(kitchen: Kitchen) ->
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "post"])
-async def test_other_methods_are_told_which_ones_there_are(old: Agent, new: Agent, method: str) -> None:
+async def test_a_method_that_is_not_supported_is_answered_with_405_and_allow(
+    old: Agent, new: Agent, method: str
+) -> None:
     for agent, allow in ((old, "GET, POST"), (new, "POST")):
         response = await Exchange(agent.app, method, agent.headers()).response()
 
@@ -147,7 +149,7 @@ async def test_since_2026_there_is_no_stream_to_get(new: Agent) -> None:
     assert (response.status_code, response.headers["allow"]) == (405, "POST")
 
 
-async def test_where_nothing_changes_there_is_no_stream_to_get(pantry_url: str) -> None:
+async def test_a_silent_service_has_no_stream_to_get(pantry_url: str) -> None:
     async with opened(Pantry(pantry_url, silent=True)) as kitchen:
         agent = await kitchen.agent("read_jars")
         response = await Exchange(kitchen.app, "GET", agent.headers()).response()
@@ -181,7 +183,7 @@ def accepting(agent: Agent, message: dict[str, Any], *accept: Header) -> Sequenc
         b"application/*;q=0, application/json",
     ],
 )
-async def test_whoever_takes_json_gets_json(agent: Agent, accept: bytes | None) -> None:
+async def test_a_client_that_accepts_json_gets_json(agent: Agent, accept: bytes | None) -> None:
     message = agent.request("tools/list")
     headers = accepting(agent, message, *([(b"accept", accept)] if accept is not None else []))
 
@@ -192,7 +194,7 @@ async def test_whoever_takes_json_gets_json(agent: Agent, accept: bytes | None) 
     assert response.headers["cache-control"] == "no-store"
 
 
-async def test_whoever_takes_events_alone_gets_the_answer_as_one(agent: Agent) -> None:
+async def test_a_client_that_accepts_events_only_gets_the_answer_as_one_event(agent: Agent) -> None:
     message = agent.request("tools/call", {"name": "get_jar", "arguments": {"jar_id": 1}})
 
     response = await agent.post(message, accepting(agent, message, EVENTS))
@@ -218,7 +220,7 @@ async def test_a_notification_is_accepted_without_a_word_even_then(agent: Agent)
     assert (response.status_code, response.content) == (202, b"")
 
 
-async def test_whoever_takes_neither_is_told_what_there_is(agent: Agent) -> None:
+async def test_a_client_that_accepts_neither_json_nor_events_is_answered_with_406(agent: Agent) -> None:
     message = agent.request("tools/list")
     refused = (b"application/json;q=0", b"application/json ; Q=0.0, text/event-stream;q=0.000", b"*/*;q=0")
     for accept in (b"text/html", b"image/*", b"", *refused):

@@ -57,7 +57,7 @@ async def test_a_batch_has_between_one_and_a_hundred_messages(batcher: Agent) ->
     assert error(await batcher.post([batcher.request("ping") for _ in range(101)]), 400)["code"] == -32600
 
 
-async def test_what_is_no_message_is_refused_by_itself(batcher: Agent) -> None:
+async def test_a_malformed_message_of_a_batch_is_refused_alone(batcher: Agent) -> None:
     items: list[Any] = [
         5,
         {"jsonrpc": "2.0", "id": 7},
@@ -145,7 +145,7 @@ async def test_a_batch_whose_answers_are_too_long_leaves_the_rest_undone(
     assert await content(batcher) == 10
 
 
-async def test_what_is_found_out_later_is_told_of_its_message_alone(batcher: Agent) -> None:
+async def test_a_late_failure_in_a_batch_belongs_to_its_message_only(batcher: Agent) -> None:
     late = [batcher.request("tools/call", {"name": name}) for name in ("ask_for_more", "hurry", "faint", "break_shelf")]
 
     answers = (await batcher.post([fill(batcher, 10), *late, fill(batcher, 10)])).json()

@@ -43,7 +43,7 @@ def test_a_name_is_one_short_line(text: object, name: str) -> None:
     assert stated(text) == name
 
 
-def test_what_is_no_description_of_a_client_has_no_name() -> None:
+def test_a_client_without_a_valid_description_has_an_empty_name() -> None:
     assert [client_name(info) for info in (UNSET, msgspec.Raw(b"null"), msgspec.Raw(b"[]"), msgspec.Raw(b"{}"))] == [
         ""
     ] * 4

@@ -55,7 +55,7 @@ async def test_an_introduction_names_a_version(old: Agent) -> None:
         assert (await old.error("initialize", params))["code"] == -32602
 
 
-async def test_nothing_is_remembered_of_an_introduction(old: Agent) -> None:
+async def test_a_session_id_that_was_made_up_is_ignored(old: Agent) -> None:
     assert await old.result("ping") == {}
     headers = plain(old, (b"mcp-session-id", b"made-up"), (b"mcp-protocol-version", b"2025-06-18"))
     response = await old.post(old.request("tools/list"), headers)
@@ -242,7 +242,7 @@ async def test_a_missing_name_in_the_body_is_what_is_told(new: Agent) -> None:
     assert error(response, 400)["code"] == -32602
 
 
-async def test_nothing_is_run_when_headers_and_body_differ(kitchen: Kitchen, new: Agent) -> None:
+async def test_a_call_whose_headers_and_body_differ_is_not_run(kitchen: Kitchen, new: Agent) -> None:
     message = new.request("tools/call", {"name": "fill_jar", "arguments": {"jar_id": 1, "grams": 10}})
 
     error(await new.post(message, stateless(new, "tools/call", "get_jar")), 400)

@@ -37,7 +37,7 @@ async def test_since_2026_an_id_is_never_null(new: Agent) -> None:
 
 
 @pytest.mark.parametrize("id", [1.5, 1e-7, True, False, [], [1], {}])
-async def test_other_kinds_of_id_are_refused(agent: Agent, id: Any) -> None:
+async def test_an_id_that_is_no_string_or_integer_is_refused(agent: Agent, id: Any) -> None:
     response = await agent.post(agent.request("tools/list", id=id))
 
     assert error(response, 400)["code"] == -32600
@@ -102,7 +102,7 @@ async def test_params_are_an_object(old: Agent, new: Agent, params: Any) -> None
         "ping",
     ],
 )
-async def test_what_is_no_message_is_an_invalid_request(agent: Agent, message: Any) -> None:
+async def test_a_json_value_that_is_no_message_is_an_invalid_request(agent: Agent, message: Any) -> None:
     response = await agent.post(json.dumps(message).encode())
 
     assert error(response, 400)["code"] == -32600
@@ -135,7 +135,7 @@ async def test_what_is_no_message_is_an_invalid_request(agent: Agent, message: A
         b"\x00",
     ],
 )
-async def test_what_is_no_json_is_a_parse_error(agent: Agent, body: bytes) -> None:
+async def test_a_body_that_is_no_json_is_a_parse_error(agent: Agent, body: bytes) -> None:
     response = await agent.post(body)
 
     assert error(response, 400)["code"] == -32700
@@ -156,7 +156,7 @@ async def test_arguments_that_are_no_json_do_no_harm(agent: Agent, arguments: by
     assert response.status_code in {200, 400}
 
 
-async def test_of_a_member_sent_twice_the_last_one_counts(old: Agent) -> None:
+async def test_the_last_of_two_equal_members_of_a_message_counts(old: Agent) -> None:
     response = await old.post(b'{"jsonrpc":"2.0","id":1,"id":2,"method":"nothing","method":"ping"}')
 
     assert response.json() == {"jsonrpc": "2.0", "id": 2, "result": {}}

@@ -123,7 +123,7 @@ async def test_reading_needs_the_scope_of_the_operation(kitchen: Kitchen, agent:
     assert 'scope="read_jars"' in response.headers["www-authenticate"]
 
 
-async def test_what_is_live_is_not_kept_and_what_is_not_may_be(new: Agent) -> None:
+async def test_a_live_resource_is_not_cached_and_a_static_one_is(new: Agent) -> None:
     for method, params, milliseconds in (
         ("resources/list", {}, 0),
         ("resources/read", {"uri": "jar://1"}, 0),
@@ -139,7 +139,7 @@ async def test_older_clients_are_told_nothing_of_that(old: Agent) -> None:
     assert set(await old.result("resources/read", {"uri": "jar://1"})) == {"contents"}
 
 
-async def test_what_there_is_can_be_subscribed_to(old: Agent) -> None:
+async def test_a_resource_that_exists_can_be_subscribed_to(old: Agent) -> None:
     for method in ("resources/subscribe", "resources/unsubscribe"):
         for uri in ("jar://1", "jar://99", "pantry://rules"):
             assert await old.result(method, {"uri": uri}) == {}

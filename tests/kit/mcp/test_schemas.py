@@ -91,7 +91,7 @@ def test_an_argument_has_its_bounds_and_a_description_and_nothing_else() -> None
     }
 
 
-def test_where_nothing_is_required_nothing_is_said_of_it() -> None:
+def test_a_schema_without_required_fields_omits_required() -> None:
     assert command_schema(Open) == {
         "type": "object",
         "properties": {"slowly": {"type": "boolean"}},
@@ -119,7 +119,7 @@ def test_a_member_that_clear_names_is_null_and_others_stay_absent() -> None:
 
 
 @pytest.mark.parametrize("clear", ['"note"', '["sugar"]', "[1]", "[[]]", "{}", "1"])
-def test_what_cannot_be_cleared_is_refused_by_name(clear: str) -> None:
+def test_a_field_that_cannot_be_cleared_is_refused_by_name(clear: str) -> None:
     with pytest.raises(Problem) as refused:
         READ(Raw(f'{{"jar_id": 1, "lids": [], "clear": {clear}}}'.encode()))
     assert refused.value.errors.keys() == {"clear"}

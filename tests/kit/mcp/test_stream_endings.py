@@ -66,7 +66,7 @@ async def test_a_scope_that_is_taken_away_is_felt_at_once(kitchen: Kitchen, agen
     assert LISTED not in str(ending)
 
 
-async def test_when_the_process_stops_subscriptions_are_answered(kitchen: Kitchen, new: Agent) -> None:
+async def test_subscriptions_are_answered_when_the_process_stops(kitchen: Kitchen, new: Agent) -> None:
     stream = await opened_by(new)
 
     kitchen.pantry.service.streams.close()
@@ -80,7 +80,9 @@ async def test_when_the_process_stops_subscriptions_are_answered(kitchen: Kitche
     assert await stream.event() == {}
 
 
-async def test_when_the_process_stops_other_streams_just_end(kitchen: Kitchen, old: Agent) -> None:
+async def test_streams_of_the_old_era_end_without_an_answer_when_the_process_stops(
+    kitchen: Kitchen, old: Agent
+) -> None:
     stream = await opened_by(old)
 
     kitchen.pantry.service.streams.close()

@@ -67,7 +67,9 @@ async def test_the_position_stands_at_the_last_message_of_a_piece(kitchen: Kitch
 
 
 @pytest.mark.parametrize("last", [b"77", b"x", b"-1", b"1" * 40, b"\xff", b"1.0"])
-async def test_whoever_names_an_unknown_position_is_told_everything(kitchen: Kitchen, old: Agent, last: bytes) -> None:
+async def test_a_stream_resumed_at_an_unknown_position_sends_everything(
+    kitchen: Kitchen, old: Agent, last: bytes
+) -> None:
     await old.call("fill_jar", jar_id=1, grams=1)
 
     stream = await old.get((b"last-event-id", last))
@@ -79,7 +81,7 @@ async def test_whoever_names_an_unknown_position_is_told_everything(kitchen: Kit
     await stream.exchange.leave()
 
 
-async def test_whoever_resumes_at_a_process_that_began_later_reads_the_list_again(kitchen: Kitchen, old: Agent) -> None:
+async def test_a_stream_resumed_at_a_restarted_process_says_that_the_list_changed(kitchen: Kitchen, old: Agent) -> None:
     kitchen.pantry.feed.restart(5)
 
     stream = await old.get((b"last-event-id", b"3"))
@@ -90,7 +92,7 @@ async def test_whoever_resumes_at_a_process_that_began_later_reads_the_list_agai
 
 
 @pytest.mark.parametrize("headers", [[], [(b"last-event-id", b"")]])
-async def test_whoever_names_no_position_is_told_from_now_on(
+async def test_a_stream_without_a_position_sends_changes_from_now_on(
     kitchen: Kitchen, old: Agent, headers: list[tuple[bytes, bytes]]
 ) -> None:
     await old.call("fill_jar", jar_id=1, grams=1)
@@ -103,7 +105,7 @@ async def test_whoever_names_no_position_is_told_from_now_on(
     await stream.exchange.leave()
 
 
-async def test_whoever_has_missed_something_reads_the_list_again(kitchen: Kitchen, old: Agent) -> None:
+async def test_a_stream_that_missed_changes_says_that_the_list_changed(kitchen: Kitchen, old: Agent) -> None:
     stream = await old.get()
     await stream.event()
 

@@ -57,7 +57,7 @@ async def test_schemas_are_sound_and_have_an_object_at_their_root(agent: Agent) 
         assert all(schema["description"] for schema in tool["inputSchema"]["properties"].values())
 
 
-async def test_what_several_tools_answer_is_outlined_once(agent: Agent) -> None:
+async def test_an_answer_shared_by_several_tools_is_outlined_once(agent: Agent) -> None:
     tools = {tool["name"]: tool["outputSchema"] for tool in (await agent.result("tools/list"))["tools"]}
 
     assert tools["get_jar"]["properties"].keys() == {"id", "content", "label"}

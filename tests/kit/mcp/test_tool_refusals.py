@@ -113,7 +113,7 @@ async def test_calls_beyond_the_limit_are_told_when_to_come_again(pantry_url: st
         await other.call("add_numbers", a=1, b=1)
 
 
-async def test_what_only_waiting_helps_with_is_told_over_http(agent: Agent) -> None:
+async def test_a_refusal_that_only_waiting_helps_is_an_http_status_with_retry_after(agent: Agent) -> None:
     for name, status, seconds in (("hurry", 429, "7"), ("faint", 503, "3")):
         response = await agent.ask("tools/call", {"name": name})
 

@@ -43,7 +43,7 @@ async def test_no_connection_is_made_to_an_address_that_is_not_public(host: str,
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1", "[64:ff9b::7f00:1]", "[2002:7f00:1::]"]
 )
-async def test_that_an_address_is_not_public_is_said(host: str) -> None:
+async def test_an_address_that_is_not_public_is_refused_with_that_reason(host: str) -> None:
     assert await refusal(OutboundClient(), f"http://{host}/") == NOT_PUBLIC
 
 
@@ -96,7 +96,7 @@ async def test_an_exemption_is_good_for_its_own_port_only() -> None:
         *("http://\u2460.example.com/", "http://" + "a" * 70 + ".example/", "http://a..b/"),
     ],
 )
-async def test_what_is_no_public_web_address_is_refused_before_anything_is_looked_up(url: str) -> None:
+async def test_a_url_that_is_not_public_is_refused_before_its_host_is_looked_up(url: str) -> None:
     looked_up: list[str] = []
 
     async def look_up(host: str, port: int) -> Sequence[str]:
@@ -181,5 +181,5 @@ def test_wrapping_an_address_into_ipv6_never_makes_it_public(address: ipaddress.
 @pytest.mark.parametrize(
     "address", ["93.184.215.14", "8.8.8.8", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "64:ff9b::808:808", "2a00::1"]
 )
-def test_what_the_internet_routes_is_public(address: str) -> None:
+def test_an_address_that_the_internet_routes_is_public(address: str) -> None:
     assert is_public(ipaddress.ip_address(address))

@@ -20,7 +20,7 @@ from tests.support import eventually
 OWNER = ("tests", 1)
 
 
-async def test_what_a_url_leads_to_is_fetched_with_its_type() -> None:
+async def test_a_url_is_fetched_with_its_content_type() -> None:
     async with serving(says("200 OK\r\nContent-Type: IMAGE/PNG; q=1\r\nContent-Length: 3", b"png")) as server:
         headers = {"content-type": "IMAGE/PNG; q=1", "content-length": "3"}
         assert await reaching(server).get(server.url, owner=OWNER, limit=3) == FetchedContent(
@@ -101,7 +101,7 @@ async def test_more_than_was_announced_is_not_read() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "identity, gzip", "unheard-of"])
-async def test_what_comes_compressed_is_refused(encoding: str) -> None:
+async def test_a_compressed_answer_is_refused(encoding: str) -> None:
     async with serving(ok(b"\x1f\x8b", f"Content-Encoding: {encoding}")) as server:
         assert "compressed" in await refusal(reaching(server), server.url)
 

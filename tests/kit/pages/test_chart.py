@@ -60,7 +60,7 @@ def test_no_two_moments_of_the_axis_have_the_same_label(span: dt.timedelta, labe
     assert [tick.moment.strftime(written) for tick in drawn.time_ticks] == labels
 
 
-def test_what_never_changed_has_no_line() -> None:
+def test_a_chart_without_changes_has_no_line() -> None:
     assert draw_steps(hourly(4), START) is None
     assert draw_bars([]) is None
 

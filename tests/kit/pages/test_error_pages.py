@@ -68,7 +68,7 @@ async def test_the_address_chooses_the_language_and_the_way_back_keeps_it(servic
 
 
 @pytest.mark.parametrize("path", ["/api/nothing", "/oauth", "/mcp/nothing", "/.well-known/nothing", "/oauth/nothing"])
-async def test_where_programs_ask_a_browser_gets_json_too(service: Service, path: str) -> None:
+async def test_a_browser_gets_json_errors_at_addresses_of_programs(service: Service, path: str) -> None:
     answer = await service.http.get(path, headers=GERMAN)
 
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
@@ -113,7 +113,7 @@ def test_every_problem_has_a_page_that_tells_none_of_its_details(site: Site, typ
         (SERVICE_UNAVAILABLE(retry_after=5), "5", "in 5 seconds.", "in 5 Sekunden noch einmal."),
     ],
 )
-def test_who_has_to_wait_is_told_for_how_many_seconds(
+def test_an_error_page_says_for_how_many_seconds_to_wait(
     site: Site, problem: Problem, seconds: str, english: str, german: str
 ) -> None:
     for language, words in (("en", english), ("de", german)):
@@ -151,7 +151,7 @@ async def test_a_page_that_can_be_had_soon_is_fetched_again_by_the_browser(site:
         (FORBIDDEN("Event 7 belongs to another organizer."), "You may not do that.", "Das dürfen Sie nicht."),
     ],
 )
-def test_who_is_refused_is_told_the_right_cause(site: Site, problem: Problem, english: str, german: str) -> None:
+def test_an_error_page_says_the_cause_of_a_refusal(site: Site, problem: Problem, english: str, german: str) -> None:
     for language, words in (("en", english), ("de", german)):
         page = site.refuse(problem, request((b"accept-language", language.encode())))
 
@@ -170,7 +170,7 @@ def test_who_is_refused_is_told_the_right_cause(site: Site, problem: Problem, en
         ("event 7", "come here just now.", "Hier kommen gerade"),
     ],
 )
-async def test_who_asks_too_often_is_told_whose_requests_were_counted(
+async def test_an_error_page_for_too_many_requests_says_whose_were_counted(
     site: Site, who: str, english: str, german: str
 ) -> None:
     limits = Limits("memory://", {"pages": RateLimitItemPerMinute(1)})
@@ -183,7 +183,7 @@ async def test_who_asks_too_often_is_told_whose_requests_were_counted(
         assert words in text_of(page.content.decode())
 
 
-def test_who_has_to_wait_for_an_unknown_time_is_told_to_try_again(site: Site) -> None:
+def test_an_error_page_without_a_time_to_wait_says_to_try_again(site: Site) -> None:
     page = site.refuse(SERVICE_UNAVAILABLE(), request())
 
     assert b"retry-after" not in dict(page.headers)

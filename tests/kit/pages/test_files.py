@@ -144,7 +144,7 @@ async def _none(file: UploadedFile) -> None:
 
 
 @pytest.mark.parametrize("kind", [b"application/x-www-form-urlencoded", b"multipart/mixed; boundary=edge", b"", b";;"])
-async def test_another_type_is_refused(kind: bytes) -> None:
+async def test_a_form_with_files_of_another_type_is_refused(kind: bytes) -> None:
     assert await refusal(TOKEN, END, kind=kind) is UNSUPPORTED_MEDIA_TYPE
 
 
@@ -186,7 +186,7 @@ async def test_a_form_that_is_broken_is_refused(pieces: Sequence[bytes]) -> None
 
 
 @given(st.lists(st.binary(max_size=200) | st.sampled_from([TOKEN, END, file(b"x"), b"--edge", b"\r\n"]), max_size=5))
-async def test_whatever_is_sent_is_a_form_or_a_stated_reason_why_not(pieces: Sequence[bytes]) -> None:
+async def test_bytes_sent_as_a_form_with_files_are_a_form_or_a_refusal_with_a_reason(pieces: Sequence[bytes]) -> None:
     refused: Problem | None = None
     fields: Mapping[str, str] = {}
     try:

@@ -38,7 +38,7 @@ async def test_a_form_is_declared_as_one(kind: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", [b"application/json", b"multipart/form-data; boundary=x", b"text/plain", b"", None])
-async def test_another_type_is_refused(kind: bytes | None) -> None:
+async def test_a_form_of_another_type_is_refused(kind: bytes | None) -> None:
     assert await refusal(b"a=1", kind=kind) is UNSUPPORTED_MEDIA_TYPE
 
 
@@ -52,7 +52,7 @@ async def test_a_field_that_is_given_twice_is_refused(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("body", [b"a=%FF", b"a=%C3", b"%ED%A0%80=1", b"a=\xc3\xbc", b"a=%C0%80"])
-async def test_what_is_not_utf_8_in_escapes_is_refused(body: bytes) -> None:
+async def test_an_escape_that_is_not_utf_8_is_refused(body: bytes) -> None:
     assert await refusal(body) is BAD_REQUEST
 
 
@@ -73,12 +73,12 @@ async def test_a_form_that_is_too_large_is_refused_before_all_of_it_is_read() ->
 
 
 @given(st.dictionaries(TEXT, TEXT, max_size=50))
-async def test_what_a_browser_sends_is_what_was_typed(typed: Mapping[str, str]) -> None:
+async def test_a_form_is_read_as_a_browser_sends_it(typed: Mapping[str, str]) -> None:
     assert await read(urlencode(typed).encode()) == {name: value.strip() for name, value in typed.items()}
 
 
 @given(st.lists(st.binary(max_size=200), min_size=1, max_size=3), st.none() | st.just(FORM) | st.binary(max_size=50))
-async def test_whatever_is_sent_is_a_form_or_a_stated_reason_why_not(
+async def test_bytes_sent_as_a_form_are_a_form_or_a_refusal_with_a_reason(
     pieces: Sequence[bytes], kind: bytes | None
 ) -> None:
     refused: Problem | None = None

@@ -35,7 +35,7 @@ def is_let_through(*headers: tuple[bytes, bytes], base_url: str = BASE_URL) -> b
         (b"x", False),
     ],
 )
-def test_what_a_browser_says_about_the_site_of_the_form_decides(
+def test_the_sec_fetch_site_header_decides_whether_a_form_is_accepted(
     site: bytes, let_through: bool, origin: bytes | None
 ) -> None:
     headers = [(b"sec-fetch-site", site), (b"host", b"events.example")]
@@ -87,9 +87,7 @@ def test_a_program_that_says_neither_is_let_through() -> None:
 
 
 @given(st.binary(max_size=60), st.binary(max_size=60), st.none() | st.binary(max_size=20))
-def test_whatever_the_headers_are_the_form_is_let_through_or_forbidden(
-    origin: bytes, host: bytes, site: bytes | None
-) -> None:
+def test_a_form_with_any_headers_is_accepted_or_forbidden(origin: bytes, host: bytes, site: bytes | None) -> None:
     headers = [(b"origin", origin), (b"host", host)]
     if site is not None:
         headers.append((b"sec-fetch-site", site))

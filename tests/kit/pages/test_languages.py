@@ -48,7 +48,7 @@ def test_a_language_whose_weight_is_none_is_left_out(weight: bytes) -> None:
     assert accepting(b"de;q=" + weight + b",en;q=0.1") == ENGLISH
 
 
-def test_of_a_long_header_the_beginning_counts() -> None:
+def test_only_the_beginning_of_a_long_header_counts() -> None:
     assert accepting(b"de," + b"x" * 10_000) == GERMAN
     assert accepting(b"x," * 5_000 + b"de") == ENGLISH
 
@@ -86,7 +86,7 @@ def test_a_query_of_thousands_of_parts_asks_for_nothing() -> None:
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300))
-def test_whatever_is_asked_for_the_page_has_one_of_our_languages(header: bytes, query: bytes) -> None:
+def test_a_page_for_any_header_and_query_is_in_one_of_our_languages(header: bytes, query: bytes) -> None:
     assert accepting(header, query).code in LANGUAGES
     assert accepting(b"de;" + header, b"lang=" + query).code in LANGUAGES
 

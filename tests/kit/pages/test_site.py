@@ -69,7 +69,7 @@ def test_the_policy_allows_exactly_the_styles_of_our_pages(site: Site) -> None:
     assert policy(page)["style-src"] == f"'self' 'sha256-{digests[0]}' 'sha256-{digests[1]}'"
 
 
-def test_other_sites_may_show_a_page_in_a_frame_only_if_it_is_made_for_that(site: Site) -> None:
+def test_a_page_may_be_framed_by_other_sites_only_if_it_is_made_for_that(site: Site) -> None:
     page, framed = site.page("hello.html", name="Ada"), site.page("hello.html", framed=True, name="Ada")
 
     assert headers(page)["x-frame-options"] == "DENY"
@@ -112,7 +112,7 @@ def test_a_page_offers_the_other_language_in_that_language(site: Site) -> None:
 
 
 @pytest.mark.parametrize("language", [ENGLISH, GERMAN])
-def test_what_strangers_wrote_is_text_and_no_markup(site: Site, language: Language) -> None:
+def test_texts_of_strangers_are_escaped_in_a_page(site: Site, language: Language) -> None:
     page = site.page("hello.html", language=language, name="<script>alert('1')</script>%(name)s{{ 1 }}").content
 
     assert b"<script" not in page

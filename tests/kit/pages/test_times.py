@@ -68,7 +68,7 @@ def test_a_day_ends_at_midnight_of_the_zone(moment: dt.datetime, zone: str, days
     assert ENGLISH.days_from_today(moment, zone, NOW) == days
 
 
-def test_other_days_have_their_year_only_if_it_is_another_one() -> None:
+def test_a_day_has_its_year_only_if_it_is_not_the_present_one() -> None:
     summer = dt.datetime(2026, 7, 1, 18, tzinfo=dt.UTC)
 
     assert (ENGLISH.day(summer, "UTC", NOW), GERMAN.day(summer, "UTC", NOW)) == ("July 1", "1. Juli")

@@ -60,7 +60,7 @@ async def test_later_statements_are_in_another_transaction(boxes: Service) -> No
     assert await contents(boxes) == [2, 1]
 
 
-async def test_nothing_is_committed_early_if_more_belongs_to_the_transaction(boxes: Service) -> None:
+async def test_a_transaction_is_not_committed_early_if_more_statements_follow(boxes: Service) -> None:
     async def fill(tx: Tx[Any]) -> None:
         assert await fill_and_commit(tx) == [(1, 1)]
         raise NOT_FOUND("There is no box 3.")
@@ -71,7 +71,7 @@ async def test_nothing_is_committed_early_if_more_belongs_to_the_transaction(box
     assert await contents(boxes) == [0, 0]
 
 
-async def test_nothing_is_committed_that_is_not_kept(boxes: Service) -> None:
+async def test_a_transaction_that_is_not_kept_commits_nothing(boxes: Service) -> None:
     assert await boxes.database.transact(fill_and_commit, keep=False, is_whole=True) == [(1, 1)]
 
     assert await contents(boxes) == [0, 0]

@@ -8,7 +8,7 @@ from holdfast.kit.postgres.connection_pool import Pool
 
 
 @pytest.mark.parametrize("turns", range(12))
-async def test_who_is_cancelled_while_it_gets_a_connection_ends(template_url: str, turns: int) -> None:
+async def test_a_cancelled_wait_for_a_connection_ends_and_loses_no_connection(template_url: str, turns: int) -> None:
     pool = Pool.sized(template_url, 2, "tests")
     async with pool:
         await pool.wait()

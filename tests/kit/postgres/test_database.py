@@ -78,7 +78,7 @@ async def test_a_transaction_that_loses_every_time_is_given_up(boxes: Service) -
     assert await contents(boxes) == [10 * MAX_ATTEMPTS, 0]
 
 
-async def test_other_errors_are_not_run_again(boxes: Service) -> None:
+async def test_a_transaction_with_an_error_that_no_retry_helps_is_run_once(boxes: Service) -> None:
     runs = 0
 
     async def repeat_an_id(tx: Tx[Any]) -> None:

@@ -18,7 +18,7 @@ class Row:
         self.done += 1
 
 
-async def test_each_row_has_one_waiter_and_the_loop_is_told_when_it_has_ended() -> None:
+async def test_a_locked_row_has_one_waiter_and_the_loop_is_woken_at_its_end() -> None:
     row, ended = Row(), asyncio.Event()
 
     async with LockedRows(ended.set) as waiters, asyncio.timeout(5):

@@ -51,7 +51,7 @@ async def test_a_result_is_looked_up_once_while_it_is_kept(shelf: Shelf) -> None
     assert shelf.lookups == [1, 2]
 
 
-async def test_whoever_waits_for_a_look_up_counts_as_work_in_progress(service: Service) -> None:
+async def test_a_wait_for_a_look_up_counts_as_work_in_progress(service: Service) -> None:
     admission, answer_is_there = Admission(), asyncio.Event()
 
     async def look_up(number: int) -> int:

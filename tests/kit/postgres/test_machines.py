@@ -44,7 +44,7 @@ async def test_a_second_machine_is_told_what_it_would_keep_for_itself_and_the_se
     assert "S3_BUCKET" in photos
 
 
-async def test_nobody_is_warned_of_what_machines_share(settings: Settings) -> None:
+async def test_state_that_machines_share_causes_no_warning(settings: Settings) -> None:
     shared = settings.model_copy(update={"rate_limit_storage_url": "redis://127.0.0.1:1", "s3_bucket": "photos"})
 
     assert shared.per_machine_state() == []
@@ -60,7 +60,7 @@ async def test_a_process_that_has_ended_is_not_counted(settings: Settings, own_s
 
 
 @pytest.mark.parametrize("another", ["holdfast inventory 0badcafe listener", "holdfast events jobs", "psql"])
-async def test_another_program_of_the_database_is_no_machine(own_service: Service, another: str) -> None:
+async def test_a_connection_of_another_program_does_not_count_as_a_machine(own_service: Service, another: str) -> None:
     await eventually(lambda: is_listening(own_service))
 
     with psycopg.connect(own_service.database.url, application_name=another):

@@ -46,7 +46,7 @@ async def test_a_text_as_long_as_the_database_takes_arrives(service: Service, se
         assert [await next_of(heard), await next_of(heard)] == payloads
 
 
-async def test_what_is_to_be_told_while_a_statement_runs_shares_the_next_one() -> None:
+async def test_notices_that_come_while_a_statement_runs_share_the_next_one() -> None:
     sent: list[Sequence[str]] = []
     free = asyncio.Event()
 
@@ -96,9 +96,7 @@ async def test_a_process_that_ends_sends_its_last_notices(boxes: Service, settin
         assert await next_of(heard) == "the last"
 
 
-async def test_whoever_stops_waiting_for_a_commit_has_its_notices_sent_all_the_same(
-    boxes: Service, settings: Settings
-) -> None:
+async def test_a_cancelled_wait_for_a_commit_still_sends_its_notices(boxes: Service, settings: Settings) -> None:
     await boxes.run_sql(
         """
         create function wait_for_the_test() returns trigger language plpgsql as $$

@@ -112,7 +112,7 @@ async def test_a_notification_stays_on_its_own_channel(service: Service, setting
         assert (windows.empty(), doors.empty()) == (True, True)
 
 
-async def test_nobody_hears_of_a_transaction_that_was_rolled_back(service: Service, settings: Settings) -> None:
+async def test_a_transaction_that_is_rolled_back_sends_no_notification(service: Service, settings: Settings) -> None:
     async def change_of_mind(tx: Tx[Any]) -> None:
         await tx.notify("doors", "never mind")
         raise NOT_FOUND()
@@ -128,7 +128,7 @@ async def test_nobody_hears_of_a_transaction_that_was_rolled_back(service: Servi
             assert "never mind" not in mine
 
 
-async def test_whoever_has_stopped_listening_hears_nothing_more(service: Service) -> None:
+async def test_a_listener_that_has_stopped_gets_no_notifications(service: Service) -> None:
     heard: list[str] = []
     with service.database.listen("doors", heard.append):
         await tell(service, "doors", "one")

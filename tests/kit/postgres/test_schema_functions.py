@@ -68,9 +68,7 @@ def test_a_function_is_applied_again_when_its_text_has_changed(empty_url: str, t
     assert note_of_a_new_book(empty_url) == "new!"
 
 
-def test_another_body_of_a_function_keeps_nobody_waiting_who_writes_to_its_table(
-    empty_url: str, tmp_path: Path
-) -> None:
+def test_a_new_body_of_a_function_is_applied_without_waiting_for_writers(empty_url: str, tmp_path: Path) -> None:
     migrate(empty_url, program(tmp_path / "one", note=NOTE, shout=SHOUT))
     changed = program(tmp_path / "two", note=NOTE.replace("'new'", "'fresh'"), shout=SHOUT)
 
@@ -81,9 +79,7 @@ def test_another_body_of_a_function_keeps_nobody_waiting_who_writes_to_its_table
     assert note_of_a_new_book(empty_url) == "FRESH"
 
 
-def test_another_trigger_makes_way_for_those_who_write_to_its_table_and_is_applied_after_them(
-    empty_url: str, tmp_path: Path
-) -> None:
+def test_a_new_trigger_gives_way_to_writers_and_is_applied_after_them(empty_url: str, tmp_path: Path) -> None:
     migrate(empty_url, program(tmp_path / "one", note=NOTE, shout=SHOUT))
     another = NOTE.replace("before insert on", "before insert or update on")
     changed = program(tmp_path / "two", note=another, shout=SHOUT)
@@ -99,7 +95,7 @@ def test_another_trigger_makes_way_for_those_who_write_to_its_table_and_is_appli
         assert applied.result() == [changed[-1].name]
 
 
-def test_what_no_file_has_any_more_is_dropped(empty_url: str, tmp_path: Path) -> None:
+def test_a_function_or_trigger_without_a_file_is_dropped(empty_url: str, tmp_path: Path) -> None:
     migrate(empty_url, program(tmp_path / "one", note=NOTE, shout=SHOUT))
     without_a_trigger = NOTE[: NOTE.index("create or replace trigger note_renamed")].replace("shout('new')", "'quiet'")
 

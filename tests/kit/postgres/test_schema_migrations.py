@@ -120,7 +120,7 @@ def test_a_right_that_is_missing_is_one_for_a_superuser_to_grant(empty_url: str)
         migrate(empty_url, [reading])
 
 
-def test_what_is_checked_at_the_commit_is_foreseen(empty_url: str) -> None:
+def test_a_trial_of_migrations_finds_violations_of_deferred_constraints(empty_url: str) -> None:
     shelf = "create table shelf (id int primary key, beside int references shelf deferrable initially deferred);"
     alone = Migration("0002_alone.sql", "insert into shelf values (1, 2)")
     migrate(empty_url, [Migration("0001_shelf.sql", shelf)])
@@ -158,7 +158,7 @@ def test_a_value_added_to_an_enum_can_be_used_by_the_next_file(empty_url: str) -
     assert migrate(empty_url, [colours, blue, lamp]) == [colours.name, blue.name, lamp.name]
 
 
-def test_what_is_pending_is_told_without_changing_anything(empty_url: str) -> None:
+def test_pending_migrations_are_listed_without_changing_anything(empty_url: str) -> None:
     assert pending_migrations(empty_url, [FIRST, SECOND]) == [FIRST.name, SECOND.name]
     assert tables(empty_url) == []
 
@@ -167,13 +167,13 @@ def test_what_is_pending_is_told_without_changing_anything(empty_url: str) -> No
     assert rows(empty_url, "select name from migrations") == [(FIRST.name,)]
 
 
-def test_nothing_is_pending_in_a_migrated_database(empty_url: str) -> None:
+def test_a_migrated_database_has_no_pending_migrations(empty_url: str) -> None:
     migrate(empty_url, [FIRST, SECOND])
 
     assert pending_migrations(empty_url, [FIRST, SECOND]) == []
 
 
-def test_whoever_waits_too_long_for_another_migration_is_told_so(empty_url: str) -> None:
+def test_a_migration_that_waits_too_long_for_another_one_names_its_session(empty_url: str) -> None:
     with psycopg.connect(empty_url, autocommit=True) as another:
         another.execute("select pg_advisory_lock(%s)", [LOCK])
         number = another.info.backend_pid
@@ -216,7 +216,7 @@ def test_a_process_that_is_stopped_while_it_migrates_holds_up_the_next_one_for_s
             stopped.kill()
 
 
-def test_nobody_else_may_make_temporary_tables_in_a_database_that_was_migrated(empty_url: str) -> None:
+def test_a_migrated_database_lets_no_other_role_make_temporary_tables(empty_url: str) -> None:
     allowed = "select has_database_privilege('public', current_database(), 'temporary')"
     before = rows(empty_url, allowed)
     migrate(empty_url, [FIRST])

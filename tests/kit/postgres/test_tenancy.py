@@ -20,7 +20,7 @@ class Count(Command):
     """Nothing to say."""
 
 
-async def test_each_tenant_shares_its_batches_with_nobody_else(service: Service) -> None:
+async def test_a_batch_never_has_calls_of_two_tenants(service: Service) -> None:
     service.database.tenancy = "select %(tenant)s"
 
     async def count(tx: Tx[Any], batch: Batch[Count]) -> Sequence[int]:

@@ -19,7 +19,7 @@ def test_garbage_is_collected_again_after_an_import_though_it_failed() -> None:
     assert gc.isenabled()
 
 
-def test_where_nothing_was_collected_before_nothing_is_afterwards() -> None:
+def test_a_disabled_garbage_collector_stays_disabled_after_importing() -> None:
     gc.disable()
     try:
         with importing():

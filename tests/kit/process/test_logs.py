@@ -43,7 +43,7 @@ def test_a_failure_is_logged_with_its_trace() -> None:
     assert "ZeroDivisionError" in failed["exception"]
 
 
-def test_what_is_less_severe_than_the_level_is_not_written() -> None:
+def test_a_log_line_below_the_level_is_not_written() -> None:
     assert [line["event"] for line in lines("ERROR")] == ["failed"]
     assert "a detail" in [line["event"] for line in lines("DEBUG")]
 

@@ -38,14 +38,18 @@ async def test_without_a_token_only_the_same_machine_is_told(service: Service, a
 
 
 @pytest.mark.parametrize("header", ["Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP"])
-async def test_what_a_proxy_on_the_same_machine_passes_on_is_refused(service: Service, header: str) -> None:
+async def test_a_request_for_metrics_through_a_proxy_on_the_same_machine_is_refused(
+    service: Service, header: str
+) -> None:
     answer = await service.http.get("/metrics", headers={header: "127.0.0.1"})
 
     assert answer.status_code == 403
     assert "METRICS_TOKEN" in answer.text
 
 
-def test_what_a_killed_worker_counted_as_going_on_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_metrics_of_work_in_progress_of_a_killed_worker_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
     pids = ended.pid, os.getpid()

@@ -152,7 +152,7 @@ async def test_a_service_that_fails_ends_its_background_work_too(service: Servic
     assert ended.is_set()
 
 
-async def test_what_is_to_be_closed_is_closed_when_the_service_ends(service: Service) -> None:
+async def test_endpoints_are_closed_when_the_service_ends(service: Service) -> None:
     closed: list[str] = []
 
     async def close() -> None:

@@ -71,7 +71,7 @@ async def test_reads_are_refused_first_then_changes_then_what_follows_up(scene: 
     assert order == [[], [], *[[read]] * 2, *[[read, change]] * 4, [read, change, follow_up]]
 
 
-async def test_nothing_is_refused_while_little_is_in_progress(scene: Scene) -> None:
+async def test_a_request_is_not_refused_while_little_is_in_progress(scene: Scene) -> None:
     await scene.begin(MANY - 1)
     scene.now += 3600
 
@@ -137,7 +137,7 @@ async def test_work_that_failed_for_want_of_room_does_not_count_as_finished(
     assert [scene.retry_after(Priority.READ) for _ in range(15)][-1] == seconds
 
 
-async def test_nobody_waits_longer_than_the_maximum(scene: Scene) -> None:
+async def test_the_time_to_wait_never_exceeds_its_maximum(scene: Scene) -> None:
     await scene.begin(MANY)
     scene.now += 10
 

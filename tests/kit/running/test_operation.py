@@ -141,7 +141,7 @@ def test_a_page_out_of_bounds_is_refused(raw: dict[str, int]) -> None:
     assert refusal.value.extra["errors"].keys() == raw.keys()
 
 
-def test_what_may_store_something_does_not_run_as_a_read() -> None:
+def test_an_operation_that_may_write_is_no_read() -> None:
     assert [mode.reads for mode in (read(find), single(find), batched(switch))] == [True, False, False]
 
 

@@ -82,7 +82,7 @@ async def test_one_request_too_many_is_refused_with_the_time_to_wait() -> None:
 
 
 @pytest.mark.usefixtures("clock")
-async def test_everybody_has_a_limit_of_their_own_for_each_thing_they_do() -> None:
+async def test_rate_limits_are_counted_for_one_caller_and_one_limit() -> None:
     limits = Limits("memory://", LIMITS)
 
     assert await let_through(limits, "three", "ada") == 3
@@ -154,7 +154,9 @@ async def test_a_window_starts_with_the_first_request_and_then_everything_is_all
 
 @pytest.mark.parametrize("name", ["three", "ten", "hourly", "five minutes"])
 @pytest.mark.parametrize("moment", [0.0, 0.4, 12.3, 29.5, 59.9])
-async def test_whoever_waits_as_told_is_let_through(clock: Clock, name: str, moment: float) -> None:
+async def test_a_caller_who_waits_as_long_as_the_refusal_says_is_accepted(
+    clock: Clock, name: str, moment: float
+) -> None:
     limits = Limits("memory://", LIMITS)
     clock.now += moment
     for _ in range(25):
@@ -344,7 +346,7 @@ async def is_admitted(limits: Limits, thing: str, source: str) -> bool:
 
 
 @given(st.lists(st.sampled_from(SOURCES), max_size=60))
-def test_whatever_others_send_an_address_has_its_share_and_all_together_no_more_than_is_left(
+def test_an_address_has_its_share_of_a_limit_whatever_others_send(
     history: list[str],
 ) -> None:
     async def admitted() -> list[bool]:
@@ -365,7 +367,7 @@ def test_whatever_others_send_an_address_has_its_share_and_all_together_no_more_
 
 
 @pytest.mark.usefixtures("clock")
-async def test_what_stores_nothing_uses_up_only_the_share_of_its_address() -> None:
+async def test_requests_that_store_nothing_use_up_only_the_share_of_their_address() -> None:
     limits = Limits("memory://", {}, shared={"shared": SHARED})
 
     tried = [await limits.require_room("shared", "event 7", SOURCES[0]) for _ in range(50)]

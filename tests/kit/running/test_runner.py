@@ -80,7 +80,7 @@ async def shelf(service: Service) -> list[int]:
     return [pages for (pages,) in await service.run_sql("select pages from shelf order by pages")]
 
 
-async def test_what_an_operation_did_is_stored_when_it_answers(runner: Runner, service: Service) -> None:
+async def test_an_operation_is_stored_when_it_answers(runner: Runner, service: Service) -> None:
     assert await runner[PUT](NOBODY, Put(pages=7)) == 7
     assert await shelf(service) == [7]
 
@@ -198,7 +198,7 @@ async def test_the_last_step_of_a_call_is_stored_with_its_answer_or_not_at_all(
 
 
 @pytest.mark.parametrize("pages", [(7, 7), (7, 8)], ids=["the same", "another"])
-async def test_of_processes_that_are_at_a_call_in_steps_at_once_one_concludes_it(
+async def test_processes_with_the_same_call_in_steps_conclude_it_once(
     runner: Runner, service: Service, pages: tuple[int, int]
 ) -> None:
     both_are_at_it = asyncio.Barrier(2)

@@ -33,7 +33,7 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def test_each_owner_has_its_own_slots() -> None:
+async def test_an_owner_has_slots_of_its_own() -> None:
     slots, end, began = Slots(ANY_BOUND, 2), asyncio.Event(), list[Owner]()
 
     async with asyncio.TaskGroup() as group:
@@ -77,7 +77,7 @@ async def test_too_much_work_of_one_owner_is_refused_at_once() -> None:
     assert len(began) == 1 + MAX_WAITING
 
 
-async def test_another_address_waits_for_one_turn_of_a_crowd() -> None:
+async def test_an_address_waits_for_one_turn_of_a_crowd() -> None:
     slots, began = Slots(ANY_BOUND, 1), list[Owner]()
     crowd, other = stranger("192.0.2.1"), stranger("192.0.2.2")
     *ends, end_of_other = [asyncio.Event() for _ in range(10)]
@@ -130,7 +130,7 @@ async def test_networks_of_one_ipv6_network_share_one_turn() -> None:
     await asyncio.gather(*tasks)
 
 
-async def test_when_too_many_strangers_wait_the_largest_crowd_gives_way() -> None:
+async def test_the_largest_crowd_gives_way_when_too_many_strangers_wait() -> None:
     slots, end, began = Slots(ANY_BOUND, 1), asyncio.Event(), list[Owner]()
     crowd = [
         asyncio.create_task(hold(slots, stranger(f"192.0.2.{number}"), end, began))

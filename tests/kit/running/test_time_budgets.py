@@ -21,7 +21,7 @@ class Clock:
         return self.now
 
 
-def test_what_is_spent_is_refused_until_the_window_ends() -> None:
+def test_an_owner_without_budget_is_refused_until_the_window_ends() -> None:
     clock = Clock()
     budget = TimeBudget(BOUND, WINDOW, "{seconds} s in {minutes} min", clock)
     budget.spend("ada", 3)

@@ -101,7 +101,7 @@ async def test_no_key_at_all_is_missing(service: Service, key: str | None) -> No
     assert finder.sizes == []
 
 
-async def test_what_does_not_look_like_a_key_is_refused_without_a_look_up(service: Service) -> None:
+async def test_a_text_that_does_not_look_like_a_key_is_refused_without_a_look_up(service: Service) -> None:
     finder = Finder()
     ring = KeyRing(service.database, finder.find)
     key = mint()

@@ -43,7 +43,7 @@ async def test_every_connection_that_a_server_resets_is_a_failure_of_the_connect
     await asyncio.gather(*(ask() for _ in range(CLIENTS)))
 
 
-async def test_other_errors_stay_as_they_are() -> None:
+async def test_an_error_that_is_no_reset_is_raised_unchanged() -> None:
     async def fail(request: httpx2.Request) -> httpx2.Response:
         raise AttributeError("another one", name="other")
 

@@ -16,7 +16,7 @@ OTHER = Secret(b"the other, as long as the first one")
 
 
 @given(st.text())
-def test_what_is_sealed_comes_back_and_cannot_be_read_meanwhile(text: str) -> None:
+def test_a_sealed_text_is_unsealed_and_unreadable_meanwhile(text: str) -> None:
     sealed = ONE.seal(text)
 
     assert ONE.unseal(sealed) == text
@@ -33,7 +33,7 @@ def test_only_the_secret_it_was_sealed_under_opens_it() -> None:
 
 
 @given(st.integers(min_value=0, max_value=60))
-def test_what_was_changed_cannot_be_opened(place: int) -> None:
+def test_a_changed_sealed_text_cannot_be_unsealed(place: int) -> None:
     sealed = bytearray(ONE.seal("hf_1"))
     sealed[place] ^= 1
 
@@ -41,7 +41,7 @@ def test_what_was_changed_cannot_be_opened(place: int) -> None:
         ONE.unseal(bytes(sealed))
 
 
-def test_each_purpose_has_a_key_of_its_own() -> None:
+def test_a_secret_has_a_key_for_each_purpose() -> None:
     keys = {
         secret_of_service.derive(purpose)
         for secret_of_service in (ONE, OTHER)
@@ -92,7 +92,7 @@ def test_a_secret_that_could_be_guessed_is_refused(tmp_path: Path) -> None:
         secret("password", path)
 
 
-def test_what_the_old_secret_sealed_and_signed_is_accepted_and_can_be_sealed_again() -> None:
+def test_texts_sealed_and_signed_with_the_old_secret_are_accepted_and_can_be_resealed() -> None:
     new = Secret(b"n" * 32)
     rotating = Secret(new.value, ONE.value)
     sealed, signature = ONE.seal("a key"), ONE.signer("streams").sign("a text")

@@ -94,7 +94,7 @@ def public(keys: SigningKeySet) -> PublicKeys:
 
 
 @SETS
-async def test_what_a_set_signs_is_verified_by_it_and_by_its_published_keys(
+async def test_a_token_is_verified_by_its_set_of_keys_and_by_their_published_keys(
     database: Signing, keys: SigningKeyTable
 ) -> None:
     now = await database.transact(keys.read_or_create)

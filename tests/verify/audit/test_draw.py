@@ -287,7 +287,7 @@ def test_a_fraud_is_named(plant: Callable[[], Log], fault: str) -> None:
     assert fault in faults(plant())
 
 
-def test_what_a_witness_cosigned_before_the_round_shows_a_list_that_was_frozen_after_it() -> None:
+def test_a_head_cosigned_before_the_round_reveals_a_list_frozen_after_it() -> None:
     log = drawn()
     size = next(place for place, entry in enumerate(log) if entry["kind"] == "freeze") + 3
     head, in_time = Checkpoint(ORIGIN, size, root_of(log, size)), {"w1": CLOSES + dt.timedelta(seconds=5)}

@@ -170,7 +170,7 @@ OF_LOGS: list[Forgery] = [*OF_PROOFS, tile_altered, entry_and_its_hash_altered, 
     ("verify", "forgeries"),
     [(verify_with_go, OF_LOGS), (verify_with_aics, OF_LOGS), (verify_with_sigstore, OF_PROOFS)],
 )
-def test_another_program_verifies_a_log_and_refuses_each_forgery(
+def test_a_foreign_verifier_accepts_a_log_and_refuses_its_forgeries(
     log: Path, verify: Verify, forgeries: list[Forgery]
 ) -> None:
     verify(log, SIGNER.vkey)

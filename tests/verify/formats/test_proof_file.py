@@ -48,7 +48,7 @@ def test_a_log_of_one_entry_has_a_proof_without_hashes() -> None:
         (FILE.replace("\n", "\r\n"), "The file is not a proof that an entry is in a log."),
     ],
 )
-def test_what_is_no_proof_file_is_refused_with_a_sentence(text: str, sentence: str) -> None:
+def test_an_invalid_proof_file_is_refused_with_a_sentence(text: str, sentence: str) -> None:
     with pytest.raises(InvalidProofFile) as refusal:
         parse_proof_file(text)
 

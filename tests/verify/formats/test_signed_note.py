@@ -77,7 +77,7 @@ def test_a_note_with_any_character_altered_is_refused() -> None:
         (NOTE.replace("host/log/events/7", "host/log/events/8"), "The note is not signed with a trusted key."),
     ],
 )
-def test_what_is_no_signed_note_is_refused_with_a_sentence(note: str, sentence: str) -> None:
+def test_an_invalid_signed_note_is_refused_with_a_sentence(note: str, sentence: str) -> None:
     with pytest.raises(InvalidNote) as refusal:
         open_note(note, [KEY])
 
@@ -111,7 +111,7 @@ def test_a_name_that_no_key_can_have_is_refused(name: str) -> None:
         "name+00000000+é",
     ],
 )
-def test_what_is_no_verifier_key_is_refused(vkey: str) -> None:
+def test_an_invalid_verifier_key_is_refused(vkey: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         Verifier(vkey)
 
@@ -140,6 +140,6 @@ def test_a_checkpoint_has_the_text_of_the_specification() -> None:
         EXAMPLE_CHECKPOINT.replace("CsUY", ""),
     ],
 )
-def test_what_is_no_checkpoint_is_refused(text: str) -> None:
+def test_an_invalid_checkpoint_is_refused(text: str) -> None:
     with pytest.raises(InvalidNote, match=r"The text is not the checkpoint of a log: its origin, size and root"):
         parse_checkpoint(text)

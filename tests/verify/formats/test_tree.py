@@ -251,7 +251,7 @@ def test_paths_of_tiles_are_those_of_the_specification(path: str, tile: tuple[in
     tile/data/001 tile/0/001.p/0 tile/0/001.p/05 tile/0/001.p/256 tile/0/001.p/-1 tile/0/001.p/ tile/0/001.p tile/0/001/
     /tile/0/001 tile/0/\u0661\u0661\u0661 tile/0/x001/x001/x001/x001/x001/x001/001 checkpoint""".split(),
 )
-def test_other_paths_are_refused(path: str) -> None:
+def test_an_invalid_path_of_a_tile_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match=re.escape("The path is not that of a tile, such as tile/0/x001/234.p/5.")):
         parse_tile_path(path)
     with pytest.raises(ValueError, match="not that of a tile"):

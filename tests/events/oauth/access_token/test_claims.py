@@ -23,7 +23,9 @@ class Clock:
         return self.now
 
 
-async def test_a_token_says_whose_it_is_and_what_it_may_do(server: AuthorizationServer, issuer: Issuer) -> None:
+async def test_a_verified_token_has_a_subject_an_address_scopes_and_an_expiry(
+    server: AuthorizationServer, issuer: Issuer
+) -> None:
     expires_at = int(time.time()) + 60
     token = server.token(exp=expires_at, email="Ann@Example.com", email_verified=True, scope="read_events openid")
 
@@ -37,16 +39,18 @@ async def test_a_token_says_whose_it_is_and_what_it_may_do(server: Authorization
 
 
 @pytest.mark.parametrize("typ", ["at+jwt", "application/at+jwt", "AT+JWT", "JWT", "jwt", None])
-async def test_access_tokens_go_by_these_types(server: AuthorizationServer, issuer: Issuer, typ: str | None) -> None:
+async def test_a_token_of_an_access_token_type_is_accepted(
+    server: AuthorizationServer, issuer: Issuer, typ: str | None
+) -> None:
     assert await issuer.verify(server.token(header={"typ": typ}))
 
 
 @pytest.mark.parametrize("typ", ["logout+jwt", "secevent+jwt", "oauth-id-jag+jwt", "dpop+jwt", "", "at+jwt "])
-async def test_tokens_of_another_type_are_none(server: AuthorizationServer, issuer: Issuer, typ: str) -> None:
+async def test_a_token_of_another_type_is_refused(server: AuthorizationServer, issuer: Issuer, typ: str) -> None:
     assert "not an access token" in await refusal(issuer, server.token(header={"typ": typ}))
 
 
-async def test_what_is_critical_and_unknown_is_refused(server: AuthorizationServer, issuer: Issuer) -> None:
+async def test_a_token_with_an_unknown_critical_header_is_refused(server: AuthorizationServer, issuer: Issuer) -> None:
     headers: list[dict[str, Any]] = [{"crit": ["exp"], "exp": 1}, {"crit": ["b64"], "b64": False}, {"crit": []}]
     for header in headers:
         assert "extension" in await refusal(issuer, server.token(header=header))
@@ -56,12 +60,16 @@ async def test_what_is_critical_and_unknown_is_refused(server: AuthorizationServ
 
 
 @pytest.mark.parametrize("other", ["", "/", "x", ".evil.example"])
-async def test_the_issuer_is_compared_to_the_letter(server: AuthorizationServer, issuer: Issuer, other: str) -> None:
+async def test_the_issuer_of_a_token_is_compared_exactly(
+    server: AuthorizationServer, issuer: Issuer, other: str
+) -> None:
     assert "another issuer" in await refusal(issuer, server.token(iss=server.issuer.upper() + other))
 
 
 @pytest.mark.parametrize("audience", [AUDIENCE, [AUDIENCE], ["https://else.example", AUDIENCE]])
-async def test_a_token_may_be_for_others_too(server: AuthorizationServer, issuer: Issuer, audience: Any) -> None:
+async def test_a_token_with_several_audiences_that_include_ours_is_accepted(
+    server: AuthorizationServer, issuer: Issuer, audience: Any
+) -> None:
     assert await issuer.verify(server.token(aud=audience))
 
 
@@ -79,12 +87,16 @@ async def test_a_token_may_be_for_others_too(server: AuthorizationServer, issuer
         7,
     ],
 )
-async def test_a_token_for_somebody_else_is_refused(server: AuthorizationServer, issuer: Issuer, audience: Any) -> None:
+async def test_a_token_for_another_audience_is_refused(
+    server: AuthorizationServer, issuer: Issuer, audience: Any
+) -> None:
     assert await refusal(issuer, server.token(aud=audience))
 
 
 @pytest.mark.parametrize("claim", ["iss", "aud", "sub", "exp"])
-async def test_a_token_lacks_none_of_these(server: AuthorizationServer, issuer: Issuer, claim: str) -> None:
+async def test_a_token_without_a_required_claim_is_refused_by_its_name(
+    server: AuthorizationServer, issuer: Issuer, claim: str
+) -> None:
     assert await refusal(issuer, server.token(**{claim: None})) == f"The access token lacks the claim {claim}."
 
 
@@ -95,25 +107,27 @@ async def test_a_token_lacks_none_of_these(server: AuthorizationServer, issuer: 
         *(("nbf", "soon"), ("iat", [1]), ("scope", [1]), ("scope", {"a": 1}), ("scp", True)),
     ],
 )
-async def test_the_claim_that_is_wrong_is_named(
+async def test_a_malformed_claim_is_refused_by_its_name(
     server: AuthorizationServer, issuer: Issuer, claim: str, value: Any
 ) -> None:
     assert await refusal(issuer, server.token(**{claim: value})) == f"The access token has a malformed claim {claim}."
 
 
 @pytest.mark.parametrize("claims", [["iss"], "iss", 7, None, b"{", b"", b"\xff"])
-async def test_claims_are_an_object(server: AuthorizationServer, issuer: Issuer, claims: Any) -> None:
+async def test_claims_that_are_no_object_are_refused(server: AuthorizationServer, issuer: Issuer, claims: Any) -> None:
     token = f"{encoded({'alg': 'ES256'})}.{encoded(claims) or 'AA'}.AAAA"
 
     assert await refusal(issuer, token) == "The access token's claims are malformed."
 
 
 @pytest.mark.parametrize("subject", ["", "a" * 256, "a\x00b", "a\nb", "a\x9bb", 7, True, ["ann"], {"id": "ann"}])
-async def test_a_subject_is_a_short_text(server: AuthorizationServer, issuer: Issuer, subject: Any) -> None:
+async def test_a_subject_that_is_no_short_text_is_refused(
+    server: AuthorizationServer, issuer: Issuer, subject: Any
+) -> None:
     assert await refusal(issuer, server.token(sub=subject))
 
 
-async def test_a_token_is_good_from_its_beginning_to_its_end(server: AuthorizationServer) -> None:
+async def test_a_token_is_accepted_from_its_beginning_to_its_end(server: AuthorizationServer) -> None:
     issuer = Issuer(server.issuer, AUDIENCE, clock := Clock())
     now = clock.now
 
@@ -128,12 +142,14 @@ async def test_a_token_is_good_from_its_beginning_to_its_end(server: Authorizati
 
 
 @pytest.mark.parametrize("time", ["soon", True, "99999999999", [99999999999], {}])
-async def test_a_time_is_a_number(server: AuthorizationServer, issuer: Issuer, time: Any) -> None:
+async def test_a_time_claim_that_is_no_number_is_refused(
+    server: AuthorizationServer, issuer: Issuer, time: Any
+) -> None:
     for claim in ("exp", "nbf", "iat"):
         assert await refusal(issuer, server.token(**{claim: time}))
 
 
-async def test_a_token_that_was_verified_expires_all_the_same(server: AuthorizationServer) -> None:
+async def test_a_cached_token_expires_at_its_time(server: AuthorizationServer) -> None:
     issuer = Issuer(server.issuer, AUDIENCE, clock := Clock())
     token = server.token(exp=clock.now + 60)
     claims = await issuer.verify(token)
@@ -157,7 +173,7 @@ async def test_a_token_that_was_verified_expires_all_the_same(server: Authorizat
         ({"scope": " ".join(SCOPES)}, set(SCOPES)),
     ],
 )
-async def test_scopes_come_in_two_spellings(
+async def test_scopes_are_read_from_either_claim(
     server: AuthorizationServer, issuer: Issuer, claims: dict[str, Any], scopes: set[str]
 ) -> None:
     assert (await issuer.verify(server.token(**claims))).scopes == scopes
@@ -179,7 +195,7 @@ async def test_scopes_come_in_two_spellings(
         ("\N{KELVIN SIGN}ate@example.com", True),  # whose lower case is kate@example.com
     ],
 )
-async def test_an_address_counts_only_when_it_is_one_and_verified(
+async def test_an_email_claim_that_is_not_verified_or_invalid_is_ignored(
     server: AuthorizationServer, issuer: Issuer, email: Any, verified: Any
 ) -> None:
     assert (await issuer.verify(server.token(email=email, email_verified=verified))).email is None

@@ -24,7 +24,7 @@ KEYS: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("algorithm", "key"), KEYS, ids=[algorithm for algorithm, _ in KEYS])
-async def test_every_algorithm_with_a_key_pair_is_good(
+async def test_every_asymmetric_algorithm_is_accepted(
     server: AuthorizationServer, issuer: Issuer, algorithm: str, key: Any
 ) -> None:
     server.keys.append(key)
@@ -45,7 +45,9 @@ async def test_a_token_without_a_signature_is_refused(server: AuthorizationServe
 
 
 @pytest.mark.parametrize("algorithm", ["HS256", "HS384", "HS512"])
-async def test_a_public_key_is_no_shared_secret(server: AuthorizationServer, issuer: Issuer, algorithm: str) -> None:
+async def test_a_public_key_used_as_a_shared_secret_is_refused(
+    server: AuthorizationServer, issuer: Issuer, algorithm: str
+) -> None:
     server.keys.append(rsa_key())
     public = json.dumps(rsa_key().as_dict(private=False)).encode()
     for secret in (rsa_key().as_pem(private=False), rsa_key().as_der(private=False), public):
@@ -54,7 +56,7 @@ async def test_a_public_key_is_no_shared_secret(server: AuthorizationServer, iss
         assert "not accepted" in await refusal(issuer, token)
 
 
-async def test_a_shared_secret_that_is_published_is_no_key(server: AuthorizationServer, issuer: Issuer) -> None:
+async def test_a_published_shared_secret_is_refused_as_a_key(server: AuthorizationServer, issuer: Issuer) -> None:
     secret = OctKey.generate_key(256, {"kid": "shared"})
     server.jwks = [server.keys[0].as_dict(private=False), secret.as_dict(private=True)]
 
@@ -62,7 +64,7 @@ async def test_a_shared_secret_that_is_published_is_no_key(server: Authorization
     assert await issuer.verify(server.token())
 
 
-async def test_the_algorithm_is_the_keys(server: AuthorizationServer, issuer: Issuer) -> None:
+async def test_a_key_verifies_its_own_algorithm_only(server: AuthorizationServer, issuer: Issuer) -> None:
     key = RSAKey.import_key({**rsa_key().as_dict(private=True), "alg": "PS256", "kid": "ps"})
     server.keys.append(key)
 
@@ -72,7 +74,7 @@ async def test_the_algorithm_is_the_keys(server: AuthorizationServer, issuer: Is
 
 
 @pytest.mark.parametrize("marked", [{"use": "enc"}, {"key_ops": ["sign"]}, {"use": "enc", "key_ops": ["encrypt"]}])
-async def test_a_key_that_is_not_for_signatures_verifies_none(
+async def test_a_key_that_is_not_for_verifying_signatures_is_refused(
     server: AuthorizationServer, issuer: Issuer, marked: dict[str, Any]
 ) -> None:
     key = ECKey.generate_key("P-256", {"kid": "other"})
@@ -84,7 +86,7 @@ async def test_a_key_that_is_not_for_signatures_verifies_none(
 
 
 @pytest.mark.filterwarnings("ignore:Key size")
-async def test_a_key_that_is_too_short_verifies_nothing(server: AuthorizationServer, issuer: Issuer) -> None:
+async def test_a_key_that_is_too_short_is_refused(server: AuthorizationServer, issuer: Issuer) -> None:
     server.keys.append(rsa_key(1024))
 
     assert await refusal(issuer, server.token(key=rsa_key(1024), header={"alg": "RS256"}))
@@ -121,7 +123,7 @@ async def test_without_a_key_id_the_keys_that_fit_are_tried(
     await refusal(issuer, server.token(key=new_key(), header={"kid": None}))
 
 
-async def test_a_token_brings_no_keys_along(server: AuthorizationServer, issuer: Issuer) -> None:
+async def test_a_key_in_the_header_of_a_token_is_ignored(server: AuthorizationServer, issuer: Issuer) -> None:
     stranger = new_key()
     public = stranger.as_dict(private=False)
     for header in (
@@ -136,7 +138,7 @@ async def test_a_token_brings_no_keys_along(server: AuthorizationServer, issuer:
     assert server.requests["/strangers"] == 0
 
 
-async def test_the_server_signs_what_the_tests_think_it_signs(server: AuthorizationServer) -> None:
+async def test_the_authorization_server_of_the_tests_signs_the_given_claims(server: AuthorizationServer) -> None:
     header, claims, _ = (part + "==" for part in server.token(scp=["x"], nbf=None).split("."))
     key: Key = server.keys[0]
 

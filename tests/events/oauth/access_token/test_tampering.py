@@ -23,19 +23,21 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     "token", ["x", "a.b", "a.b.c", "a.b.c.d", "..", "é.b.c", "a.b.c\n", "a b.c.d", "hf.." + "A" * 50, "A" * 50_000]
 )
-async def test_what_is_no_token_is_refused_without_asking_anybody(server: AuthorizationServer, token: str) -> None:
+async def test_a_text_that_is_no_token_is_refused_without_a_request_to_the_issuer(
+    server: AuthorizationServer, token: str
+) -> None:
     issuer = Issuer(server.issuer, AUDIENCE)
 
     assert "neither an API key nor an access token" in await refusal(issuer, token)
     assert server.requests.total() == 0
 
 
-async def test_a_token_has_a_size(server: AuthorizationServer, issuer: Issuer) -> None:
+async def test_a_token_beyond_the_maximum_size_is_refused(server: AuthorizationServer, issuer: Issuer) -> None:
     assert await issuer.verify(server.token(groups="g" * 10_000))
     assert await refusal(issuer, server.token(groups="g" * 13_000))
 
 
-async def test_what_is_nested_without_end_is_refused(server: AuthorizationServer, issuer: Issuer) -> None:
+async def test_a_token_with_deeply_nested_json_is_refused(server: AuthorizationServer, issuer: Issuer) -> None:
     deep = b'{"a":' + b"[" * 5_000
     key = server.keys[0]
 
@@ -49,7 +51,7 @@ async def test_what_is_nested_without_end_is_refused(server: AuthorizationServer
 
 @hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.data())
-async def test_no_bit_of_a_token_can_be_changed(
+async def test_a_token_with_any_changed_bit_is_refused(
     server: AuthorizationServer, issuer: Issuer, data: st.DataObject
 ) -> None:
     if rsa_key() not in server.keys:
@@ -68,7 +70,7 @@ async def test_no_bit_of_a_token_can_be_changed(
 
 @hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.data())
-async def test_no_part_of_a_token_can_be_exchanged(
+async def test_a_token_with_parts_of_another_token_is_refused(
     server: AuthorizationServer, issuer: Issuer, data: st.DataObject
 ) -> None:
     tokens = [server.token(sub=subject).split(".") for subject in ("ann", "ben")]
@@ -101,7 +103,7 @@ members = st.recursive(
     claims=st.dictionaries(st.sampled_from(["iss", "aud", "sub", "exp", "nbf", "scope", "scp", "email"]), members),
     signature=st.binary(max_size=64),
 )
-async def test_nothing_that_is_sent_is_worse_than_invalid(
+async def test_a_token_of_any_content_is_refused_as_invalid_at_worst(
     server: AuthorizationServer, issuer: Issuer, header: Any, claims: Any, signature: bytes
 ) -> None:
     good = {"alg": "ES256", "kid": server.keys[0].kid}
@@ -111,7 +113,7 @@ async def test_nothing_that_is_sent_is_worse_than_invalid(
 
 @hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(claims=st.dictionaries(st.sampled_from(["nbf", "iat", "scope", "scp", "email", "email_verified"]), members))
-async def test_signed_claims_of_any_shape_are_believed_or_invalid(
+async def test_signed_claims_of_any_shape_are_accepted_or_invalid(
     server: AuthorizationServer, issuer: Issuer, claims: Any
 ) -> None:
     now = time.time()

@@ -26,7 +26,7 @@ async def test_a_token_of_another_kind_is_refused(database: Signing) -> None:
     assert "another kind" in await refusal(signer, voucher)  # also once it is remembered
 
 
-async def test_what_is_signed_otherwise_is_refused(database: Signing) -> None:
+async def test_a_ticket_with_a_wrong_signature_or_header_is_refused(database: Signing) -> None:
     signer = TokenSigner(database, ISSUER)
     key = await stored(database, signer)
     good = (await signer.sign(TICKET, "ada", seat="7")).token
@@ -83,7 +83,7 @@ async def test_what_is_signed_otherwise_is_refused(database: Signing) -> None:
     assert "future" in await refusal(signer, forged["from the future"])
 
 
-async def test_clocks_may_differ_by_a_little(database: Signing) -> None:
+async def test_a_token_is_accepted_with_slightly_different_clocks(database: Signing) -> None:
     signer = TokenSigner(database, ISSUER)
     key = await stored(database, signer)
     good = (await signer.sign(TICKET, "ada", seat="7")).token
@@ -95,7 +95,7 @@ async def test_clocks_may_differ_by_a_little(database: Signing) -> None:
         assert ticket.seat == "7"
 
 
-async def test_a_remembered_token_expires_too(database: Signing) -> None:
+async def test_a_cached_token_is_refused_after_its_expiry(database: Signing) -> None:
     brief = replace(TICKET, lifetime=-tokens.LEEWAY_SECONDS - 1)
     signer = TokenSigner(database, ISSUER)
     token = (await signer.sign(brief, "ada", seat="7")).token
@@ -123,7 +123,9 @@ headers = st.one_of(
 
 @hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(header=headers, claims=st.binary(max_size=40), signature=st.binary(min_size=64, max_size=64))
-async def test_no_text_is_worse_than_invalid(database: Signing, header: bytes, claims: bytes, signature: bytes) -> None:
+async def test_a_text_of_any_kind_is_refused_as_invalid_at_worst(
+    database: Signing, header: bytes, claims: bytes, signature: bytes
+) -> None:
     signer = TokenSigner(database, ISSUER)
 
     assert await refusal(signer, ".".join(map(encoded, (header, claims, signature))))

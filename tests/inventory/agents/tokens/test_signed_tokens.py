@@ -13,7 +13,7 @@ from tests.inventory.agents.tokens.conftest import AUDIENCE, ISSUER, TICKET, VOU
 from tests.inventory.support import run_sql
 
 
-async def test_a_token_comes_back_as_what_was_said(database: Signing) -> None:
+async def test_a_verified_token_has_the_signed_claims(database: Signing) -> None:
     signer = TokenSigner(database, ISSUER)
     signed = await signer.sign(TICKET, "ada", seat="7")
 
@@ -32,14 +32,14 @@ async def test_a_token_can_be_verified_with_the_published_keys_alone(database: S
     assert jwt.decode(signed.token, KeySet.import_key_set(keys), ["ES256"]).claims["seat"] == "7"
 
 
-async def test_time_is_the_databases(database: Signing) -> None:
+async def test_a_token_has_the_time_of_the_database(database: Signing) -> None:
     claims = await claims_of(TokenSigner(database, ISSUER))
     ((now,),) = await run_sql(database, "select extract(epoch from now())::int")
 
     assert abs(claims.iat - now) <= 2
 
 
-async def test_a_remembered_token_needs_neither_the_database_nor_a_second_verification(
+async def test_a_cached_token_needs_neither_the_database_nor_a_second_verification(
     database: Signing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     signer = TokenSigner(database, ISSUER)
@@ -50,7 +50,7 @@ async def test_a_remembered_token_needs_neither_the_database_nor_a_second_verifi
     assert await signer.verify(token, TICKET) is claims
 
 
-async def test_what_is_remembered_stays_bounded(database: Signing, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cache_of_verified_tokens_stays_bounded(database: Signing, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "MAX_CACHED_TOKENS", 2)
     signer = TokenSigner(database, ISSUER)
     signed = [(await signer.sign(TICKET, "ada", seat=str(seat))).token for seat in range(3)]

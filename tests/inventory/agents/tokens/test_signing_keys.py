@@ -50,7 +50,7 @@ async def test_a_fresh_key_is_published_before_it_signs(database: Signing) -> No
     assert signed_with((await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token) == new
 
 
-async def test_a_key_signs_only_when_whoever_remembers_the_set_without_it_has_forgotten_it() -> None:
+async def test_a_key_begins_to_sign_only_after_all_caches_without_it_have_expired() -> None:
     assert SIGNING_DELAY_SECONDS > PUBLISHED_TTL_SECONDS + tokens.CACHE_SECONDS
 
 
@@ -68,14 +68,14 @@ async def test_an_old_key_is_kept_until_all_it_signed_has_expired(database: Sign
     assert len(published(await TokenSigner(database, ISSUER).jwks())) == 3
 
 
-async def test_the_only_key_signs_however_young_or_old_it_is(database: Signing) -> None:
+async def test_the_only_key_signs_whatever_its_age(database: Signing) -> None:
     only = published(await TokenSigner(database, ISSUER).jwks())
     await age(database, 10**8)
 
     assert [signed_with((await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token)] == only
 
 
-async def test_a_key_made_a_moment_ago_is_known_without_waiting(
+async def test_a_token_of_a_key_made_a_moment_ago_is_verified(
     database: Signing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, other = TokenSigner(database, ISSUER), TokenSigner(database, ISSUER)
@@ -91,7 +91,7 @@ async def test_a_key_made_a_moment_ago_is_known_without_waiting(
                 break
 
 
-async def test_a_deleted_key_ends_what_it_signed_even_where_that_is_remembered(
+async def test_a_token_of_a_deleted_key_is_refused_even_where_it_was_cached(
     database: Signing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     signer = TokenSigner(database, ISSUER)
@@ -103,9 +103,7 @@ async def test_a_deleted_key_ends_what_it_signed_even_where_that_is_remembered(
     assert "unknown key" in await refusal(signer, token)
 
 
-async def test_keys_sealed_under_another_secret_are_left_alone_and_replaced(
-    database: Signing, database_url: str
-) -> None:
+async def test_keys_sealed_with_another_secret_are_kept_and_replaced(database: Signing, database_url: str) -> None:
     token = (await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token
     async with process(database_url, Secret(b"another secret of thirty-two char")) as other:
         with capture_logs() as logs:
@@ -116,7 +114,7 @@ async def test_keys_sealed_under_another_secret_are_left_alone_and_replaced(
     assert (await TokenSigner(database, ISSUER).verify(token, TICKET)).seat == "7"
 
 
-async def test_the_database_holds_no_key_in_the_clear(database: Signing) -> None:
+async def test_the_database_stores_no_private_key_in_plain_text(database: Signing) -> None:
     key = await stored(database, TokenSigner(database, ISSUER))
     ((row,),) = await run_sql(database, "select convert_from(sealed, 'utf8') || kid from signing_keys")
 
