@@ -16,7 +16,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import system
 from holdfast.kit.postgres import lookup_cache
 from tests.accounts.browser import Browser
-from tests.events.console.test_unwanted_registrations import OWNER, planted
+from tests.events.console.organizing import OWNER_EMAIL, register_stranger
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.oauth.scene import Scene as Linked
 from tests.events.oauth_server.scene import Person, Scene, furnished, signed_in
@@ -79,7 +79,7 @@ async def test_a_key_that_is_revoked(scene: Scene, other_process: Service) -> No
 
 
 async def test_keys_apps_and_sessions_of_a_stranger(scene: Scene, other_process: Service) -> None:
-    stranger = await planted(scene.service)
+    stranger = await register_stranger(scene.service)
     thief = await signed_in(scene.service, stranger.id, way="password")
     await scene.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stranger.id)
     person = await signed_in(scene.service, stranger.id)
@@ -87,7 +87,7 @@ async def test_keys_apps_and_sessions_of_a_stranger(scene: Scene, other_process:
     token = (await scene.app.redeem(answer["code"])).json()["access_token"]
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=stranger.id)
     owner = Browser(scene.service)
-    await owner.sign_in(OWNER)
+    await owner.sign_in(OWNER_EMAIL)
     thief_there = Person(other_process, thief.http.cookies["session"])
     assert await status(other_process, stranger.key) == 200
     assert await accepts(other_process, token) == 200
@@ -101,14 +101,14 @@ async def test_keys_apps_and_sessions_of_a_stranger(scene: Scene, other_process:
 
 
 async def test_the_pages_of_a_stranger(scene: Scene, other_process: Service) -> None:
-    stranger = await planted(scene.service)
+    stranger = await register_stranger(scene.service)
     await scene.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stranger.id)
     event = await stranger.create_event(title="Free money")
     addresses = [event["public_url"], f"/events/{event['id']}/embed", "/organizers/planted-bank"]
     assert ["Planted Bank" in (await page(other_process, url)).text for url in addresses] == [True] * 3
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=stranger.id)
     owner = Browser(scene.service)
-    await owner.sign_in(OWNER)
+    await owner.sign_in(OWNER_EMAIL)
 
     await owner.send("/console/before", whose="other")
 

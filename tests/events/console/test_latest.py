@@ -2,7 +2,7 @@
 
 from tests.events.console.event_scene import foreign_event, signed_in
 from tests.events.console.organizing import main_text
-from tests.events.console.test_payments import paid
+from tests.events.console.paid_scene import pay_for_seat
 from tests.events.payments.scene import Scene
 from tests.support import Service
 
@@ -29,7 +29,7 @@ async def test_an_event_without_people_has_nothing_that_happened(service: Servic
 
 
 async def test_scans_of_people_who_are_in_already_hide_no_entry(shop: Scene) -> None:
-    browser, ann, _ = await paid(shop)
+    browser, ann, _ = await pay_for_seat(shop)
     for is_entry in (True, *[False] * 7):
         await shop.service.run_sql(
             "insert into check_in_scans (event_id, id, user_id, device, told_at, is_entry)"
@@ -43,7 +43,7 @@ async def test_scans_of_people_who_are_in_already_hide_no_entry(shop: Scene) -> 
 
 
 async def test_payments_and_entries_are_told_and_events_of_others_are_not(shop: Scene) -> None:
-    browser, ann, _ = await paid(shop)
+    browser, ann, _ = await pay_for_seat(shop)
     await shop.service.run_sql(
         "insert into check_in_scans (event_id, id, user_id, device, told_at, is_entry)"
         " select event_id, gen_random_uuid(), user_id, 'Door 2', now(), true from registrations"

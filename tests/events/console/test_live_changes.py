@@ -9,9 +9,8 @@ from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser
 from tests.events.check_in.scene import Entrance
 from tests.events.console.organizing import signed_in
-from tests.events.console.test_payments import give, paid
-from tests.events.payments.scene import Scene
-from tests.events.payments.test_disputes import disputed
+from tests.events.console.paid_scene import give_back, pay_for_seat
+from tests.events.payments.scene import Scene, open_dispute
 from tests.events.people.scene import sign_up
 from tests.stream_reader import Reader, reading
 from tests.support import Service, running
@@ -60,10 +59,10 @@ async def test_who_comes_in_is_told(service: Service) -> None:
 
 
 async def test_payments_refunds_and_disputes_are_told(shop: Scene) -> None:
-    browser, ann, page = await paid(shop)
-    await give(browser, page, "4,50")
+    browser, ann, page = await pay_for_seat(shop)
+    await give_back(browser, page, "4,50")
     await shop.work()
-    await disputed(shop)
+    await open_dispute(shop)
     await shop.deliver()
     for statement in (
         "update payments set error = 'x'",

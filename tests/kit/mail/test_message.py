@@ -1,16 +1,14 @@
 """A mail has the given contents, and no text of a stranger changes anything else of it."""
 
-from datetime import UTC, datetime
 from email import message_from_bytes, policy
 from email.message import EmailMessage
-from typing import Any
 
 import pytest
 
 from holdfast.kit.contract.addresses import NoAddress, envelope_address, mailbox
-from holdfast.kit.mail.message import Attachment, MailMessage, header_text
+from holdfast.kit.mail.message import Attachment, header_text
+from tests.kit.mail.posting import SENDER, mail_message, parsed_mail
 
-SENDER = "Holdfast <tickets@events.example>"
 HOSTILE = [
     "Hello\r\nBcc: eve@example.com",
     "Hello\nBcc: eve@example.com",
@@ -38,29 +36,8 @@ EXPECTED = {
 }
 
 
-def message(**fields: Any) -> MailMessage:
-    ours: dict[str, Any] = {
-        "recipient": "ann@example.com",
-        "subject": "Your seat",
-        "text": "You have a seat.",
-        "html": "<p>You have a seat.</p>",
-        "message_id": "12.34@events.example",
-        "date": datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC),
-        "unsubscribe": "https://events.example/registrations/1-abcdefgh-1-" + "0" * 32 + "/unsubscribe",
-    }
-    return MailMessage(**{**ours, **fields})
-
-
-def sent(**fields: Any) -> EmailMessage:
-    """The mail as its recipient reads it."""
-    mail = message_from_bytes(message(**fields).encoded(SENDER), policy=policy.default)
-    assert isinstance(mail, EmailMessage)
-    assert not mail.defects
-    return mail
-
-
 def test_a_mail_has_a_text_an_html_and_says_that_a_machine_wrote_it() -> None:
-    mail = sent(text="Schön.\n.\n", html="<p>Schön.</p>")
+    mail = parsed_mail(text="Schön.\n.\n", html="<p>Schön.</p>")
 
     assert {*mail.keys()} == EXPECTED
     assert mail["From"] == SENDER
@@ -75,17 +52,17 @@ def test_a_mail_has_a_text_an_html_and_says_that_a_machine_wrote_it() -> None:
 
 
 def test_an_address_for_unsubscribing_stays_whole_however_long_it_is() -> None:
-    assert b"\r\nList-Unsubscribe: <https://events.example/registrations/1-" in message().encoded(SENDER)
-    assert sent()["List-Unsubscribe"] == f"<{message().unsubscribe}>"
-    assert sent()["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
-    assert "List-Unsubscribe" not in sent(unsubscribe="")
+    assert b"\r\nList-Unsubscribe: <https://events.example/registrations/1-" in mail_message().encoded(SENDER)
+    assert parsed_mail()["List-Unsubscribe"] == f"<{mail_message().unsubscribe}>"
+    assert parsed_mail()["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    assert "List-Unsubscribe" not in parsed_mail(unsubscribe="")
 
 
 def test_files_are_attached_and_a_picture_stands_beside_the_html() -> None:
     calendar = Attachment(b"BEGIN:VCALENDAR\r\n", "text/calendar", "event.ics", method="PUBLISH")
     picture = Attachment(b"\x89PNG", "image/png", "code.png", cid="code")
 
-    mail = sent(attachments=(picture, calendar))
+    mail = parsed_mail(attachments=(picture, calendar))
 
     [attached] = mail.iter_attachments()
     assert isinstance(attached, EmailMessage)
@@ -99,7 +76,7 @@ def test_files_are_attached_and_a_picture_stands_beside_the_html() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_subject_adds_no_header_and_does_not_turn_the_text_around(text: str) -> None:
-    mail = sent(subject=text)
+    mail = parsed_mail(subject=text)
 
     assert {*mail.keys()} == EXPECTED
     assert not {*"\r\n\x00\u2028\u202e\u2066\u200f"} & {*mail["Subject"]}
@@ -110,7 +87,7 @@ def test_a_subject_adds_no_header_and_does_not_turn_the_text_around(text: str) -
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_file_name_adds_no_header(text: str) -> None:
-    mail = sent(attachments=(Attachment(b"x", "application/pdf", text),))
+    mail = parsed_mail(attachments=(Attachment(b"x", "application/pdf", text),))
 
     assert {*mail.keys()} == EXPECTED
     [attached] = mail.iter_attachments()
@@ -119,7 +96,7 @@ def test_a_file_name_adds_no_header(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_name_of_the_sender_adds_no_header(text: str) -> None:
-    encoded = message().encoded(f'"{header_text(text)}" <tickets@events.example>')
+    encoded = mail_message().encoded(f'"{header_text(text)}" <tickets@events.example>')
 
     assert {*message_from_bytes(encoded, policy=policy.default).keys()} == EXPECTED
 
@@ -130,13 +107,13 @@ def test_what_only_we_write_is_refused_rather_than_mended(text: str) -> None:
         return
     for field in ("message_id", "unsubscribe"):
         with pytest.raises(ValueError, match="a header needs ASCII"):
-            message(**{field: text}).encoded(SENDER)
+            mail_message(**{field: text}).encoded(SENDER)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_bodies_of_strangers_stay_in_the_body(text: str) -> None:
     text = text.replace("\ud800", "")
-    mail = sent(text=text, html=text)
+    mail = parsed_mail(text=text, html=text)
 
     assert {*mail.keys()} == EXPECTED
     assert [part.get_content_type() for part in mail.walk()] == ["multipart/alternative", "text/plain", "text/html"]
@@ -170,7 +147,7 @@ def test_mail_is_sent_to_addresses_only(address: str) -> None:
     with pytest.raises(NoAddress):
         envelope_address(address)
     with pytest.raises(NoAddress):
-        message(recipient=address).encoded(SENDER)
+        mail_message(recipient=address).encoded(SENDER)
 
 
 @pytest.mark.parametrize(
@@ -189,4 +166,4 @@ def test_a_domain_is_that_of_its_owner_as_registries_write_it(domain: str, ascii
 
 def test_a_domain_in_another_script_is_sent_to_in_ascii() -> None:
     assert envelope_address("ann@müller.example") == "ann@xn--mller-kva.example"
-    assert sent(recipient="ann@müller.example")["To"] == "ann@xn--mller-kva.example"
+    assert parsed_mail(recipient="ann@müller.example")["To"] == "ann@xn--mller-kva.example"
