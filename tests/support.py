@@ -275,3 +275,9 @@ def unlimited(database_url: str, data_dir: Path) -> Settings:
 @functools.cache
 def _unlimited() -> Settings:
     return Settings(base_url="http://events.test", **UNLIMITED)
+
+
+async def publish_event(client: Client, event: dict[str, Any], published: bool = True, **fields: Any) -> dict[str, Any]:
+    answer = await client.patch(f"/api/events/{event['id']}", {"event": {"published": published, **fields}})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["data"]

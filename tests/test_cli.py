@@ -14,20 +14,10 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from tests.command_line import SECRET_SETTINGS, run_holdfast
 from tests.faults.processes import HOLDFAST, Process, outcomes, register_all, serving
-from tests.forking import forks
 from tests.serving import stop
 from tests.support import event_fields, eventually
-
-SECRET = {"EVENTS_SECRET_KEY": "a secret that only these tests use"}
-
-
-def holdfast(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return holdfast_in(None, *words, **environment)
-
-
-def holdfast_in(directory: Path | None, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return forks().run([HOLDFAST, *words], directory or Path.cwd(), {**os.environ, **SECRET, **environment})
 
 
 @pytest.mark.parametrize(
@@ -45,7 +35,7 @@ def holdfast_in(directory: Path | None, *words: str, **environment: str) -> subp
     ],
 )
 def test_every_command_explains_itself(command: str) -> None:
-    explained = holdfast(*command.split(), "--help")
+    explained = run_holdfast(*command.split(), "--help")
 
     assert explained.returncode == 0
     assert "Usage" in explained.stdout
@@ -64,7 +54,7 @@ def test_help_of_a_command_does_not_load_modules_of_pages(command: str) -> None:
 
 
 def test_a_setting_that_is_not_acceptable_is_named_in_a_line_without_its_value() -> None:
-    refused = holdfast("events", "migrate", PLATFORM_FEE_PERCENT="ninety-one", OAUTH_ISSUER="secret.example")
+    refused = run_holdfast("events", "migrate", PLATFORM_FEE_PERCENT="ninety-one", OAUTH_ISSUER="secret.example")
 
     assert refused.returncode == 1
     assert refused.stdout == ""
@@ -76,7 +66,7 @@ def test_a_setting_that_is_not_acceptable_is_named_in_a_line_without_its_value()
 
 
 def test_a_key_is_printed_alone_on_the_last_line_and_works(database_url: str, tmp_path: Path) -> None:
-    made = holdfast("events", "key", "create", "--admin", "--name", "Scripts", EVENTS_DATABASE_URL=database_url)
+    made = run_holdfast("events", "key", "create", "--admin", "--name", "Scripts", EVENTS_DATABASE_URL=database_url)
 
     key = made.stdout.splitlines()[-1]
     assert re.fullmatch(r"hf_[\w-]{43}", key)
@@ -86,21 +76,23 @@ def test_a_key_is_printed_alone_on_the_last_line_and_works(database_url: str, tm
 
 
 def test_a_key_is_either_an_admins_or_an_organizers(database_url: str) -> None:
-    made = holdfast("events", "key", "create", "--name", "Whose?", EVENTS_DATABASE_URL=database_url)
+    made = run_holdfast("events", "key", "create", "--name", "Whose?", EVENTS_DATABASE_URL=database_url)
 
     assert made.returncode == 2
     assert "--admin or --organizer" in made.stderr
 
 
 def test_a_key_for_an_organizer_who_does_not_exist_is_refused_in_a_line(database_url: str) -> None:
-    made = holdfast("events", "key", "create", "--organizer", "7", "--name", "Lost", EVENTS_DATABASE_URL=database_url)
+    made = run_holdfast(
+        "events", "key", "create", "--organizer", "7", "--name", "Lost", EVENTS_DATABASE_URL=database_url
+    )
 
     assert made.returncode == 1
     assert "no organizer has this id" in made.stderr
 
 
 def test_a_key_without_a_name_is_refused_in_a_line(database_url: str) -> None:
-    made = holdfast("events", "key", "create", "--admin", "--name", " ", EVENTS_DATABASE_URL=database_url)
+    made = run_holdfast("events", "key", "create", "--admin", "--name", " ", EVENTS_DATABASE_URL=database_url)
 
     assert made.returncode == 1
     assert made.stderr.startswith("Not acceptable: name.")
@@ -111,10 +103,10 @@ def test_migrate_says_what_it_would_do_and_then_does_it(template_url: str) -> No
         connection.execute("create database not_migrated")
     url = make_conninfo(template_url, dbname="not_migrated")
 
-    dry = holdfast("events", "migrate", "--dry-run", EVENTS_DATABASE_URL=url)
-    refused = holdfast("events", "serve", "--port", "0", EVENTS_DATABASE_URL=url)
-    done = holdfast("events", "migrate", EVENTS_DATABASE_URL=url)
-    again = holdfast("events", "migrate", EVENTS_DATABASE_URL=url)
+    dry = run_holdfast("events", "migrate", "--dry-run", EVENTS_DATABASE_URL=url)
+    refused = run_holdfast("events", "serve", "--port", "0", EVENTS_DATABASE_URL=url)
+    done = run_holdfast("events", "migrate", EVENTS_DATABASE_URL=url)
+    again = run_holdfast("events", "migrate", EVENTS_DATABASE_URL=url)
 
     assert "would apply 0001_baseline.sql" in dry.stdout
     assert (refused.returncode, "holdfast events migrate" in refused.stderr) == (1, True)
@@ -127,7 +119,7 @@ def test_a_taken_port_is_said_in_a_line(database_url: str) -> None:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         port = str(listener.getsockname()[1])
-        refused = holdfast("events", "serve", "--port", port, EVENTS_DATABASE_URL=database_url)
+        refused = run_holdfast("events", "serve", "--port", port, EVENTS_DATABASE_URL=database_url)
 
     assert refused.returncode == 1
     assert refused.stderr.startswith(f"Cannot listen on 127.0.0.1 port {port}")
@@ -147,7 +139,7 @@ async def sell_one_seat(process: Process) -> dict[str, Any]:
 def test_doors_without_background_work_are_served_by_a_worker(database_url: str, tmp_path: Path) -> None:
     worker = subprocess.Popen(
         [HOLDFAST, "events", "worker"],
-        env={**os.environ, **SECRET, "EVENTS_DATABASE_URL": database_url},
+        env={**os.environ, **SECRET_SETTINGS, "EVENTS_DATABASE_URL": database_url},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -161,7 +153,12 @@ def test_doors_without_background_work_are_served_by_a_worker(database_url: str,
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_worker_ends_in_order_whatever_it_is_doing(number: signal.Signals, database_url: str, tmp_path: Path) -> None:
-    environment = {**os.environ, **SECRET, "EVENTS_DATABASE_URL": database_url, "HOLDFAST_DATA_DIR": str(tmp_path)}
+    environment = {
+        **os.environ,
+        **SECRET_SETTINGS,
+        "EVENTS_DATABASE_URL": database_url,
+        "HOLDFAST_DATA_DIR": str(tmp_path),
+    }
     for _ in range(3):
         worker = subprocess.Popen([HOLDFAST, "events", "worker"], env=environment, stdout=subprocess.PIPE, text=True)
         assert worker.stdout
@@ -202,7 +199,7 @@ def test_sigterm_ends_a_server_in_order(database_url: str, tmp_path: Path) -> No
 
 
 def test_a_database_that_is_named_without_the_secret_of_its_contents_is_refused(database_url: str) -> None:
-    refused = holdfast("events", "serve", "--port", "0", EVENTS_DATABASE_URL=database_url, EVENTS_SECRET_KEY="")
+    refused = run_holdfast("events", "serve", "--port", "0", EVENTS_DATABASE_URL=database_url, EVENTS_SECRET_KEY="")
 
     assert refused.returncode == 1
     assert "EVENTS_SECRET_KEY" in refused.stderr

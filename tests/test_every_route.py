@@ -1,12 +1,9 @@
 """What HTTP demands of every answer, asked of every path of both services: Allow with 405, Retry-After with 429."""
 
-import contextlib
 import re
-from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import httpx2
 import pytest
 from structlog.testing import capture_logs
 
@@ -16,9 +13,8 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.http.handler import Access, as_problem
 from holdfast.kit.http.request_pace import URGENT
 from holdfast.kit.process.service_process import ServiceProcess
-from tests import support as events
 from tests.accounts.browser import token
-from tests.inventory import support as inventory
+from tests.routes import serve_all_routes
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 
@@ -27,43 +23,6 @@ CLIENTS: list[dict[str, str]] = [{"accept": "application/json"}, {"accept": "tex
 
 LIMITS = re.compile(r"_per_(second|minute|hour|address)$")
 """Settings that limit how often something is asked for."""
-
-
-class ServiceUnderTest(NamedTuple):
-    """A service, every path of it, and the key of somebody."""
-
-    http: httpx2.AsyncClient
-    paths: list[str]
-    key: str
-
-    async def request(self, method: str, path: str, **options: Any) -> httpx2.Response:
-        return await self.http.request(method, path, follow_redirects=False, **options)
-
-
-@contextlib.asynccontextmanager
-async def service_under_test(
-    name: str, databases: dict[str, str], data_dir: Path, **limits: int
-) -> AsyncGenerator[ServiceUnderTest]:
-    """A service with all that it can offer, and its rate limits out of the way, or as they are given."""
-    url = databases[name]
-    if name == "events":
-        settings = events.unlimited(url, data_dir).model_copy(update={"oauth_builtin": True, **limits})
-        async with events.running(settings) as service:
-            # An organizer may be registered before the limits count, which a process keeps for itself.
-            async with events.running(events.unlimited(url, data_dir)) as before:
-                key = (await before.organizer()).key or ""
-            yield ServiceUnderTest(service.http, paths(EVENTS, service.database), key)
-    else:
-        more = {"client_id": "an-app", "client_secret": "a secret of 32 characters or more", **limits}
-        async with inventory.running(inventory.unlimited(url, data_dir, **more)) as service:
-            yield ServiceUnderTest(service.http, paths(INVENTORY, service.database), (await service.shop()).key)
-
-
-def paths(product: ServiceProcess[Any, Any], database: Any) -> list[str]:
-    """Every path of a service, with an id in the place of each field that nothing has."""
-    built = product.build(database)
-    known: Iterable[str] = (*(route.path for route in built.all_routes()), "/nothing")
-    return sorted({re.sub(r"\{[^}]*\}", "4711", path) for path in known})
 
 
 def used_up(name: str) -> dict[str, int]:
@@ -82,7 +41,7 @@ async def test_a_request_that_never_waits_is_for_a_route_of_a_service(
 ) -> None:
     known: list[str] = []
     for name in databases:
-        async with service_under_test(name, databases, tmp_path) as service:
+        async with serve_all_routes(name, databases, tmp_path) as service:
             known += service.paths
 
     prefixes = tuple({request.decode().split(" ")[1] for request in URGENT})
@@ -95,7 +54,7 @@ async def test_a_request_that_never_waits_is_for_a_route_of_a_service(
 async def test_a_method_that_is_not_allowed_is_answered_with_those_that_are(
     name: str, databases: dict[str, str], tmp_path: Path
 ) -> None:
-    async with service_under_test(name, databases, tmp_path) as service:
+    async with serve_all_routes(name, databases, tmp_path) as service:
         wrong: list[str] = []
         seen = 0
         for path in service.paths:
@@ -118,7 +77,7 @@ async def test_a_method_that_is_not_allowed_is_answered_with_those_that_are(
 async def test_a_refused_method_is_told_which_would_be_right(
     name: str, databases: dict[str, str], tmp_path: Path
 ) -> None:
-    async with service_under_test(name, databases, tmp_path) as service:
+    async with serve_all_routes(name, databases, tmp_path) as service:
         for path in service.paths:
             answer = await service.request("TRACE", path)
             if answer.status_code == 405:
@@ -132,7 +91,7 @@ async def test_a_refused_method_is_told_which_would_be_right(
 async def test_a_caller_over_its_rate_limit_is_answered_with_retry_after_at_every_path(
     name: str, databases: dict[str, str], tmp_path: Path
 ) -> None:
-    async with service_under_test(name, databases, tmp_path, **used_up(name)) as service:
+    async with serve_all_routes(name, databases, tmp_path, **used_up(name)) as service:
         ways: list[dict[str, Any]] = [
             {},
             # It does not accept events: a stream would not end.
@@ -167,7 +126,7 @@ async def test_a_caller_over_its_rate_limit_is_answered_with_retry_after_at_ever
 async def test_a_sign_in_over_its_rate_limit_is_answered_with_retry_after(
     name: str, databases: dict[str, str], tmp_path: Path
 ) -> None:
-    async with service_under_test(name, databases, tmp_path, **used_up(name)) as service:
+    async with serve_all_routes(name, databases, tmp_path, **used_up(name)) as service:
         form = {"email": "ada@example.com", "token": token(await service.request("GET", "/sign-in"))}
         answers = [await service.request("POST", "/sign-in", data=form) for _ in range(2)]
 

@@ -7,6 +7,8 @@ import grimp
 
 import holdfast
 
+ROOT = Path(__file__).parents[1]
+
 
 def test_no_alias_hands_on_a_statement_of_another_module() -> None:
     aliases = [
@@ -32,3 +34,27 @@ def test_a_slices_sql_is_imported_by_its_slice_alone() -> None:
     }
 
     assert strangers == set()
+
+
+def test_helpers_are_not_imported_from_modules_with_tests() -> None:
+    imports = [
+        f"{path.relative_to(ROOT)}: {module}"
+        for folder in ("tests", "benchmarks")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for module in imported_modules(node)
+        if any(part.startswith("test_") for part in module.split("."))
+    ]
+
+    assert imports == []
+
+
+def imported_modules(node: ast.AST) -> list[str]:
+    """What a statement imports: modules, and names that may be modules."""
+    match node:
+        case ast.Import(names=names):
+            return [alias.name for alias in names]
+        case ast.ImportFrom(module=module, names=names):
+            return [f"{module or ''}.{alias.name}" for alias in names]
+        case _:
+            return []

@@ -10,8 +10,8 @@ import pytest
 
 from holdfast.events.service import EVENTS
 from tests import isolation
+from tests.command_line import run_holdfast
 from tests.isolation import LEFT_BEHIND, ROOT, CheckoutUsed, command_in_checkout
-from tests.test_cli import holdfast
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def test_files_left_in_the_checkout_cannot_be_opened_by_tests(directory: Path, v
 def test_commands_run_where_nothing_is_left() -> None:
     assert not Path.cwd().is_relative_to(ROOT)
     assert EVENTS.configured().data_dir.resolve() == Path.cwd() / ".holdfast"
-    assert holdfast("events", "address").stdout == "http://127.0.0.1:8002\n"
+    assert run_holdfast("events", "address").stdout == "http://127.0.0.1:8002\n"
 
 
 def test_a_command_in_the_checkout_needs_a_data_directory_of_its_own() -> None:

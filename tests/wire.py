@@ -24,8 +24,8 @@ from typer.testing import CliRunner
 from holdfast.cli import app
 from holdfast.kit.postgres import bundled
 from tests.kit.data_directories import scratch_directory
+from tests.routes import ServiceUnderTest, serve_all_routes
 from tests.schema import SERVICES, schema_of
-from tests.test_every_route import ServiceUnderTest, service_under_test
 
 LATEST = "2026-07-28"
 HANDSHAKE = "2025-11-25"
@@ -44,7 +44,7 @@ Files = dict[str, str]
 async def files_of(name: str, directory: Path, url: str) -> Files:
     """The files of a service, by their paths."""
     files: Files = {"schema.sql": schema_of(name, url)}
-    async with service_under_test(name, {name: url}, directory) as service:
+    async with serve_all_routes(name, {name: url}, directory) as service:
         files["paths.txt"] = await methods(service)
         files |= {f"get{path}.txt": text async for path, text in _public(service)}
         files |= await of_agents(service)

@@ -18,7 +18,7 @@ from playwright.async_api import Browser, Page
 from tests.browser.conftest import started
 from tests.browser.page_costs import measure
 from tests.browser.visitors import DESK, PHONE, Visitor, pages_of, signed_in, visitors
-from tests.cli.test_up import running
+from tests.command_line import run_up
 from tests.kit.data_directories import scratch_directory
 
 LOOKS = [("light", DESK, "en"), ("dark", DESK, "de"), ("light", PHONE, "de"), ("dark", PHONE, "en")]
@@ -35,7 +35,7 @@ def main() -> None:
     directory: Path = arguments.directory
     directory.mkdir(parents=True, exist_ok=True)
     data_dir = scratch_directory()
-    with running(data_dir, "--inventory-port=0", "--events-port=0") as output:
+    with run_up(data_dir, "--inventory-port=0", "--events-port=0") as output:
         figures = asyncio.run(draw(output, data_dir, directory, arguments.only))
     sheet = directory / "index.html"
     sheet.write_text("<!doctype html><meta charset=utf-8><title>Contact sheet</title>\n" + "\n".join(figures))

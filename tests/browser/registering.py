@@ -1,13 +1,13 @@
 """A service behind a port of its own, and the page of a merchant in another origin that has its form in a frame."""
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import BrowserContext
+from playwright.async_api import BrowserContext, FrameLocator, Page
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
@@ -15,7 +15,10 @@ from starlette.routing import Route
 
 from holdfast.events.settings import Settings
 from tests.serving import listener, running_already, serving
-from tests.support import Client, Service, running
+from tests.smtp import Server
+from tests.support import Client, Service, eventually, running
+
+MOVING_PRICE = {"pricing_mode": "dynamic", "price": 1000, "min_price": 1000, "max_price": 2000, "currency": "EUR"}
 
 HEAD = '<!doctype html><link rel="icon" href="data:,"><h1>My site</h1>'
 DOCUMENT = Path(__file__).parents[2] / "docs/events/embed.md"
@@ -78,3 +81,51 @@ class Watch:
         context.on("weberror", lambda error: self.failures.append(str(error.error)))
         context.on("console", lambda message: self.failures.append(message.text) if message.type == "error" else None)
         context.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
+
+
+def with_payments(settings: Settings) -> Settings:
+    """A service at which one can pay by card."""
+    return settings.model_copy(update={"stripe_key": "sk_test_1", "stripe_webhook_secret": "whsec_1"})
+
+
+async def prove_organizers(stage: Stage) -> None:
+    """The organizer has confirmed its address, and is paid out."""
+    await stage.service.run_sql("update users set proved_at = now(), payouts_ready = true")
+    await stage.service.hear()
+
+
+async def register_in_frame(page: Page, stage: Stage, email: str) -> FrameLocator:
+    """Register on the form in the other site. Returns the frame."""
+    await page.goto(stage.fitted)
+    frame = page.frame_locator("iframe")
+    await frame.get_by_label("E-mail address").fill(email)
+    await frame.get_by_label("E-mail address").press("Enter")
+    return frame
+
+
+async def wait_for_mail(server: Server, email: str, subject: str) -> str:
+    """The text of a mail, once it has arrived."""
+
+    def texts() -> list[str]:
+        return [
+            str(body.get_content())
+            for received in server.received
+            if received.recipient == email and str(received.mail["Subject"]).startswith(subject)
+            if (body := received.mail.get_body(("plain",)))
+        ]
+
+    await eventually(_soon(texts), 30)
+    [text] = texts()
+    return text
+
+
+def _soon(find: Callable[[], object]) -> Callable[[], Coroutine[Any, Any, object]]:
+    async def condition() -> object:
+        return find()
+
+    return condition
+
+
+def registration_link(text: str) -> str:
+    [url] = re.findall(r"http\S+/registrations/\S+", text)
+    return url

@@ -18,14 +18,13 @@ from holdfast.events.mails.model import MailBatch
 from holdfast.events.mails.writing import write
 from holdfast.events.settings import Settings
 from holdfast.kit.mail import sender
+from tests.browser.camera_film import write_film
 from tests.browser.conftest import started
 from tests.browser.entrance import entered, organized
 from tests.browser.registering import Stage, Watch, staged
 from tests.events.log.scene import seal_logs
 from tests.events.people.scene import sign_up
 from tests.support import eventually
-
-WIDTH, HEIGHT, FRAMES = 640, 480, 5
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -62,23 +61,13 @@ def attached(folder: Path) -> Image.Image:
     return Image.open(BytesIO(part.get_content())).convert("L")
 
 
-def film(picture: Image.Image, path: Path) -> None:
-    """A film of a phone that shows the picture, a little askew, in the format that Chromium takes for a camera."""
-    scene = Image.new("L", (WIDTH, HEIGHT), 90)
-    picture_turned = picture.rotate(7, expand=True, fillcolor=255)
-    scene.paste(picture_turned, ((WIDTH - picture_turned.width) // 2, (HEIGHT - picture_turned.height) // 2))
-    colours = bytes([128]) * (WIDTH * HEIGHT // 2)
-    frame = b"FRAME\n" + scene.tobytes() + colours
-    path.write_bytes(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F10:1 Ip A1:1 C420jpeg\n".encode() + frame * FRAMES)
-
-
-async def test_a_camera_reads_the_code_of_a_mail_without_a_network(stage: Stage, settings: Settings) -> None:
+async def test_the_code_of_a_mail_is_read_by_the_camera_without_a_network(stage: Stage, settings: Settings) -> None:
     ada = await organized(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann")
     await stage.service.run_sql("delete from mails where recipient <> 'ann@example.com'")
     path = settings.data_dir / "camera.y4m"
-    film(await picture(stage, settings.data_dir), path)
+    write_film(await picture(stage, settings.data_dir), path)
     seen = f"--use-file-for-fake-video-capture={path}"
     async with started("--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", seen) as chromium:
         context = await chromium.new_context()

@@ -21,7 +21,7 @@ from pydantic import AnyUrl
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from tests.browser.looking import session_cookie
-from tests.events.oauth_server.test_official_client import Storage
+from tests.events.oauth_server.scene import ClientStorage
 from tests.outside_servers import says
 from tests.outside_servers import serving as serving_outside
 from tests.serving import listener, running_already, serving
@@ -70,7 +70,7 @@ class Program:
     async def call(self, tool: str, arguments: dict[str, Any]) -> Any:
         """Connect, and call a tool."""
         about = OAuthClientMetadata(client_name="Mira", redirect_uris=[AnyUrl(self._callback)])
-        provider = OAuthClientProvider(self._address, about, Storage(), self._open, self._back)
+        provider = OAuthClientProvider(self._address, about, ClientStorage(), self._open, self._back)
         async with (
             httpx2.AsyncClient(auth=provider, timeout=60) as http,
             Client(streamable_http_client(self._address, http_client=http)) as client,

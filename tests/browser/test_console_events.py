@@ -5,16 +5,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, expect
+from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
+from tests.browser.console import EMAIL, PASSWORD, sign_in
 from tests.browser.looking import looking, looks, submit, too_wide, violations, with_and_without_scripts
 from tests.browser.registering import Stage, Watch, staged
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import accepted, key_of
-
-EMAIL = "organizer@example.com"
-PASSWORD = "correct horse battery"
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -24,22 +22,11 @@ async def stage(settings: Settings) -> AsyncIterator[Stage]:
         yield stage
 
 
-async def signed_in(context: BrowserContext, stage: Stage) -> Page:
-    page = await context.new_page()
-    await page.goto(f"{stage.base_url}/sign-in?return_to=%2Fconsole")
-    await page.locator("#email").fill(EMAIL)
-    await page.locator("main summary").click()
-    await page.locator("#password").fill(PASSWORD)
-    await page.locator("form button").click()
-    await expect(page).to_have_url(f"{stage.base_url}/console")
-    return page
-
-
 @with_and_without_scripts
 async def test_an_event_is_created_edited_and_cancelled(chromium: Browser, stage: Stage, scripts: bool) -> None:
     context = await chromium.new_context(java_script_enabled=scripts)
     watch = Watch(context)
-    page = await signed_in(context, stage)
+    page = await sign_in(context, stage)
 
     await page.get_by_role("link", name="New event").click()
     await page.get_by_label("Title").fill("Life drawing")
@@ -71,7 +58,7 @@ async def test_a_mail_is_previewed_in_the_console_and_then_saved(chromium: Brows
     event = await stage.ada.create_event()
     context = await chromium.new_context(java_script_enabled=False)
     watch = Watch(context)
-    page = await signed_in(context, stage)
+    page = await sign_in(context, stage)
     await page.goto(f"{stage.base_url}/console/events/{event['id']}")
     await page.get_by_role("navigation", name="This event").get_by_role("link", name="E-mails").click()
     await page.locator("#of-seat summary").click()
@@ -107,7 +94,7 @@ async def test_pages_of_events_in_the_console_are_accessible_and_fit(
     await stage.ada.register(event["id"], email="ann@example.com")
     await stage.service.settle()
     context = await looking(chromium, scheme, width, language)
-    page = await signed_in(context, stage)
+    page = await sign_in(context, stage)
     home = f"{stage.base_url}/console"
     event_page = f"{home}/events/{event['id']}"
 

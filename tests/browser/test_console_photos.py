@@ -1,6 +1,5 @@
 """In Chromium an organizer drops photos onto a page of the console, and chooses them without scripts."""
 
-import base64
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,21 +8,12 @@ from playwright.async_api import Browser, BrowserContext, FilePayload, Page, exp
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
+from tests.browser.console import drop_files, fill_event_form
 from tests.browser.looking import session_cookie
 from tests.browser.registering import Stage, Watch, staged
 from tests.events.photos.pictures import picture
 
 REFUSED = "Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)"
-DROP = """
-    (files) => {
-        const dropped = new DataTransfer();
-        for (const [name, content] of files)
-            dropped.items.add(new File([Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0))], name));
-        for (const type of ["dragenter", "dragover", "drop"])
-            document.body.dispatchEvent(
-                new DragEvent(type, { dataTransfer: dropped, bubbles: true, cancelable: true }));
-    }
-"""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -45,19 +35,8 @@ def file(name: str, content: bytes) -> FilePayload:
     return {"name": name, "mimeType": "image/jpeg", "buffer": content}
 
 
-async def drop(page: Page, **files: bytes) -> None:
-    await page.evaluate(DROP, [[f"{name}.jpg", base64.b64encode(content).decode()] for name, content in files.items()])
-
-
 async def image_urls(stage: Stage) -> list[str]:
     return (await stage.ada.get(f"/api/events/{stage.event['id']}")).json()["data"]["image_urls"]
-
-
-async def fill(page: Page) -> None:
-    """Fill the form of a new event."""
-    for label, text in {"Title": "Pottery", "Description": "Clay", "Date and time": "2036-07-12T19:30"}.items():
-        await page.get_by_label(label).fill(text)
-    await page.get_by_role("textbox", name="Seats", exact=True).fill("12")
 
 
 async def test_photos_are_dropped_onto_the_page_and_a_refused_one_says_why(chromium: Browser, stage: Stage) -> None:
@@ -67,7 +46,7 @@ async def test_photos_are_dropped_onto_the_page_and_a_refused_one_says_why(chrom
     await expect(page.locator("[data-plain]")).to_be_hidden()
     assert await page.locator("[data-plain]").count() == 1
 
-    await drop(page, one=picture(), note=b"no picture", large=b"x" * 5_000_001, two=picture("image/jpeg", 41))
+    await drop_files(page, one=picture(), note=b"no picture", large=b"x" * 5_000_001, two=picture("image/jpeg", 41))
 
     await expect(page.locator("#photos img")).to_have_count(2)
     rows = page.get_by_role("list", name="Photos that are being sent").get_by_role("listitem")
@@ -84,9 +63,9 @@ async def test_a_new_event_is_created_with_the_photos_that_stayed_chosen(chromiu
     context = await chromium.new_context(locale="en-US")
     watch = Watch(context)
     page = await entered(context, stage, "new")
-    await fill(page)
+    await fill_event_form(page)
 
-    await drop(page, one=picture(), two=picture("image/jpeg", 41))
+    await drop_files(page, one=picture(), two=picture("image/jpeg", 41))
     await page.get_by_role("checkbox", name="Show photo 2").uncheck()
     await page.get_by_role("button", name="Publish").click()
     await expect(page.get_by_role("heading", name="Pottery")).to_be_visible()
@@ -107,7 +86,7 @@ async def test_photos_are_chosen_without_scripts(chromium: Browser, stage: Stage
     await expect(page.locator("#photos img")).to_have_count(1)
 
     await page.goto(f"{stage.base_url}/console/events/new")
-    await fill(page)
+    await fill_event_form(page)
     await field.set_input_files([file("one.jpg", picture())])
     await page.get_by_role("button", name="Publish").click()
     await expect(page.get_by_role("heading", name="Pottery")).to_be_visible()

@@ -9,11 +9,10 @@ from playwright.async_api import Browser, Frame, Page, expect
 
 from holdfast.events.settings import Settings
 from tests.browser.looking import looking, looks, too_wide, violations
-from tests.browser.registering import Stage, Watch, staged
+from tests.browser.registering import MOVING_PRICE, Watch, prove_organizers, staged, with_payments
 
 FREE: dict[str, Any] = {}
 PAID = {"pricing_mode": "fixed", "price": 1250, "currency": "EUR"}
-MOVING = {"pricing_mode": "dynamic", "price": 1000, "min_price": 1000, "max_price": 2000, "currency": "EUR"}
 PRICES = {"free": "Free", "paid": "€12.50", "moving": "€10.00"}
 PLACE = {"title": "Life drawing", "location_name": "Studio 3", "address": "Main Street 1, Berlin"}
 
@@ -25,11 +24,6 @@ FITTED = """
     })
 """
 SCROLLS = "document.documentElement.scrollHeight > innerHeight"
-
-
-def with_payments(settings: Settings) -> Settings:
-    """A service at which one can pay by card."""
-    return settings.model_copy(update={"stripe_key": "sk_test_1", "stripe_webhook_secret": "whsec_1"})
 
 
 async def framed(page: Page) -> Frame:
@@ -46,19 +40,13 @@ async def fitted(frame: Frame) -> int:
     return await asyncio.wait_for(frame.evaluate(FITTED), 15)
 
 
-async def confirm(stage: Stage) -> None:
-    """The organizer has confirmed its address, and is paid out."""
-    await stage.service.run_sql("update users set proved_at = now(), payouts_ready = true")
-    await stage.service.hear()
-
-
 @pytest.mark.parametrize("kind", ["free", "paid", "moving"])
 async def test_the_frame_shows_the_card_and_is_as_high_as_its_content(
     chromium: Browser, settings: Settings, kind: str
 ) -> None:
-    fields = {"free": FREE, "paid": PAID, "moving": MOVING}[kind]
+    fields = {"free": FREE, "paid": PAID, "moving": MOVING_PRICE}[kind]
     async with staged(with_payments(settings), capacity=8, **PLACE, **fields) as stage:
-        await confirm(stage)
+        await prove_organizers(stage)
         for width in (390, 1280):
             context = await chromium.new_context(viewport={"width": width, "height": 800}, locale="en-GB")
             watch = Watch(context)
@@ -112,8 +100,8 @@ async def test_a_frame_without_our_script_scrolls(chromium: Browser, settings: S
 
 
 async def test_a_moving_price_moves_in_the_frame_and_on_its_button(chromium: Browser, settings: Settings) -> None:
-    async with staged(with_payments(settings), capacity=8, **MOVING) as stage:
-        await confirm(stage)
+    async with staged(with_payments(settings), capacity=8, **MOVING_PRICE) as stage:
+        await prove_organizers(stage)
         page = await (await chromium.new_context(locale="en-GB")).new_page()
         async with page.expect_response(lambda response: response.url.endswith("/embed/stream")):
             await page.goto(stage.pasted)
@@ -148,9 +136,9 @@ async def test_only_the_frame_itself_can_change_its_height(chromium: Browser, se
 async def test_the_card_in_the_frame_is_accessible_and_fits_small_screens(
     chromium: Browser, settings: Settings, scheme: str, width: int, language: str
 ) -> None:
-    fields = {**MOVING, "title": "W" * 60, "location_name": "x" * 100, "address": "Street 1"}
+    fields = {**MOVING_PRICE, "title": "W" * 60, "location_name": "x" * 100, "address": "Street 1"}
     async with staged(with_payments(settings), capacity=2, **fields) as stage:
-        await confirm(stage)
+        await prove_organizers(stage)
         context = await looking(chromium, scheme, width, language)
         watch = Watch(context)
         page = await context.new_page()

@@ -11,8 +11,8 @@ from holdfast.inventory.shops.model import SCOPES
 from holdfast_demo.shopify.seed import add_more
 from tests.browser.link_following import open_live
 from tests.browser.looking import submit
+from tests.browser.merchants import MerchantStage, serve_merchant_console
 from tests.browser.registering import Watch
-from tests.browser.test_merchant_console import Stage, staged
 from tests.databases import template_database
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.installs.merchants import DOMAIN
@@ -26,7 +26,7 @@ def template(template_url: str) -> Iterator[str]:
         yield url
 
 
-async def imported(stage: Stage) -> SyncScene:
+async def imported(stage: MerchantStage) -> SyncScene:
     """The shop with imported products, of which four are sold in packs, and its agent."""
     scene, base_url = stage
     add_more(scene.platform.world, DOMAIN)
@@ -38,7 +38,7 @@ async def imported(stage: Stage) -> SyncScene:
     return platform
 
 
-async def signed_in(chromium: Browser, stage: Stage, shop: Shop, email: str) -> BrowserContext:
+async def signed_in(chromium: Browser, stage: MerchantStage, shop: Shop, email: str) -> BrowserContext:
     """The browser of a merchant of the shop, who has signed in."""
     inventory = stage.scene.inventory
     await add_merchant(inventory, shop, email)
@@ -49,10 +49,8 @@ async def signed_in(chromium: Browser, stage: Stage, shop: Shop, email: str) -> 
     return context
 
 
-async def test_the_pages_of_the_stock_show_what_other_merchants_and_agents_do(
-    chromium: Browser, template: str, tmp_path: Path
-) -> None:
-    async with staged(template, tmp_path) as stage:
+async def test_each_page_of_the_stock_shows_what_others_do(chromium: Browser, template: str, tmp_path: Path) -> None:
+    async with serve_merchant_console(template, tmp_path) as stage:
         platform = await imported(stage)
         shop, base_url = platform.shop, stage.base_url
         ada = await signed_in(chromium, stage, shop, "ada@example.com")

@@ -1,9 +1,8 @@
 """The merchants' console in Chromium, in the admin of a shop and in a window of its own: everybody can read it."""
 
-import contextlib
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -13,16 +12,15 @@ from holdfast.inventory.replays import operations as replays
 from holdfast.inventory.replays.model import ReplayTask
 from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shops.model import SCOPES
-from holdfast_demo.shopify.admin_frame import BRIDGE
 from holdfast_demo.shopify.seed import add_more, add_past
 from tests.browser.looking import looking, looks, open_boxes, submit, too_wide, violations
+from tests.browser.merchants import serve_merchant_console
 from tests.browser.person import at_task
-from tests.databases import scratch_database, template_database
+from tests.databases import template_database
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.installs.merchants import DOMAIN, Scene, beside_the_platform
-from tests.inventory.support import PACKS, SIX_PACK, unlimited
+from tests.inventory.installs.merchants import DOMAIN, Scene
+from tests.inventory.support import PACKS, SIX_PACK
 from tests.inventory.sync.scene import Scene as SyncScene
-from tests.serving import listener, running_already, serving
 
 POOLS = {"en": "Pools", "de": "Pools"}
 SETTINGS = {"en": "Settings", "de": "Einstellungen"}
@@ -42,24 +40,6 @@ FORMS = ("adjust", "count", "transfer", "edit", "pause", "archive")
 def template(template_url: str) -> Iterator[str]:
     with template_database(template_url, "console_browser", INVENTORY) as url:
         yield url
-
-
-class Stage(NamedTuple):
-    scene: Scene
-    base_url: str
-
-
-@contextlib.asynccontextmanager
-async def staged(template: str, tmp_path: Path) -> AsyncGenerator[Stage]:
-    """The service at an address, and the platform beside it."""
-    here = listener()
-    base_url = f"http://127.0.0.1:{here.getsockname()[1]}"
-    with scratch_database(template, "console") as url:
-        async with beside_the_platform(unlimited(url, tmp_path), base_url) as scene:
-            # The service reads this setting with every page.
-            object.__setattr__(scene.inventory.settings, "app_bridge", f"{scene.platform.address}{BRIDGE}")
-            async with serving(running_already(scene.inventory.app), here):
-                yield Stage(scene, base_url)
 
 
 async def looked_at(page: Page) -> None:
@@ -88,7 +68,7 @@ def watched(page: Page) -> list[str]:
 async def test_a_merchant_installs_the_app_in_the_admin_and_makes_a_new_key_in_its_frame(
     chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
-    async with staged(template, tmp_path) as (scene, base_url):
+    async with serve_merchant_console(template, tmp_path) as (scene, base_url):
         context = await looking(chromium, scheme, width, language)
         page = await context.new_page()
         faults = watched(page)
@@ -123,7 +103,7 @@ async def test_a_merchant_installs_the_app_in_the_admin_and_makes_a_new_key_in_i
 async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
     chromium: Browser, template: str, tmp_path: Path
 ) -> None:
-    async with staged(template, tmp_path) as (scene, _):
+    async with serve_merchant_console(template, tmp_path) as (scene, _):
         scene.platform.install(DOMAIN)
         context = await looking(chromium, "light", 1280, "en")
         page = await context.new_page()
@@ -174,7 +154,7 @@ async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
 async def test_a_merchant_sees_the_last_thirty_days_with_pools_and_then_accepts_all_suggestions(
     chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
-    async with staged(template, tmp_path) as (scene, base_url):
+    async with serve_merchant_console(template, tmp_path) as (scene, base_url):
         add_past(scene.platform.world, DOMAIN)
         await scene.install(base_url)
         shop = await scene.shop()
@@ -214,7 +194,7 @@ async def test_a_merchant_sees_the_last_thirty_days_with_pools_and_then_accepts_
 async def test_a_merchant_makes_three_pools_from_imported_products(
     chromium: Browser, template: str, tmp_path: Path
 ) -> None:
-    async with staged(template, tmp_path) as (scene, base_url):
+    async with serve_merchant_console(template, tmp_path) as (scene, base_url):
         add_more(scene.platform.world, DOMAIN)
         await scene.install(base_url)
         shop = await scene.shop()
@@ -268,8 +248,10 @@ async def test_a_merchant_makes_three_pools_from_imported_products(
         await context.close()
 
 
-async def test_a_page_does_not_move_while_a_merchant_counts(chromium: Browser, template: str, tmp_path: Path) -> None:
-    async with staged(template, tmp_path) as (scene, base_url):
+async def test_nothing_moves_under_the_hands_of_somebody_who_counts(
+    chromium: Browser, template: str, tmp_path: Path
+) -> None:
+    async with serve_merchant_console(template, tmp_path) as (scene, base_url):
         shop = await scene.inventory.shop()
         await add_merchant(scene.inventory, shop)
         pool = await shop.golden()
@@ -307,7 +289,7 @@ PAGES = (
 async def test_an_owner_reads_every_page_of_the_console(
     chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
-    async with staged(template, tmp_path) as (scene, base_url):
+    async with serve_merchant_console(template, tmp_path) as (scene, base_url):
         shop = await scene.inventory.shop()
         await add_merchant(scene.inventory, shop)
         made = await shop.call("create_pool", name="Honey jars", quantity=50, low_stock_at=60, members=PACKS)
@@ -349,7 +331,7 @@ async def test_an_owner_reads_every_page_of_the_console(
 async def test_a_merchant_who_is_unknown_in_the_frame_reads_what_to_do(
     chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
-    async with staged(template, tmp_path) as (scene, base_url):
+    async with serve_merchant_console(template, tmp_path) as (scene, base_url):
         context = await looking(chromium, scheme, width, language)
         page = await context.new_page()
 

@@ -16,12 +16,12 @@ from holdfast.events.log import sealing
 from holdfast.events.mails import sending
 from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
+from tests.browser.camera_film import write_film
 from tests.browser.conftest import started
-from tests.browser.registering import Watch, staged
-from tests.browser.test_check_in_camera import film
-from tests.browser.test_console_photos import drop, fill
-from tests.browser.test_registering import at_work, mail
+from tests.browser.console import drop_files, fill_event_form
+from tests.browser.registering import Watch, staged, wait_for_mail
 from tests.events.photos.pictures import picture
+from tests.kit.background_loops import at_work
 from tests.smtp import Server, mail_server
 
 
@@ -56,14 +56,14 @@ async def test_an_organizer_signs_in_by_mail_publishes_watches_exports_and_check
             await page.goto(f"{stage.base_url}/sign-in?return_to=%2Fconsole%2Fevents%2Fnew")
             await page.get_by_label("E-mail address").fill("ada@example.com")
             await page.get_by_label("E-mail address").press("Enter")
-            text = await mail(server, "ada@example.com", "Sign in to")
+            text = await wait_for_mail(server, "ada@example.com", "Sign in to")
             [link] = [word for word in text.split() if "/sign-in/" in word]
             await page.goto(link)
             await page.get_by_role("button", name="Sign in").click()
             await page.get_by_role("button", name="It is mine: keep it").click()
 
-            await fill(page)
-            await drop(page, studio=picture())
+            await fill_event_form(page)
+            await drop_files(page, studio=picture())
             await page.get_by_role("button", name="Publish").click()
             await expect(page.get_by_role("heading", name="Pottery")).to_be_visible()
             event = page.url.rstrip("/").rpartition("/")[2]
@@ -84,8 +84,8 @@ async def test_an_organizer_signs_in_by_mail_publishes_watches_exports_and_check
             rows = [*csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))]
             assert [row[:3] for row in rows[1:]] == [["ann@example.com", "", "Seat"]]
 
-            await mail(server, "ann@example.com", "You have a seat")
-            film(code(server, "ann@example.com"), path)
+            await wait_for_mail(server, "ann@example.com", "You have a seat")
+            write_film(code(server, "ann@example.com"), path)
             await page.goto(f"{stage.base_url}/console/events/{event}/check-in")
             await page.locator("#device").fill("Door 1")
             await expect(page.locator("body[data-kept]")).to_be_attached()

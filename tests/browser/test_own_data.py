@@ -12,7 +12,7 @@ from holdfast.events.settings import Settings
 from tests.browser.looking import looking, looks, submit, too_wide, violations, with_and_without_scripts
 from tests.browser.registering import Stage, Watch, staged
 from tests.events.pages.own_data import sent
-from tests.events.pages.test_own_registration import own_path
+from tests.events.pages.own_registration import own_path
 from tests.events.people.scene import over, sign_up, stored
 
 

@@ -19,9 +19,9 @@ from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.browser.link_following import open_live
 from tests.browser.looking import looking, looks, session_cookie, too_wide, violations
-from tests.browser.registering import Stage, Watch, staged
-from tests.browser.test_registering import at_work, fill_in, link, mail
+from tests.browser.registering import Stage, Watch, register_in_frame, registration_link, staged, wait_for_mail
 from tests.events.people.scene import handle_of
+from tests.kit.background_loops import at_work
 from tests.serving import listener, serving
 from tests.smtp import Server, mail_server
 
@@ -100,7 +100,7 @@ async def test_a_seat_is_paid_from_a_form_in_another_site_and_the_money_goes_bac
             watch = Watch(context)
             page = await context.new_page()
 
-            frame = await fill_in(page, stage, "ann@example.com")
+            frame = await register_in_frame(page, stage, "ann@example.com")
             await expect(frame.get_by_role("heading", name="A seat is held for you until")).to_be_visible(
                 timeout=20_000
             )
@@ -128,10 +128,10 @@ async def test_a_seat_is_paid_from_a_form_in_another_site_and_the_money_goes_bac
             assert page.url == stage.fitted
             await page.goto(tab.url)
             await expect(page.get_by_text("You have paid €12.00.")).to_be_visible()
-            text = await mail(server, "ann@example.com", "You have a seat")
+            text = await wait_for_mail(server, "ann@example.com", "You have a seat")
             assert "Price: €12.00" in text
 
-            await page.goto(link(text))
+            await page.goto(registration_link(text))
             await page.get_by_role("link", name="Give up my seat").click()
             await expect(page.get_by_text("If you cancel now, you get €12.00 back.")).to_be_visible()
             await page.get_by_role("button", name="Give it up").click()
@@ -140,7 +140,7 @@ async def test_a_seat_is_paid_from_a_form_in_another_site_and_the_money_goes_bac
             await expect(page.get_by_role("heading", level=2)).to_have_text("Your seat is free again for anyone.")
             await expect(of_event.locator("#live dl strong").nth(2)).to_have_text("€12.00")
             await expect(tab.locator("main[data-state=gone]")).to_be_visible()
-            assert "Amount: €12.00" in await mail(server, "ann@example.com", "You get money back")
+            assert "Amount: €12.00" in await wait_for_mail(server, "ann@example.com", "You get money back")
             assert [failure for failure in watch.failures if "410 (Gone)" not in failure] == []
             await page.goto(processor.address)
             await expect(page.get_by_text("€0.00").first).to_be_visible()
@@ -192,9 +192,9 @@ async def test_a_seat_that_is_paid_too_late_goes_to_the_next_person_who_gets_a_m
         mailed = settings.model_copy(update=server.settings)
         async with open_for_payment(mailed, capacity=1, waitinglist_capacity=5) as (stage, _):
             ann, ben = [await (await chromium.new_context()).new_page() for _ in range(2)]
-            frame = await fill_in(ann, stage, "ann@example.com")
+            frame = await register_in_frame(ann, stage, "ann@example.com")
             await expect(frame.get_by_role("link", name="Pay €12.00")).to_be_visible(timeout=20_000)
-            waiting = await fill_in(ben, stage, "ben@example.com")
+            waiting = await register_in_frame(ben, stage, "ben@example.com")
             await expect(waiting.get_by_role("heading", name="You are on the waiting list")).to_be_visible(
                 timeout=20_000
             )
@@ -203,7 +203,7 @@ async def test_a_seat_that_is_paid_too_late_goes_to_the_next_person_who_gets_a_m
 
             late = frame.get_by_role("heading", name="The seat was not paid in time.")
             await expect(late).to_be_visible(timeout=20_000)
-            await ben.goto(link(await _due(server)))
+            await ben.goto(registration_link(await _due(server)))
             await expect(ben.get_by_text("Time left: 11:59:")).to_be_visible(timeout=20_000)
             await ben.get_by_role("link", name="Pay €12.00").click()
             await pay(ben)
@@ -215,7 +215,7 @@ async def test_the_button_to_pay_leaves_an_open_page_when_the_time_is_over(
 ) -> None:
     async with open_for_payment(settings, capacity=1) as (stage, _):
         page = await (await chromium.new_context()).new_page()
-        frame = await fill_in(page, stage, "ann@example.com")
+        frame = await register_in_frame(page, stage, "ann@example.com")
         button = page.get_by_role("link", name="Pay €12.00")
         await expect(frame.get_by_role("link", name="Pay €12.00")).to_be_visible(timeout=20_000)
         resources = stage.service.database.resources
@@ -233,7 +233,7 @@ async def test_the_button_to_pay_leaves_an_open_page_when_the_time_is_over(
 
 
 async def _due(server: Server) -> str:
-    text = await mail(server, "ben@example.com", "Please pay for your seat")
+    text = await wait_for_mail(server, "ben@example.com", "Please pay for your seat")
     assert "To be paid until" in text
     return text
 

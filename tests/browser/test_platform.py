@@ -11,7 +11,7 @@ from mcp.client.streamable_http import streamable_http_client
 from playwright.async_api import Browser, FrameLocator, Page, expect
 
 from tests.browser.looking import looking, looks, submit, too_wide, violations
-from tests.cli.test_up import running
+from tests.command_line import run_up
 from tests.kit.data_directories import scratch_directory
 from tests.stream_reader import Event, parsed
 from tests.support import eventually
@@ -34,7 +34,7 @@ class Started(NamedTuple):
 def started() -> Iterator[Started]:
     # Who waits for the import here asks more often than an agent does.
     often = {"MCP_RATE_LIMIT": "1000"}
-    with running(scratch_directory(), "--inventory-port=0", "--events-port=0", **often) as output:
+    with run_up(scratch_directory(), "--inventory-port=0", "--events-port=0", **often) as output:
         [shops] = re.findall(r"^Demo shops +(http://\S+)$", output, re.MULTILINE)
         [inventory] = re.findall(r"^Inventory +(http://\S+)$", output, re.MULTILINE)
         yield Started(shops, inventory)

@@ -8,10 +8,10 @@ from playwright.async_api import Browser, BrowserContext, expect
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from holdfast_demo.stripe.processor import StripeDouble
+from tests.browser.console import EMAIL, PASSWORD, sign_in
 from tests.browser.looking import session_cookie
 from tests.browser.person import at_task
 from tests.browser.registering import Stage, Watch, staged
-from tests.browser.test_console_events import EMAIL, PASSWORD, signed_in
 from tests.events.photos.pictures import picture
 from tests.serving import listener, serving
 from tests.support import Client
@@ -35,7 +35,7 @@ async def test_an_event_with_a_photo_is_published_from_one_screen_in_a_minute(ch
         locale="en-US", timezone_id="Europe/Berlin", viewport={"width": screen["width"], "height": screen["height"]}
     )
     watch = Watch(context)
-    page = await signed_in(context, stage)
+    page = await sign_in(context, stage)
     preview = page.get_by_role("region", name="How the page will look")
 
     async with at_task(context, "publish an event with a photo") as person:

@@ -9,10 +9,11 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.looking import looking
 from tests.browser.registering import Watch
-from tests.cli.test_up import running
-from tests.docs.test_first_requests import README
+from tests.command_line import run_up
 from tests.kit.data_directories import scratch_directory
 from tests.support import eventually
+
+README = Path(__file__).parents[2] / "README.md"
 
 JARS = {"Single": "44 in stock", "6-pack": "7 in stock", "12-pack": "Only 3 left"}
 
@@ -130,7 +131,7 @@ def data_dir() -> Path:
 
 @pytest.fixture(scope="module")
 def tour_output(data_dir: Path) -> Iterator[str]:
-    with running(data_dir, "--inventory-port=0", "--events-port=0") as output:
+    with run_up(data_dir, "--inventory-port=0", "--events-port=0") as output:
         yield output
 
 

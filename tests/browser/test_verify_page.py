@@ -12,7 +12,7 @@ from holdfast.events.settings import Settings
 from holdfast_verify.formats.signed_note import Signer
 from tests.browser.looking import looking, looks, too_wide, violations
 from tests.events.log.scene import seal_logs
-from tests.events.pages.test_own_registration import settled
+from tests.events.pages.own_registration import register_and_settle
 from tests.serving import listener, running_already, serving
 from tests.support import running
 from tests.verify.audit.honest_event import ORIGIN, VKEY, HonestEvent, proof_file
@@ -139,7 +139,7 @@ async def test_a_link_shows_that_the_log_has_the_number_and_the_saved_receipt_wh
     async with running(settings) as service, serving(running_already(service.app), at):
         ada = await service.organizer()
         event = await ada.create_event()
-        address_of_ann, _ = await settled(service, ada, event, "ann", "ben")
+        address_of_ann, _ = await register_and_settle(service, ada, event, "ann", "ben")
         await seal_logs(service)
         context = await chromium.new_context()
         page = await context.new_page()

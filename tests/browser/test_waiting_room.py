@@ -19,7 +19,7 @@ from starlette.routing import Route
 from holdfast.events.queues import release
 from holdfast.events.settings import Settings
 from tests.browser.looking import looking, looks, too_wide, violations, with_and_without_scripts
-from tests.docs.test_connectors import python_connector
+from tests.docs.connectors import load_python_connector
 from tests.events.queues.scene import QueueScene, open_line
 from tests.serving import listener, running_already, serving
 from tests.support import running
@@ -44,7 +44,7 @@ async def shop(settings: Settings) -> AsyncIterator[Shop]:
     async with running(settings) as service:
         line = await open_line(service, release_rate=1, target_url=f"{shop_url}/sale?item=7")
         shop = Shop(line, f"{base_url}/queues/{line.id}", shop_url)
-        door = python_connector().QueueDoor(base_url, line.id)
+        door = load_python_connector().QueueDoor(base_url, line.id)
 
         async def sale(request: Request) -> HTMLResponse:
             visitor = await asyncio.to_thread(door.visitor, request.query_params.get("queue_token", ""))

@@ -22,10 +22,10 @@ from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres.schema import dumps
 from holdfast.kit.process.checks.files import BACKUPS_FILE
 from holdfast.kit.process.resources import secret_of
+from tests.command_line import run_holdfast
 from tests.databases import scratch_database
 from tests.inventory import support as inventory_support
 from tests.support import Client, Service, eventually
-from tests.test_cli import holdfast
 
 PHOTO = f"photos/admin/{'p' * 22}.png"
 SECRETS = {"INVENTORY_SECRET_KEY": "1" * 32, "EVENTS_SECRET_KEY": "2" * 32}
@@ -102,7 +102,7 @@ async def test_data_acknowledged_before_a_backup_of_busy_services_is_there_after
         group.create_task(load.change())
         await eventually(load.has_begun)
         before, on_hand = [*load.registered], load.on_hand[-1]
-        made = await asyncio.to_thread(holdfast, "backup", str(copy), HOLDFAST_DATA_DIR=data_dir, **secrets, **urls)
+        made = await asyncio.to_thread(run_holdfast, "backup", str(copy), HOLDFAST_DATA_DIR=data_dir, **secrets, **urls)
         load.is_over.set()
 
     assert made.returncode == 0, made.stderr
@@ -114,7 +114,7 @@ async def test_data_acknowledged_before_a_backup_of_busy_services_is_there_after
 
     target_dir = tmp_path / "target_dir"
     done = await asyncio.to_thread(
-        holdfast, "restore", str(copy), HOLDFAST_DATA_DIR=str(target_dir), **secrets, **restored
+        run_holdfast, "restore", str(copy), HOLDFAST_DATA_DIR=str(target_dir), **secrets, **restored
     )
 
     assert done.returncode == 0, done.stderr

@@ -30,11 +30,11 @@ from holdfast.kit.process.checks.schema import OBJECTS, read_objects, schema_fil
 from holdfast.kit.security.secrets import Secret
 from tests.cli import faults_of_addresses, faults_of_databases, faults_of_work
 from tests.cli.planted_faults import SECRET, Fault
+from tests.command_line import run_holdfast_in
 from tests.inventory.support import unlimited as unlimited_inventory
 from tests.serving import listener, serving
 from tests.smtp import mail_server
 from tests.support import unlimited as unlimited_events
-from tests.test_cli import holdfast_in
 
 PAGE = Path(__file__).parents[2] / "docs" / "deploy" / "watching.md"
 PATHS = {"/healthz", "/readyz", "/metrics"}
@@ -265,9 +265,9 @@ async def test_the_command_prints_each_point_in_80_columns_or_as_json_and_exits_
         "HOLDFAST_DATA_DIR": str(tmp_path),
         "COLUMNS": "80",
     }
-    text = await asyncio.to_thread(holdfast_in, tmp_path, "check", **environment)
+    text = await asyncio.to_thread(run_holdfast_in, tmp_path, "check", **environment)
     words = ("check", "--service", "events", "--point", "clock", "--json")
-    as_json = await asyncio.to_thread(holdfast_in, tmp_path, *words, **environment)
+    as_json = await asyncio.to_thread(run_holdfast_in, tmp_path, *words, **environment)
 
     assert (text.returncode, text.stderr) == (1, "")
     lines = text.stdout.splitlines()

@@ -18,10 +18,10 @@ from psycopg.conninfo import make_conninfo
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.certificates import Authority
+from tests.command_line import run_holdfast_in
 from tests.faults.processes import port_that_stays_free, serving
 from tests.kit.data_directories import data_directory, started, until, used_directory
 from tests.small_disks import small_disk
-from tests.test_cli import holdfast_in
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def cluster_in(directory: Path) -> Generator[Cluster]:
 def check(directory: Path, url: str, *points: str, **environment: str) -> str:
     """What is report in one line, without the ends of printed lines."""
     words = [word for point in points for word in ("--point", point)]
-    done = holdfast_in(
+    done = run_holdfast_in(
         directory, "check", "--service", "events", *words, EVENTS_DATABASE_URL=url, COLUMNS="100", **environment
     )
     assert done.stderr == ""
@@ -145,7 +145,7 @@ def test_a_check_names_a_remedy_for_the_cause_of_a_failed_connection(
     url = change(postgres.url(SUPERUSER, "postgres"))
 
     report = check(tmp_path, url, "clock")
-    started = holdfast_in(tmp_path, "events", "migrate", EVENTS_DATABASE_URL=url)
+    started = run_holdfast_in(tmp_path, "events", "migrate", EVENTS_DATABASE_URL=url)
 
     assert remedy in report
     assert remedy in started.stderr
@@ -183,7 +183,7 @@ def test_the_role_of_shops_is_made_by_the_first_migration_of_a_user_who_may(
         connection.execute("create database stock owner ann")
     url = postgres.url("ann", "stock")
 
-    done = holdfast_in(
+    done = run_holdfast_in(
         tmp_path, "check", "--service=inventory", "--point=rights", INVENTORY_DATABASE_URL=url, COLUMNS="200"
     )
 
@@ -202,7 +202,7 @@ def test_a_database_with_another_encoding_and_a_user_without_rights_are_reported
     with psycopg.connect(postgres.url(SUPERUSER, "stock"), autocommit=True) as connection:
         connection.execute("create table pools ()")
 
-    done = holdfast_in(
+    done = run_holdfast_in(
         tmp_path,
         *("check", "--service=inventory", "--point=server", "--point=rights"),
         INVENTORY_DATABASE_URL=postgres.url("ann", "stock"),
@@ -235,7 +235,7 @@ def test_a_postgresql_that_stands_still_is_not_taken_for_a_network_alone(postgre
     postmaster.suspend()
     try:
         report = check(tmp_path, url, "clock")
-        screen = holdfast_in(tmp_path, "status", "--service=events", EVENTS_DATABASE_URL=url)
+        screen = run_holdfast_in(tmp_path, "status", "--service=events", EVENTS_DATABASE_URL=url)
     finally:
         postmaster.resume()
 

@@ -18,7 +18,7 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.environment.variables import unknown_in_environment, warn_of_unknown_variables
-from tests.test_cli import holdfast_in
+from tests.command_line import run_holdfast_in
 
 PASSWORD = "hunter2hunter2"
 KINDS: Sequence[type[Settings]] = (INVENTORY.settings, EVENTS.settings)
@@ -133,7 +133,7 @@ def test_the_config_check_finds_all_faults_at_once_also_in_the_environment(
     monkeypatch.setenv("DATABASE_POOL_SIZE", "ten")
     monkeypatch.setenv("INVENTORY_DATABASE_URL", "postgresql://db/inventory")
 
-    checked = holdfast_in(directory, "config", "check", EVENTS_SECRET_KEY=PASSWORD)
+    checked = run_holdfast_in(directory, "config", "check", EVENTS_SECRET_KEY=PASSWORD)
 
     assert checked.returncode == 1
     file, meant = directory / ".env", "PLATFORM_FEE_PERCENT"
@@ -183,14 +183,14 @@ def test_every_setting_that_is_a_secret_or_may_have_a_password_in_it_is_hidden()
     assert {name for name in variables if named.search(name)} == {"OAUTH_TOKEN_RATE_LIMIT", "MAX_STREAMS_PER_KEY"}
 
 
-def test_a_new_secret_is_the_only_line_long_enough_and_different_each_time(directory: Path) -> None:
-    made = [holdfast_in(directory, "secret", "new") for _ in range(2)]
+def test_a_new_secret_stands_alone_on_the_last_line_is_long_enough_and_another_each_time(directory: Path) -> None:
+    made = [run_holdfast_in(directory, "secret", "new") for _ in range(2)]
     secrets = [done.stdout.splitlines() for done in made]
 
     assert [len(lines) for lines in secrets] == [1, 1]
     assert secrets[0] != secrets[1]
     assert "set EVENTS_SECRET_KEY or INVENTORY_SECRET_KEY to it" in made[0].stderr
-    checked = holdfast_in(
+    checked = run_holdfast_in(
         directory, "config", "check", EVENTS_SECRET_KEY=secrets[0][0], INVENTORY_SECRET_KEY=secrets[1][0]
     )
     assert checked.returncode == 0

@@ -4,9 +4,8 @@ import re
 
 import httpx2
 
-from tests.cli.test_keys import on
+from tests.command_line import run_events_command, run_holdfast
 from tests.support import Service
-from tests.test_cli import holdfast
 
 LINK = re.compile(r"http://events\.test(/sign-in/[0-9]+-[0-9a-f]{64})\n")
 
@@ -14,7 +13,9 @@ LINK = re.compile(r"http://events\.test(/sign-in/[0-9]+-[0-9a-f]{64})\n")
 async def link_of(service: Service, slug: str) -> str:
     """The path of a link that the command prints with the secret of a service that runs here."""
     secret = service.database.resources.secret.value.decode()
-    printed = await on(service, "console-link", slug, "--base-url=http://events.test/", EVENTS_SECRET_KEY=secret)
+    printed = await run_events_command(
+        service, "console-link", slug, "--base-url=http://events.test/", EVENTS_SECRET_KEY=secret
+    )
     link = LINK.fullmatch(printed.stdout)
     assert link, printed
     return link[1]
@@ -46,8 +47,8 @@ async def test_a_console_link_is_new_each_time_it_is_printed(service: Service) -
     assert await link_of(service, str(ada.slug)) != await link_of(service, str(ada.slug))
 
 
-async def test_an_unknown_slug_is_refused_in_one_line(service: Service) -> None:
-    refused = await on(service, "console-link", "nobody")
+async def test_a_slug_that_nobody_has_is_refused_in_a_line(service: Service) -> None:
+    refused = await run_events_command(service, "console-link", "nobody")
 
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.startswith(
@@ -55,7 +56,7 @@ async def test_an_unknown_slug_is_refused_in_one_line(service: Service) -> None:
     )
 
 
-def test_the_command_console_link_has_the_same_options_in_both_services() -> None:
-    helps = [holdfast(service, "console-link", "--help").stdout for service in ("events", "inventory")]
+def test_both_services_have_the_command_with_the_same_options() -> None:
+    helps = [run_holdfast(service, "console-link", "--help").stdout for service in ("events", "inventory")]
 
     assert len({re.sub(r".*?\n  --base-url", "", text, flags=re.DOTALL) for text in helps}) == 1

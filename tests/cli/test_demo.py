@@ -5,8 +5,8 @@ from pathlib import Path
 
 import httpx2
 
+from tests.command_line import run_holdfast
 from tests.faults.processes import Process
-from tests.test_cli import holdfast
 
 INVENTORY, EVENTS = "https://inventory.example.com", "https://events.example.com"
 
@@ -25,7 +25,7 @@ def test_the_demo_data_is_stored_once_and_its_public_addresses_are_printed_each_
         "INVENTORY_SECRET_KEY": "i" * 43,
     }
     try:
-        first, second = holdfast("demo", **settings), holdfast("demo", **settings)
+        first, second = run_holdfast("demo", **settings), run_holdfast("demo", **settings)
         assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
         paths = re.findall(rf"^  (?:event page|waiting room|organizer) +{EVENTS}(/\S+)$", first.stdout, re.MULTILINE)
         answers = [httpx2.get(process.url + path).status_code for path in paths]
@@ -43,7 +43,7 @@ def test_the_demo_data_is_stored_once_and_its_public_addresses_are_printed_each_
 
 def test_the_demo_without_migrations_stores_nothing_and_names_the_command(tmp_path: Path, database_url: str) -> None:
     settings = {"HOLDFAST_DATA_DIR": str(tmp_path), "EVENTS_DATABASE_URL": database_url}
-    refused = holdfast("demo", INVENTORY_DATABASE_URL=database_url, INVENTORY_SECRET_KEY="i" * 43, **settings)
+    refused = run_holdfast("demo", INVENTORY_DATABASE_URL=database_url, INVENTORY_SECRET_KEY="i" * 43, **settings)
 
     assert refused.returncode == 1
     assert "Traceback" not in refused.stderr

@@ -1,23 +1,15 @@
 """Organizers, shops and their keys on the command line."""
 
-import asyncio
 import re
-import subprocess
 
+from tests.command_line import run_events_command, run_holdfast
 from tests.support import Service
-from tests.test_cli import holdfast
-
-
-async def on(service: Service, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """What a command of the events service says, on the database of a service that runs here."""
-    url = service.database.url
-    return await asyncio.to_thread(holdfast, "events", *words, EVENTS_DATABASE_URL=url, **environment)
 
 
 async def test_organizers_are_listed_oldest_first(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer("Ben\tEvents")
 
-    listed = (await on(service, "organizer", "list")).stdout.splitlines()
+    listed = (await run_events_command(service, "organizer", "list")).stdout.splitlines()
 
     assert [line.split("\t")[:2] for line in listed] == [
         [str(organizer.id), organizer.slug] for organizer in (ada, ben)
@@ -28,7 +20,7 @@ async def test_organizers_are_listed_oldest_first(service: Service) -> None:
 async def test_an_organizer_who_lost_the_key_gets_a_new_one_by_slug(service: Service) -> None:
     ada = await service.organizer()
 
-    made = await on(service, "key", "create", "--organizer", ada.slug, "--name", "Again")
+    made = await run_events_command(service, "key", "create", "--organizer", ada.slug, "--name", "Again")
 
     key = made.stdout.splitlines()[-1]
     assert re.fullmatch(r"hf_[\w-]{43}", key)
@@ -39,13 +31,13 @@ async def test_an_organizer_who_lost_the_key_gets_a_new_one_by_slug(service: Ser
 async def test_an_organizer_may_be_named_by_id_too(service: Service) -> None:
     ada = await service.organizer()
 
-    made = await on(service, "key", "create", "--organizer", str(ada.id), "--name", "Again")
+    made = await run_events_command(service, "key", "create", "--organizer", str(ada.id), "--name", "Again")
 
     assert made.returncode == 0, made.stderr
 
 
-async def test_an_unknown_slug_of_an_organizer_is_refused_in_one_line(service: Service) -> None:
-    made = await on(service, "key", "create", "--organizer", "nobody", "--name", "Lost")
+async def test_a_slug_that_nobody_has_is_refused_in_a_line(service: Service) -> None:
+    made = await run_events_command(service, "key", "create", "--organizer", "nobody", "--name", "Lost")
 
     assert (made.returncode, made.stdout) == (1, "")
     assert made.stderr == "No organizer has the slug nobody. See: holdfast events organizer list\n"
@@ -55,7 +47,7 @@ async def test_active_keys_are_listed_masked_with_who_they_are_for(service: Serv
     ada = await service.organizer()
     await service.admin()
 
-    listed = (await on(service, "key", "list")).stdout
+    listed = (await run_events_command(service, "key", "list")).stdout
 
     assert re.search(rf"^\d+\t{ada.id}\thf_.{{5}}\*{{8}}\t\S+Z\tFirst key$", listed, re.MULTILINE)
     assert re.search(r"^\d+\tadmin\thf_.{5}\*{8}\t\S+Z\tTests$", listed, re.MULTILINE)
@@ -63,10 +55,10 @@ async def test_active_keys_are_listed_masked_with_who_they_are_for(service: Serv
     assert ada.key not in listed
 
 
-async def test_an_organizer_added_on_the_command_line_has_a_key_and_follows_the_same_rules(service: Service) -> None:
-    made = await on(service, "organizer", "add", "Zoë's Events", "--email", "Zoe@example.com")
-    again = await on(service, "organizer", "add", "Zoë's Events", "--email", "zoe@example.com")
-    short = await on(service, "organizer", "add", "Zoë", "--email", "zoe")
+async def test_an_organizer_is_added_with_a_key_by_the_rules_of_everybody_else(service: Service) -> None:
+    made = await run_events_command(service, "organizer", "add", "Zoë's Events", "--email", "Zoe@example.com")
+    again = await run_events_command(service, "organizer", "add", "Zoë's Events", "--email", "zoe@example.com")
+    short = await run_events_command(service, "organizer", "add", "Zoë", "--email", "zoe")
 
     first, signs_in, *_, key = made.stdout.splitlines()
     assert re.fullmatch(r"Organizer \d+, Zoë's Events: http://127.0.0.1:8002/organizers/zoe-s-events", first)
@@ -81,11 +73,11 @@ async def test_an_organizer_added_on_the_command_line_has_a_key_and_follows_the_
 
 async def test_a_key_is_revoked_by_the_id_that_the_list_shows(service: Service) -> None:
     ada = await service.organizer()
-    [id, owner, *_] = (await on(service, "key", "list")).stdout.split("\t")
+    [id, owner, *_] = (await run_events_command(service, "key", "list")).stdout.split("\t")
     assert owner == str(ada.id)
 
-    revoked = await on(service, "key", "revoke", id)
-    unknown = await on(service, "key", "revoke", "4711")
+    revoked = await run_events_command(service, "key", "revoke", id)
+    unknown = await run_events_command(service, "key", "revoke", "4711")
 
     assert revoked.stdout == f"Key {id} is revoked.\n"
     assert (await ada.get("/api/keys")).status_code == 401
@@ -94,7 +86,7 @@ async def test_a_key_is_revoked_by_the_id_that_the_list_shows(service: Service) 
 
 
 def test_a_field_that_is_refused_is_named_in_plain_words(database_url: str) -> None:
-    made = holdfast("events", "key", "create", "--admin", "--name", " ", EVENTS_DATABASE_URL=database_url)
+    made = run_holdfast("events", "key", "create", "--admin", "--name", " ", EVENTS_DATABASE_URL=database_url)
 
     assert made.returncode == 1
     assert made.stderr.startswith("Not acceptable: name. name: ")

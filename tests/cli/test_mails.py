@@ -1,6 +1,6 @@
 """Mails that were not sent, on the command line."""
 
-from tests.cli.test_keys import on
+from tests.command_line import run_events_command
 from tests.support import Service
 
 WAITS = "insert into mails (kind, thread, recipient, arguments) values (%(kind)s, 'a', %(to)s, '{}') returning id"
@@ -15,12 +15,12 @@ async def test_mails_that_failed_or_wait_are_listed_and_tried_again(service: Ser
         id=failed,
     )
 
-    before = [line.split("\t") for line in (await on(service, "mail", "list")).stdout.splitlines()]
+    before = [line.split("\t") for line in (await run_events_command(service, "mail", "list")).stdout.splitlines()]
     [(second_waiting,)] = await service.run_sql(WAITS, kind="seat", to="cas@example.com")
-    first_of_each = await on(service, "mail", "list", "--limit", "1")
+    first_of_each = await run_events_command(service, "mail", "list", "--limit", "1")
     await service.run_sql("delete from mails where id = %(id)s", id=second_waiting)
-    retried = await on(service, "mail", "retry", str(failed))
-    after = [line.split("\t") for line in (await on(service, "mail", "list")).stdout.splitlines()]
+    retried = await run_events_command(service, "mail", "retry", str(failed))
+    after = [line.split("\t") for line in (await run_events_command(service, "mail", "list")).stdout.splitlines()]
 
     assert [row[:5] for row in before] == [
         [str(failed), "failed", "seat", "bob@example.com", "2"],
@@ -36,8 +36,8 @@ async def test_mails_that_failed_or_wait_are_listed_and_tried_again(service: Ser
     assert [row[:2] for row in after] == [[str(waiting), "waiting"], [str(failed), "waiting"]]
 
 
-async def test_an_unknown_mail_is_refused_in_one_line(service: Service) -> None:
-    refused = await on(service, "mail", "retry", "7")
+async def test_a_mail_that_is_not_there_is_refused_in_a_line(service: Service) -> None:
+    refused = await run_events_command(service, "mail", "retry", "7")
 
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.startswith("No mail with the id 7 waits or has failed. This was looked for in ")
@@ -51,8 +51,8 @@ async def test_no_text_of_a_stranger_acts_on_the_terminal_of_an_operator(service
     # As an address may be stored since a time before addresses were checked.
     await service.run_sql("update mails set recipient = %(email)s", email="x\x1b[2j@example.com")
 
-    [mail] = (await on(service, "mail", "list")).stdout.splitlines()
-    [organizer] = (await on(service, "organizer", "list")).stdout.splitlines()
+    [mail] = (await run_events_command(service, "mail", "list")).stdout.splitlines()
+    [organizer] = (await run_events_command(service, "organizer", "list")).stdout.splitlines()
 
     assert mail.split("\t")[3] == r"x\x1b[2j@example.com"
     assert organizer.split("\t")[3] == r"Ada \x1b]0;owned\x07\u202e Events"

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.cli.test_keys import on
+from tests.command_line import run_events_command
 from tests.events.people.scene import listed, over, sign_up, stored
 from tests.support import Service
 
@@ -12,7 +12,7 @@ async def test_a_person_is_exported_as_json(service: Service) -> None:
     event = await ada.create_event(title="Zeichnen\x9b2J \u202e für alle")
     await sign_up(service, event, "ann")
 
-    result = await on(service, "person", "export", " Ann@Example.com ")
+    result = await run_events_command(service, "person", "export", " Ann@Example.com ")
 
     exported = json.loads(result.stdout)
     assert exported["account"]["email"] == "ann@example.com"
@@ -29,7 +29,7 @@ async def test_the_command_to_erase_says_first_what_would_happen(service: Servic
     await over(service, past)
     before = await stored(service)
 
-    result = await on(service, "person", "erase", "ann@example.com")
+    result = await run_events_command(service, "person", "erase", "ann@example.com")
 
     account, cancelled, event, registrations, mails, nothing = result.stdout.splitlines()
     assert account.startswith("Account: ")
@@ -48,7 +48,7 @@ async def test_a_person_is_erased_when_the_operator_says_yes(service: Service) -
         await sign_up(service, event, "ann", "bob")
     await over(service, past)
 
-    result = await on(service, "person", "erase", "ann@example.com", "--yes")
+    result = await run_events_command(service, "person", "erase", "ann@example.com", "--yes")
 
     assert "were cancelled: 1\n" in result.stdout
     assert "Erased." in result.stdout
@@ -64,8 +64,8 @@ async def test_an_account_may_be_named_by_its_number(service: Service) -> None:
     await sign_up(service, event, "ann")
     [(number,)] = await service.run_sql("select id from users where email = 'ann@example.com'")
 
-    assert (await on(service, "person", "erase", str(number), "--yes")).returncode == 0
-    again = await on(service, "person", "erase", str(number), "--yes")
+    assert (await run_events_command(service, "person", "erase", str(number), "--yes")).returncode == 0
+    again = await run_events_command(service, "person", "erase", str(number), "--yes")
 
     assert "ann@" not in await stored(service)
     assert again.returncode == 1
@@ -76,8 +76,8 @@ async def test_organizers_and_strangers_are_refused_in_a_line(service: Service) 
     ada = await service.organizer(email="ada@example.com")
 
     for command in (["export"], ["erase"], ["erase", "--yes"]):
-        organizer = await on(service, "person", *command, "ada@example.com")
-        stranger = await on(service, "person", *command, "nobody@example.com")
+        organizer = await run_events_command(service, "person", *command, "ada@example.com")
+        stranger = await run_events_command(service, "person", *command, "nobody@example.com")
         assert (organizer.returncode, organizer.stdout) == (stranger.returncode, stranger.stdout) == (1, "")
         assert organizer.stderr.startswith(f"This account is that of the organizer {ada.slug}: ")
         assert "Instead, cancel its events" in organizer.stderr

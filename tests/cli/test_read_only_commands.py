@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line import run_holdfast, run_holdfast_in
 from tests.kit.data_directories import scratch_directory
-from tests.test_cli import holdfast, holdfast_in
 
 LOOKING = [
     *("events jobs", "events jobs --retry 1", "events migrate --dry-run", "events key list", "events organizer list"),
@@ -27,8 +27,10 @@ LOOKING = [
 
 
 @pytest.mark.parametrize("command", LOOKING)
-def test_a_command_that_only_reads_creates_no_database_and_says_where_it_looked(command: str, tmp_path: Path) -> None:
-    done = holdfast_in(tmp_path, *command.split())
+def test_without_a_database_a_command_that_looks_makes_none_and_says_where_it_looked(
+    command: str, tmp_path: Path
+) -> None:
+    done = run_holdfast_in(tmp_path, *command.split())
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("There is no ")
@@ -39,12 +41,12 @@ def test_a_command_that_only_reads_creates_no_database_and_says_where_it_looked(
 def test_a_command_that_looks_says_which_data_directory_it_found_and_leaves_it_as_it_was() -> None:
     directory = scratch_directory()
     here = {"HOLDFAST_DATA_DIR": str(directory)}
-    key = holdfast("inventory", "shop", "add", "ada.myshopify.com", **here).stdout.splitlines()[-1]
+    key = run_holdfast("inventory", "shop", "add", "ada.myshopify.com", **here).stdout.splitlines()[-1]
 
-    listed = holdfast("inventory", "shop", "list", **here)
-    result = holdfast("inventory", "shop", "key", "ada.myshopify.com", **here)
-    unknown = holdfast("inventory", "shop", "key", "ben.myshopify.com", **here)
-    of_events = [holdfast("events", "organizer", "list", **here) for _ in range(2)]
+    listed = run_holdfast("inventory", "shop", "list", **here)
+    result = run_holdfast("inventory", "shop", "key", "ada.myshopify.com", **here)
+    unknown = run_holdfast("inventory", "shop", "key", "ben.myshopify.com", **here)
+    of_events = [run_holdfast("events", "organizer", "list", **here) for _ in range(2)]
 
     assert (listed.stdout, listed.stderr) == (
         "1\tada.myshopify.com\t1\tnot connected\n",
@@ -70,7 +72,7 @@ def test_a_command_that_looks_says_which_data_directory_it_found_and_leaves_it_a
 def test_a_command_that_looks_says_that_it_found_nothing_and_where(
     database_url: str, command: str, output: str
 ) -> None:
-    done = holdfast("events", *command.split(), EVENTS_DATABASE_URL=database_url)
+    done = run_holdfast("events", *command.split(), EVENTS_DATABASE_URL=database_url)
 
     assert (done.returncode, done.stdout) == (0, output)
     assert done.stderr == "Looked in the database that EVENTS_DATABASE_URL names.\n"

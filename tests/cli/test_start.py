@@ -7,8 +7,8 @@ import pytest
 
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
+from tests.command_line import run_holdfast_in
 from tests.kit.data_directories import scratch_directory, started, used_directory
-from tests.test_cli import holdfast_in
 
 PASSWORD = "hunter2hunter2"
 SERVE = ("events", "serve", "--port", "0")
@@ -16,7 +16,7 @@ SERVE = ("events", "serve", "--port", "0")
 
 def refused(*words: str, cwd: Path, **environment: str) -> str:
     """The line in which a command is refused."""
-    done = holdfast_in(cwd, *words, **environment)
+    done = run_holdfast_in(cwd, *words, **environment)
     assert (done.returncode, done.stdout) == (1, "")
     assert PASSWORD[:5] not in done.stderr
     [line] = done.stderr.splitlines()
@@ -74,7 +74,7 @@ def test_a_bundled_server_whose_connections_are_all_in_use_is_named_in_one_line(
 
 def test_a_lost_secret_is_reported_and_not_replaced() -> None:
     directory = scratch_directory()
-    added = holdfast_in(directory, "inventory", "shop", "add", "lost.myshopify.com")
+    added = run_holdfast_in(directory, "inventory", "shop", "add", "lost.myshopify.com")
     secret = directory / ".holdfast" / "inventory.secret"
     copy = secret.rename(directory / "kept")
 
@@ -84,7 +84,7 @@ def test_a_lost_secret_is_reported_and_not_replaced() -> None:
         assert not secret.exists()
 
     copy.rename(secret)
-    key = holdfast_in(directory, "inventory", "shop", "key", "lost.myshopify.com")
+    key = run_holdfast_in(directory, "inventory", "shop", "key", "lost.myshopify.com")
     assert key.stdout.splitlines()[-1] == added.stdout.splitlines()[-1]
 
 
@@ -200,6 +200,6 @@ def test_the_env_file_may_have_the_settings_of_both_services_and_of_other_progra
 
 
 def test_variables_of_other_programs_are_not_taken_for_settings(tmp_path: Path) -> None:
-    done = holdfast_in(tmp_path, "events", "jobs", DATABASE_URL="mysql://elsewhere", SECRET_KEY="x", BASE_URL="y")
+    done = run_holdfast_in(tmp_path, "events", "jobs", DATABASE_URL="mysql://elsewhere", SECRET_KEY="x", BASE_URL="y")
 
     assert done.stderr.startswith("There is no events database in the data directory")

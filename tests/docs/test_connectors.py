@@ -9,7 +9,6 @@ import sys
 from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +17,17 @@ from joserfc import jws, jwt
 from joserfc.jwk import RSAKey
 
 from holdfast.events.settings import Settings
+from tests.docs.connectors import CONNECTORS, PAGE, load_python_connector
 from tests.events.queues.scene import QueueScene, open_line
 from tests.serving import listener, running_already, serving
 from tests.support import running
-
-PAGE = Path(__file__).parents[2] / "docs/events/waiting-room.md"
-CONNECTORS = PAGE.parent / "connectors"
 
 Verify = Callable[[str, int, list[str], bool], Awaitable[list[str]]]
 """The visitor of each token, or the reason why it is refused: `(base_url, queue_id, tokens, fail_open)`."""
 
 
-def python_connector() -> Any:
-    spec = spec_from_file_location("queue_door", CONNECTORS / "queue_door.py")
-    assert spec
-    assert spec.loader
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 async def by_python(base_url: str, queue_id: int, tokens: list[str], fail_open: bool) -> list[str]:
-    connector = python_connector()
+    connector = load_python_connector()
     door = connector.QueueDoor(base_url, queue_id, fail_open=fail_open)
 
     def visitor(token: str) -> str:

@@ -16,8 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
-from tests.cli.test_up import running as up
-from tests.docs.test_backup import address
+from tests.command_line import address_in, run_up
 from tests.forking import forks
 from tests.kit.data_directories import scratch_directory, until
 from tests.programs import program
@@ -109,13 +108,13 @@ def test_a_figure_whose_increase_is_an_alert_is_told_before_it_increases() -> No
     ]
     assert len(counted) > 2
 
-    with up(scratch_directory(), "--inventory-port=0", "--events-port=0") as output:
+    with run_up(scratch_directory(), "--inventory-port=0", "--events-port=0") as output:
 
         def is_zero(name: str, chosen: dict[str, str]) -> bool:
             return any(
                 sample.name == name and chosen.items() <= sample.labels.items() and sample.value == 0
                 for service in ("Inventory", "Events")
-                for family in text_string_to_metric_families(httpx2.get(f"{address(output, service)}/metrics").text)
+                for family in text_string_to_metric_families(httpx2.get(f"{address_in(output, service)}/metrics").text)
                 for sample in family.samples
             )
 

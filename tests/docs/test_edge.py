@@ -13,7 +13,7 @@ import pytest
 
 from tests.certificates import Authority
 from tests.databases import clone
-from tests.docs.test_proxies import HOSTS, PROXY_ADDRESS, Proxy, Services, data, listens, nginx
+from tests.docs.proxies import HOSTS, PROXY_ADDRESS, Proxy, Services, data_of, is_listening, nginx
 from tests.faults.processes import Process, port_that_stays_free
 from tests.kit.data_directories import until
 from tests.programs import program
@@ -86,7 +86,7 @@ def edge(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         with (directory / "cache.log").open("w") as log:
             running = subprocess.Popen(command, stdout=log, stderr=log, cwd=directory)
         try:
-            until(lambda: running.poll() is not None or listens(port))
+            until(lambda: running.poll() is not None or is_listening(port))
             assert running.poll() is None, (directory / "cache.log").read_text()
             proxy = Proxy(services, port, PROXY_ADDRESS, authority.believed(), directory / "server.pem")
             yield scene(events, lambda: proxy.client("events"))
@@ -101,12 +101,12 @@ def scene(events: Process, connect: Callable[[], AbstractContextManager[httpx2.C
         keys = list[str]()
         for name in ("Ada", "Ben"):
             fields = {"name": f"{name} Events", "email": f"{name}@example.com", "slug": f"{name.lower()}-events"}
-            made = data(client.post("/api/organizers/register", json={"organizer": fields}), 201)
+            made = data_of(client.post("/api/organizers/register", json={"organizer": fields}), 201)
             keys.append(made["api_key"]["key"])
         client.headers["X-API-Key"] = keys[0]
-        event = data(client.post("/api/events", json={"event": event_fields(capacity=1)}), 201)
+        event = data_of(client.post("/api/events", json={"event": event_fields(capacity=1)}), 201)
         fields = {"title": "Sale", "release_rate": 1, "token_ttl_minutes": 5, "target_url": "https://a.example/"}
-        queue = data(client.post("/api/queues", json={"queue_event": fields}), 201)
+        queue = data_of(client.post("/api/queues", json={"queue_event": fields}), 201)
     return Edge(events, connect, keys, event, queue)
 
 
@@ -164,7 +164,7 @@ def test_answers_that_belong_to_one_person_reach_the_service_each_time(edge: Edg
 def test_a_change_is_seen_in_time_and_what_was_kept_while_the_service_is_down(edge: Edge) -> None:
     with edge.signed_in(0) as ada:
         assert edge.shows(edge.event["title"])
-        data(ada.patch(f"/api/events/{edge.event['id']}", json={"event": {"title": "Watercolours"}}), 200)
+        data_of(ada.patch(f"/api/events/{edge.event['id']}", json={"event": {"title": "Watercolours"}}), 200)
         # A page that was told of the change names its moment.
         assert edge.shows("Watercolours", f"{edge.page}?at=1764153000123")
         assert edge.shows_in_time("Watercolours")
@@ -172,7 +172,7 @@ def test_a_change_is_seen_in_time_and_what_was_kept_while_the_service_is_down(ed
         accepted = ada.post("/api/registrations", json=registration).json()
         until(lambda: ada.get(accepted["next"]["url"]).status_code == 200)
         assert edge.shows_in_time('data-state="full"')
-        data(ada.delete(f"/api/events/{edge.event['id']}"), 200)
+        data_of(ada.delete(f"/api/events/{edge.event['id']}"), 200)
         assert edge.shows_in_time("This event is cancelled.")
 
         edge.events.kill()

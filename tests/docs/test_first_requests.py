@@ -1,10 +1,8 @@
 """The lines of the first requests work as printed, and so do those of the README, which are a part of them."""
 
-import contextlib
 import os
 import re
 import shutil
-import socket
 import subprocess
 from pathlib import Path
 
@@ -20,18 +18,6 @@ README, FIRST_REQUESTS = ROOT / "README.md", ROOT / "docs/first-requests.md"
 def commands() -> str:
     """Every shell line of the first requests, in order."""
     return "\n".join(re.findall(r"```sh\n(.*?)```", FIRST_REQUESTS.read_text(encoding="utf-8"), re.DOTALL))
-
-
-def free_ports(number: int) -> int:
-    """The first of some free ports that follow each other."""
-    while True:
-        with contextlib.ExitStack() as sockets, contextlib.suppress(OSError, OverflowError):
-            first = 0
-            for offset in range(number):
-                listener = sockets.enter_context(socket.socket())
-                listener.bind(("127.0.0.1", first and first + offset))
-                first = first or listener.getsockname()[1]
-            return first
 
 
 @pytest.mark.skipif(shutil.which("curl") is None and "CI" not in os.environ, reason="needs curl")

@@ -1,14 +1,11 @@
 """The configurations of proxies in `deploy` work in front of real processes, with TLS."""
 
 import os
-import socket
-import ssl
 import subprocess
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import httpx2
 import psycopg
@@ -19,15 +16,24 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE
 from tests.certificates import Authority
 from tests.databases import clone
+from tests.docs.proxies import (
+    DEPLOY,
+    HOSTS,
+    PROXY_ADDRESS,
+    DownProcess,
+    Proxy,
+    Services,
+    data_of,
+    fill_configuration,
+    is_listening,
+    nginx,
+)
 from tests.events.photos.pictures import picture
 from tests.faults.processes import Process, port_that_stays_free
 from tests.kit.data_directories import until
 from tests.programs import program
 from tests.support import event_fields
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
-HOSTS = {"events": "events.example.com", "inventory": "inventory.example.com"}
-PROXY_ADDRESS = "127.0.0.1"
 PRIVATE_PATHS = ("/metrics", "/readyz", "/healthz")
 PAGES_ABOVE_OTHERS = ("/", "/console", "/account", "/organizers", "/events", "/sign-in")
 BIG_UPLOAD_BYTES = 4_000_000
@@ -36,56 +42,6 @@ KEY = "hf_" + 43 * "x"
 
 OUTAGE_SECONDS = 4.0
 """Seconds that a database is away: the balancers ask every second, and HAProxy believes the second answer."""
-
-
-class Services(NamedTuple):
-    """A process of each service that trusts the proxies.
-
-    events_database    the URL of the database of the events service
-    """
-
-    events: "Process | DownProcess"
-    inventory: "Process | DownProcess"
-    events_database: str = ""
-
-
-class Proxy(NamedTuple):
-    """A proxy in front of the services.
-
-    address    the address of its clients, which no other proxy's clients have
-    """
-
-    services: Services
-    port: int
-    address: str
-    trusted: ssl.SSLContext
-    certificate: Path
-
-    @contextmanager
-    def client(self, service: str, address: str = "") -> Generator[httpx2.Client]:
-        """A client of a service that reaches it through the proxy, from an address of this machine."""
-        transport = httpx2.HTTPTransport(verify=self.trusted, local_address=address or self.address)
-        with httpx2.Client(
-            transport=_Named(HOSTS[service], transport),
-            base_url=f"https://{PROXY_ADDRESS}:{self.port}",
-            headers={"Host": HOSTS[service], "X-Forwarded-For": "192.0.2.1"},
-            timeout=10,
-        ) as client:
-            yield client
-
-
-class _Named(httpx2.BaseTransport):
-    """Asks for the certificate of a name, which leads nowhere here."""
-
-    def __init__(self, name: str, transport: httpx2.BaseTransport) -> None:
-        self._name, self._transport = name, transport
-
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        request.extensions = {**request.extensions, "sni_hostname": self._name}
-        return self._transport.handle_request(request)
-
-    def close(self) -> None:
-        self._transport.close()
 
 
 @pytest.fixture(scope="module")
@@ -106,18 +62,6 @@ def services(
         inventory.kill()
 
 
-def configured(text: str, services: Services, changes: dict[str, str]) -> str:
-    """A configuration with the first process of each service at its address, and the second one down."""
-    down = f"{PROXY_ADDRESS}:{port_that_stays_free()}"
-    for service, port in (("events", 8002), ("inventory", 8001)):
-        address = getattr(services, service).url.removeprefix("http://")
-        changes = {f"10.0.0.11:{port}": address, f"10.0.0.12:{port}": down, **changes}
-    for printed, replacement in changes.items():
-        assert printed in text, printed
-        text = text.replace(printed, replacement)
-    return text
-
-
 def haproxy(services: Services, directory: Path, port: int, certificate: Path) -> list[str]:
     changes = {
         "bind :80\n": f"bind {PROXY_ADDRESS}:{port_that_stays_free()}\n",
@@ -125,28 +69,8 @@ def haproxy(services: Services, directory: Path, port: int, certificate: Path) -
         "/etc/haproxy/certificates/": str(certificate),
     }
     file = directory / "haproxy.cfg"
-    file.write_text(configured((DEPLOY / "haproxy/haproxy.cfg").read_text(encoding="utf-8"), services, changes))
+    file.write_text(fill_configuration((DEPLOY / "haproxy/haproxy.cfg").read_text(encoding="utf-8"), services, changes))
     return [program("haproxy"), "-f", str(file)]
-
-
-def nginx(services: Services, directory: Path, port: int, certificate: Path) -> list[str]:
-    names = [f"/etc/nginx/holdfast/{service}{end}.pem" for service in HOSTS for end in ("-key", "")]
-    changes = {
-        "listen 80;": f"listen {PROXY_ADDRESS}:{port_that_stays_free()};",
-        "listen 443 ": f"listen {PROXY_ADDRESS}:{port} ",
-        "/var/cache/holdfast": f"{directory}/cache",
-        **dict.fromkeys(names, str(certificate)),
-    }
-    site = configured((DEPLOY / "nginx/holdfast.conf").read_text(encoding="utf-8"), services, changes)
-    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    temporary = " ".join(f"{kind}_temp_path {directory}/{kind};" for kind in kinds)
-    user = "user root;" if os.geteuid() == 0 else ""
-    file = directory / "nginx.conf"
-    file.write_text(
-        f"{user} daemon off; pid {directory}/nginx.pid; error_log stderr; events {{}}\n"
-        f"http {{ access_log off; {temporary}\n{site}}}\n"
-    )
-    return [program("nginx"), "-p", str(directory), "-c", str(file)]
 
 
 def caddy(services: Services, directory: Path, port: int, certificate: Path) -> list[str]:
@@ -155,18 +79,12 @@ def caddy(services: Services, directory: Path, port: int, certificate: Path) -> 
         **{f"\n{name} {{": f"\nhttps://{name}:{port} {{\n\ttls {certificate} {certificate}" for name in HOSTS.values()},
     }
     file = directory / "Caddyfile"
-    file.write_text(configured((DEPLOY / "caddy/Caddyfile").read_text(encoding="utf-8"), services, changes))
+    file.write_text(fill_configuration((DEPLOY / "caddy/Caddyfile").read_text(encoding="utf-8"), services, changes))
     return [program("caddy"), "run", "--adapter", "caddyfile", "--config", str(file)]
 
 
 Configuration = Callable[[Services, Path, int, Path], list[str]]
 PROXIES: list[Configuration] = [haproxy, nginx, caddy]
-
-
-class DownProcess(NamedTuple):
-    """A process that does not run."""
-
-    url: str
 
 
 @pytest.fixture(params=PROXIES, ids=lambda param: param.__name__)
@@ -197,23 +115,13 @@ def started(configuration: Configuration, services: Services, tmp_path: Path) ->
         environment = {**os.environ, "HOME": str(tmp_path)}
         running = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=tmp_path)
     try:
-        until(lambda: running.poll() is not None or listens(port))
+        until(lambda: running.poll() is not None or is_listening(port))
         assert running.poll() is None, (tmp_path / "proxy.log").read_text()
         address = f"127.0.1.{PROXIES.index(configuration) + 1}"
         yield Proxy(services, port, address, authority.believed(), believed)
     finally:
         running.terminate()
         running.wait(timeout=30)
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex((PROXY_ADDRESS, port)) == 0
-
-
-def data(response: httpx2.Response, status: int) -> dict[str, Any]:
-    assert response.status_code == status, response.text
-    return response.json()["data"]
 
 
 def answers_of_pages(client: httpx2.Client) -> list[tuple[int, str | None]]:
@@ -225,9 +133,9 @@ def answers_of_pages(client: httpx2.Client) -> list[tuple[int, str | None]]:
 def test_a_proxy_leads_to_the_services_by_its_configuration(proxy: Proxy) -> None:
     with proxy.client("events") as client:
         organizer = {"name": "Ada Events", "email": f"ada{proxy.port}@example.com", "slug": f"ada-{proxy.port}"}
-        made = data(client.post("/api/organizers/register", json={"organizer": organizer}), 201)
+        made = data_of(client.post("/api/organizers/register", json={"organizer": organizer}), 201)
         client.headers["X-API-Key"] = made["api_key"]["key"]
-        event = data(client.post("/api/events", json={"event": event_fields()}), 201)
+        event = data_of(client.post("/api/events", json={"event": event_fields()}), 201)
 
         with client.stream("GET", f"/events/{event['id']}/stream") as stream:
             assert stream.status_code == 200
@@ -246,12 +154,12 @@ def test_a_proxy_leads_to_the_services_by_its_configuration(proxy: Proxy) -> Non
                 other.stream("GET", f"/events/{event['id']}/stream") as second,
             ):
                 assert second.status_code == 200
-        assert data(client.get(accepted.json()["next"]["url"]), 200)["status"] == "registered"
+        assert data_of(client.get(accepted.json()["next"]["url"]), 200)["status"] == "registered"
 
         photo = picture("image/png", 1160, 1160, compress_level=0)
         assert len(photo) > BIG_UPLOAD_BYTES
         photo_fields = {"content_type": "image/png", "content_length": len(photo)}
-        upload = httpx2.URL(data(client.post("/api/uploads/presign", json=photo_fields), 201)["upload_url"])
+        upload = httpx2.URL(data_of(client.post("/api/uploads/presign", json=photo_fields), 201)["upload_url"])
         headers = {"Content-Type": "image/png"}
         assert client.put(upload.raw_path.decode(), content=photo, headers=headers).status_code < 300
 

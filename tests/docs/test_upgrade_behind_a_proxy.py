@@ -14,9 +14,9 @@ import httpx2
 import pytest
 
 from holdfast.events.service import EVENTS
-from tests.docs.test_proxies import DEPLOY
+from tests.docs.proxies import DEPLOY
 from tests.faults.processes import Process, port_that_stays_free
-from tests.faults.test_selling_out import organizer_with_event
+from tests.faults.stored_order import register_organizer_with_event
 from tests.faults.upgrades import code_of, old_database, shared_directory
 from tests.programs import program
 from tests.releases import releases
@@ -63,7 +63,7 @@ async def test_no_request_fails_while_two_processes_of_the_last_release_are_exch
         processes = [Process(old.url, tmp_path, "--port", str(port), code=code) for port in ports]
         stack.callback(lambda: [process.kill() for process in processes])
         address = stack.enter_context(haproxy(tmp_path, *ports))
-        key, event_id = await organizer_with_event(processes[0], capacity=50_000, waitinglist_capacity=0)
+        key, event_id = await register_organizer_with_event(processes[0], capacity=50_000, waitinglist_capacity=0)
 
         async with httpx2.AsyncClient(base_url=address, headers={"X-API-Key": key}, timeout=30) as http:
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.docs.test_connectors import CONNECTORS
+from tests.docs.connectors import CONNECTORS
 from tests.faults.processes import serving
 
 PAGE = Path(__file__).parents[2] / "docs/events/waiting-room.md"

@@ -9,9 +9,8 @@ import psycopg
 import pytest
 
 from holdfast.kit.running.slots import MAX_WAITING
-from tests.events.pages.test_own_registration import settled
-from tests.events.payments.scene import Scene
-from tests.events.payments.test_messages import EVENT, signed
+from tests.events.pages.own_registration import register_and_settle
+from tests.events.payments.scene import EVENT_BODY, Scene, signature_header
 from tests.support import Service, eventually
 
 CROWD = MAX_WAITING + 50
@@ -56,7 +55,7 @@ async def test_strangers_at_other_addresses_register_sign_in_and_read_beside_a_c
 ) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    [ann] = await settled(service, ada, event, "ann")
+    [ann] = await register_and_settle(service, ada, event, "ann")
     statuses: list[int] = []
 
     async with crowd_from(service, host, [f"{ann}?receipt"], "registrations"):
@@ -81,10 +80,10 @@ async def test_strangers_at_other_addresses_register_sign_in_and_read_beside_a_c
 async def test_the_payment_processor_is_heard_beside_a_crowd(shop: Scene) -> None:
     ada = await shop.service.organizer()
     event = await ada.create_event()
-    [ann] = await settled(shop.service, ada, event, "ann")
+    [ann] = await register_and_settle(shop.service, ada, event, "ann")
 
     async with crowd_from(shop.service, "192.0.2.1", [f"{ann}?receipt"], "registrations"):
-        status = await shop.tell(signed(EVENT), EVENT)
+        status = await shop.tell(signature_header(EVENT_BODY), EVENT_BODY)
 
     assert status == 204
 

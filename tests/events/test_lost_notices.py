@@ -24,7 +24,7 @@ from tests.events.payments.scene import Scene, paying
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import JPEG, kept_sizes, upload, with_photo
 from tests.faults.lost_notifications import SLACK_SECONDS, deaf, muted
-from tests.kit.background.test_enqueue import POST, Letter, working
+from tests.kit.background.letters import POST_LETTER, Letter, run_letter_jobs
 from tests.kit.background_loops import at_work
 from tests.kit.mail.posting import all_ended, sending
 from tests.smtp import Server, mail_server
@@ -256,11 +256,11 @@ async def test_a_job_is_done_although_the_listening_connection_was_cut_off_when_
         posted.put_nowait(letter.to)
 
     async with (
-        working(service.database, post),
+        run_letter_jobs(service.database, post),
         await psycopg.AsyncConnection.connect(service.database.url, autocommit=True) as connection,
         asyncio.timeout(60),
     ):
-        await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ann")))
+        await service.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter("ann")))
         assert await posted.get() == "ann"
         for to in ("ben", "cal"):
             await connection.execute(CUT_OFF_JOBS)
@@ -276,9 +276,9 @@ async def test_a_delayed_job_whose_notice_was_lost_is_done_by_a_poll(service: Se
         posted.put_nowait(letter.to)
 
     async def enqueue(by: Service, to: str, delay: float) -> None:
-        await by.database.transact(lambda tx: tx.enqueue(POST, Letter(to), delay=delay))
+        await by.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter(to), delay=delay))
 
-    async with unheard(service) as other, working(service.database, post):
+    async with unheard(service) as other, run_letter_jobs(service.database, post):
         async with asyncio.timeout(20):
             await enqueue(service, "ann", 0)
             assert await posted.get() == "ann"

@@ -5,10 +5,10 @@ import asyncio
 import httpx2
 
 from holdfast.events.settings import Settings
+from tests.command_line import run_holdfast
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import presign, put
 from tests.support import Service, event_fields, running
-from tests.test_cli import holdfast
 
 FIRST, SECOND = "1" * 32, "2" * 32
 
@@ -38,7 +38,7 @@ async def test_signing_keys_stored_answers_and_upload_addresses_survive_a_rotati
         assert await signing_keys(service) == keys
         assert (await put(service, upload, picture())).status_code == 200
     done = await asyncio.to_thread(
-        holdfast,
+        run_holdfast,
         "events",
         "reseal",
         EVENTS_DATABASE_URL=settings.database_url,

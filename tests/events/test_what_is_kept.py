@@ -16,7 +16,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import system
 from holdfast.kit.postgres import lookup_cache
 from tests.accounts.browser import Browser
-from tests.events.console.test_unwanted_registrations import OWNER, planted
+from tests.events.console.organizing import OWNER_EMAIL, register_stranger
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.oauth.scene import Scene as Linked
 from tests.events.oauth_server.scene import Person, Scene, furnished, signed_in
@@ -78,10 +78,8 @@ async def test_a_revoked_key_is_refused_by_every_process_at_once(scene: Scene, o
     assert await status(other_process, made["key"]) == 401
 
 
-async def test_keys_apps_and_sessions_of_an_ended_organizer_are_refused_by_every_process_at_once(
-    scene: Scene, other_process: Service
-) -> None:
-    stranger = await planted(scene.service)
+async def test_keys_apps_and_sessions_of_a_stranger(scene: Scene, other_process: Service) -> None:
+    stranger = await register_stranger(scene.service)
     thief = await signed_in(scene.service, stranger.id, way="password")
     await scene.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stranger.id)
     person = await signed_in(scene.service, stranger.id)
@@ -89,7 +87,7 @@ async def test_keys_apps_and_sessions_of_an_ended_organizer_are_refused_by_every
     token = (await scene.app.redeem(answer["code"])).json()["access_token"]
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=stranger.id)
     owner = Browser(scene.service)
-    await owner.sign_in(OWNER)
+    await owner.sign_in(OWNER_EMAIL)
     thief_there = Person(other_process, thief.http.cookies["session"])
     assert await status(other_process, stranger.key) == 200
     assert await accepts(other_process, token) == 200
@@ -102,17 +100,15 @@ async def test_keys_apps_and_sessions_of_an_ended_organizer_are_refused_by_every
     assert (await thief_there.http.get("/account")).status_code == 303
 
 
-async def test_pages_of_an_ended_organizer_are_gone_in_every_process_at_once(
-    scene: Scene, other_process: Service
-) -> None:
-    stranger = await planted(scene.service)
+async def test_the_pages_of_a_stranger(scene: Scene, other_process: Service) -> None:
+    stranger = await register_stranger(scene.service)
     await scene.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stranger.id)
     event = await stranger.create_event(title="Free money")
     addresses = [event["public_url"], f"/events/{event['id']}/embed", "/organizers/planted-bank"]
     assert ["Planted Bank" in (await page(other_process, url)).text for url in addresses] == [True] * 3
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=stranger.id)
     owner = Browser(scene.service)
-    await owner.sign_in(OWNER)
+    await owner.sign_in(OWNER_EMAIL)
 
     await owner.send("/console/before", whose="other")
 

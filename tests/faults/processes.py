@@ -16,12 +16,15 @@ from urllib.parse import urlsplit
 
 import httpx2
 import psutil
+import psycopg
+import pytest
 
 from holdfast.events.settings import Settings
 from holdfast.kit.security.http_client import HttpClient
 from holdfast.kit.security.secrets import secret
 from tests.forking import forks
 from tests.serving import PLAIN
+from tests.smtp import Server
 from tests.support import UNLIMITED, pause_after
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
@@ -200,3 +203,23 @@ async def outcomes(process: Process, key: str, polls: list[str], *, seconds: flo
                 answer = (await http.get(process.url + poll)).json()
             answers[poll] = answer
     return answers
+
+
+async def register_person(process: Process, key: str, event_id: int, email: str) -> str:
+    """Register somebody; where to poll."""
+    async with HttpClient(base_url=process.url, headers={"X-API-Key": key}) as http:
+        answer = await http.post("/api/registrations", json={"registration": {"event_id": event_id, "email": email}})
+    assert answer.status_code == 202, answer.text
+    return answer.json()["next"]["url"]
+
+
+def use_mail_server(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let processes that are started now send mails by a server."""
+    for name, value in {**server.settings, "api_registration_notify": True}.items():
+        monkeypatch.setenv(name.upper(), str(value))
+
+
+def establish_organizers(database_url: str, since: str = "60 days") -> None:
+    """Let every organizer have proved its address: if that is long ago, its mails leave at once."""
+    with psycopg.connect(database_url) as connection:
+        connection.execute("update users set proved_at = now() - %s::interval where role = 'organizer'", [since])

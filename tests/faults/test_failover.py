@@ -17,14 +17,14 @@ from holdfast.inventory.stock.operations import audit
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.pair import Pair, pair
 from tests.faults.processes import Accepted, Process, outcomes, serving
-from tests.faults.test_selling_out import (
+from tests.faults.stored_order import (
     assert_answered_before_sent_means_earlier,
     assert_places_went_in_order,
-    organizer_with_event,
-    rows,
+    register_organizer_with_event,
+    registrations_in_order,
 )
+from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
 from tests.inventory.support import unlimited
-from tests.inventory.test_ledger_under_kills import POOLS, Agent
 from tests.kit.data_directories import until
 from tests.serving import PLAIN
 from tests.support import event_fields, eventually, running
@@ -88,7 +88,7 @@ async def test_every_202_has_its_outcome_after_the_failover_and_the_first_new_on
 ) -> None:
     EVENTS.migrate(servers.primary_url)
     with serving(servers.url, tmp_path, 1) as [process]:
-        key, event_id = await organizer_with_event(process, capacity=SEATS, waitinglist_capacity=WAITING)
+        key, event_id = await register_organizer_with_event(process, capacity=SEATS, waitinglist_capacity=WAITING)
         crowd = Crowd(process, key, event_id)
         coming = asyncio.create_task(crowd.come())
         await crowd.has(100)
@@ -105,7 +105,7 @@ async def test_every_202_has_its_outcome_after_the_failover_and_the_first_new_on
 
     assert all("data" in answer or answer["code"] == "registration_rejected" for answer in answers.values())
     assert {poll: answers[poll] for poll in before} == before
-    assert_places_went_in_order(rows(servers.url, event_id), SEATS, WAITING)
+    assert_places_went_in_order(registrations_in_order(servers.url, event_id), SEATS, WAITING)
     assert_answered_before_sent_means_earlier(crowd.accepted, answers)
     assert min(request.answered for request in crowd.accepted[count_before:]) - promoted < MAX_ANSWER_SECONDS
 
@@ -113,7 +113,7 @@ async def test_every_202_has_its_outcome_after_the_failover_and_the_first_new_on
 async def test_a_registration_is_not_acknowledged_while_the_standby_is_cut_off(servers: Pair, tmp_path: Path) -> None:
     EVENTS.migrate(servers.primary_url)
     with serving(servers.url, tmp_path, 1) as [process]:
-        key, event_id = await organizer_with_event(process)
+        key, event_id = await register_organizer_with_event(process)
         body = {"registration": {"event_id": event_id, "email": "ann@example.com"}}
         async with HttpClient(base_url=process.url, headers={"X-API-Key": key}, timeout=30) as http:
 
@@ -161,9 +161,9 @@ async def test_every_acknowledged_change_of_stock_is_in_the_ledger_after_the_fai
     shop, key = await database.transact(lambda tx: shops.add(tx, "busy.myshopify.com"))
     turns = iter(range(CHANGES))
     with serving(servers.url, tmp_path, 1, service="inventory") as processes:
-        agents = [Agent(processes, key, number) for number in range(32)]
+        agents = [LedgerAgent(processes, key, number) for number in range(32)]
         async with HttpClient(verify=PLAIN, timeout=30, headers={"authorization": f"Bearer {key}"}) as http:
-            for number in range(POOLS):
+            for number in range(POOL_COUNT):
                 await agents[0].insist(http, "create_pool", {"name": f"Pool {number}", "quantity": 100})
         working = asyncio.gather(*(agent.work(turns) for agent in agents))
         await asyncio.to_thread(until, lambda: sum(len(agent.acknowledged) for agent in agents) > CHANGES // 4, 60)

@@ -20,7 +20,7 @@ from holdfast.inventory.stock.operations import audit
 from holdfast.kit.contract.caller import system
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, serving
-from tests.faults.test_selling_out import organizer_with_event
+from tests.faults.stored_order import register_organizer_with_event
 from tests.inventory.support import unlimited as inventory_settings
 from tests.kit.background_loops import at_work
 from tests.serving import PLAIN
@@ -66,7 +66,7 @@ async def test_no_key_registers_more_people_than_its_limit(database_url: str, tm
     accepted: list[set[str]] = [set() for _ in LIMITS]
     refused = [0 for _ in LIMITS]
     with serving(database_url, tmp_path, 2) as processes:
-        first_key, event_id = await organizer_with_event(processes[0], capacity=1_000)
+        first_key, event_id = await register_organizer_with_event(processes[0], capacity=1_000)
         async with HttpClient(base_url=processes[0].url, headers={"X-API-Key": first_key}) as http:
             made = (await http.post("/api/keys", json={"api_key": {"name": "Second"}})).json()["data"]
         organizer_id, secrets = made["user_id"], (first_key, made["key"])

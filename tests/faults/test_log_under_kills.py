@@ -26,14 +26,20 @@ from holdfast_verify.formats.proof_file import parse_proof_file
 from holdfast_verify.formats.tree import leaf_hash, parse_bundle
 from tests.events.log.verification import verify
 from tests.faults.processes import Process, serving
-from tests.faults.test_selling_out import organizer_with_event
+from tests.faults.stored_order import register_organizer_with_event
 from tests.kit.data_directories import scratch_directory
 from tests.models.history import crash
 from tests.models.order_in_database import pending_rows
 from tests.models.published_log import PublishedLog, read_log
 from tests.support import eventually
-from tests.verify.formats.test_other_verifiers import forged, with_checkpoint
-from tests.verify.formats.verifiers import LogRefused, verify_with_aics, verify_with_go, verify_with_sigstore
+from tests.verify.formats.verifiers import (
+    LogRefused,
+    files_with_checkpoint,
+    replace_files,
+    verify_with_aics,
+    verify_with_go,
+    verify_with_sigstore,
+)
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 ARRIVALS = 100_000 if SOAK else 3_000
@@ -119,7 +125,7 @@ async def make_log(database_url: str, directory: Path) -> tuple[PublishedLog, di
     """
     with serving(database_url, directory.parent, 2, base_url=HOST) as processes:
         seats, places = ARRIVALS * 6 // 10, ARRIVALS
-        key, event_id = await organizer_with_event(processes[0], capacity=seats, waitinglist_capacity=places)
+        key, event_id = await register_organizer_with_event(processes[0], capacity=seats, waitinglist_capacity=places)
         people, path = Registrations(processes, key, event_id), f"/log/events/{event_id}"
 
         async def is_back() -> bool:
@@ -174,7 +180,7 @@ def hash_tile_changed(log: Path) -> dict[str, bytes]:
 def checkpoint_changed(log: Path) -> dict[str, bytes]:
     note = (log / "checkpoint").read_text("utf-8")
     root = note.split("\n")[2]
-    return with_checkpoint(log, note.replace(root, root[::-1][1:] + "=", 1))
+    return files_with_checkpoint(log, note.replace(root, root[::-1][1:] + "=", 1))
 
 
 def end_cut_off(log: Path) -> dict[str, bytes]:
@@ -238,6 +244,6 @@ async def test_three_programs_of_others_verify_a_log_that_was_made_under_kills_a
         for forgery in forgeries:
             contents = forgery(directory)
             assert all((directory / path).read_bytes() != content for path, content in contents.items())
-            with forged(directory, contents), pytest.raises(LogRefused, match=r"^refused: "):
+            with replace_files(directory, contents), pytest.raises(LogRefused, match=r"^refused: "):
                 verify_all(directory, log.vkey)
     print(*figures, sep="\n")

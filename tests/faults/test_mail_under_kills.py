@@ -19,7 +19,7 @@ import pytest
 from holdfast.events.mails.limits import MAILS_PER_HOUR
 from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Process, register_all, serving
+from tests.faults.processes import Process, establish_organizers, register_all, serving, use_mail_server
 from tests.smtp import Server, mail_server
 from tests.support import event_fields, eventually, running, unlimited
 
@@ -34,7 +34,7 @@ async def test_mails_arrive_under_kills_and_none_that_was_confirmed_is_sent_agai
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with mail_server() as server:
-        use(server, monkeypatch)
+        use_mail_server(server, monkeypatch)
         with serving(database_url, tmp_path, 2) as processes:
             key, event = await publish(processes[0])
             establish_organizers(database_url)
@@ -77,7 +77,7 @@ async def test_a_stopped_sender_does_not_send_again_what_others_sent_meanwhile(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with mail_server() as server:
-        use(server, monkeypatch)
+        use_mail_server(server, monkeypatch)
         with serving(database_url, tmp_path, 2) as processes:
             key, event = await publish(processes[0])
             establish_organizers(database_url)
@@ -108,7 +108,7 @@ async def test_a_process_stopped_while_another_sent_its_shares_sends_nothing_aga
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with mail_server() as server:
-        use(server, monkeypatch)
+        use_mail_server(server, monkeypatch)
         with serving(database_url, tmp_path, 2) as processes:
             key, event = await publish(processes[0])
             establish_organizers(database_url)
@@ -130,7 +130,7 @@ async def test_a_mailbox_gets_no_more_mails_of_new_organizers_than_its_limit_whi
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with mail_server() as server:
-        use(server, monkeypatch)
+        use_mail_server(server, monkeypatch)
         with serving(database_url, tmp_path, 3) as processes:
             key, event = await publish(processes[0])
             establish_organizers(database_url, "1 day")
@@ -179,12 +179,6 @@ async def in_time(database_url: str) -> AsyncGenerator[None]:
         pytest.fail(f"After {TIMEOUT_SECONDS} s {pending} registrations are pending, and these mails wait: {waiting}")
 
 
-def use(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let processes that are started now send mails by a server."""
-    for name, value in {**server.settings, "api_registration_notify": True}.items():
-        monkeypatch.setenv(name.upper(), str(value))
-
-
 async def publish(process: Process) -> tuple[str, int]:
     """An organizer's key and an event with seats for half of the people, and a waiting list for some of the others."""
     organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}
@@ -194,12 +188,6 @@ async def publish(process: Process) -> tuple[str, int]:
         key = registered["api_key"]["key"]
         created = await http.post("/api/events", json={"event": fields}, headers={"X-API-Key": key})
         return key, created.json()["data"]["id"]
-
-
-def establish_organizers(database_url: str, since: str = "60 days") -> None:
-    """Let every organizer have proved its address: if that is long ago, its mails leave at once."""
-    with psycopg.connect(database_url) as connection:
-        connection.execute("update users set proved_at = now() - %s::interval where role = 'organizer'", [since])
 
 
 async def kill_now_and_then(processes: list[Process], server: Server) -> list[psutil.Process]:

@@ -15,9 +15,8 @@ from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.lost_notifications import SLACK_SECONDS, deaf, dying, killed_before_it_told
 from tests.faults.pair import pair
-from tests.faults.processes import Process, outcomes, serving
-from tests.faults.test_leaders import register
-from tests.faults.test_selling_out import organizer_with_event
+from tests.faults.processes import Process, outcomes, register_person, serving
+from tests.faults.stored_order import register_organizer_with_event
 from tests.kit.data_directories import until
 from tests.support import queue_fields, running, unlimited
 
@@ -62,10 +61,10 @@ async def test_a_registration_whose_process_died_before_its_notice_is_settled_by
     database_url: str, tmp_path: Path
 ) -> None:
     with dying(database_url, tmp_path) as (works, dies):
-        key, event_id = await organizer_with_event(works)
-        await settled_after(works, key, await register(works, key, event_id, "ann@example.com"))
+        key, event_id = await register_organizer_with_event(works)
+        await settled_after(works, key, await register_person(works, key, event_id, "ann@example.com"))
 
-        poll = await register(dies, key, event_id, "ben@example.com")
+        poll = await register_person(dies, key, event_id, "ben@example.com")
         await asyncio.to_thread(killed_before_it_told, database_url, dies)
         took = await settled_after(works, key, poll)
 
@@ -76,7 +75,7 @@ async def test_a_visitor_whose_process_died_before_its_notice_is_released_by_a_p
     database_url: str, tmp_path: Path
 ) -> None:
     with dying(database_url, tmp_path) as (works, dies):
-        key, _ = await organizer_with_event(works)
+        key, _ = await register_organizer_with_event(works)
         async with Queue.at(works, key) as queue:
             await queue.join(dies, "ann")
             await asyncio.to_thread(killed_before_it_told, database_url, dies)
@@ -89,9 +88,9 @@ async def test_settlement_and_release_go_on_while_the_listening_connection_is_cu
     database_url: str, tmp_path: Path
 ) -> None:
     with serving(database_url, tmp_path, 2) as (one, two):
-        key, event_id = await organizer_with_event(one)
+        key, event_id = await register_organizer_with_event(one)
         async with Queue.at(one, key) as queue, deaf(database_url):
-            poll = await register(two, key, event_id, "ann@example.com")
+            poll = await register_person(two, key, event_id, "ann@example.com")
             settled = await settled_after(one, key, poll)
             await queue.join(two, "ann")
             released = await queue.released_after(one, "ann")
@@ -104,7 +103,7 @@ async def test_a_key_ends_everywhere_while_the_listening_connection_is_cut_off(
     database_url: str, tmp_path: Path
 ) -> None:
     with serving(database_url, tmp_path, 2) as (one, two):
-        key, _ = await organizer_with_event(one)
+        key, _ = await register_organizer_with_event(one)
         async with HttpClient(timeout=30, headers={"X-API-Key": key}) as http:
             made = (await http.post(f"{one.url}/api/keys", json={"api_key": {"name": "Second"}})).json()["data"]
             second = {"X-API-Key": made["key"]}

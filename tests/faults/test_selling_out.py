@@ -4,63 +4,22 @@ import asyncio
 import os
 import random
 from pathlib import Path
-from typing import Any
 
-import psycopg
 import pytest
 
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Accepted, Process, outcomes, register_all, serving
+from tests.faults.stored_order import (
+    assert_answered_before_sent_means_earlier,
+    assert_places_went_in_order,
+    register_organizer_with_event,
+    registrations_in_order,
+)
 from tests.support import event_fields
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 PART = 10 if SOAK else 3
 SEATS, WAITING, ASKERS = 100 * PART, 50 * PART, 500 * PART
-
-
-async def organizer_with_event(process: Process, **fields: Any) -> tuple[str, int]:
-    """An organizer's key, and the id of its event."""
-    async with HttpClient(base_url=process.url, timeout=30) as http:
-        body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
-        key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
-        event = await http.post("/api/events", json={"event": event_fields(**fields)}, headers={"X-API-Key": key})
-        return key, event.json()["data"]["id"]
-
-
-def rows(database_url: str, event_id: int) -> list[tuple[str, int]]:
-    """Status and person of every registration of an event, in order of arrival."""
-    with psycopg.connect(database_url) as connection:
-        return connection.execute(
-            "select status::text, user_id from registrations where event_id = %s order by received_at, arrival",
-            [event_id],
-        ).fetchall()
-
-
-def assert_places_went_in_order(outcomes: list[tuple[str, int]], capacity: int, waiting: int) -> None:
-    """Seats to the first, waiting places to the next, nothing to the rest; nobody twice."""
-    expected = ["registered"] * capacity + ["waitlisted"] * waiting
-    statuses = [status for status, _ in outcomes]
-    assert statuses == expected[: len(outcomes)] + ["rejected"] * (len(outcomes) - len(expected))
-    assert len({person for _, person in outcomes}) == len(outcomes)
-
-
-def assert_answered_before_sent_means_earlier(accepted: list[Accepted], answers: dict[str, dict[str, Any]]) -> None:
-    """Whoever had an answer before somebody else asked came earlier, and so got no worse a place."""
-    first: dict[str, Accepted] = {}
-    for request in sorted(accepted, key=lambda request: request.answered):
-        first.setdefault(request.poll, request)
-    rank = {"registered": 0, "waitlisted": 1, "registration_rejected": 2}
-    places = {
-        poll: rank[answer["data"]["status"] if "data" in answer else answer["code"]] for poll, answer in answers.items()
-    }
-    worst_answered = -1
-    by_answer = iter(sorted(first.values(), key=lambda request: request.answered))
-    following = next(by_answer, None)
-    for later in sorted(first.values(), key=lambda request: request.sent):
-        while following and following.answered < later.sent:
-            worst_answered = max(worst_answered, places[following.poll])
-            following = next(by_answer, None)
-        assert places[later.poll] >= worst_answered
 
 
 async def known_people(process: Process, key: str, count: int) -> list[str]:
@@ -77,7 +36,7 @@ async def test_seats_and_waiting_places_go_to_the_first_of_five_times_as_many_pe
     database_url: str, tmp_path: Path
 ) -> None:
     with serving(database_url, tmp_path, 2) as processes:
-        key, event_id = await organizer_with_event(processes[0], capacity=SEATS, waitinglist_capacity=WAITING)
+        key, event_id = await register_organizer_with_event(processes[0], capacity=SEATS, waitinglist_capacity=WAITING)
         people = [{"event_id": event_id, "email": f"new{number}@example.com"} for number in range(ASKERS * 3 // 5)]
         people += [{"event_id": event_id, "user_id": id} for id in await known_people(processes[1], key, ASKERS // 5)]
         people += random.choices(people, k=ASKERS // 5)
@@ -85,7 +44,7 @@ async def test_seats_and_waiting_places_go_to_the_first_of_five_times_as_many_pe
         accepted = await register_all(processes, key, iter(people))
         answers = await outcomes(processes[1], key, sorted({request.poll for request in accepted}))
 
-    final_rows = rows(database_url, event_id)
+    final_rows = registrations_in_order(database_url, event_id)
     assert_places_went_in_order(final_rows, SEATS, WAITING)
     assert [status for status, _ in final_rows].count("registered") == SEATS
     assert [status for status, _ in final_rows].count("waitlisted") == WAITING
@@ -99,7 +58,7 @@ async def test_every_202_has_an_outcome_though_a_process_is_killed_ten_times(
 ) -> None:
     chance = random.Random(f"kills {round}")
     with serving(database_url, tmp_path, 2) as processes:
-        key, event_id = await organizer_with_event(processes[0], capacity=SEATS, waitinglist_capacity=WAITING)
+        key, event_id = await register_organizer_with_event(processes[0], capacity=SEATS, waitinglist_capacity=WAITING)
         people = [{"event_id": event_id, "email": f"new{number}@example.com"} for number in range(ASKERS * 4 // 5)]
         people += chance.choices(people, k=ASKERS // 5)
         chance.shuffle(people)
@@ -121,7 +80,7 @@ async def test_every_202_has_an_outcome_though_a_process_is_killed_ten_times(
         assert people == []
         answers = await outcomes(processes[0], key, sorted({request.poll for request in accepted}))
 
-    final_rows = rows(database_url, event_id)
+    final_rows = registrations_in_order(database_url, event_id)
     assert_places_went_in_order(final_rows, SEATS, WAITING)
     assert [status for status, _ in final_rows].count("registered") == SEATS
     assert [status for status, _ in final_rows].count("waitlisted") == WAITING

@@ -22,18 +22,24 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.operations import audit
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Accepted, Process, outcomes, serving
-from tests.faults.test_leaders import register
-from tests.faults.test_mail_under_kills import establish_organizers, use
-from tests.faults.test_selling_out import (
+from tests.faults.processes import (
+    Accepted,
+    Process,
+    establish_organizers,
+    outcomes,
+    register_person,
+    serving,
+    use_mail_server,
+)
+from tests.faults.stored_order import (
     assert_answered_before_sent_means_earlier,
     assert_places_went_in_order,
-    organizer_with_event,
-    rows,
+    register_organizer_with_event,
+    registrations_in_order,
+    stored_tickets,
 )
-from tests.faults.test_waiting_room import stored
+from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
 from tests.inventory.support import unlimited
-from tests.inventory.test_ledger_under_kills import POOLS, Agent
 from tests.serving import PLAIN
 from tests.smtp import mail_server
 from tests.support import eventually, queue_fields
@@ -137,10 +143,12 @@ async def test_registrations_a_queue_and_mails_go_on_and_are_right_when_the_proc
 ) -> None:
     monkeypatch.setenv("QUEUE_RELEASE_INTERVAL_SECONDS", "1")
     with mail_server() as server:
-        use(server, monkeypatch)
+        use_mail_server(server, monkeypatch)
         monkeypatch.setenv("API_REGISTRATION_NOTIFY", "false")
         with serving(database_url, tmp_path, 3) as processes:
-            key, event_id = await organizer_with_event(processes[1], capacity=SEATS, waitinglist_capacity=WAITING)
+            key, event_id = await register_organizer_with_event(
+                processes[1], capacity=SEATS, waitinglist_capacity=WAITING
+            )
             establish_organizers(database_url)
             queue = await open_queue(processes[1], key)
             crowd = Crowd(processes, key, event_id, queue)
@@ -153,7 +161,7 @@ async def test_registrations_a_queue_and_mails_go_on_and_are_right_when_the_proc
                     await others_go_on(crowd, number, began)
                     if STALL > LOCKED:
                         await asyncio.sleep(began + LOCKED - time.time())
-                        poll = await register(processes[other], key, event_id, f"late{began}@example.com")
+                        poll = await register_person(processes[other], key, event_id, f"late{began}@example.com")
                         await outcomes(processes[other], key, [poll], seconds=STALL - LOCKED)
                 awake = time.time()
                 await eventually(lambda number=number, awake=awake: answered(crowd.accepted[number], awake), 60)
@@ -164,7 +172,7 @@ async def test_registrations_a_queue_and_mails_go_on_and_are_right_when_the_proc
             answers = await outcomes(processes[1], key, [request.poll for request in accepted], seconds=300)
             await eventually(lambda: has(len(server.copies) >= crowd.mails_expected), 120)
 
-    final_rows = rows(database_url, event_id)
+    final_rows = registrations_in_order(database_url, event_id)
     assert_places_went_in_order(final_rows, SEATS, WAITING)
     assert_answered_before_sent_means_earlier(accepted, answers)
     assert len(server.copies) == crowd.mails_expected
@@ -193,7 +201,7 @@ async def others_go_on(crowd: Crowd, number: int, began: float) -> None:
 
 def assert_the_queue_is_right(database_url: str, crowd: Crowd) -> None:
     """Everybody has one place, the first came first, and in no second more were let in than may be."""
-    tickets, released = stored(database_url)
+    tickets, released = stored_tickets(database_url)
     assert set(crowd.joined) <= tickets.keys()
     assert sorted(tickets.values()) == list(range(1, len(tickets) + 1))
     assert [ticket for ticket, _ in released] == list(range(1, len(released) + 1))
@@ -219,12 +227,12 @@ async def test_stock_goes_on_and_every_balance_is_the_sum_of_its_entries_when_th
     shared = turns()
     with serving(inventory_url, tmp_path, 2, service="inventory") as processes:
         stalls, goes_on = (
-            [Agent([process], key, number * CLIENTS + client) for client in range(CLIENTS)]
+            [LedgerAgent([process], key, number * CLIENTS + client) for client in range(CLIENTS)]
             for number, process in enumerate(processes)
         )
         agents = [*stalls, *goes_on]
         async with HttpClient(verify=PLAIN, timeout=30, headers={"authorization": f"Bearer {key}"}) as http:
-            for number in range(POOLS):
+            for number in range(POOL_COUNT):
                 fields = {"name": f"Pool {number}", "quantity": 100, "allow_negative": number % 4 == 0}
                 await agents[0].insist(http, "create_pool", fields)
         working = asyncio.gather(*(agent.work(shared) for agent in agents))
@@ -252,7 +260,7 @@ async def test_stock_goes_on_and_every_balance_is_the_sum_of_its_entries_when_th
     assert stored == {key: ids for agent in agents for key, ids in agent.acknowledged.items()}
 
 
-async def more_changes(agents: list[Agent]) -> None:
+async def more_changes(agents: list[LedgerAgent]) -> None:
     """When they know of so many more changes that they are stored."""
 
     def known() -> int:

@@ -22,11 +22,15 @@ from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.http_client import HttpClient
 from tests.databases import scratch_database
 from tests.faults.processes import outcomes
-from tests.faults.test_selling_out import assert_places_went_in_order, organizer_with_event, rows
-from tests.faults.test_waiting_room import stored
+from tests.faults.stored_order import (
+    assert_places_went_in_order,
+    register_organizer_with_event,
+    registrations_in_order,
+    stored_tickets,
+)
 from tests.faults.upgrades import SOAK, OldDatabase, Upgrade, code_of, old_database, shared_directory, upgrading
+from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
 from tests.inventory.support import unlimited
-from tests.inventory.test_ledger_under_kills import POOLS, Agent
 from tests.releases import releases
 from tests.schema import schema_of
 from tests.serving import PLAIN
@@ -77,7 +81,9 @@ async def test_registrations_and_queues_go_on_without_an_error_while_the_code_is
     polls: list[str] = []
     visitors: list[str] = []
     with upgrading(database_of(release, "events"), EVENTS) as upgrade:
-        key, event_id = await organizer_with_event(upgrade.process, capacity=SEATS, waitinglist_capacity=WAITING)
+        key, event_id = await register_organizer_with_event(
+            upgrade.process, capacity=SEATS, waitinglist_capacity=WAITING
+        )
         async with client({"X-API-Key": key}) as http:
             made = await upgrade.ask(http, "POST", "/api/queues", {"queue_event": queue_fields(release_rate=600)})
             queue = f"/api/queues/{made.json()['data']['id']}"
@@ -102,8 +108,8 @@ async def test_registrations_and_queues_go_on_without_an_error_while_the_code_is
 
             await asyncio.gather(upgrade.run(stop=stop), *(work() for work in (register, join) for _ in range(CLIENTS)))
             answers = await outcomes(upgrade.process, key, polls, seconds=300)
-        final_rows = rows(upgrade.url, event_id)
-        tickets, released = stored(upgrade.url)
+        final_rows = registrations_in_order(upgrade.url, event_id)
+        tickets, released = stored_tickets(upgrade.url)
         upgraded = schema_of("events", upgrade.url)
 
     upgrade.report()
@@ -115,7 +121,7 @@ async def test_registrations_and_queues_go_on_without_an_error_while_the_code_is
     assert upgraded == schema_of("events", template_url)
 
 
-class StrictAgent(Agent):
+class StrictAgent(LedgerAgent):
     """An agent whose every call is answered at once."""
 
     def __init__(self, upgrade: Upgrade, key: str, number: int) -> None:
@@ -135,7 +141,7 @@ async def test_stock_goes_on_without_an_error_while_the_code_is_exchanged(
     with upgrading(old, INVENTORY) as upgrade:
         agents = [StrictAgent(upgrade, old.key, number) for number in range(CLIENTS)]
         async with client({"authorization": f"Bearer {old.key}"}) as http:
-            for number in range(POOLS):
+            for number in range(POOL_COUNT):
                 fields = {"name": f"Pool {number}", "quantity": 100, "allow_negative": number % 4 == 0}
                 await agents[0].insist(http, "create_pool", fields)
         turns = itertools.takewhile(lambda _: upgrade.stage, itertools.count())

@@ -23,6 +23,7 @@ import pytest
 
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, serving
+from tests.faults.stored_order import stored_tickets
 from tests.serving import PLAIN
 from tests.support import eventually, queue_fields
 
@@ -148,16 +149,6 @@ async def queue(process: Process) -> AsyncGenerator[Crowd]:
         yield Crowd(key, f"/api/queues/{made.json()['data']['id']}")
 
 
-def stored(database_url: str) -> tuple[dict[str, int], list[tuple[int, float]]]:
-    """The ticket of each visitor, and every ticket with the moment of its release."""
-    with psycopg.connect(database_url) as connection:
-        tickets = dict(connection.execute("select visitor_id, ticket from queue_visitors").fetchall())
-        releases = connection.execute(
-            "select first_ticket, last_ticket, extract(epoch from released_at)::float8 from queue_releases order by 1"
-        ).fetchall()
-    return tickets, [(ticket, at) for first, last, at in releases for ticket in range(first, last + 1)]
-
-
 def count_released(database_url: str) -> int:
     with psycopg.connect(database_url) as connection:
         row = connection.execute("select coalesce(max(last_ticket), 0) from queue_releases").fetchone()
@@ -172,7 +163,7 @@ async def test_a_crowd_is_let_in_in_order_and_on_time_though_processes_are_kille
     visitors = [f"visitor {number}" for number in range(VISITORS)]
 
     async def all_are_released() -> bool:
-        return len(stored(database_url)[1]) == VISITORS
+        return len(stored_tickets(database_url)[1]) == VISITORS
 
     with serving(database_url, tmp_path, 2) as processes:
         async with queue(processes[0]) as crowd:
@@ -187,7 +178,7 @@ async def test_a_crowd_is_let_in_in_order_and_on_time_though_processes_are_kille
             killing.cancel()
             await asyncio.gather(killing, return_exceptions=True)
 
-    tickets, released = stored(database_url)
+    tickets, released = stored_tickets(database_url)
     at = dict(released)
 
     # Nobody lost a place, or has two.

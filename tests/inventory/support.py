@@ -14,19 +14,23 @@ import httpx2
 import pytest
 
 from holdfast.accounts import sessions
+from holdfast.accounts.agent_limits import SetLimit
 from holdfast.inventory.api import OPERATIONS
 from holdfast.inventory.resources import Database, build
 from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shops import operations as shops
-from holdfast.inventory.shops.operations import ENDED_SHOPS
+from holdfast.inventory.shops.operations import ENDED_SHOPS, LIMITS
 from holdfast.inventory.stock import operations
+from holdfast.kit.contract.caller import system
 from holdfast.kit.http.application import Application
 from holdfast.kit.postgres.database import Database as AnyDatabase
 from holdfast.kit.security import api_keys
 from tests.connections import ReusedConnection
 from tests.databases import empty
+
+DAILY_LIMIT = 10
 
 SINGLE, SIX_PACK, TWELVE_PACK = (f"gid://shopify/ProductVariant/{number}" for number in (1001, 1006, 1012))
 PACKS = [
@@ -219,3 +223,12 @@ def unlimited(database_url: str, data_dir: Path, **fields: Any) -> Settings:
 @functools.cache
 def _unlimited() -> Settings:
     return Settings(**UNLIMITED)
+
+
+async def set_daily_limit(inventory: Inventory, shop: Shop, daily_limit: int | None = DAILY_LIMIT) -> None:
+    """Set the limit of the key of a shop."""
+    [(key_id,)] = await run_sql(
+        inventory.database, "select id from api_keys where shop_id = %(id)s and active", id=shop.id
+    )
+    command = SetLimit(key_id=key_id, daily_limit=daily_limit)
+    await inventory.database.transact(lambda tx: LIMITS.store(tx, system(shop.id), command))

@@ -13,8 +13,7 @@ from holdfast_demo.shopify.faults import Fault
 from holdfast_demo.shopify.orders import LineReturn
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.orders.scene import Scene as Ordering
-from tests.inventory.orders.scene import playing
-from tests.inventory.orders.test_catching_up import caught_up
+from tests.inventory.orders.scene import catch_up_orders, playing
 from tests.inventory.sync.scene import Scene as Syncing
 from tests.inventory.sync.scene import pooled
 from tests.inventory.webhooks.deliveries import deliver, handle
@@ -51,9 +50,9 @@ async def test_orders_are_found_once_though_the_pages_of_the_list_move(orders: O
         orders.sell((0, 1))
     orders.platform.plan(Fault("shifted", "query Orders", times=2))
 
-    await caught_up(orders)
+    await catch_up_orders(orders)
     assert await orders.left() == 50 - 60
-    assert await caught_up(orders) == 0
+    assert await catch_up_orders(orders) == 0
 
 
 async def test_an_order_that_is_told_a_week_late_and_after_a_newer_state_is_counted_once(orders: Ordering) -> None:

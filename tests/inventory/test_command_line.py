@@ -9,35 +9,13 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from holdfast.kit.security.secrets import secret
+from tests.command_line import run_holdfast
 from tests.faults.processes import Process, serving
+from tests.inventory.operators import DOMAIN, Operator
 from tests.inventory.support import SINGLE
-from tests.test_cli import holdfast
 
 KEY = re.compile(r"hf_[\w-]{43}")
-DOMAIN = "ada.myshopify.com"
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-
-
-class Operator:
-    """Who has the command line, the database and the data directory."""
-
-    def __init__(self, url: str, data_dir: Path) -> None:
-        self.environment = {
-            "INVENTORY_DATABASE_URL": url,
-            "INVENTORY_SECRET_KEY": secret("", data_dir / "inventory.secret").value.decode(),
-            "HOLDFAST_DATA_DIR": str(data_dir),
-        }
-
-    def run(self, *words: str, status: int = 0) -> str:
-        """What a command of the inventory service prints: its results, or its complaint."""
-        done = holdfast("inventory", *words, **self.environment)
-        assert done.returncode == status, done.stdout + done.stderr
-        return done.stderr if status else done.stdout
-
-    def add(self, domain: str = DOMAIN) -> str:
-        """Add a shop; its key."""
-        return self.run("shop", "add", domain).splitlines()[-1]
 
 
 @pytest.fixture
@@ -62,8 +40,8 @@ def call(process: Process, key: str, tool: str, **arguments: object) -> None:
         *("shop", "shop add", "shop key", "shop list", "shop locations"),
     ],
 )
-def test_every_command_has_help(command: str) -> None:
-    explained = holdfast("inventory", *command.split(), "--help")
+def test_every_command_explains_itself(command: str) -> None:
+    explained = run_holdfast("inventory", *command.split(), "--help")
 
     assert explained.returncode == 0
     assert "Usage" in explained.stdout

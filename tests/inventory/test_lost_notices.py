@@ -15,11 +15,11 @@ from holdfast.inventory.stock import expiry
 from holdfast.inventory.sync import shop_sync as sync
 from holdfast.kit.background import row_work
 from tests.faults.lost_notifications import SLACK_SECONDS, deaf, muted, quiet
-from tests.inventory.catalog.test_watching import watching
+from tests.inventory.catalog.watching import open_agent
 from tests.inventory.support import SINGLE, Inventory, Shop, running
 from tests.inventory.sync.scene import Scene, pooled
+from tests.inventory.webhooks.deliveries import DeliveryScene as Deliveries
 from tests.inventory.webhooks.deliveries import deliver, installed
-from tests.inventory.webhooks.test_handling import Scene as Deliveries
 from tests.kit.background_loops import at_work
 from tests.support import eventually
 
@@ -84,7 +84,7 @@ async def test_agents_are_notified_of_a_pool_and_the_status_after_a_poll(synced:
     pool = f"pool://{synced.pool_id}"
     async with (
         unheard(synced.inventory) as other,
-        watching(synced) as agent,
+        open_agent(synced) as agent,
         agent.listen(resource_subscriptions=[STATUS, pool]) as changes,
     ):
         await synced.shop.through(other).call("adjust_pool_quantity", pool_id=synced.pool_id, delta=-1)
@@ -99,7 +99,7 @@ async def test_agents_are_notified_of_a_pool_and_the_status_after_a_poll(synced:
 async def test_agents_are_notified_while_the_listening_connection_is_cut_off(synced: Scene) -> None:
     pool = f"pool://{synced.pool_id}"
     async with (
-        watching(synced) as agent,
+        open_agent(synced) as agent,
         agent.listen(resource_subscriptions=[pool]) as changes,
         deaf(synced.inventory.database.url),
     ):

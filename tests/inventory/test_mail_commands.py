@@ -5,7 +5,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.inventory.test_command_line import Operator
+from tests.inventory.operators import Operator
 
 WAITS = """
     insert into mails (kind, thread, recipient, arguments)

@@ -1,7 +1,7 @@
 """A secret is rotated while the old one is still accepted; after that the old one is needed no more."""
 
+from tests.command_line import run_holdfast, run_holdfast_in
 from tests.kit.data_directories import scratch_directory
-from tests.test_cli import holdfast, holdfast_in
 
 FIRST, SECOND = "1" * 32, "2" * 32
 DOMAIN = "ada.myshopify.com"
@@ -10,7 +10,7 @@ DOMAIN = "ada.myshopify.com"
 def test_the_key_of_a_shop_outlives_the_secret_it_was_sealed_with(inventory_url: str) -> None:
     def inventory(*words: str, secret: str, old: str = "") -> str:
         settings = {"INVENTORY_DATABASE_URL": inventory_url, "INVENTORY_SECRET_KEY": secret}
-        done = holdfast("inventory", *words, **settings, INVENTORY_OLD_SECRET_KEY=old)
+        done = run_holdfast("inventory", *words, **settings, INVENTORY_OLD_SECRET_KEY=old)
         return done.stdout + (done.stderr if done.returncode else "")
 
     key = inventory("shop", "add", DOMAIN, secret=FIRST).splitlines()[-1]
@@ -28,7 +28,7 @@ def test_a_secret_in_the_data_directory_is_rotated_by_deleting_its_file() -> Non
     directory = scratch_directory()
 
     def inventory(*words: str, old: str = "") -> str:
-        return holdfast_in(directory, "inventory", *words, INVENTORY_OLD_SECRET_KEY=old).stdout
+        return run_holdfast_in(directory, "inventory", *words, INVENTORY_OLD_SECRET_KEY=old).stdout
 
     key = inventory("shop", "add", DOMAIN).splitlines()[-1]
     file = directory / ".holdfast" / "inventory.secret"

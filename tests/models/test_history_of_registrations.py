@@ -1,128 +1,22 @@
 """People register through two processes while everything fails: the order of arrival explains every answer."""
 
-import itertools
-from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
-import psycopg
-
-from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import serving
-from tests.models.crowd_client import AnyClient
-from tests.models.history import SOAK, Exchange, History, agree, never_inverted, nothing_of_refused
-from tests.models.registrations import Event, Registrations
-from tests.support import event_fields, eventually
-
-EVENTS = 2_000 if SOAK else 200
-SEATS, PLACES, TRIES = 8, 4, 16
-"""Of each event: its capacity, that of its waiting list, and how many people register one after the other."""
-
-
-async def organizer(url: str, events: int = EVENTS) -> tuple[dict[str, str], list[int]]:
-    """The headers of an organizer, and its events."""
-    async with HttpClient(base_url=url, timeout=30) as http:
-        body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
-        key = (await http.post("/api/organizers/register", json=body)).json()["data"]["api_key"]["key"]
-        event = {"event": event_fields(capacity=SEATS, waitinglist_capacity=PLACES)}
-        made = [await http.post("/api/events", json=event, headers={"X-API-Key": key}) for _ in range(events)]
-    return {"X-API-Key": key}, [response.json()["data"]["id"] for response in made]
-
-
-def registrations(database_url: str) -> list[tuple[str, int, str]]:
-    """Person, event and status of every registration, in order of arrival."""
-    with psycopg.connect(database_url) as connection:
-        return connection.execute(
-            """
-            select email, event_id, status::text from registrations join users on users.id = user_id
-             order by received_at, arrival
-            """
-        ).fetchall()
-
-
-class People:
-    """People who register for events, one event after the other, and look at what came of some registrations."""
-
-    def __init__(self, history: History, events: list[int]) -> None:
-        self.history = history
-        self._events = events
-        self._numbers = itertools.count()
-        self._polls: list[tuple[str, str]] = []
-
-    async def come(self, http: AnyClient, _: int) -> None:
-        number, ask = next(self._numbers), self.history.ask
-        person, event = f"n{number}@example.com", self._events[number // TRIES % len(self._events)]
-        body = {"registration": {"event_id": event, "email": person}}
-        options: dict[str, Any] = {"json": body, "headers": {"Idempotency-Key": person}}
-        exchange = await ask(http, ("register", person, event), "POST", "/api/registrations", **options)
-        if exchange.answer and exchange.answer.status_code == 202:
-            self._polls.append((person, exchange.answer.json()["next"]["url"]))
-        if self._polls:
-            person, url = self.history.chance.choice(self._polls[-50:])
-            await ask(http, ("look", person, url), "GET", url)
-
-
-async def all_settled(database_url: str) -> None:
-    """When every registration has its outcome."""
-
-    async def are_settled() -> bool:
-        return "pending" not in {status for _, _, status in registrations(database_url)}
-
-    await eventually(are_settled, seconds=60)
+from tests.models.history import History
+from tests.models.registration_history import (
+    People,
+    create_organizer,
+    explain_answers,
+    list_registrations,
+    wait_until_settled,
+)
 
 
 async def test_the_order_of_arrival_explains_every_answer(crashing_url: str, tmp_path: Path) -> None:
     with serving(crashing_url, tmp_path, 2) as processes:
-        headers, events = await organizer(processes[0].url)
+        headers, events = await create_organizer(processes[0].url)
         history = History(processes, crashing_url, headers)
         await history.run(People(history, events).come)
-        await all_settled(crashing_url)
-    explain(history.exchanges, registrations(crashing_url))
-
-
-def explain(exchanges: list[Exchange], published: list[tuple[str, int, str]]) -> None:
-    """Fail unless the registrations, in their order, explain what everybody was told."""
-    registered = {exchange.request[1]: exchange for exchange in exchanges if exchange.request[0] == "register"}
-    accepted = {
-        person for person, exchange in registered.items() if exchange.answer and exchange.answer.status_code == 202
-    }
-    statuses = {person: status for person, _, status in published}
-    nothing_of_refused(registered.values(), statuses)
-    agree(accepted <= statuses.keys(), f"{sorted(accepted - statuses.keys())[:5]} were accepted, and are not there")
-    never_inverted(registered[person] for person, _, _ in published)
-
-    models: defaultdict[int, Registrations] = defaultdict(lambda: Registrations([Event(SEATS, PLACES, 0)]))
-    line: defaultdict[int, list[Exchange]] = defaultdict(list)
-    for person, event, _ in published:
-        models[event].register(0, person)
-        line[event].append(registered[person])
-    for model in models.values():
-        model.settle()
-        for registration in model.line:
-            status = statuses[registration.person]
-            agree(
-                status == registration.status,
-                f"{registration.person} is {status}, and by order of arrival {registration.status}",
-            )
-    for exchange in registered.values():
-        if exchange.answer and exchange.answer.status_code != 202:
-            before = sum(other.sent < exchange.answered for other in line[exchange.request[2]])
-            agree(exchange.answer.json()["code"] == "event_full", exchange.answer.text)
-            agree(before >= SEATS + PLACES, f"{exchange.request}: the event was full after {before} people")
-    _looks_are_explained(
-        [exchange for exchange in exchanges if exchange.request[0] == "look" and exchange.answer], statuses
-    )
-
-
-def _looks_are_explained(looks: list[Exchange], statuses: dict[str, str]) -> None:
-    """What somebody was told is the outcome, or that it is not known yet; never that after the outcome."""
-    known: dict[str, float] = {}
-    for look in sorted(looks, key=lambda look: look.answered):
-        _, person, url = look.request
-        body = look.answer.json()
-        shown_status = body["data"]["status"] if "data" in body else body["code"].removeprefix("registration_")
-        if shown_status == "pending":
-            agree(known.get(person, look.sent) >= look.sent, f"{url} was settled, and pending later")
-        else:
-            agree(shown_status == statuses[person], f"{url} was told {shown_status}, and is {statuses[person]}")
-            known.setdefault(person, look.answered)
+        await wait_until_settled(crashing_url)
+    explain_answers(history.exchanges, list_registrations(crashing_url))

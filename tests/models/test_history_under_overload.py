@@ -20,11 +20,10 @@ from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
 from tests.faults.processes import serving
+from tests.faults.stored_order import stored_tickets
 from tests.inventory.support import unlimited
 from tests.kit.data_directories import scratch_directory
-from tests.models import test_history_of_queues as queues
-from tests.models import test_history_of_registrations as registrations
-from tests.models import test_history_of_stock as stock
+from tests.models import queue_history, registration_history, stock_history
 from tests.models.crowd_client import AnyClient, CrowdClient
 from tests.models.history import History, crash
 from tests.models.machine import SEED, SOAK
@@ -151,21 +150,21 @@ async def test_the_histories_explain_every_answer_under_overload(
     events_url, inventory_url = (bundled.database_url(directory, name) for name in ("events", "inventory"))
     EVENTS.migrate(events_url)
     INVENTORY.migrate(inventory_url)
-    shop_key = await stock.a_shop(unlimited(inventory_url, tmp_path))
+    shop_key = await stock_history.create_shop(unlimited(inventory_url, tmp_path))
     with (
         serving(events_url, tmp_path, PROCESSES, base_url="http://events.example") as events,
         serving(inventory_url, tmp_path, PROCESSES, service="inventory") as inventory,
     ):
-        headers, ids = await registrations.organizer(events[0].url, 60)
-        _, path = await queues.a_queue(events[0].url, headers)
-        people = registrations.People(History(events, events_url, headers), ids)
-        visitors = queues.Visitors(History(events, events_url, headers), path)
-        agents = stock.Agents(History(inventory, inventory_url, {"authorization": f"Bearer {shop_key}"}))
+        headers, ids = await registration_history.create_organizer(events[0].url, 60)
+        _, path = await queue_history.create_queue(events[0].url, headers)
+        people = registration_history.People(History(events, events_url, headers), ids)
+        visitors = queue_history.Visitors(History(events, events_url, headers), path)
+        agents = stock_history.Agents(History(inventory, inventory_url, {"authorization": f"Bearer {shop_key}"}))
         ledger = await agents.begin()
         crowd = Crowd([(people.history, people.come), (visitors.history, visitors.come), (agents.history, agents.work)])
         await crowd.run(events_url, inventory_url)
-        await registrations.all_settled(events_url)
+        await registration_history.wait_until_settled(events_url)
 
-    registrations.explain(people.history.exchanges, registrations.registrations(events_url))
-    queues.explain(visitors.history.exchanges, *queues.stored(events_url))
-    stock.explain(agents.history.exchanges, ledger, stock.published(inventory_url))
+    registration_history.explain_answers(people.history.exchanges, registration_history.list_registrations(events_url))
+    queue_history.explain_answers(visitors.history.exchanges, *stored_tickets(events_url))
+    stock_history.explain_answers(agents.history.exchanges, ledger, stock_history.read_versions(inventory_url))

@@ -8,12 +8,15 @@ import msgspec
 
 from holdfast.events.check_in import no_shows, operations
 from holdfast.events.check_in.model import Scan, StoreScans, Verdict
+from holdfast.events.check_in.no_shows import GiveSeats, SeatHandover
 from holdfast.events.registrations import links
 from holdfast.events.registrations.code import short_code
 from holdfast.events.registrations.links import OWN_PAGE, Link
 from holdfast.kit.contract.caller import Caller, person
 from holdfast.kit.running.runner import Runner
 from tests.support import Client, Service
+
+BEGIN_EVENT = "update events set datetime = now() - %(ago)s::interval where id = %(id)s"
 
 _clock = itertools.count(1_800_000_000_000)
 
@@ -78,3 +81,18 @@ class Entrance:
             "from check_in_scans join users on users.id = user_id where event_id = %(id)s order by number",
             id=self.event_id,
         )
+
+
+async def begun_event(service: Service, seats: int, people: int, ago: str = "10 minutes") -> Entrance:
+    """The entrance of an event that has begun: people p0, p1, … in order of arrival, the first of them with seats."""
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=seats, waitinglist_capacity=100)
+    for number in range(people):
+        await ada.register(event["id"], email=f"p{number}@example.com")
+    await service.settle()
+    await service.run_sql(BEGIN_EVENT, ago=ago, id=event["id"])
+    return Entrance(service, ada, event)
+
+
+async def give_seats(gate: Entrance, at_most: int = 1000) -> SeatHandover:
+    return await gate.run(no_shows.GIVE_SEATS, GiveSeats(event_id=gate.event_id, at_most=at_most))

@@ -7,31 +7,14 @@ import pytest
 
 from holdfast.events.check_in import no_shows, operations
 from holdfast.events.check_in.model import GetCheckInStatus
-from holdfast.events.check_in.no_shows import GiveSeats, NoShowsPreview, SeatHandover
+from holdfast.events.check_in.no_shows import NoShowsPreview, SeatHandover
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
-from tests.events.check_in.scene import Entrance, code_of, link_of, scanned
+from tests.events.check_in.scene import Entrance, begun_event, code_of, give_seats, link_of, scanned
 from tests.support import Service
-
-BEGUN = "update events set datetime = now() - %(ago)s::interval where id = %(id)s"
-
-
-async def waiting(service: Service, seats: int, people: int, ago: str = "10 minutes") -> Entrance:
-    """The entrance of an event that has begun: people p0, p1, … in order of arrival, the first of them with seats."""
-    ada = await service.organizer()
-    event = await ada.create_event(capacity=seats, waitinglist_capacity=100)
-    for number in range(people):
-        await ada.register(event["id"], email=f"p{number}@example.com")
-    await service.settle()
-    await service.run_sql(BEGUN, ago=ago, id=event["id"])
-    return Entrance(service, ada, event)
 
 
 async def preview(gate: Entrance) -> NoShowsPreview:
     return await gate.run(no_shows.PREVIEW, GetCheckInStatus(event_id=gate.event_id))
-
-
-async def give(gate: Entrance, at_most: int = 1000) -> SeatHandover:
-    return await gate.run(no_shows.GIVE_SEATS, GiveSeats(event_id=gate.event_id, at_most=at_most))
 
 
 async def standing(gate: Entrance) -> dict[str, str]:
@@ -44,11 +27,11 @@ async def standing(gate: Entrance) -> dict[str, str]:
 
 
 async def test_the_last_to_register_lose_their_seats_to_the_first_who_wait(service: Service) -> None:
-    gate = await waiting(service, 4, 6)
+    gate = await begun_event(service, 4, 6)
     await gate.scan("p3")
 
     before = await preview(gate)
-    done = await give(gate)
+    done = await give_seats(gate)
 
     assert (before.absent, before.free, before.waiting, before.seats_given, before.seats_lost) == (3, 0, 2, 2, 2)
     assert before.names == ["p4@example.com", "p5@example.com"]
@@ -61,31 +44,31 @@ async def test_the_last_to_register_lose_their_seats_to_the_first_who_wait(servi
         "p4": "registered",
         "p5": "registered",
     }
-    assert (await give(gate)).seats_given == 0
+    assert (await give_seats(gate)).seats_given == 0
 
 
 async def test_free_seats_are_given_first(service: Service) -> None:
-    gate = await waiting(service, 2, 4)
+    gate = await begun_event(service, 2, 4)
     await service.run_sql("update events set capacity = 3 where id = %(id)s", id=gate.event_id)
 
-    before, done = await preview(gate), await give(gate)
+    before, done = await preview(gate), await give_seats(gate)
 
     assert (before.free, before.seats_given, before.seats_lost) == (1, 2, 1)
     assert (done.seats_given, done.seats_lost) == (2, 1)
     assert [*(await standing(gate)).values()] == ["registered", "no_show", "registered", "registered"]
 
 
-async def test_at_most_as_many_seats_are_given_as_the_page_showed(service: Service) -> None:
-    gate = await waiting(service, 3, 6)
+async def test_no_more_seats_are_given_than_somebody_was_shown(service: Service) -> None:
+    gate = await begun_event(service, 3, 6)
 
-    assert (await give(gate, at_most=1)).seats_given == 1
+    assert (await give_seats(gate, at_most=1)).seats_given == 1
     assert [*(await standing(gate)).values()].count("no_show") == 1
 
 
-async def test_a_scanner_tells_no_shows_from_people_who_have_moved_up(service: Service) -> None:
-    gate = await waiting(service, 1, 2)
+async def test_scanners_know_who_comes_later_and_who_has_moved_up(service: Service) -> None:
+    gate = await begun_event(service, 1, 2)
     late = scanned(await link_of(service, gate.event_id, "p0"))
-    await give(gate)
+    await give_seats(gate)
 
     [verdict] = await gate.send(late)
 
@@ -95,23 +78,21 @@ async def test_a_scanner_tells_no_shows_from_people_who_have_moved_up(service: S
     assert "Your seat was given away." in page.text
 
 
-async def test_a_person_who_moves_up_gets_a_mail_with_a_code_and_one_who_came_too_late_gets_none(
-    service: Service,
-) -> None:
-    gate = await waiting(service, 1, 2)
+async def test_who_moves_up_is_told_with_a_code_and_who_came_too_late_is_not_told(service: Service) -> None:
+    gate = await begun_event(service, 1, 2)
     before = await service.run_sql("select max(id) from mails")
 
-    await give(gate)
+    await give_seats(gate)
 
     assert await service.run_sql(
         "select kind, recipient from mails where id > %(last)s order by id", last=before[0][0]
     ) == [("promoted", "p1@example.com")]
 
 
-async def test_a_person_let_in_offline_before_the_seat_was_given_away_is_in_without_a_seat(service: Service) -> None:
-    gate = await waiting(service, 1, 2)
+async def test_who_was_let_in_offline_before_the_seat_was_given_away_is_in_without_a_seat(service: Service) -> None:
+    gate = await begun_event(service, 1, 2)
     offline = scanned(await code_of(service, gate.event_id, "p0"), let_in=True)
-    await give(gate)
+    await give_seats(gate)
 
     [verdict] = await gate.send(offline)
 
@@ -124,26 +105,26 @@ async def test_a_person_let_in_offline_before_the_seat_was_given_away_is_in_with
 async def test_seats_are_kept_until_the_event_begins_and_given_for_a_day(
     service: Service, ago: str, refused: str
 ) -> None:
-    gate = await waiting(service, 1, 2, ago)
+    gate = await begun_event(service, 1, 2, ago)
 
     assert (await preview(gate)).standing == refused
-    assert (await give(gate)).standing == refused
+    assert (await give_seats(gate)).standing == refused
     assert [*(await standing(gate)).values()] == ["registered", "waitlisted"]
 
 
 async def test_seats_of_a_cancelled_event_are_not_given_away(service: Service) -> None:
-    gate = await waiting(service, 1, 2)
+    gate = await begun_event(service, 1, 2)
     await service.run_sql("update events set cancelled_at = now() where id = %(id)s", id=gate.event_id)
 
-    assert (await give(gate)).standing == "cancelled"
+    assert (await give_seats(gate)).standing == "cancelled"
     assert [*(await standing(gate)).values()] == ["registered", "waitlisted"]
 
 
 async def test_no_operation_reaches_another_organizers_seats(service: Service) -> None:
-    gate = await waiting(service, 1, 2)
+    gate = await begun_event(service, 1, 2)
     eve = Entrance(service, await service.organizer(), {"id": gate.event_id})
 
-    for run in (preview, give):
+    for run in (preview, give_seats):
         with pytest.raises(Problem) as refused:
             await run(eve)
         assert refused.value.type is FORBIDDEN
@@ -155,11 +136,11 @@ async def test_no_operation_reaches_another_organizers_seats(service: Service) -
     assert [*(await standing(gate)).values()] == ["registered", "waitlisted"]
 
 
-async def test_a_person_scanned_while_seats_are_given_away_keeps_the_seat(service: Service) -> None:
-    gate = await waiting(service, 12, 24)
+async def test_nobody_who_comes_at_the_same_moment_loses_a_seat(service: Service) -> None:
+    gate = await begun_event(service, 12, 24)
     scans = [gate.scan(f"p{number}", f"Door {number % 3}") for number in range(12)]
 
-    results = await asyncio.gather(*scans[:6], give(gate, 6), *scans[6:], give(gate, 6))
+    results = await asyncio.gather(*scans[:6], give_seats(gate, 6), *scans[6:], give_seats(gate, 6))
 
     verdicts = [result for result in results if not isinstance(result, SeatHandover)]
     after = await standing(gate)
@@ -172,7 +153,7 @@ async def test_a_person_scanned_while_seats_are_given_away_keeps_the_seat(servic
 async def test_seats_and_arrivals_add_up_in_any_order_of_scans_and_handovers(service: Service, seed: int) -> None:
     chance = random.Random(seed)
     seats, people = chance.randint(1, 6), chance.randint(1, 12)
-    gate = await waiting(service, seats, people)
+    gate = await begun_event(service, seats, people)
     names = [f"p{number}" for number in range(people)]
     inside: set[str] = set()
     before = await standing(gate)
@@ -183,7 +164,7 @@ async def test_seats_and_arrivals_add_up_in_any_order_of_scans_and_handovers(ser
             verdicts = await asyncio.gather(*(gate.scan(name) for name in arriving))
             inside |= {name for name, verdict in zip(arriving, verdicts, strict=True) if verdict.say == "in"}
         else:
-            seen, done = await preview(gate), await give(gate, chance.randint(1, 5))
+            seen, done = await preview(gate), await give_seats(gate, chance.randint(1, 5))
             assert done.seats_given <= seen.seats_given
         after = await standing(gate)
         seated = [name for name in names if after[name] == "registered"]

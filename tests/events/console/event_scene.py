@@ -1,8 +1,12 @@
 """An organizer at a browser, with events of its own and one of another organizer."""
 
+import html
+import re
 from typing import Any
 
-from tests.accounts.browser import Browser
+import httpx2
+
+from tests.accounts.browser import Browser, token
 from tests.support import Client, Service
 
 EMAIL = "ada@example.com"
@@ -57,3 +61,29 @@ def form(**fields: str) -> dict[str, str]:
         "do": "publish",
         **fields,
     }
+
+
+async def confirm_bulk_change(browser: Browser, page: httpx2.Response) -> httpx2.Response:
+    """Send the form of a confirmation."""
+    [people] = re.findall(r'name="people" value="([^"]*)"', page.text)
+    [action] = re.findall(r'name="do" value="([^"]*)"', page.text)
+    path = str(page.url).partition("?")[0]
+    return await browser.http.post(path, data={"token": token(page), "people": people, "do": action})
+
+
+def form_fields(page: httpx2.Response) -> dict[str, str]:
+    """What a browser would send of the form of an event, as the page shows it."""
+    text = page.text[page.text.index('<form class="form"') :]
+    fields = dict(re.findall(r'<input [^>]*?name="(\w+)"[^>]*? value="([^"]*)"', text))
+    fields |= dict(re.findall(r'<textarea [^>]*name="(\w+)"[^>]*>\n([^<]*)</textarea>', text))
+    for name, options in re.findall(r'<select [^>]*name="(\w+)"[^>]*>(.*?)</select>', text, re.DOTALL):
+        fields[name] = re.findall('value="([^"]*)" selected', options)[0]
+    return {name: html.unescape(value) for name, value in fields.items()}
+
+
+async def open_edit_form(browser: Browser, event: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    """The path of the form of an event, and what it would send."""
+    path = f"/console/events/{event['id']}/edit"
+    page = await browser.get(path)
+    assert page.status_code == 200, page.text
+    return path, form_fields(page)

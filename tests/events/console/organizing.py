@@ -1,5 +1,7 @@
 """An organizer in the console, and what a test asks of its pages."""
 
+import csv
+import io
 import re
 from html import unescape
 
@@ -7,6 +9,8 @@ import httpx2
 
 from tests.accounts.browser import Browser
 from tests.support import Client, Service
+
+OWNER_EMAIL = "owner@example.com"
 
 PASSWORD = "correct horse battery"
 
@@ -27,3 +31,19 @@ def main_text(page: httpx2.Response) -> str:
     """The text of a page's main part, without tags and needless spaces."""
     main = page.text.partition("<main")[2].partition("</main>")[0]
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", f"<main{main}")).split())
+
+
+def next_page_link(page: str) -> str | None:
+    match = re.search(r'href="([^"]+)" rel="next"', page)
+    return match[1].replace("&amp;", "&") if match else None
+
+
+def csv_cells(file: httpx2.Response, separator: str = ",") -> list[list[str]]:
+    assert file.content.startswith(b"\xef\xbb\xbf")
+    text = io.StringIO(file.content.decode("utf-8-sig"), newline="")
+    return [*csv.reader(text, strict=True, delimiter=separator)]
+
+
+async def register_stranger(service: Service, **fields: str) -> Client:
+    """A stranger's organizer with the owner's address."""
+    return await service.organizer("Planted Bank", is_proved=False, email=OWNER_EMAIL, slug="planted-bank", **fields)

@@ -9,6 +9,8 @@ import httpx2
 from tests.accounts.browser import Browser, token
 from tests.support import Client, Service
 
+KEY_PATTERN = re.compile(r"hf_[A-Za-z0-9_-]{43}")
+
 PASSWORD = "correct horse battery"
 FOREIGN = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
 
@@ -53,3 +55,10 @@ def hidden(page: httpx2.Response, name: str) -> str:
     match = re.search(rf'name="{name}" value="([^"]*)"', page.text)
     assert match, page.text
     return unescape(match[1])
+
+
+async def create_key(at: Desk, name: str, **fields: str) -> httpx2.Response:
+    """Fill in the form for a new key, and send it."""
+    page = await at.browser.get("/console/agents")
+    form = {"token": token(page), "once": hidden(page, "once"), "name": name, **fields}
+    return await at.browser.http.post("/console/agents/keys/new", data=form)

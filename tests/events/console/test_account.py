@@ -4,8 +4,7 @@ import pytest
 
 from holdfast.kit.postgres import lookup_cache
 from tests.accounts.browser import Browser, token
-from tests.events.console.scene import FOREIGN, PASSWORD, desk
-from tests.events.console.test_keys import KEY, made
+from tests.events.console.scene import FOREIGN, KEY_PATTERN, PASSWORD, create_key, desk
 from tests.support import Client, Service
 
 ANN = "ann@example.com"
@@ -31,7 +30,7 @@ async def connect(service: Service, *accounts: int) -> None:
 
 async def test_one_button_ends_keys_apps_password_and_sessions_of_this_account_only(service: Service) -> None:
     at = await desk(service)
-    [key] = KEY.findall((await made(at, "Ticket machine")).text)
+    [key] = KEY_PATTERN.findall((await create_key(at, "Ticket machine")).text)
     await connect(service, at.ada.id, at.bob.id)
     thief = Browser(service)
     await thief.send("/sign-in", email="ada@example.com", password=PASSWORD)

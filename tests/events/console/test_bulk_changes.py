@@ -4,12 +4,10 @@ import asyncio
 import re
 from typing import Any
 
-import httpx2
-
-from tests.accounts.browser import Browser, token
-from tests.events.console.event_scene import foreign_event
+from tests.accounts.browser import token
+from tests.events.console.event_scene import confirm_bulk_change, foreign_event
 from tests.events.console.organizing import main_text, signed_in
-from tests.events.console.test_payments import paid
+from tests.events.console.paid_scene import pay_for_seat
 from tests.events.payments.scene import Scene
 from tests.events.people.scene import handle_of, listed, sign_up
 from tests.support import Client, Service, eventually
@@ -18,14 +16,6 @@ from tests.support import Client, Service, eventually
 async def boxes(service: Service, *names: str) -> str:
     """The query of the boxes of people."""
     return "&".join([f"p-{await handle_of(service, f'{name}@example.com')}=1" for name in names])
-
-
-async def confirm(browser: Browser, page: httpx2.Response) -> httpx2.Response:
-    """Send the form of a confirmation."""
-    [people] = re.findall(r'name="people" value="([^"]*)"', page.text)
-    [action] = re.findall(r'name="do" value="([^"]*)"', page.text)
-    path = str(page.url).partition("?")[0]
-    return await browser.http.post(path, data={"token": token(page), "people": people, "do": action})
 
 
 async def states(ada: Client, event: dict[str, Any]) -> dict[str, str]:
@@ -41,7 +31,7 @@ async def test_several_people_are_moved_and_none_gets_the_seat_of_another_of_the
 
     question = await browser.get(f"{path}?do=wait&{await boxes(service, 'ann', 'bob', 'cleo')}")
     untouched = await states(ada, event)
-    answer = await confirm(browser, question)
+    answer = await confirm_bulk_change(browser, question)
 
     text = main_text(question)
     assert "ann@example.com Ann Example Seat Loses the seat, and waits until you give one again · is told by" in text
@@ -68,7 +58,7 @@ async def test_several_people_are_removed_without_promoting_one_of_them_first(se
     path = f"/console/events/{event['id']}/several-registrations"
 
     question = await browser.get(f"{path}?do=remove&{await boxes(service, 'ann', 'bob')}")
-    answer = await confirm(browser, question)
+    answer = await confirm_bulk_change(browser, question)
 
     assert answer.status_code == 303
     assert "2 registrations are removed." in main_text(await browser.get(answer.headers["location"]))
@@ -83,8 +73,10 @@ async def test_several_are_checked_in_once(service: Service) -> None:
     await sign_up(service, event, "ann", "bob", "cleo")
     path = f"/console/events/{event['id']}/several-registrations"
 
-    first = await confirm(browser, await browser.get(f"{path}?do=in&{await boxes(service, 'ann')}"))
-    again = await confirm(browser, await browser.get(f"{path}?do=in&{await boxes(service, 'ann', 'bob', 'cleo')}"))
+    first = await confirm_bulk_change(browser, await browser.get(f"{path}?do=in&{await boxes(service, 'ann')}"))
+    again = await confirm_bulk_change(
+        browser, await browser.get(f"{path}?do=in&{await boxes(service, 'ann', 'bob', 'cleo')}")
+    )
 
     assert first.status_code == 303
     assert "Done with 1 of 3 people" in main_text(again)
@@ -137,8 +129,8 @@ async def test_a_bulk_change_leaves_an_event_that_was_handed_over_meanwhile(serv
     assert await service.run_sql("select from check_in_scans") == []
 
 
-async def test_a_bulk_removal_names_people_who_paid_by_card_and_refunds_them(shop: Scene) -> None:
-    browser, ann, person = await paid(shop)
+async def test_who_has_paid_by_card_is_told_apart_and_gets_it_back(shop: Scene) -> None:
+    browser, ann, person = await pay_for_seat(shop)
     await shop.service.run_sql("update events set capacity = 2")
     await shop.register(ann.event_id, "bob@example.com")
     path = f"/console/events/{ann.event_id}/several-registrations"
@@ -146,7 +138,7 @@ async def test_a_bulk_removal_names_people_who_paid_by_card_and_refunds_them(sho
 
     unpaid = main_text(await browser.get(f"/console/events/{ann.event_id}/registrations?state=unpaid"))
     question = await browser.get(f"{path}?do=remove&p-{handles[0]}=1&p-{handles[1]}=1")
-    await confirm(browser, question)
+    await confirm_bulk_change(browser, question)
 
     assert ("bob@example.com" in unpaid, "ann@example.com" in unpaid) == (True, False)
     [about_bob, about_ann] = re.findall(r"Loses the seat.*?mail", main_text(question))
@@ -155,11 +147,11 @@ async def test_a_bulk_removal_names_people_who_paid_by_card_and_refunds_them(sho
     assert await shop.service.run_sql("select amount, reason from refunds") == [(1200, "seat_lost")]
 
 
-async def test_a_bulk_removal_promises_no_refund_to_people_who_are_already_refunded(shop: Scene) -> None:
-    browser, ann, person = await paid(shop)
+async def test_nothing_is_promised_to_who_has_got_the_money_back_already(shop: Scene) -> None:
+    browser, ann, person = await pay_for_seat(shop)
     handle = person.split("/")[-2]
     path = f"/console/events/{ann.event_id}/several-registrations"
-    await confirm(browser, await browser.get(f"{path}?do=wait&p-{handle}=1"))
+    await confirm_bulk_change(browser, await browser.get(f"{path}?do=wait&p-{handle}=1"))
 
     question = main_text(await browser.get(f"{path}?do=remove&p-{handle}=1"))
 

@@ -2,9 +2,8 @@
 
 import datetime as dt
 
-from tests.events.console.event_scene import FREE, form, signed_in
+from tests.events.console.event_scene import FREE, form, open_edit_form, signed_in
 from tests.events.console.organizing import main_text
-from tests.events.console.test_edit_event import opened
 from tests.support import Service
 
 PAGE = "/console/events/new"
@@ -29,14 +28,14 @@ async def test_an_event_opens_with_a_draw_that_the_organizer_sets_and_gives_up_w
     assert "1 entry so far." in page
     assert "In the draw" in main_text(await browser.get(f"{path}/registrations"))
     assert "In der Verlosung" in main_text(await browser.get(f"{path}/registrations?lang=de"))
-    edit, fields = await opened(browser, event)
+    edit, fields = await open_edit_form(browser, event)
     again = await browser.http.post(edit, data={**fields, "opens_at": ""})
     assert "This cannot be changed once somebody has entered" in main_text(again)
 
     await service.run_sql("update events set draw_at = now() - interval '1 hour', draw_void_at = now()")
     await service.hear()
     assert "Nobody gets a place until you decide how to go on." in main_text(await browser.get(path))
-    edit, fields = await opened(browser, event)
+    edit, fields = await open_edit_form(browser, event)
     given_up = await browser.http.post(edit, data={**fields, "opens_at": ""})
     assert given_up.status_code == 303, main_text(given_up)
     [event] = (await ada.get("/api/events")).json()["data"]

@@ -4,31 +4,12 @@ import html
 import re
 from typing import Any
 
-import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser, token
-from tests.events.console.event_scene import foreign_event, rows, signed_in
+from tests.events.console.event_scene import foreign_event, form_fields, open_edit_form, rows, signed_in
 from tests.support import Client, Service, running
-
-
-def fields_of(page: httpx2.Response) -> dict[str, str]:
-    """What a browser would send of the form of an event, as the page shows it."""
-    text = page.text[page.text.index('<form class="form"') :]
-    fields = dict(re.findall(r'<input [^>]*?name="(\w+)"[^>]*? value="([^"]*)"', text))
-    fields |= dict(re.findall(r'<textarea [^>]*name="(\w+)"[^>]*>\n([^<]*)</textarea>', text))
-    for name, options in re.findall(r'<select [^>]*name="(\w+)"[^>]*>(.*?)</select>', text, re.DOTALL):
-        fields[name] = re.findall('value="([^"]*)" selected', options)[0]
-    return {name: html.unescape(value) for name, value in fields.items()}
-
-
-async def opened(browser: Browser, event: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    """The path of the form of an event, and what it would send."""
-    path = f"/console/events/{event['id']}/edit"
-    page = await browser.get(path)
-    assert page.status_code == 200, page.text
-    return path, fields_of(page)
 
 
 async def moving(ada: Client, **fields: Any) -> dict[str, Any]:
@@ -41,7 +22,7 @@ async def moving(ada: Client, **fields: Any) -> dict[str, Any]:
 async def test_a_form_changes_what_was_changed_in_it(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await moving(ada, timezone="Europe/Berlin", datetime="2036-07-12T17:30:00Z", address="Studio Street 1")
-    path, fields = await opened(browser, event)
+    path, fields = await open_edit_form(browser, event)
 
     done = await browser.http.post(
         path, data={**fields, "title": "Pottery", "datetime": "2036-07-12T20:00", "max_price": "25", "address": ""}
@@ -71,7 +52,7 @@ async def test_a_form_without_changes_changes_nothing(service: Service) -> None:
         longitude=13.404954,
     )
     before = await rows(service)
-    path, fields = await opened(browser, event)
+    path, fields = await open_edit_form(browser, event)
 
     done = await browser.http.post(path, data={**fields, "body": fields["body"].replace("\n", "\r\n")})
 
@@ -82,7 +63,7 @@ async def test_a_form_without_changes_changes_nothing(service: Service) -> None:
 async def test_a_change_of_the_time_zone_keeps_the_local_time_of_the_event(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(timezone="Europe/Berlin", datetime="2036-07-12T17:30:00Z")
-    path, fields = await opened(browser, event)
+    path, fields = await open_edit_form(browser, event)
 
     await browser.http.post(path, data={**fields, "timezone": "America/New_York"})
 
@@ -117,7 +98,7 @@ async def test_the_end_of_an_event_moves_with_its_beginning_unless_it_is_edited(
 ) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(**EVENING)
-    path, fields = await opened(browser, event)
+    path, fields = await open_edit_form(browser, event)
     # The form shows no seconds. They are kept where the time is.
     assert fields["ends_at"] == "2036-07-12T21:30"
 
@@ -130,7 +111,7 @@ async def test_the_end_of_an_event_moves_with_its_beginning_unless_it_is_edited(
 async def test_changes_of_others_to_an_event_are_shown_and_not_overwritten(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(recurrence_frequency="days", datetime="2036-07-12T17:30:00Z")
-    path, fields = await opened(browser, event)
+    path, fields = await open_edit_form(browser, event)
     changes = {"title": "Title of an agent", "capacity": 40, "recurrence_frequency": "weeks"}
     changes |= {"datetime": "2036-07-13T17:30:00Z", "timezone": "America/New_York"}
     changes |= {"ends_at": "2036-07-13T19:30:00Z"}
@@ -141,7 +122,7 @@ async def test_changes_of_others_to_an_event_are_shown_and_not_overwritten(servi
 
     assert (refused.status_code, "Somebody else has changed this event" in refused.text) == (409, True)
     assert await rows(service) == before
-    again = fields_of(refused)
+    again = form_fields(refused)
     assert (again["title"], again["capacity"], again["location_name"]) == ("My title", "10", "Studio")
     differing = re.findall(r'<dt><a href="#(\w+)">.*?<dd[^>]*>([^<]*)<', refused.text, re.DOTALL)
     assert dict(differing) == {
@@ -187,7 +168,7 @@ async def test_an_invalid_field_of_an_event_has_its_message_beside_it(
         await ada.register(event["id"], email=f"{name}@example.com")
     await service.settle()
     before = await rows(service)
-    path, fields = await opened(browser, event)
+    path, fields = await open_edit_form(browser, event)
 
     answer = await browser.http.post(path, data={**fields, **typed})
 
@@ -195,14 +176,14 @@ async def test_an_invalid_field_of_an_event_has_its_message_beside_it(
     [name] = typed
     [note] = re.findall(f'id="{name}-note">([^<]*)<', answer.text)
     assert message in html.unescape(note)
-    assert fields_of(answer)[name] == typed[name].strip()
+    assert form_fields(answer)[name] == typed[name].strip()
     assert await rows(service) == before
 
 
 async def test_a_price_that_is_wrong_is_also_said_when_others_changed_the_event(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await moving(ada)
-    path, fields = await opened(browser, event)
+    path, fields = await open_edit_form(browser, event)
     await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Title of an agent"}})
 
     answer = await browser.http.post(path, data={**fields, "price": "cheap"})
@@ -215,20 +196,20 @@ async def test_more_text_than_an_organizer_may_have_is_refused(settings: Setting
     async with running(settings.model_copy(update={"text_per_organizer": 50})) as service:
         ada, browser = await signed_in(service)
         event = await ada.create_event()
-        path, fields = await opened(browser, event)
+        path, fields = await open_edit_form(browser, event)
         before = await rows(service)
 
         refused = await browser.http.post(path, data={**fields, "body": "x" * 1_000})
 
         assert (refused.status_code, "bytes of text" in refused.text) == (422, True)
-        assert fields_of(refused)["body"] == "x" * 1_000
+        assert form_fields(refused)["body"] == "x" * 1_000
         assert await rows(service) == before
 
 
 async def test_the_event_of_another_organizer_cannot_be_edited(service: Service) -> None:
     ada, browser = await signed_in(service)
     mine, other = await ada.create_event(), await foreign_event(service)
-    _, fields = await opened(browser, mine)
+    _, fields = await open_edit_form(browser, mine)
     before = await rows(service)
 
     paths = [f"/console/events/{id}/edit" for id in (other["id"], 99999, "x", "0", f"0{mine['id']}")]
@@ -246,7 +227,7 @@ async def test_a_form_cannot_change_the_organizer_or_readonly_fields_of_an_event
     other = await service.organizer("Other Events")
     event = await moving(ada)
     before = await rows(service)
-    path, fields = await opened(browser, event)
+    path, fields = await open_edit_form(browser, event)
 
     more = {"organizer_id": str(other.id), "currency": "USD", "pricing_mode": "free", "image_keys": "photos/1/x.jpg"}
     done = await browser.http.post(path, data={**fields, **more})
@@ -258,7 +239,7 @@ async def test_a_form_cannot_change_the_organizer_or_readonly_fields_of_an_event
 async def test_a_form_of_another_site_or_session_edits_no_event(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()
-    path, fields = await opened(browser, event)
+    path, fields = await open_edit_form(browser, event)
     before = await rows(service)
     stranger = Browser(service)
     await stranger.sign_in("stranger@example.com")

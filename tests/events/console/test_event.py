@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.events.console.events import event_operations
 from tests.events.console.event_scene import foreign_event, signed_in
-from tests.events.console.test_payouts import organizer
+from tests.events.console.paid_scene import register_organizer
 from tests.events.pages.visitor import page_text as text
 from tests.events.payments.scene import Scene
 from tests.support import Service
@@ -75,8 +75,8 @@ async def test_the_changes_of_a_price_are_listed_in_words(service: Service) -> N
     assert "changed by hand" in {reason for _, reason in changes}
 
 
-async def test_an_event_that_cannot_be_paid_for_yet_links_to_the_payouts(shop: Scene) -> None:
-    ada, browser = await organizer(shop.service)
+async def test_an_event_that_nobody_can_pay_for_yet_leads_to_the_payouts(shop: Scene) -> None:
+    ada, browser = await register_organizer(shop.service)
     paid, free = [await ada.create_event(pricing_mode=mode, price=price) for mode, price in PRICES]
     link = f'href="/console/payouts?event={paid["id"]}">Connect payouts'
     assert link in (await browser.get(f"/console/events/{paid['id']}")).text

@@ -5,15 +5,14 @@ import re
 import pytest
 
 from holdfast.events.console.payments import event_payments
-from tests.events.console.test_payments import give, paid
-from tests.events.console.test_payouts import organizer
-from tests.events.console.test_registrations_csv import cells
+from tests.events.console.organizing import csv_cells
+from tests.events.console.paid_scene import give_back, pay_for_seat, register_organizer
 from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Scene
 
 
-async def test_the_list_of_payments_has_totals_and_links_to_people_of_deleted_registrations_too(shop: Scene) -> None:
-    browser, ann, person = await paid(shop)
+async def test_it_sums_up_and_leads_to_each_person_also_when_the_registration_is_gone(shop: Scene) -> None:
+    browser, ann, person = await pay_for_seat(shop)
     page = f"/console/events/{ann.event_id}/payments"
     assert page in (await browser.get(f"/console/events/{ann.event_id}")).text
     assert (
@@ -37,14 +36,14 @@ async def test_the_list_of_payments_has_totals_and_links_to_people_of_deleted_re
     assert page in person_page.text
 
 
-async def test_the_rest_of_a_partly_refunded_payment_is_shown_and_exported(shop: Scene) -> None:
-    browser, ann, person = await paid(shop)
+async def test_what_stays_after_a_part_went_back_is_said_and_exported(shop: Scene) -> None:
+    browser, ann, person = await pay_for_seat(shop)
     page = f"/console/events/{ann.event_id}/payments"
-    await give(browser, person, "3.00")
+    await give_back(browser, person, "3.00")
     await shop.work()
 
     text = page_text(await browser.get(page))
-    header, row = cells(await browser.get(f"{page}.csv"))
+    header, row = csv_cells(await browser.get(f"{page}.csv"))
 
     assert "Yours €8.55" in text
     assert "Refunded €3.00 Fee of the platform €0.45" in text
@@ -53,15 +52,15 @@ async def test_the_rest_of_a_partly_refunded_payment_is_shown_and_exported(shop:
 
 
 async def test_the_file_of_an_event_of_somebody_else_is_not_given(shop: Scene) -> None:
-    browser, ann, _ = await paid(shop)
-    _, stranger = await organizer(shop.service, "Bob Events")
+    browser, ann, _ = await pay_for_seat(shop)
+    _, stranger = await register_organizer(shop.service, "Bob Events")
     path = f"/console/events/{ann.event_id}/payments.csv"
 
     assert [(await who.get(path)).status_code for who in (browser, stranger)] == [200, 404]
 
 
 async def test_an_event_without_payments_says_so(shop: Scene) -> None:
-    ada, browser = await organizer(shop.service)
+    ada, browser = await register_organizer(shop.service)
     event_id = await shop.event(ada)
 
     assert "Nothing was paid here." in page_text(await browser.get(f"/console/events/{event_id}/payments"))
@@ -70,7 +69,7 @@ async def test_an_event_without_payments_says_so(shop: Scene) -> None:
 
 async def test_more_than_a_page_of_payments_are_read_in_order(shop: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_payments, "PAGE_SIZE", 2)
-    ada, browser = await organizer(shop.service)
+    ada, browser = await register_organizer(shop.service)
     event_id = await shop.event(ada)
     await shop.service.run_sql(
         """
@@ -93,9 +92,9 @@ async def test_more_than_a_page_of_payments_are_read_in_order(shop: Scene, monke
         assert (await browser.get(f"/console/events/{event_id}/payments?before={wrong}")).status_code == 200
 
 
-async def test_payments_for_a_foreign_or_missing_event_are_answered_with_404(shop: Scene) -> None:
-    _, ann, _ = await paid(shop)
-    _, bob = await organizer(shop.service, "Bob Events")
+async def test_payments_for_the_event_of_somebody_else_are_not_there(shop: Scene) -> None:
+    _, ann, _ = await pay_for_seat(shop)
+    _, bob = await register_organizer(shop.service, "Bob Events")
 
     answers = [await bob.get(f"/console/events/{id}/payments") for id in (ann.event_id, 99999, "x")]
 

@@ -5,7 +5,7 @@ import re
 import httpx2
 
 from tests.events.console.organizing import main_text, signed_in
-from tests.events.console.test_payments import give, paid
+from tests.events.console.paid_scene import give_back, pay_for_seat
 from tests.events.payments.scene import Scene
 from tests.support import Service
 
@@ -80,10 +80,10 @@ async def test_the_first_page_shows_where_people_wait_and_that_payments_are_not_
 
 
 async def test_an_event_with_a_price_says_what_was_paid(shop: Scene) -> None:
-    browser, _, payments = await paid(shop)
+    browser, _, payments = await pay_for_seat(shop)
     before = main_text(await browser.get("/console"))
 
-    await give(browser, payments, "3.00")
+    await give_back(browser, payments, "3.00")
     after = main_text(await browser.get("/console"))
 
     assert "€12.00 paid" in before

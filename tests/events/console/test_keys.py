@@ -1,23 +1,11 @@
 """The pages of API keys: made once, shown once, revoked after a question, and never those of others."""
 
-import re
-
-import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
 from tests.accounts.browser import token
-from tests.events.console.scene import Desk, desk, hidden
+from tests.events.console.scene import KEY_PATTERN, create_key, desk, hidden
 from tests.support import Client, Service, running
-
-KEY = re.compile(r"hf_[A-Za-z0-9_-]{43}")
-
-
-async def made(at: Desk, name: str, **fields: str) -> httpx2.Response:
-    """Fill in the form for a new key, and send it."""
-    page = await at.browser.get("/console/agents")
-    form = {"token": token(page), "once": hidden(page, "once"), "name": name, **fields}
-    return await at.browser.http.post("/console/agents/keys/new", data=form)
 
 
 async def ids(of: Client) -> list[int]:
@@ -27,14 +15,14 @@ async def ids(of: Client) -> list[int]:
 async def test_a_key_is_made_shown_once_and_works(service: Service) -> None:
     at = await desk(service)
 
-    answer = await made(at, "Ticket machine")
+    answer = await create_key(at, "Ticket machine")
 
-    [key] = KEY.findall(answer.text)
+    [key] = KEY_PATTERN.findall(answer.text)
     assert (await Client(service.http, key).get("/api/events")).status_code == 200
     listed = await at.page("/console/agents")
     assert "Ticket machine" in listed
     assert f"{key[:8]}…" in listed
-    assert KEY.findall(listed) == []
+    assert KEY_PATTERN.findall(listed) == []
 
 
 async def test_a_form_for_a_key_sent_twice_makes_one_key(service: Service) -> None:
@@ -45,14 +33,14 @@ async def test_a_form_for_a_key_sent_twice_makes_one_key(service: Service) -> No
     first, second = [await at.browser.http.post("/console/agents/keys/new", data=form) for _ in range(2)]
     third = await at.browser.http.post("/console/agents/keys/new", data={**form, "name": "Another one"})
 
-    assert KEY.findall(first.text) == KEY.findall(second.text)
-    assert KEY.findall(third.text) != KEY.findall(first.text)
+    assert KEY_PATTERN.findall(first.text) == KEY_PATTERN.findall(second.text)
+    assert KEY_PATTERN.findall(third.text) != KEY_PATTERN.findall(first.text)
     assert len(await ids(at.ada)) == 3
 
 
 async def test_a_key_is_revoked_after_a_question(service: Service) -> None:
     at = await desk(service)
-    [key] = KEY.findall((await made(at, "Ticket machine")).text)
+    [key] = KEY_PATTERN.findall((await create_key(at, "Ticket machine")).text)
     [_, id] = await ids(at.ada)
 
     question = await at.page(f"/console/agents/keys/{id}/revoke")
@@ -121,7 +109,7 @@ async def test_keys_of_another_organizer_are_neither_shown_nor_revoked(service: 
 async def test_no_key_is_made_for_another_organizer(service: Service) -> None:
     at = await desk(service)
 
-    await made(at, "Mine", user_id=str(at.bob.id), organizer_id=str(at.bob.id))
+    await create_key(at, "Mine", user_id=str(at.bob.id), organizer_id=str(at.bob.id))
 
     assert len(await ids(at.bob)) == 1
     assert len(await ids(at.ada)) == 2
@@ -154,7 +142,7 @@ async def test_a_form_of_another_site_or_session_changes_no_keys(service: Servic
 async def test_an_invalid_name_of_a_key_has_its_message_beside_it(service: Service, name: str, message: str) -> None:
     at = await desk(service)
 
-    answer = await made(at, name)
+    answer = await create_key(at, name)
 
     assert (answer.status_code, message in answer.text) == (422, True)
     assert 'aria-invalid="true"' in answer.text
@@ -164,7 +152,7 @@ async def test_an_invalid_name_of_a_key_has_its_message_beside_it(service: Servi
 async def test_the_name_of_a_key_is_escaped(service: Service) -> None:
     at = await desk(service)
 
-    answer = await made(at, '<script>alert("1")</script>')
+    answer = await create_key(at, '<script>alert("1")</script>')
 
     for page in (answer.text, await at.page("/console/agents")):
         assert "<script>alert" not in page
@@ -188,7 +176,7 @@ async def test_an_organizer_at_the_limit_of_keys_reads_that_one_must_be_revoked(
     async with running(settings.model_copy(update={"keys_per_organizer": 1})) as service:
         at = await desk(service)
 
-        answer = await made(at, "One more")
+        answer = await create_key(at, "One more")
 
         assert (answer.status_code, 'value="One more"' in answer.text) == (422, True)
         assert "You have the maximum number of keys." in answer.text
@@ -201,11 +189,11 @@ async def test_keys_made_here_count_among_those_of_the_api(settings: Settings) -
         by_api = [(await at.ada.post("/api/keys", body)).status_code for _ in range(2)]
 
         assert by_api == [201, 201]
-        assert (await made(at, "From the page")).status_code == 429
+        assert (await create_key(at, "From the page")).status_code == 429
 
 
 async def test_the_pages_of_keys_are_in_german_too(service: Service) -> None:
     at = await desk(service, language="de")
 
     assert "Ein Schlüssel darf alles, was Sie hier selbst tun können." in await at.page("/console/agents")
-    assert "Kopieren Sie ihn jetzt" in (await made(at, "Kasse")).text
+    assert "Kopieren Sie ihn jetzt" in (await create_key(at, "Kasse")).text

@@ -9,9 +9,8 @@ from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser
 from tests.events.check_in.scene import Entrance
 from tests.events.console.organizing import signed_in
-from tests.events.console.test_payments import give, paid
-from tests.events.payments.scene import Scene
-from tests.events.payments.test_disputes import disputed
+from tests.events.console.paid_scene import give_back, pay_for_seat
+from tests.events.payments.scene import Scene, open_dispute
 from tests.events.people.scene import sign_up
 from tests.stream_reader import Reader, reading
 from tests.support import Service, running
@@ -59,11 +58,11 @@ async def test_a_stream_of_the_console_reports_a_person_who_comes_in(service: Se
         assert await changed(reader) == [f"event {event['id']}"]
 
 
-async def test_a_stream_of_the_console_reports_payments_refunds_and_disputes(shop: Scene) -> None:
-    browser, ann, page = await paid(shop)
-    await give(browser, page, "4,50")
+async def test_payments_refunds_and_disputes_are_told(shop: Scene) -> None:
+    browser, ann, page = await pay_for_seat(shop)
+    await give_back(browser, page, "4,50")
     await shop.work()
-    await disputed(shop)
+    await open_dispute(shop)
     await shop.deliver()
     for statement in (
         "update payments set error = 'x'",

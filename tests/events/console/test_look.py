@@ -10,7 +10,7 @@ from holdfast.events.photos.sizes import clear_photos, make_sizes
 from holdfast.kit.running.steps import Steps
 from tests.accounts.browser import Browser, token
 from tests.events.console.event_scene import foreign_event, signed_in
-from tests.events.pages.test_own_registration import settled
+from tests.events.pages.own_registration import register_and_settle
 from tests.events.pages.visitor import Visitor
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import a_day_passes, states
@@ -32,7 +32,7 @@ async def looks(service: Service) -> list[tuple[str | None, ...]]:
 async def test_pages_embeds_and_tickets_carry_the_look_of_their_organizer_alone(service: Service) -> None:
     ada, browser = await signed_in(service)
     event, other = await ada.create_event(), await foreign_event(service)
-    [ticket] = await settled(service, ada, event, "ann")
+    [ticket] = await register_and_settle(service, ada, event, "ann")
     outcome = await Visitor(service).register(event["id"], "bea@example.com")
 
     saved = await browser.send(LOOK_PATH, do="save", accent="#8A1F6B", about="We draw.\r\nEvery <b>evening</b>.")

@@ -8,8 +8,7 @@ from holdfast.events.console.queues.queues import LABELS
 from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser
 from tests.events.console import event_scene
-from tests.events.console.test_payments import paid
-from tests.events.console.test_payouts import organizer
+from tests.events.console.paid_scene import pay_for_seat, register_organizer
 from tests.events.pages.visitor import Visitor
 from tests.events.payments.scene import Scene
 from tests.german import WRONG, Both, wrong
@@ -102,8 +101,8 @@ async def test_refusals_in_the_forms_of_keys_photos_and_registrations_are_in_ger
     )
 
 
-async def test_refusals_in_the_form_of_the_refund_rule_are_in_german(shop: Scene) -> None:
-    ada, browser = await organizer(shop.service)
+async def test_the_form_of_the_rule_for_refunds(shop: Scene) -> None:
+    ada, browser = await register_organizer(shop.service)
     await ada.post("/api/stripe/onboarding_link")
     both = Both(browser.http)
 
@@ -116,8 +115,8 @@ async def test_refusals_in_the_form_of_the_refund_rule_are_in_german(shop: Scene
     )
 
 
-async def test_refusals_in_the_form_of_a_refund_are_in_german(shop: Scene) -> None:
-    browser, _, page = await paid(shop)
+async def test_the_form_that_gives_money_back(shop: Scene) -> None:
+    browser, _, page = await pay_for_seat(shop)
     both = Both(browser.http)
 
     for amount in {*WRONG, "12.01"} - {"7", "1.5"}:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.events.console.organizing import main_text, signed_in
+from tests.events.console.organizing import main_text, next_page_link, signed_in
 from tests.events.people.scene import erase, handle_of, mentions, over, sign_up
 from tests.support import Service
 
@@ -78,20 +78,15 @@ async def test_a_long_list_of_registrations_is_paged_without_gaps(service: Servi
     while path:
         page = await browser.get(path)
         newest += [int(number) for number in re.findall(r"<bdi>p(\d+)@", page.text)]
-        path = following(page.text)
+        path = next_page_link(page.text)
     path = f"/console/events/{event['id']}/registrations?state=waitlisted"
     while path:
         page = await browser.get(path)
         waiting += [int(place) for place in re.findall(r"Waiting list, place (\d+)", page.text)]
-        path = following(page.text)
+        path = next_page_link(page.text)
 
     assert newest == [*range(119, -1, -1)]
     assert waiting == [*range(1, 61)]
-
-
-def following(page: str) -> str | None:
-    match = re.search(r'href="([^"]+)" rel="next"', page)
-    return match[1].replace("&amp;", "&") if match else None
 
 
 async def test_the_names_of_other_organizers_are_neither_shown_nor_found(service: Service) -> None:

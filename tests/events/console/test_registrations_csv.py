@@ -1,21 +1,11 @@
 """The registrations of an event as a file for spreadsheet programs."""
 
-import csv
-import io
-
-import httpx2
 import pytest
 
 from holdfast.events.console.people import registrations_csv
-from tests.events.console.organizing import signed_in
+from tests.events.console.organizing import csv_cells, signed_in
 from tests.events.people.scene import erase, handle_of, over, sign_up
 from tests.support import Service
-
-
-def cells(file: httpx2.Response, separator: str = ",") -> list[list[str]]:
-    assert file.content.startswith(b"\xef\xbb\xbf")
-    text = io.StringIO(file.content.decode("utf-8-sig"), newline="")
-    return [*csv.reader(text, strict=True, delimiter=separator)]
 
 
 async def test_all_registrations_are_in_the_file_in_order_of_arrival(service: Service) -> None:
@@ -33,7 +23,7 @@ async def test_all_registrations_are_in_the_file_in_order_of_arrival(service: Se
     assert file.headers["content-disposition"] == f'attachment; filename="registrations-{event["id"]}.csv"'
     assert (file.headers["x-content-type-options"], file.headers["cache-control"]) == ("nosniff", "no-store")
     assert file.content.count(b"\r\n") == file.content.count(b"\n") == 4
-    header, ann, bob, cleo = cells(file)
+    header, ann, bob, cleo = csv_cells(file)
     assert header[:4] == ["E-mail address", "Name", "Status", "Place on the waiting list"]
     assert ann == [
         *("ann@example.com", "", "Seat", "", "", "10.00", "EUR", at.strftime("%Y-%m-%dT%H:%M:%SZ")),
@@ -53,7 +43,7 @@ async def test_no_cell_of_the_file_of_registrations_is_a_formula(service: Servic
     name = f'{begin}HYPERLINK("https://evil.example";"x"),\r\nb'
     await service.run_sql("update registrations set name = %(name)s", name=name)
 
-    _, row = cells(await browser.get(f"/console/events/{event['id']}/registrations.csv"))
+    _, row = csv_cells(await browser.get(f"/console/events/{event['id']}/registrations.csv"))
 
     assert row[:2] == ["'=cmd|calc!a1@example.com", f"'{name}"]
 
@@ -67,7 +57,7 @@ async def test_the_german_file_opens_in_a_german_spreadsheet_program(service: Se
 
     file = await browser.get(f"/console/events/{event['id']}/registrations.csv")
 
-    header, row = cells(file, ";")
+    header, row = csv_cells(file, ";")
     assert (header[0], header[5]) == ("E-Mail-Adresse", "Bezahlter Betrag")
     assert row[:3] == ["ann@example.com", "", "Platz"]
     assert row[5:7] == ["12,05", "EUR"]
@@ -80,7 +70,7 @@ async def test_the_file_has_what_the_list_shows(service: Service) -> None:
 
     file = await browser.get(f"/console/events/{event['id']}/registrations.csv?state=waitlisted&q=cleo")
 
-    header, *rows = cells(file, ";")
+    header, *rows = csv_cells(file, ";")
     assert header[0] == "E-Mail-Adresse"
     assert [row[:4] for row in rows] == [["cleo@example.com", "Cleo Example", "Warteliste", "2"]]
 
@@ -92,7 +82,7 @@ async def test_erased_people_have_a_row_without_a_name_in_the_file(service: Serv
     await over(service, event)
     await erase(service)
 
-    _, row = cells(await browser.get(f"/console/events/{event['id']}/registrations.csv"))
+    _, row = csv_cells(await browser.get(f"/console/events/{event['id']}/registrations.csv"))
 
     assert row[:3] == ["", "", "Seat"]
 
@@ -105,7 +95,7 @@ async def test_a_long_file_is_written_in_parts(service: Service, monkeypatch: py
         await ada.register(event["id"], email=f"p{number}@example.com")
     await service.settle()
 
-    _, *rows = cells(await browser.get(f"/console/events/{event['id']}/registrations.csv"))
+    _, *rows = csv_cells(await browser.get(f"/console/events/{event['id']}/registrations.csv"))
 
     assert [row[0] for row in rows] == [f"p{number}@example.com" for number in range(10)]
     assert [row[3] for row in rows] == ["", "", "", "", "1", "2", "3", "4", "5", "6"]

@@ -6,8 +6,7 @@ import pytest
 
 from holdfast.events.console.people import registrations
 from holdfast.events.registrations import search
-from tests.events.console.organizing import main_text, signed_in
-from tests.events.console.test_registrations import following
+from tests.events.console.organizing import main_text, next_page_link, signed_in
 from tests.events.people.scene import handle_of, sign_up
 from tests.support import Service
 
@@ -26,7 +25,7 @@ async def test_the_list_is_sorted_by_its_heads_and_keeps_the_order_on_its_pages(
         while address:
             page = await browser.get(address)
             listed += re.findall(r"<bdi>(\w+)@", page.text)
-            address = following(page.text) or ""
+            address = next_page_link(page.text) or ""
         return listed
 
     by_name = await browser.get(f"{path}?sort=name")
@@ -72,13 +71,13 @@ async def test_registrations_can_be_filtered_by_unpaid_and_by_not_checked_in(
     monkeypatch.setattr(search, "MAX_FILTERED_ROWS", 2)
     monkeypatch.setattr(registrations, "PAGE_SIZE", 1)
     first = await browser.get(f"{path}?state=unpaid")
-    second = await browser.get(str(following(first.text)))
+    second = await browser.get(str(next_page_link(first.text)))
     assert re.findall(r"<bdi>(\w+)@", first.text + second.text) == ["dan", "bob"]
     await service.run_sql("update registrations set amount_paid = 1 where amount_paid = 0")
     nobody = await browser.get(f"{path}?state=unpaid")
     assert "Nobody matches among those searched so far." in main_text(nobody)
-    assert following(nobody.text)
+    assert next_page_link(nobody.text)
     monkeypatch.setattr(registrations, "MAX_SORTED", 2)
     unsorted = await browser.get(f"{path}?state=unpaid&sort=name")
     assert "Nobody matches among those searched so far." in main_text(unsorted)
-    assert following(unsorted.text)
+    assert next_page_link(unsorted.text)

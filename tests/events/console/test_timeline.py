@@ -2,17 +2,17 @@
 
 import re
 
-from tests.events.console.test_bulk_changes import confirm
-from tests.events.console.test_payments import paid
+from tests.events.console.event_scene import confirm_bulk_change
+from tests.events.console.paid_scene import pay_for_seat
 from tests.events.payments.scene import Scene
 
 
-async def test_the_timeline_of_a_person_lists_stored_events_in_order(shop: Scene) -> None:
-    browser, ann, payments = await paid(shop)
+async def test_the_timeline_has_what_was_stored_in_its_order(shop: Scene) -> None:
+    browser, ann, payments = await pay_for_seat(shop)
     person = payments.removesuffix("/payments")
     handle = person.rpartition("/")[2]
     several = f"/console/events/{ann.event_id}/several-registrations"
-    await confirm(browser, await browser.get(f"{several}?do=in&p-{handle}=1"))
+    await confirm_bulk_change(browser, await browser.get(f"{several}?do=in&p-{handle}=1"))
     await shop.service.run_sql(
         "update mails set outcome = 'failed', error = '550 5.1.1 no such user', ended_at = now() where kind = 'seat'"
     )

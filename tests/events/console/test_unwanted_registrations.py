@@ -6,23 +6,18 @@ from holdfast.events import ownership
 from holdfast.events.ownership import CancelEventsArguments
 from holdfast.kit.running.steps import Steps
 from tests.accounts.browser import Browser
+from tests.events.console.organizing import OWNER_EMAIL, register_stranger
 from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Scene
 from tests.support import Client, Service, event_fields, queue_fields
 
-OWNER = "owner@example.com"
 PASSWORD = "correct horse battery"
 BEFORE = "/console/before"
 
 
-async def planted(service: Service, **fields: str) -> Client:
-    """A stranger's organizer with the owner's address."""
-    return await service.organizer("Planted Bank", is_proved=False, email=OWNER, slug="planted-bank", **fields)
-
-
 async def owner_of(service: Service) -> Browser:
     browser = Browser(service)
-    await browser.sign_in(OWNER)
+    await browser.sign_in(OWNER_EMAIL)
     return browser
 
 
@@ -39,16 +34,16 @@ async def is_asked(browser: Browser) -> bool:
     return (await browser.get("/console")).headers.get("location", "").startswith(BEFORE)
 
 
-async def test_an_owner_is_asked_about_an_organizer_whose_only_key_was_revoked(service: Service) -> None:
-    stranger = await planted(service)
+async def test_the_question_comes_although_the_only_key_was_revoked(service: Service) -> None:
+    stranger = await register_stranger(service)
     [key] = (await stranger.get("/api/keys")).json()["data"]
     await stranger.delete(f"/api/keys/{key['id']}")
 
     assert await is_asked(await owner_of(service))
 
 
-async def test_the_question_about_an_organizer_names_all_that_was_made_with_it(shop: Scene) -> None:
-    stranger = await planted(shop.service, password=PASSWORD)
+async def test_the_question_names_everything_that_was_made(shop: Scene) -> None:
+    stranger = await register_stranger(shop.service, password=PASSWORD)
     event = await stranger.create_event(title="Free money")
     await stranger.register(event["id"], email="ann@example.com")
     await shop.service.settle()
@@ -68,25 +63,25 @@ async def test_the_question_about_an_organizer_names_all_that_was_made_with_it(s
 async def test_a_person_with_registrations_only_gets_no_question_about_an_organizer(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    await ada.register(event["id"], email=OWNER)
+    await ada.register(event["id"], email=OWNER_EMAIL)
 
     assert not await is_asked(await owner_of(service))
 
 
-async def test_a_person_signed_in_by_password_cannot_say_that_the_organizer_is_theirs(service: Service) -> None:
-    await planted(service, password=PASSWORD)
+async def test_whoever_has_the_password_cannot_say_that_it_is_theirs(service: Service) -> None:
+    await register_stranger(service, password=PASSWORD)
     stranger = Browser(service)
-    await stranger.send("/sign-in", email=OWNER, password=PASSWORD)
+    await stranger.send("/sign-in", email=OWNER_EMAIL, password=PASSWORD)
 
     answer = await stranger.send("/account", BEFORE, whose="mine")
 
     assert answer.status_code == 303
-    assert await service.run_sql("select proved_at from users where email = %(email)s", email=OWNER) == [(None,)]
+    assert await service.run_sql("select proved_at from users where email = %(email)s", email=OWNER_EMAIL) == [(None,)]
     assert await is_asked(await owner_of(service))
 
 
-async def test_an_owner_who_says_not_mine_is_an_ordinary_person_without_data(service: Service) -> None:
-    stranger = await planted(service, password=PASSWORD)
+async def test_not_mine_leaves_the_owner_an_ordinary_person_with_nothing(service: Service) -> None:
+    stranger = await register_stranger(service, password=PASSWORD)
     await stranger.create_event()
     browser = await owner_of(service)
 
@@ -98,12 +93,12 @@ async def test_an_owner_who_says_not_mine_is_an_ordinary_person_without_data(ser
     assert "You have no events yet." in page_text(await browser.get("/console"))
     assert (await stranger.get("/api/events")).status_code == 401
     [organizer] = (await (await service.admin()).get("/api/organizers")).json()["data"]
-    assert (organizer["email"], organizer["name"], organizer["slug"]) == (OWNER, "Real Owner", "planted-bank")
+    assert (organizer["email"], organizer["name"], organizer["slug"]) == (OWNER_EMAIL, "Real Owner", "planted-bank")
     assert organizer["id"] != stranger.id
 
 
-async def test_an_owner_who_says_not_mine_cancels_the_events_and_people_are_mailed(service: Service) -> None:
-    stranger = await planted(service)
+async def test_not_mine_cancels_the_events_and_people_are_told(service: Service) -> None:
+    stranger = await register_stranger(service)
     first, second = await stranger.create_event(), await stranger.create_event(title="Every week")
     await stranger.register(first["id"], email="ann@example.com")
     await service.settle()
@@ -125,8 +120,8 @@ async def test_an_owner_who_says_not_mine_cancels_the_events_and_people_are_mail
     assert (await service.http.get("/organizers/planted-bank")).status_code == 404
 
 
-async def test_payments_of_an_unwanted_organizer_are_refunded_without_its_payout_account(shop: Scene) -> None:
-    stranger = await planted(shop.service)
+async def test_what_was_paid_goes_back_although_the_payout_account_has_ended(shop: Scene) -> None:
+    stranger = await register_stranger(shop.service)
     event_id = await shop.event(stranger)
     account_id = (await stranger.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
     shop.processor.finish(account_id)
@@ -145,8 +140,8 @@ async def test_payments_of_an_unwanted_organizer_are_refunded_without_its_payout
     assert await shop.service.run_sql("select account_id from payout_accounts") == []
 
 
-async def test_queues_of_an_ended_organizer_have_no_page(service: Service) -> None:
-    stranger = await planted(service)
+async def test_waiting_rooms_of_strangers_are_closed(service: Service) -> None:
+    stranger = await register_stranger(service)
     queue = await stranger.create_queue()
 
     await (await owner_of(service)).send(BEFORE, whose="other")
@@ -157,22 +152,22 @@ async def test_queues_of_an_ended_organizer_have_no_page(service: Service) -> No
 async def test_registrations_of_the_address_stay_when_an_unwanted_organizer_ends(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    await ada.register(event["id"], email=OWNER)
+    await ada.register(event["id"], email=OWNER_EMAIL)
     await service.settle()
     before = (await ada.get("/api/registrations")).json()["data"]
-    await planted(service)
+    await register_stranger(service)
     browser = await owner_of(service)
 
     await browser.send(BEFORE, whose="other")
 
     assert (await ada.get("/api/registrations")).json()["data"] == before
-    assert await service.run_sql("select email from users join registrations on user_id = users.id") == [(OWNER,)]
+    assert await service.run_sql("select email from users join registrations on user_id = users.id") == [(OWNER_EMAIL,)]
     assert (await browser.get("/account/data")).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/api/events", "/api/queues"])
-async def test_an_ended_organizer_gets_no_new_events_or_queues(service: Service, path: str) -> None:
-    stranger, admin = await planted(service), await service.admin()
+async def test_nothing_new_is_made_for_an_organizer_that_has_ended(service: Service, path: str) -> None:
+    stranger, admin = await register_stranger(service), await service.admin()
     await (await owner_of(service)).send(BEFORE, whose="other")
 
     body = (

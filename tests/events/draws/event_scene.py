@@ -6,11 +6,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import httpx2
 import pytest
 
 from holdfast.events.seats import drawn
 from holdfast.events.seats.drawn import EVENT_DRAWS
 from tests.events.draws.scene import DrawSteps, list_closing
+from tests.events.pages.own_registration import own_path
+from tests.events.pages.visitor import Visitor
 from tests.support import Client, Service
 
 
@@ -77,3 +80,19 @@ async def opening_event(service: Service, monkeypatch: pytest.MonkeyPatch, **fie
         ada = await service.organizer()
         event = await ada.create_event(opens_at=closes.isoformat(), **fields)
         yield EventDraw(service, closes, double, EVENT_DRAWS, ada, event, {})
+
+
+async def own_page_address(draw: EventDraw, name: str) -> str:
+    """The address in the mails of somebody."""
+    return await own_path(draw.service, draw.event["id"], f"{name}@example.com")
+
+
+async def confirm_entries(draw: EventDraw, *names: str) -> None:
+    """Press the button on the page of each of these people."""
+    for name in names:
+        answer = await press_confirm(draw, await own_page_address(draw, name))
+        assert answer.status_code == 303, answer.text
+
+
+async def press_confirm(draw: EventDraw, address: str) -> httpx2.Response:
+    return await Visitor(draw.service).http.post(f"{address}/confirm", headers={"sec-fetch-site": "same-origin"})

@@ -23,6 +23,8 @@ from tests.events.draws.beacon_double import BeaconDouble, serving_beacon
 from tests.outside_servers import reaching
 from tests.support import Service
 
+PEOPLE = ["ann", "bob", "cyd", "dan", "eve", "flo", "gus"]
+
 ROUND = 657413
 RULES = {"form", "release", "numbers", "outcome", "promotion", "status", "capacity", "counts"}
 """The rules that an audit of a scene holds. The times of a scene are not real."""

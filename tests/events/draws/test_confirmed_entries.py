@@ -4,12 +4,10 @@ import datetime as dt
 import html
 from collections.abc import AsyncIterator
 
-import httpx2
 import pytest
 
-from tests.events.draws.event_scene import EventDraw, opening_event
-from tests.events.draws.test_event_draw import PEOPLE
-from tests.events.pages.test_own_registration import own_path
+from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_event, own_page_address, press_confirm
+from tests.events.draws.scene import PEOPLE
 from tests.events.pages.visitor import Visitor, page_text
 from tests.support import Service
 
@@ -18,22 +16,6 @@ from tests.support import Service
 async def draw(service: Service, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EventDraw]:
     async with opening_event(service, monkeypatch, capacity=3, waitinglist_capacity=2) as scene:
         yield scene
-
-
-async def own_page(draw: EventDraw, name: str) -> str:
-    """The address in the mails of somebody."""
-    return await own_path(draw.service, draw.event["id"], f"{name}@example.com")
-
-
-async def confirm(draw: EventDraw, *names: str) -> None:
-    """Press the button on the page of each of these people."""
-    for name in names:
-        answer = await press(draw, await own_page(draw, name))
-        assert answer.status_code == 303, answer.text
-
-
-async def press(draw: EventDraw, address: str) -> httpx2.Response:
-    return await Visitor(draw.service).http.post(f"{address}/confirm", headers={"sec-fetch-site": "same-origin"})
 
 
 async def show(draw: EventDraw, address: str) -> str:
@@ -49,11 +31,11 @@ async def proved(draw: EventDraw) -> list[str]:
 
 async def test_confirmed_entries_get_their_places_before_all_others_as_the_log_proves(draw: EventDraw) -> None:
     await draw.enter(*PEOPLE)
-    await confirm(draw, "bob", "dan", "gus")
-    await confirm(draw, "bob")  # again changes nothing
+    await confirm_entries(draw, "bob", "dan", "gus")
+    await confirm_entries(draw, "bob")  # again changes nothing
     await draw.frozen()
     await draw.enter_late("late")
-    await confirm(draw, "late", "ann")  # too late
+    await confirm_entries(draw, "late", "ann")  # too late
     await draw.draw()
     await draw.place()
     await draw.seal()
@@ -76,7 +58,7 @@ async def test_confirmed_entries_get_their_places_before_all_others_as_the_log_p
 
 async def test_a_mail_asks_only_unconfirmed_entries_to_confirm_and_says_until_when(draw: EventDraw) -> None:
     await draw.enter("ann")
-    await confirm(draw, "ann")
+    await confirm_entries(draw, "ann")
     other = await draw.ada.create_event(opens_at=draw.closes.isoformat(), title="Another draw")
     await draw.service.run_sql("delete from mails")
     for name in ("ann", "bob"):
@@ -92,7 +74,7 @@ async def test_a_program_that_follows_the_link_or_a_form_of_another_site_confirm
     draw: EventDraw,
 ) -> None:
     await draw.enter("ann")
-    address = await own_page(draw, "ann")
+    address = await own_page_address(draw, "ann")
     http = Visitor(draw.service).http
     before = await show(draw, address)
     assert "we do not know yet that your address is yours" in before
@@ -101,27 +83,27 @@ async def test_a_program_that_follows_the_link_or_a_form_of_another_site_confirm
     foreign = await http.post(f"{address}/confirm", headers={"sec-fetch-site": "cross-site"})
     assert foreign.status_code == 403
     assert await proved(draw) == []
-    assert (await press(draw, address)).status_code == 303
+    assert (await press_confirm(draw, address)).status_code == 303
     assert await proved(draw) == ["ann"]
     assert "your entry is confirmed" in await show(draw, address)
     await draw.ada.delete(draw.polls["ann"])
-    assert (await press(draw, address)).status_code == 410
+    assert (await press_confirm(draw, address)).status_code == 410
 
 
 async def test_the_page_says_that_an_entry_was_not_confirmed_in_time(draw: EventDraw) -> None:
     await draw.enter("ann", "bob")
-    await confirm(draw, "ann")
+    await confirm_entries(draw, "ann")
     await draw.frozen()
     await draw.service.run_sql("update events set draw_at = now() - interval '1 second'")
-    assert "your entry is confirmed" in await show(draw, await own_page(draw, "ann"))
-    await confirm(draw, "bob")
-    assert "was not confirmed before entries closed" in await show(draw, await own_page(draw, "bob"))
+    assert "your entry is confirmed" in await show(draw, await own_page_address(draw, "ann"))
+    await confirm_entries(draw, "bob")
+    assert "was not confirmed before entries closed" in await show(draw, await own_page_address(draw, "bob"))
 
 
 async def test_the_page_after_the_form_does_not_tell_whether_an_address_is_known(draw: EventDraw) -> None:
     visitor = Visitor(draw.service)
     await draw.enter("ann")
-    await confirm(draw, "ann")
+    await confirm_entries(draw, "ann")
     another = await draw.ada.create_event(opens_at=draw.closes.isoformat())
     paths = [await visitor.register(another["id"], f"{name}@example.com") for name in ("ann", "bob")]
     await draw.service.settle()

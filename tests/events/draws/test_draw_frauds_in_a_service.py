@@ -12,9 +12,8 @@ import pytest
 from holdfast.events.settings import Settings
 from holdfast_verify.check import catching_up
 from holdfast_verify.formats.drawn_order import draw_order, hash_of_order
-from tests.events.draws.event_scene import EventDraw, opening_event
-from tests.events.draws.test_confirmed_entries import confirm
-from tests.events.draws.test_event_draw import PEOPLE
+from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_event
+from tests.events.draws.scene import PEOPLE
 from tests.events.log.forger import Forger
 from tests.events.log.fraud_table import FRAUDS
 from tests.events.log.scene import seal_logs
@@ -35,7 +34,7 @@ async def draw(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
         opening_event(service, monkeypatch, capacity=3) as draw,
     ):
         await draw.enter(*PEOPLE)
-        await confirm(draw, "bob", "dan", "gus")
+        await confirm_entries(draw, "bob", "dan", "gus")
         yield draw
 
 

@@ -17,10 +17,9 @@ from holdfast.events.resources import Tx
 from holdfast.events.seats import drawn as placing
 from tests.events.draws.event_scene import EventDraw, opening_event
 from tests.events.draws.rounds import ROUNDS
-from tests.events.draws.scene import ROUND
+from tests.events.draws.scene import PEOPLE, ROUND
 from tests.support import Service, eventually
 
-PEOPLE = ["ann", "bob", "cyd", "dan", "eve", "flo", "gus"]
 PENDING = "registration_pending"
 
 

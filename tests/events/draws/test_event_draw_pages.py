@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.events.draws.event_scene import EventDraw, opening_event
-from tests.events.draws.scene import ROUND
-from tests.events.draws.test_event_draw import PEOPLE
+from tests.events.draws.scene import PEOPLE, ROUND
 from tests.node import node
 from tests.support import Service
 

@@ -5,9 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping
 import pytest
 
 from holdfast.events.seats import drawn
-from tests.events.draws.event_scene import EventDraw, opening_event
-from tests.events.draws.test_confirmed_entries import confirm
-from tests.events.draws.test_event_draw import PEOPLE
+from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_event
+from tests.events.draws.scene import PEOPLE
 from tests.events.queues.draw_scene import drawing_line
 from tests.support import Service
 
@@ -16,7 +15,7 @@ Step = Callable[[EventDraw], Awaitable[object]]
 
 async def enter(draw: EventDraw) -> None:
     await draw.enter(*PEOPLE)
-    await confirm(draw, "bob", "dan", "gus")
+    await confirm_entries(draw, "bob", "dan", "gus")
 
 
 async def place_some(draw: EventDraw) -> None:

@@ -7,9 +7,8 @@ import pytest
 
 from holdfast.events.settings import Settings
 from holdfast_verify.check import catching_up
-from tests.events.draws.event_scene import EventDraw, opening_event
-from tests.events.draws.test_confirmed_entries import confirm
-from tests.events.draws.test_event_draw import PEOPLE
+from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_event
+from tests.events.draws.scene import PEOPLE
 from tests.events.log.scene import seal_logs
 from tests.events.log.verification import verify
 from tests.serving import listener, running_already, serving
@@ -28,7 +27,7 @@ async def restored(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Async
         opening_event(service, monkeypatch, capacity=3) as draw,
     ):
         await draw.enter(*PEOPLE)
-        await confirm(draw, "bob", "dan", "gus")
+        await confirm_entries(draw, "bob", "dan", "gus")
         await draw.frozen()
         await seal_logs(service)
         draw.restore()

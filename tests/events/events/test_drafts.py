@@ -16,15 +16,9 @@ from tests.events.events.series import all_events, goes_on, past
 from tests.events.pages.reading import text
 from tests.events.pages.visitor import Visitor, value
 from tests.kit.mcp.wire import problem_of
-from tests.support import Client, Service, event_fields, eventually
+from tests.support import Client, Service, event_fields, eventually, publish_event
 
 MOVING = {"pricing_mode": "dynamic", "price": 2500, "min_price": 1000, "max_price": 6000}
-
-
-async def publish(client: Client, event: dict[str, Any], published: bool = True, **fields: Any) -> dict[str, Any]:
-    answer = await client.patch(f"/api/events/{event['id']}", {"event": {"published": published, **fields}})
-    assert answer.status_code == 200, answer.text
-    return answer.json()["data"]
 
 
 def public_paths(event: dict[str, Any]) -> list[str]:
@@ -86,7 +80,7 @@ async def test_a_draft_that_is_published_is_shown_at_once_and_goes_when_it_is_a_
     ada = await service.organizer()
     event = await ada.create_event(published=False)
     for published in (False, True, False, True):
-        event = await publish(ada, event, published)
+        event = await publish_event(ada, event, published)
 
         expected = [200, 200, 200, 303, 200] if published else [404] * 5
         assert (event["published"], await statuses(service, event)) == (published, expected)
@@ -121,7 +115,7 @@ async def test_a_draft_takes_no_registrations(service: Service) -> None:
     event = await ada.create_event()
     visitor = Visitor(service)
     token = value(await visitor.open(event["id"]), "token")
-    await publish(ada, event, False)
+    await publish_event(ada, event, False)
     body = {"registration": {"event_id": event["id"], "email": "ann@example.com"}}
 
     for client in (ada, admin):
@@ -159,7 +153,7 @@ async def test_an_event_with_registrations_does_not_become_a_draft_again(service
     assert [listed["title"] for listed in await all_events(ada)] == [event["title"]]
 
     await ada.delete(poll)
-    assert (await publish(ada, event, False))["published"] is False
+    assert (await publish_event(ada, event, False))["published"] is False
 
 
 async def test_an_event_becomes_no_draft_while_a_registration_is_being_stored(service: Service) -> None:
@@ -229,9 +223,9 @@ async def test_the_price_of_a_draft_does_not_move_and_begins_when_it_is_publishe
     await service.run_sql("update events set inserted_at = now() - interval '50 days'")
 
     assert await service.database.transact(tick) == 0
-    edited = await publish(ada, event, False, price=3000, capacity=7)
+    edited = await publish_event(ada, event, False, price=3000, capacity=7)
     assert (edited["current_price"], await history(ada, event)) == (3000, [("init", 3000)])
-    published = await publish(ada, event)
+    published = await publish_event(ada, event)
 
     assert (published["current_price"], await history(ada, event)) == (3000, [("init", 3000)])
     [(recent,)] = await service.run_sql("select inserted_at > now() - interval '1 hour' from events")
@@ -247,7 +241,7 @@ async def test_an_event_that_becomes_a_draft_again_has_its_first_price(service: 
     [(later,)] = await service.run_sql("select now() + interval '15 days'")
     assert await service.database.transact(lambda tx: tick(tx, later)) == 1
 
-    draft = await publish(ada, event, False)
+    draft = await publish_event(ada, event, False)
 
     assert (draft["current_price"], await history(ada, event)) == (2500, [("init", 2500)])
 
@@ -257,7 +251,7 @@ async def test_a_change_of_anything_else_keeps_the_history_of_a_draft(service: S
     event = await ada.create_event(**MOVING, published=False)
     before = await service.run_sql("select to_jsonb(price_changes) from price_changes")
 
-    await publish(ada, event, False, title="Etching")
+    await publish_event(ada, event, False, title="Etching")
 
     assert await service.run_sql("select to_jsonb(price_changes) from price_changes") == before
 
@@ -268,7 +262,7 @@ async def test_a_series_continues_only_from_published_events(service: Service) -
 
     assert (await goes_on(service), len(await all_events(ada))) == (0, 1)
     assert await service.database.read(next_to_continue) is None
-    await publish(ada, draft)
+    await publish_event(ada, draft)
 
     assert (await goes_on(service), len(await all_events(ada))) == (1, 2)
     assert [event["published"] for event in await all_events(ada)] == [True, True]
@@ -280,12 +274,12 @@ async def test_a_link_to_a_past_occurrence_never_leads_to_a_draft(service: Servi
     await goes_on(service)
     _, ahead = await all_events(ada)
 
-    await publish(ada, ahead, False)
+    await publish_event(ada, ahead, False)
 
     ids = [first["id"], ahead["id"]]
     linked = await service.database.read(lambda reader: find_linked_events(reader, ids))
     assert [(linked_event.requested_id, linked_event.event.id) for linked_event in linked] == [
         (first["id"], first["id"])
     ]
-    await publish(ada, ahead)
+    await publish_event(ada, ahead)
     assert (await service.http.get(first["public_url"])).text.count(f"/events/{ahead['id']}/registrations") == 1

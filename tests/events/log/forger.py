@@ -20,7 +20,7 @@ from holdfast_verify.formats.signed_note import Checkpoint, Signer
 from holdfast_verify.formats.tree import TILE_WIDTH, append, bundle, leaf_hash, parse_bundle
 from tests.events.log.scene import seal_logs
 from tests.events.log.verification import verify
-from tests.events.pages.test_own_registration import own_path
+from tests.events.pages.own_registration import own_path
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
 from tests.verify.audit.honest_event import Entry, compact

@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
+import psycopg
 from psycopg.types.json import Jsonb
 
-from holdfast.events.log import head_log, sealing
+from holdfast.events.log import generations, head_log, sealing
 from holdfast.events.log.head_log import WitnessClient
+from holdfast_verify.formats.proof_file import ProofFile, parse_proof_file
 from holdfast_verify.formats.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
 from holdfast_verify.formats.tree import (
     TileId,
@@ -21,6 +23,7 @@ from holdfast_verify.formats.tree import (
     tiles_for_consistency,
     tree_root,
     verify_consistency,
+    verify_inclusion,
 )
 from tests.support import Service
 
@@ -161,3 +164,38 @@ def _places(count: int) -> Sequence[tuple[int, int]]:
 def _hashes(tiles: dict[TileId, bytes], level: int) -> list[bytes]:
     content = b"".join(tiles[tile] for tile in sorted(tiles) if tile.level == level)
     return [content[start : start + 32] for start in range(0, len(content), 32)]
+
+
+async def read_verified_entry(log: LogScene, path: str) -> bytes:
+    """The entry of a proof file, verified with the key of the log."""
+    proof = parse_proof_file((await log.content(path)).decode())
+    verifier = Verifier((await log.content("/key")).decode().strip())
+    head = parse_checkpoint(open_note(proof.checkpoint, [verifier]))
+    assert proof.extra is not None
+    verify_inclusion(leaf_hash(proof.extra), proof.index, head.size, head.root, proof.hashes)
+    return proof.extra
+
+
+class HeadLogScene(LogScene):
+    """The head log, as its readers see it: its entries are checkpoints."""
+
+    async def read_checkpoints(self) -> Sequence[Checkpoint]:
+        return [parse_checkpoint(entry.decode()) for entry in await self.read_entries()]
+
+    async def read_proof(self, log: LogScene) -> tuple[Checkpoint, ProofFile]:
+        """The head of a log that the head log has; it is verified."""
+        proof = parse_proof_file((await log.content("/head-proof")).decode())
+        head = parse_checkpoint(open_note(proof.checkpoint, [Verifier((await self.content("/key")).decode().strip())]))
+        entry = proof.extra or b""
+        verify_inclusion(leaf_hash(entry), proof.index, head.size, head.root, proof.hashes)
+        return parse_checkpoint(entry.decode()), proof
+
+
+def head_log_scene(service: Service, path: str = "/log/heads") -> HeadLogScene:
+    return HeadLogScene(service, 0, path)
+
+
+def begin_log_generations(service: Service) -> None:
+    """What `holdfast restore` does at its end."""
+    with psycopg.connect(service.database.url, autocommit=True) as connection:
+        generations.begin_generations(connection)

@@ -3,24 +3,12 @@
 from base64 import b64decode
 
 from holdfast.kit.http.answers import BRIEF, IMMUTABLE
-from holdfast_verify.formats.proof_file import parse_proof_file
-from holdfast_verify.formats.signed_note import Verifier, open_note, parse_checkpoint
-from holdfast_verify.formats.tree import leaf_hash, parse_bundle, verify_inclusion
-from tests.events.log.scene import LogScene, open_log
+from holdfast_verify.formats.tree import parse_bundle
+from tests.events.log.scene import open_log, read_verified_entry
 from tests.support import Service
 
 
-async def verified_entry(log: LogScene, path: str) -> bytes:
-    """The entry of a proof file, verified with the key of the log."""
-    proof = parse_proof_file((await log.content(path)).decode())
-    verifier = Verifier((await log.content("/key")).decode().strip())
-    head = parse_checkpoint(open_note(proof.checkpoint, [verifier]))
-    assert proof.extra is not None
-    verify_inclusion(leaf_hash(proof.extra), proof.index, head.size, head.root, proof.hashes)
-    return proof.extra
-
-
-async def test_answers_of_a_log_have_their_type_and_are_cached_while_they_do_not_change(service: Service) -> None:
+async def test_each_answer_has_its_type_and_may_be_kept_as_long_as_it_does_not_change(service: Service) -> None:
     log = await open_log(service)
     await log.arrive(300)
     await log.seal()
@@ -79,7 +67,7 @@ async def test_the_proof_of_each_arrival_leads_to_the_signed_head(service: Servi
     await log.seal()
 
     for number in (1, 254, 255, 256, 300, 854):
-        entry = await verified_entry(log, f"/proofs/{number}")
+        entry = await read_verified_entry(log, f"/proofs/{number}")
         assert entry.startswith(b'{"kind":"arrival","number":%d,' % number)
 
 
@@ -92,7 +80,7 @@ async def test_a_proof_that_is_not_there_yet_says_when_to_ask_again(service: Ser
     assert answer.json()["error"].startswith("Arrival 2 is not sealed into the log of event ")
 
     await log.seal()
-    assert await verified_entry(log, "/proofs/2")
+    assert await read_verified_entry(log, "/proofs/2")
     for number in ("0", "x", "-1", "9" * 30):
         assert (await log.get(f"/proofs/{number}")).status_code == 404
 

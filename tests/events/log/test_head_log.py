@@ -2,38 +2,14 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
 
 from holdfast.events.log import head_log, sealing
-from holdfast_verify.formats.proof_file import ProofFile, parse_proof_file
-from holdfast_verify.formats.signed_note import Checkpoint, Verifier, open_note, parse_checkpoint
-from holdfast_verify.formats.tree import leaf_hash, verify_inclusion
-from tests.events.log.scene import HOST, LogScene, open_log
-from tests.events.log.test_restored_log import begin_generations
+from tests.events.log.scene import HOST, LogScene, begin_log_generations, head_log_scene, open_log
 from tests.support import Service
 
 
-class HeadLogScene(LogScene):
-    """The head log, as its readers see it: its entries are checkpoints."""
-
-    async def read_checkpoints(self) -> Sequence[Checkpoint]:
-        return [parse_checkpoint(entry.decode()) for entry in await self.read_entries()]
-
-    async def read_proof(self, log: LogScene) -> tuple[Checkpoint, ProofFile]:
-        """The head of a log that the head log has; it is verified."""
-        proof = parse_proof_file((await log.content("/head-proof")).decode())
-        head = parse_checkpoint(open_note(proof.checkpoint, [Verifier((await self.content("/key")).decode().strip())]))
-        entry = proof.extra or b""
-        verify_inclusion(leaf_hash(entry), proof.index, head.size, head.root, proof.hashes)
-        return parse_checkpoint(entry.decode()), proof
-
-
-def heads(service: Service, path: str = "/log/heads") -> HeadLogScene:
-    return HeadLogScene(service, 0, path)
-
-
-async def test_signed_heads_of_all_logs_are_in_the_head_log_once_and_in_order(service: Service) -> None:
-    logs, head_scene = [await open_log(service) for _ in range(3)], heads(service)
+async def test_each_signed_head_of_every_log_is_in_the_head_log_once_and_in_order(service: Service) -> None:
+    logs, head_scene = [await open_log(service) for _ in range(3)], head_log_scene(service)
     assert (await head_scene.get("/checkpoint")).status_code == 404
     for round in range(3):
         for log in logs[round:]:
@@ -57,7 +33,7 @@ async def test_signed_heads_of_all_logs_are_in_the_head_log_once_and_in_order(se
 
 
 async def test_processes_that_are_killed_or_work_at_once_lose_no_head_and_add_none_twice(service: Service) -> None:
-    log, head_scene = await open_log(service), heads(service)
+    log, head_scene = await open_log(service), head_log_scene(service)
     await log.seal()
     for _ in range(4):
         await log.arrive(1)
@@ -82,7 +58,7 @@ async def test_processes_that_are_killed_or_work_at_once_lose_no_head_and_add_no
 
 
 async def test_a_proof_names_the_newest_head_that_the_signed_head_log_has(service: Service) -> None:
-    log, head_scene = await open_log(service), heads(service)
+    log, head_scene = await open_log(service), head_log_scene(service)
     await sealing.seal(service.database)
     await sealing.sign(service.database)
     early = await log.get("/head-proof")
@@ -103,17 +79,17 @@ async def test_a_proof_names_the_newest_head_that_the_signed_head_log_has(servic
 
 
 async def test_after_a_restore_the_new_head_log_begins_with_the_head_of_the_old_one(service: Service) -> None:
-    log, old = await open_log(service), heads(service)
+    log, old = await open_log(service), head_log_scene(service)
     await log.seal()
     old_head = await old.read_head()
     await log.arrive(1)
     await sealing.seal(service.database)
     await sealing.sign(service.database)  # this head is pending in the backup
 
-    begin_generations(service)
+    begin_log_generations(service)
     await log.seal()
 
-    new = heads(service, "/log/heads/2")
+    new = head_log_scene(service, "/log/heads/2")
     first, pending, of_next = await new.read_checkpoints()
     assert first == old_head
     assert (pending.origin, pending.size) == (log.origin, 4)

@@ -1,21 +1,27 @@
 """Heads that contradict each other, or the head log, are found by `holdfast verify`; and witnesses that are missing."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast_verify.formats.cosignature import Cosigner
-from holdfast_verify.formats.proof_file import ProofFile
 from holdfast_verify.formats.signed_note import Checkpoint, Signer
-from holdfast_verify.formats.tree import append, inclusion_proof, leaf_hash
 from tests.events.log.verification import rules, verify
-from tests.verify.audit.honest_event import HOST, KEY, ORIGIN, VKEY, HonestEvent, compact, write_log, write_texts
+from tests.verify.audit.honest_event import (
+    HEAD_LOG_ORIGIN,
+    HOST,
+    KEY,
+    VKEY,
+    WITNESS,
+    HonestEvent,
+    checkpoint_of,
+    write_head_proof,
+    write_log,
+    write_texts,
+)
 
-HEADS = f"{HOST}/log/heads"
-WITNESS = Cosigner("witness.example.org/w1", Ed25519PrivateKey.from_private_bytes(b"2" * 32))
 OTHER_WITNESS = Cosigner("witness.example.org/w2", Ed25519PrivateKey.from_private_bytes(b"3" * 32))
 
 
@@ -29,9 +35,9 @@ def head(size: int, root: bytes = b"r", log: int = 7) -> bytes:
 def test_a_head_log_in_which_a_log_does_not_grow_is_found(tmp_path: Path, later: bytes) -> None:
     honest = [head(2), head(9, log=8), head(4)]
 
-    code, report = verify(write_texts(tmp_path, [*honest, head(6)], origin=HEADS))
+    code, report = verify(write_texts(tmp_path, [*honest, head(6)], origin=HEAD_LOG_ORIGIN))
     assert (code, report["figures"]) == (0, {"logs": 2, "heads": 4})
-    code, report = verify(write_texts(tmp_path, [*honest, later], origin=HEADS))
+    code, report = verify(write_texts(tmp_path, [*honest, later], origin=HEAD_LOG_ORIGIN))
 
     assert code == 1
     assert [finding["index"] for finding in report["findings"]] == [3]
@@ -46,23 +52,9 @@ def event() -> HonestEvent:
     return event
 
 
-def write_proof(directory: Path, heads: Sequence[bytes], *, origin: str = HEADS, cosigner: Cosigner = WITNESS) -> None:
-    """Write the proof that the last of these heads is in the head log."""
-    tree = append(0, {}, [leaf_hash(entry) for entry in heads])
-    text = Checkpoint(origin, tree.size, tree.root).text
-    note = Signer(origin, KEY).sign(text) + cosigner.signature_line(text)
-    proof = inclusion_proof(len(heads) - 1, tree.size, tree.tiles)
-    (directory / "head-proof").write_text(ProofFile(len(heads) - 1, proof, note, heads[-1]).text)
-
-
-def head_of(event: HonestEvent, entries: int, origin: str = ORIGIN) -> bytes:
-    tree = append(0, {}, [leaf_hash(compact(entry)) for entry in event.entries[:entries]])
-    return Checkpoint(origin, tree.size, tree.root).text.encode()
-
-
 def test_a_log_whose_head_is_in_the_cosigned_head_log_passes(event: HonestEvent, tmp_path: Path) -> None:
     write_log(tmp_path, event.entries)
-    write_proof(tmp_path, [head(1, log=8), head_of(event, 7)])
+    write_head_proof(tmp_path, [head(1, log=8), checkpoint_of(event, 7)])
 
     code, report = verify(tmp_path, "--witness", WITNESS.vkey)
     without, of_both = verify(tmp_path, "--witness", WITNESS.vkey, "--witness", OTHER_WITNESS.vkey)
@@ -79,11 +71,11 @@ def test_a_log_whose_head_is_in_the_cosigned_head_log_passes(event: HonestEvent,
 def test_a_head_log_may_be_ahead_of_the_head_that_is_shown(event: HonestEvent, tmp_path: Path) -> None:
     write_log(tmp_path, event.entries)
     write_log(tmp_path, event.entries[:5])
-    write_proof(tmp_path, [head_of(event, 7)])
+    write_head_proof(tmp_path, [checkpoint_of(event, 7)])
 
     assert verify(tmp_path)[0] == 0
     event.entries[1]["person"] = "x" * 43
-    write_proof(tmp_path, [head_of(event, 7)])
+    write_head_proof(tmp_path, [checkpoint_of(event, 7)])
     code, report = verify(tmp_path)
 
     assert (code, rules(report)) == (1, {"heads"})
@@ -92,15 +84,15 @@ def test_a_head_log_may_be_ahead_of_the_head_that_is_shown(event: HonestEvent, t
 @pytest.mark.parametrize("fault", ["fork", "another log", "another service", "proof", "cosignature", "unsigned"])
 def test_a_head_that_the_head_log_does_not_have_is_found(event: HonestEvent, tmp_path: Path, fault: str) -> None:
     write_log(tmp_path, event.entries)
-    listed, origin = head_of(event, 7), HEADS
+    listed, origin = checkpoint_of(event, 7), HEAD_LOG_ORIGIN
     if fault == "fork":
         event.entries[1]["person"] = "x" * 43
-        listed = head_of(event, 7)
+        listed = checkpoint_of(event, 7)
     elif fault == "another log":
         listed = listed.replace(b"/7\n", b"/8\n")
     elif fault == "another service":
         origin = "other.example.com/log/heads"
-    write_proof(tmp_path, [head(1, log=8), listed], origin=origin)
+    write_head_proof(tmp_path, [head(1, log=8), listed], origin=origin)
     content = (tmp_path / "head-proof").read_text()
     if fault == "proof":
         content = content.replace("index 1", "index 0")

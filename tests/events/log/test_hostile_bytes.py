@@ -25,11 +25,18 @@ from holdfast_verify.check.trusted_key import parse_keys
 from holdfast_verify.formats.proof_file import ProofFile, parse_proof_file
 from holdfast_verify.formats.signed_note import Checkpoint, Signer
 from holdfast_verify.formats.tree import append, leaf_hash
-from tests.events.log.test_head_log_frauds import WITNESS, write_proof
 from tests.events.log.verification import run
-from tests.verify.audit.honest_event import KEY, ORIGIN, VKEY, HonestEvent, compact, write_texts
-from tests.verify.audit.test_draw import drawn, list_of_five
-from tests.verify.audit.test_event_draw import frozen_with, placed
+from tests.verify.audit.draw_log import drawn_log, frozen_with_confirmed, list_of_five, placed_log
+from tests.verify.audit.honest_event import (
+    KEY,
+    ORIGIN,
+    VKEY,
+    WITNESS,
+    HonestEvent,
+    compact,
+    write_head_proof,
+    write_texts,
+)
 
 DEEP = b"[" * 60_000
 HOSTILE = (
@@ -57,7 +64,7 @@ def honest_logs() -> list[list[dict[str, Any]]]:
         event.arrive()
     event.remove(1)
     event.seal()
-    return [event.entries, drawn(), list_of_five(), placed(), placed(frozen_with(2, 4), 2, 4)]
+    return [event.entries, drawn_log(), list_of_five(), placed_log(), placed_log(frozen_with_confirmed(2, 4), 2, 4)]
 
 
 HONEST = honest_logs()
@@ -186,7 +193,7 @@ def test_a_hostile_proof_of_a_freeze_ends_in_a_verdict(
 ) -> None:
     write_texts(tmp_path, log)
     tree = append(0, {}, [leaf_hash(text) for text in log])
-    write_proof(tmp_path, [Checkpoint(ORIGIN, tree.size, tree.root).text.encode()])
+    write_head_proof(tmp_path, [Checkpoint(ORIGIN, tree.size, tree.root).text.encode()])
     proof = (tmp_path / "head-proof").read_bytes() if is_listed else content
     (tmp_path / "freeze-proof").write_bytes(proof)
 

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.seats import intake, settlement
 from holdfast.events.settings import Settings
-from tests.events.check_in.test_no_shows import give, waiting
+from tests.events.check_in.scene import begun_event, give_seats
 from tests.events.log.pending import accept, change, commitment, moment, news, pending
 from tests.support import Client, Service, running
 
@@ -165,11 +165,11 @@ async def test_a_registration_that_is_withdrawn_before_it_is_settled_is_named_by
     assert await service.settle() == 0
 
 
-async def test_the_log_frees_the_seats_of_no_shows_before_it_gives_them_away(service: Service) -> None:
-    gate = await waiting(service, 2, 4)
+async def test_seats_of_no_shows_are_free_before_others_get_them(service: Service) -> None:
+    gate = await begun_event(service, 2, 4)
     await news(service, gate.event_id)
 
-    await give(gate)
+    await give_seats(gate)
 
     assert await news(service, gate.event_id) == [
         change(1, "registered", "rejected", "organizer", reason="no_show"),

@@ -1,61 +1,24 @@
 """The head log is shown with the cosignatures of witnesses, and waits for none that is slow, wrong or gone."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from holdfast.events.log import head_log, sealing
 from holdfast.events.log.head_log import WitnessClient, http_client
 from holdfast.events.settings import Settings
-from holdfast_verify.formats.cosignature import CosignatureVerifier, Cosigner, find_cosignature
-from holdfast_verify.formats.signed_note import Verifier, parse_checkpoint, parse_note
-from holdfast_verify.witness.cosigning import Witness
+from holdfast_verify.formats.cosignature import Cosigner, find_cosignature
+from holdfast_verify.formats.signed_note import parse_checkpoint, parse_note
 from holdfast_verify.witness.directory import WitnessDirectory
-from tests.events.log.scene import LogScene, open_log, seal_logs
-from tests.events.log.test_head_log import heads
-from tests.serving import listener, serving
+from tests.events.log.outside_witness import OutsideWitness
+from tests.events.log.scene import LogScene, head_log_scene, open_log, seal_logs
 from tests.support import Service, eventually
-
-Answer = Callable[[Request], Awaitable[Response]]
-
-
-class OutsideWitness:
-    """A witness at a partner: one of ours, until it is told to answer otherwise.
-
-    answer      what it answers instead
-    requests    the bodies that it was sent
-    """
-
-    def __init__(self, path: Path, name: str, log_key: str) -> None:
-        self.directory = WitnessDirectory(path / name, f"{name}.example.org")
-        self.verifier = CosignatureVerifier(self.directory.cosigner.vkey)
-        self.answer: Answer | None = None
-        self.requests: list[bytes] = []
-        self._witness = Witness(self.directory, [Verifier(log_key)])
-
-    @asynccontextmanager
-    async def serve(self) -> AsyncGenerator[str]:
-        async def add_checkpoint(request: Request) -> Response:
-            body = await request.body()
-            self.requests.append(body)
-            if self.answer:
-                return await self.answer(request)
-            answer = self._witness.add_checkpoint(body)
-            return Response(answer.text.encode(), answer.status, {"content-type": answer.media_type})
-
-        at = listener()
-        async with serving(Starlette(routes=[Route("/add-checkpoint", add_checkpoint, methods=["POST"])]), at):
-            yield f"http://127.0.0.1:{at.getsockname()[1]}"
 
 
 async def shown_head(service: Service) -> str:
@@ -131,7 +94,7 @@ async def test_the_head_log_is_published_with_cosignatures_whatever_other_witnes
     assert find_cosignature(checkpoint, good.verifier)
     assert find_cosignature(checkpoint, bad.verifier)
     assert (len(good.requests), len(bad.requests)) == requests, "a head is cosigned once"
-    assert [entry.size for entry in await heads(service).read_checkpoints()] == [*range(2, 18, 2)]
+    assert [entry.size for entry in await head_log_scene(service).read_checkpoints()] == [*range(2, 18, 2)]
 
 
 async def test_cosignatures_that_another_process_has_stored_meanwhile_stay(service: Service) -> None:

@@ -9,7 +9,7 @@ import httpx2
 from holdfast.events.log.keys import signing_key
 from holdfast_verify.formats.signed_note import Signer
 from tests.events.log.verification import verify
-from tests.events.pages.test_own_registration import settled
+from tests.events.pages.own_registration import register_and_settle
 from tests.events.pages.visitor import Visitor
 from tests.events.queues.browser import Browser
 from tests.events.queues.scene import open_line
@@ -39,7 +39,7 @@ async def test_a_form_and_a_mail_lead_to_the_receipt_as_long_as_the_registration
     outcome = await visitor.register(event["id"], "ann@example.com")
     # Even before the page offers it.
     unsettled = await visitor.http.get(f"{outcome}?receipt")
-    ann, ben = await settled(service, ada, event, "ann", "ben", visitor=visitor)
+    ann, ben = await register_and_settle(service, ada, event, "ann", "ben", visitor=visitor)
     person = ann.rpartition("/")[2].split("-")[1]
 
     files = [await visitor.http.get(receipt_link(await visitor.http.get(path))) for path in (ann, outcome)]
@@ -55,7 +55,7 @@ async def test_a_form_and_a_mail_lead_to_the_receipt_as_long_as_the_registration
 
     await ada.delete(f"/api/registrations/{event['id']}/{person}")
     assert (await visitor.http.get(f"{ann}?receipt")).status_code == 404
-    [without] = await settled(service, ada, unlogged, "ann")
+    [without] = await register_and_settle(service, ada, unlogged, "ann")
     assert "?receipt" not in (await visitor.http.get(without)).text
     assert (await visitor.http.get(f"{without}?receipt")).status_code == 404
 

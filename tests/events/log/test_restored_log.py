@@ -2,18 +2,8 @@
 
 from base64 import b64encode
 
-import psycopg
-
-from holdfast.events.log import generations
-from tests.events.log.scene import LogScene, open_log
-from tests.events.log.test_addresses import verified_entry
+from tests.events.log.scene import LogScene, begin_log_generations, open_log, read_verified_entry
 from tests.support import Service
-
-
-def begin_generations(service: Service) -> None:
-    """What `holdfast restore` does at its end."""
-    with psycopg.connect(service.database.url, autocommit=True) as connection:
-        generations.begin_generations(connection)
 
 
 async def test_a_restored_log_goes_on_under_another_name_and_says_where_the_old_one_was(service: Service) -> None:
@@ -24,7 +14,7 @@ async def test_a_restored_log_goes_on_under_another_name_and_says_where_the_old_
     await old.read()
     await old.arrive(1)  # pending in the backup: the old log has it
 
-    begin_generations(service)
+    begin_log_generations(service)
     [(log_id, generation, arrivals)] = await service.run_sql(
         "select id, generation, arrivals from logs where closed_at is null and event_id is not null"
     )
@@ -41,7 +31,7 @@ async def test_a_restored_log_goes_on_under_another_name_and_says_where_the_old_
     # The address without a generation is that of the newest; arrivals are proved in the log that has them.
     assert await old.content("/checkpoint") == await new.content("/checkpoint")
     assert (await old.get("/1/checkpoint")).text.startswith(f"{old.origin}\n{head.size}\n")
-    assert await verified_entry(new, "/proofs/6")
+    assert await read_verified_entry(new, "/proofs/6")
     assert (await old.content("/proofs/6")) == await new.content("/proofs/6")
     assert (await old.content("/proofs/3")) == await old.content("/1/proofs/3")
     assert (await old.get("/proofs/4")).status_code == 404
@@ -50,8 +40,8 @@ async def test_a_restored_log_goes_on_under_another_name_and_says_where_the_old_
 async def test_a_restored_log_without_sealed_entries_begins_anew(service: Service) -> None:
     old = await open_log(service)
 
-    begin_generations(service)
-    begin_generations(service)
+    begin_log_generations(service)
+    begin_log_generations(service)
 
     [(log_id,)] = await service.run_sql("select id from logs where closed_at is null")
     new = LogScene(service, log_id, f"{old.path}/3")

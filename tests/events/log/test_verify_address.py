@@ -15,12 +15,11 @@ from starlette.types import Receive, Scope, Send
 from holdfast.events.settings import Settings
 from holdfast_verify.check import catching_up
 from tests.events.log.scene import open_log, seal_logs
-from tests.events.log.test_head_log_frauds import head_of, write_proof
 from tests.events.log.verification import rules, verify
 from tests.events.pages.visitor import Visitor
 from tests.serving import listener, running_already, serving
 from tests.support import running
-from tests.verify.audit.honest_event import HonestEvent, write_log, write_texts
+from tests.verify.audit.honest_event import HonestEvent, checkpoint_of, write_head_proof, write_log, write_texts
 
 
 async def test_a_log_is_verified_over_http_and_again_when_it_has_grown(
@@ -181,9 +180,9 @@ def test_a_log_that_another_person_was_shown_is_found_in_the_head_log(tmp_path: 
             version.entries[0]["origin"] = origin
         write_log(tmp_path / "log/events/7", event.entries, origin=origin)
         # Sizes only rise, so the head log alone tells nothing.
-        listed = [head_of(forked, 5, origin), head_of(event, 7, origin)]
+        listed = [checkpoint_of(forked, 5, origin), checkpoint_of(event, 7, origin)]
         write_texts(tmp_path / "log/heads", listed, origin=f"{host}/log/heads")
-        write_proof(tmp_path / "log/events/7", listed, origin=f"{host}/log/heads")
+        write_head_proof(tmp_path / "log/events/7", listed, origin=f"{host}/log/heads")
         of_heads, _ = verify(f"http://{host}/log/heads")
         without, _ = verify(f"http://{host}/log/events/7")
         code, report = verify(f"http://{host}/log/events/7", "--head-log")

@@ -2,7 +2,7 @@
 
 from tests.events.mails.post import ANN, Post, body, links
 from tests.events.pages.own_data import Reader, ask, sent
-from tests.events.pages.test_own_registration import own_path
+from tests.events.pages.own_registration import own_path
 
 
 async def ask_for_data(post: Post, language: str = "en") -> None:

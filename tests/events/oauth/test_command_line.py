@@ -5,8 +5,8 @@ import re
 import psycopg
 import pytest
 
+from tests.command_line import run_holdfast
 from tests.support import Service
-from tests.test_cli import holdfast
 
 ISSUER = "https://login.example/"
 
@@ -19,7 +19,7 @@ class Operator:
 
     def says(self, *words: str, issuer: str = ISSUER, status: int = 0) -> str:
         """What the command prints, or its complaint."""
-        done = holdfast("events", "organizer", *words, EVENTS_DATABASE_URL=self.url, OAUTH_ISSUER=issuer)
+        done = run_holdfast("events", "organizer", *words, EVENTS_DATABASE_URL=self.url, OAUTH_ISSUER=issuer)
         assert done.returncode == status, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         return done.stderr if status else done.stdout

@@ -8,6 +8,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx2
+from mcp.client.auth import TokenStorage
+from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from holdfast.accounts import sessions
 from holdfast.events.oauth_server.tokens import challenge_of
@@ -185,3 +187,22 @@ def action_in(page: httpx2.Response) -> str:
     match = re.search(r'<form class="form" method="post" action="([^"]*)"', page.text)
     assert match, page.text
     return unescape(match[1])
+
+
+class ClientStorage(TokenStorage):
+    """Where the client keeps what it got."""
+
+    tokens: OAuthToken | None = None
+    about: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.about
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.about = client_info

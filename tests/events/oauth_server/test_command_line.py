@@ -2,8 +2,8 @@
 
 import re
 
+from tests.command_line import run_holdfast
 from tests.events.oauth_server.scene import Scene
-from tests.test_cli import holdfast
 
 
 async def test_an_app_is_listed_and_disconnected(scene: Scene) -> None:
@@ -13,7 +13,7 @@ async def test_an_app_is_listed_and_disconnected(scene: Scene) -> None:
     url = scene.service.database.url
 
     def says(*words: str, status: int = 0) -> str:
-        done = holdfast("events", "app", *words, EVENTS_DATABASE_URL=url)
+        done = run_holdfast("events", "app", *words, EVENTS_DATABASE_URL=url)
         assert done.returncode == status, done.stdout + done.stderr
         return done.stderr if status else done.stdout
 

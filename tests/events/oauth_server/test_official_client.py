@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx2
 import pytest
 from mcp import Client
-from mcp.client.auth import OAuthClientProvider, TokenStorage
+from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from pydantic import AnyUrl
 
 from holdfast.events.oauth_server import grants
@@ -19,29 +19,10 @@ from holdfast.events.oauth_server.model import Disconnect, ListConnections
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from tests.events.oauth_server.published import Site, published
-from tests.events.oauth_server.scene import Person, signed_in
+from tests.events.oauth_server.scene import ClientStorage, Person, signed_in
 from tests.serving import listener, running_already, serving
 from tests.support import Client as Organizer
 from tests.support import Service, running
-
-
-class Storage(TokenStorage):
-    """Where the client keeps what it got."""
-
-    tokens: OAuthToken | None = None
-    about: OAuthClientInformationFull | None = None
-
-    async def get_tokens(self) -> OAuthToken | None:
-        return self.tokens
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self.tokens = tokens
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self.about
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self.about = client_info
 
 
 class Desk:
@@ -56,7 +37,7 @@ class Desk:
         self.url = url
         self.ada = ada
         self.browser = browser
-        self.storage = Storage()
+        self.storage = ClientStorage()
         self.visits = 0
         self._answer: dict[str, str] = {}
 

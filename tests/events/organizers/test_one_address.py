@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from tests.accounts.browser import Browser, token
-from tests.events.pages.test_own_registration import own_path
+from tests.events.pages.own_registration import own_path
 from tests.events.pages.visitor import Visitor, state
 from tests.events.people.scene import listed, sign_up
 from tests.faults.holder import holding

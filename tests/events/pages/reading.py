@@ -24,3 +24,14 @@ def meta(page: httpx2.Response, name: str) -> str:
     """What a `meta` element says."""
     (content,) = re.findall(rf'<meta (?:name|property)="{name}" content="([^"]*)">', page.text)
     return unescape(content)
+
+
+def calendar_properties(file: httpx2.Response) -> dict[str, str]:
+    """The properties of a calendar file with one event."""
+    lines = file.text.replace("\r\n ", "").split("\r\n")
+    return {name: value for name, _, value in (line.partition(":") for line in lines)}
+
+
+def preview_image(page: str) -> str | None:
+    match = re.search(r'<meta property="og:image" content="([^"]+)">', page)
+    return match and match[1]

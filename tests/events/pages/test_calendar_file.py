@@ -1,16 +1,9 @@
 """The calendar file of an event can be added to any calendar."""
 
-import httpx2
 import pytest
 
-from tests.events.pages.reading import text
+from tests.events.pages.reading import calendar_properties, text
 from tests.support import Service
-
-
-def properties(file: httpx2.Response) -> dict[str, str]:
-    """The properties of a calendar file with one event."""
-    lines = file.text.replace("\r\n ", "").split("\r\n")
-    return {name: value for name, _, value in (line.partition(":") for line in lines)}
 
 
 async def test_the_page_of_an_event_leads_to_a_calendar_file_with_its_date(service: Service) -> None:
@@ -24,7 +17,7 @@ async def test_the_page_of_an_event_leads_to_a_calendar_file_with_its_date(servi
     assert f'<a href="{path}">Add to calendar</a>' in page.text
     assert file.headers["content-type"] == "text/calendar; charset=utf-8"
     assert file.headers["content-disposition"] == f'attachment; filename="event-{event["id"]}.ics"'
-    entry = properties(file)
+    entry = calendar_properties(file)
     assert entry["SUMMARY"] == "Life drawing"
     assert entry["DTSTART"] == "20400601T170000Z"
     assert entry["LOCATION"] == "Studio 4"
@@ -34,10 +27,10 @@ async def test_the_page_of_an_event_leads_to_a_calendar_file_with_its_date(servi
 async def test_a_file_of_a_cancelled_event_takes_it_out_of_the_calendar(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    before = properties(await service.http.get(f"/events/{event['id']}/calendar.ics"))
+    before = calendar_properties(await service.http.get(f"/events/{event['id']}/calendar.ics"))
     await ada.delete(f"/api/events/{event['id']}")
 
-    after = properties(await service.http.get(f"/events/{event['id']}/calendar.ics"))
+    after = calendar_properties(await service.http.get(f"/events/{event['id']}/calendar.ics"))
     page = await service.http.get(event["public_url"])
 
     assert (before["METHOD"], after["METHOD"]) == ("PUBLISH", "CANCEL")

@@ -1,22 +1,17 @@
 """An event without photos has a cover that is drawn from its title, on its page and as the preview of its link."""
 
-import re
 from io import BytesIO
 
 import pytest
 from PIL import Image
 
 from holdfast.events.pages.cover import cover_svg, draw_cover
+from tests.events.pages.reading import preview_image
 from tests.events.photos.steps import with_photo
 from tests.support import Service
 
 
-def preview(page: str) -> str | None:
-    match = re.search(r'<meta property="og:image" content="([^"]+)">', page)
-    return match and match[1]
-
-
-def test_a_title_always_has_the_same_cover_and_other_titles_have_different_ones() -> None:
+def test_a_title_has_one_cover_and_others_have_others() -> None:
     titles = [f"Evening {number}" for number in range(50)]
 
     assert cover_svg("Life drawing") == cover_svg("Life drawing")
@@ -29,7 +24,7 @@ async def test_the_page_shows_the_cover_and_links_show_it_as_an_image(service: S
     event = await ada.create_event(title="Life drawing")
 
     page = (await service.http.get(event["public_url"])).text
-    address = preview(page)
+    address = preview_image(page)
     assert address
     image = await service.http.get(address)
 
@@ -44,7 +39,7 @@ async def test_the_page_shows_the_cover_and_links_show_it_as_an_image(service: S
 async def test_a_title_of_any_script_and_length_has_an_image(service: Service, title: str) -> None:
     event = await (await service.organizer()).create_event(title=title)
 
-    address = preview((await service.http.get(event["public_url"])).text)
+    address = preview_image((await service.http.get(event["public_url"])).text)
 
     assert address
     assert (await service.http.get(address)).status_code == 200
@@ -53,10 +48,10 @@ async def test_a_title_of_any_script_and_length_has_an_image(service: Service, t
 async def test_the_address_of_the_image_changes_with_the_title(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(title="Life drawing")
-    before = preview((await service.http.get(event["public_url"])).text)
+    before = preview_image((await service.http.get(event["public_url"])).text)
     await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Still life"}})
 
-    after = preview((await service.http.get(event["public_url"])).text)
+    after = preview_image((await service.http.get(event["public_url"])).text)
 
     assert before
     assert after
@@ -81,4 +76,4 @@ async def test_an_unconfirmed_organizer_has_no_image_of_its_titles(service: Serv
 
     page = (await service.http.get(event["public_url"])).text
 
-    assert preview(page) is None
+    assert preview_image(page) is None

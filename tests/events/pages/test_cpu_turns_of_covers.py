@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from holdfast.events.pages import cover_image
-from tests.events.pages.test_cover import preview
+from tests.events.pages.reading import preview_image
 from tests.support import Client, Service, eventually
 
 # Drawn covers are kept.
@@ -53,7 +53,7 @@ def visitor(service: Service, address: str) -> httpx2.AsyncClient:
 
 async def cover_of(service: Service, organizer: Client, title: str) -> str:
     event: dict[str, Any] = await organizer.create_event(title=title)
-    address = preview((await service.http.get(event["public_url"])).text)
+    address = preview_image((await service.http.get(event["public_url"])).text)
     assert address
     return address
 

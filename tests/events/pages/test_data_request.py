@@ -1,7 +1,7 @@
 """The holder of a link about a registration can request another link, which goes to the address itself."""
 
 from tests.events.pages.own_data import ask
-from tests.events.pages.test_own_registration import own_path, settled
+from tests.events.pages.own_registration import own_path, register_and_settle
 from tests.events.pages.visitor import Visitor, page_text, state, value
 from tests.support import Service
 
@@ -14,7 +14,7 @@ async def links_sent(service: Service) -> list[str]:
 async def test_the_link_to_the_data_is_sent_to_the_address_and_not_shown(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    [address] = await settled(service, ada, event, "ann")
+    [address] = await register_and_settle(service, ada, event, "ann")
     own_page_response = await Visitor(service).http.get(address)
     assert f'href="{address.removeprefix("http://events.test")}/data"' in own_page_response.text
 
@@ -29,7 +29,7 @@ async def test_the_link_to_the_data_is_sent_to_the_address_and_not_shown(service
 async def test_opening_the_page_sends_no_link(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    [address] = await settled(service, ada, event, "ann")
+    [address] = await register_and_settle(service, ada, event, "ann")
 
     for method in ("GET", "HEAD"):
         assert (await Visitor(service).http.request(method, f"{address}/data")).status_code == 200
@@ -39,8 +39,8 @@ async def test_opening_the_page_sends_no_link(service: Service) -> None:
 
 async def test_at_most_one_link_an_hour_is_sent_however_many_registrations_there_are(service: Service) -> None:
     ada, ben = await service.organizer(), await service.organizer()
-    [first] = await settled(service, ada, await ada.create_event(), "ann")
-    [second] = await settled(service, ben, await ben.create_event(), "ann")
+    [first] = await register_and_settle(service, ada, await ada.create_event(), "ann")
+    [second] = await register_and_settle(service, ben, await ben.create_event(), "ann")
 
     for address in (first, second, first):
         assert state(await ask(service, address)) == "sent"
@@ -53,7 +53,7 @@ async def test_at_most_one_link_an_hour_is_sent_however_many_registrations_there
 
 async def test_a_person_who_stopped_the_mails_still_gets_the_link_to_the_data(service: Service) -> None:
     ada = await service.organizer()
-    [address] = await settled(service, ada, await ada.create_event(), "ann")
+    [address] = await register_and_settle(service, ada, await ada.create_event(), "ann")
     await Visitor(service).http.post(f"{address}/unsubscribe")
 
     await ask(service, address)
@@ -63,7 +63,7 @@ async def test_a_person_who_stopped_the_mails_still_gets_the_link_to_the_data(se
 
 async def test_a_form_without_its_own_token_sends_no_link(service: Service) -> None:
     ada = await service.organizer()
-    ann, ben = await settled(service, ada, await ada.create_event(), "ann", "ben")
+    ann, ben = await register_and_settle(service, ada, await ada.create_event(), "ann", "ben")
     http = Visitor(service).http
     of_another = value(await http.get(f"{ben}/data"), "token")
     of_cancelling = value(await http.get(f"{ann}/cancel"), "token")
@@ -81,7 +81,7 @@ async def test_a_form_without_its_own_token_sends_no_link(service: Service) -> N
 async def test_a_stale_or_guessed_address_sends_no_link(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    [address] = await settled(service, ada, event, "ann")
+    [address] = await register_and_settle(service, ada, event, "ann")
     http = Visitor(service).http
     token = value(await http.get(f"{address}/data"), "token")
     await ada.delete(f"/api/registrations/{event['id']}/{address.split('-')[1]}")
@@ -96,7 +96,7 @@ async def test_the_answer_does_not_reveal_whether_the_address_is_that_of_an_orga
     await service.organizer(email="ann@example.com")
     ada = await service.organizer()
     event = await ada.create_event()
-    ben, ann = await settled(service, ada, event, "ben", "ann")
+    ben, ann = await register_and_settle(service, ada, event, "ben", "ann")
 
     assert page_text(await ask(service, ann)) == page_text(await ask(service, ben))
     assert await links_sent(service) == ["ann@example.com", "ben@example.com"]
@@ -105,7 +105,7 @@ async def test_the_answer_does_not_reveal_whether_the_address_is_that_of_an_orga
 async def test_the_page_that_sends_a_link_to_the_data_is_in_german_too(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    await settled(service, ada, event, "ann")
+    await register_and_settle(service, ada, event, "ann")
 
     page = await ask(service, await own_path(service, event["id"], "ann@example.com"), language="de")
 

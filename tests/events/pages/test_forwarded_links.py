@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast.accounts.signin.links import create_unbound_link, link_url
 from holdfast.accounts.stopped_mails import mailboxes
-from tests.events.pages.test_own_registration import own_path
-from tests.kit.http.test_path_repair import GLUED, MARKS
+from tests.events.pages.own_registration import own_path
+from tests.kit.http.link_ends import END_MARKS, ENDS
 from tests.serving import listener, running_already, serving
 from tests.support import Service
 
@@ -60,7 +60,7 @@ async def follow(service: Service, path: str, headers: Mapping[str, str] = BROWS
 async def test_a_link_with_characters_glued_to_its_end_leads_to_its_page(service: Service) -> None:
     for name, path in (await pages_of(service)).items():
         assert await follow(service, path) == (path, 200), name
-        for glue in GLUED if path != "/" else (")", "”", "\u200b", ").", "?x"):
+        for glue in ENDS if path != "/" else (")", "”", "\u200b", ").", "?x"):
             link = path + quote(glue, safe="/?#&=%")
             assert await follow(service, link.replace("?", "%3F").replace("#", "%23")) == (path, 200), (name, glue)
 
@@ -145,7 +145,7 @@ async def test_a_wrong_link_counts_towards_the_limit_whatever_is_glued_to_it(own
 
 async def test_a_link_with_any_punctuation_glued_to_it_leads_to_its_page(service: Service) -> None:
     pages = await pages_of(service)
-    links = st.tuples(st.sampled_from(sorted(pages)), st.lists(st.sampled_from(MARKS), min_size=1, max_size=4))
+    links = st.tuples(st.sampled_from(sorted(pages)), st.lists(st.sampled_from(END_MARKS), min_size=1, max_size=4))
 
     examples: list[tuple[str, str]] = []
 

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from tests.events.pages.reading import meta, structured
-from tests.events.pages.test_calendar_file import properties
+from tests.events.pages.reading import calendar_properties, meta, structured
 from tests.support import Service
 
 LINES = "Studio 5\nHauptstr. 1\n10115 Berlin"
@@ -27,8 +26,8 @@ async def test_previews_structured_data_maps_calendars_and_feeds_have_one_line(s
     event = await ada.create_event(**FIELDS)
 
     page = await service.http.get(event["public_url"])
-    file = properties(await service.http.get(f"/events/{event['id']}/calendar.ics"))
-    feed = properties(await service.http.get(f"/organizers/{ada.slug}/events.ics"))
+    file = calendar_properties(await service.http.get(f"/events/{event['id']}/calendar.ics"))
+    feed = calendar_properties(await service.http.get(f"/organizers/{ada.slug}/events.ics"))
     rss = await service.http.get(f"/organizers/{ada.slug}/events.rss")
 
     assert meta(page, "description") == "Where: Studio 5 Hauptstr. 1 10115 Berlin"

@@ -24,7 +24,7 @@ from holdfast.events.mails.writing import write
 from holdfast.events.pages.event.page import preview_path
 from holdfast.events.service import service as build_service
 from tests.events.mails.post import entry
-from tests.events.pages.test_own_registration import own_path
+from tests.events.pages.own_registration import own_path
 from tests.events.pages.visitor import Visitor, state, value
 from tests.events.queues.browser import Browser
 from tests.events.queues.scene import open_line

@@ -14,7 +14,7 @@ from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.security.secrets import Secret
 from tests.events.pages.own_data import Reader, ask, sent
-from tests.events.pages.test_own_registration import own_path
+from tests.events.pages.own_registration import own_path
 from tests.events.pages.visitor import page_text, state
 from tests.events.people.scene import erase, listed, mentions, over, sign_up, stored
 from tests.support import Client, Service

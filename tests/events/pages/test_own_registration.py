@@ -4,52 +4,17 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx2
 import pytest
 
-from holdfast.events.registrations.links import OUTCOME_PAGE, OWN_PAGE, Link, own_url, write
+from holdfast.events.registrations.links import OUTCOME_PAGE, OWN_PAGE, Link, write
+from tests.events.pages.own_registration import (
+    cancel_registration,
+    own_path,
+    register_and_settle,
+    registration_statuses,
+)
 from tests.events.pages.visitor import Visitor, page_text, state, value
-from tests.support import Client, Service
-
-
-async def settled(
-    service: Service, ada: Client, event: dict[str, Any], *people: str, visitor: Visitor | None = None
-) -> list[str]:
-    """Register people on the form, settle them, and return the addresses of their own pages, as mails have them."""
-    visitor = visitor or Visitor(service)
-    for person in people:
-        await visitor.register(event["id"], f"{person}@example.com", name=person.title())
-    await service.settle()
-    return [await own_path(service, event["id"], f"{person}@example.com") for person in people]
-
-
-async def own_path(service: Service, event_id: int, email: str) -> str:
-    [(user_id, arrival)] = await service.run_sql(
-        """
-        select public_id, arrival from registrations join users on users.id = user_id
-         where event_id = %(event_id)s and email = %(email)s
-        """,
-        event_id=event_id,
-        email=email,
-    )
-    resources = service.database.resources
-    return own_url(resources.settings, resources.secret, event_id, user_id, arrival)
-
-
-async def statuses(ada: Client) -> dict[str, str]:
-    return {
-        registration["email"][:3]: registration["status"]
-        for registration in (await ada.get("/api/registrations")).json()["data"]
-    }
-
-
-async def cancel(service: Service, address: str) -> httpx2.Response:
-    """Press the button of the question, and let the time to undo it pass; the page that is left."""
-    http = Visitor(service).http
-    page = await http.get(f"{address}/cancel")
-    await http.post(f"{address}/cancel", data={"token": value(page, "token")})
-    await service.give_up()
-    return await http.get(address)
+from tests.support import Service
 
 
 async def test_the_page_of_a_seat_shows_the_event_and_how_to_cancel(service: Service) -> None:
@@ -62,7 +27,7 @@ async def test_the_page_of_a_seat_shows_the_event_and_how_to_cancel(service: Ser
         address="Main Street 1",
         cancellation_hours=24,
     )
-    [address] = await settled(service, ada, event, "ann")
+    [address] = await register_and_settle(service, ada, event, "ann")
 
     page = await Visitor(service).http.get(address)
 
@@ -88,8 +53,8 @@ async def test_the_outcome_and_the_own_page_show_the_number_and_changes_by_organ
     visitor = Visitor(service)
     outcome = await visitor.register(event["id"], "ann@example.com")
     assert "number" not in page_text(await visitor.http.get(outcome))
-    address, ben = await settled(service, ada, event, "ann", "ben", visitor=visitor)
-    await settled(service, ada, event, "cal", "dee")
+    address, ben = await register_and_settle(service, ada, event, "ann", "ben", visitor=visitor)
+    await register_and_settle(service, ada, event, "cal", "dee")
     proof = f"/log/events/{event['id']}/proofs/1"
 
     for path in (address, outcome):
@@ -105,11 +70,11 @@ async def test_the_outcome_and_the_own_page_show_the_number_and_changes_by_organ
     assert moved.status_code == 200, moved.text
     await ada.delete(f"{path}/{registrations[1]}")
     cal = await own_path(service, event["id"], "cal@example.com")
-    await cancel(service, cal)
+    await cancel_registration(service, cal)
     german = page_text(await Visitor(service, language="de").http.get(address))
     assert "Sie waren Nummer 1 von 4. Die Veranstalter haben 1 verschoben. Die Veranstalter haben 1 entfernt." in german
 
-    [address] = await settled(service, ada, unlogged, "ann")
+    [address] = await register_and_settle(service, ada, unlogged, "ann")
     page = await visitor.http.get(address)
     assert "number" not in page_text(page)
     assert "/log/" not in page.text
@@ -118,42 +83,42 @@ async def test_the_outcome_and_the_own_page_show_the_number_and_changes_by_organ
 async def test_a_seat_that_is_cancelled_goes_to_the_next_on_the_waiting_list(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
-    ann, ben, _ = await settled(service, ada, event, "ann", "ben", "cal")
+    ann, ben, _ = await register_and_settle(service, ada, event, "ann", "ben", "cal")
     http = Visitor(service).http
     before = await http.get(ben)
 
-    gone = await cancel(service, ann)
+    gone = await cancel_registration(service, ann)
 
     assert "place 1 of 2" in page_text(before)
     assert (gone.status_code, state(gone)) == (410, "given_up")
-    assert await statuses(ada) == {"ben": "registered", "cal": "waitlisted"}
+    assert await registration_statuses(ada) == {"ben": "registered", "cal": "waitlisted"}
     assert state(await http.get(ben)) == "registered"
 
 
 async def test_a_place_on_the_waiting_list_can_be_cancelled(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
-    _, ben, cal = await settled(service, ada, event, "ann", "ben", "cal")
+    _, ben, cal = await register_and_settle(service, ada, event, "ann", "ben", "cal")
 
-    await cancel(service, ben)
+    await cancel_registration(service, ben)
 
-    assert await statuses(ada) == {"ann": "registered", "cal": "waitlisted"}
+    assert await registration_statuses(ada) == {"ann": "registered", "cal": "waitlisted"}
     assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
 
 
 async def test_the_question_before_cancelling_and_the_answer_say_who_gets_the_place(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
-    ann, ben, cal = await settled(service, ada, event, "ann", "ben", "cal")
+    ann, ben, cal = await register_and_settle(service, ada, event, "ann", "ben", "cal")
     http = Visitor(service).http
 
     async def question(address: str) -> str:
         return page_text(await http.get(f"{address}/cancel"))
 
     questions = [await question(address) for address in (ann, ben, cal)]
-    answers = [page_text(await cancel(service, address)) for address in (cal, ann)]
+    answers = [page_text(await cancel_registration(service, address)) for address in (cal, ann)]
     questions.append(await question(ben))
-    answers.append(page_text(await cancel(service, ben)))
+    answers.append(page_text(await cancel_registration(service, ben)))
 
     assert "Can't come? Pass it on. The first person on the waiting list gets your seat." in questions[0]
     assert "Leave the waiting list? Those behind you on the waiting list move up." in questions[1]
@@ -168,14 +133,14 @@ async def test_the_question_before_cancelling_and_the_answer_say_who_gets_the_pl
 async def test_opening_the_pages_of_a_registration_changes_nothing(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    [address] = await settled(service, ada, event, "ann")
+    [address] = await register_and_settle(service, ada, event, "ann")
     http = Visitor(service).http
 
     for method in ("GET", "HEAD"):
         for path in ("", "/cancel", "/undo", "/unsubscribe"):
             await http.request(method, address + path)
 
-    assert await statuses(ada) == {"ann": "registered"}
+    assert await registration_statuses(ada) == {"ann": "registered"}
     assert await service.run_sql("select notify from registrations") == [(True,)]
     assert await service.run_sql("select gives_up_at from registrations") == [(None,)]
 
@@ -183,7 +148,7 @@ async def test_opening_the_pages_of_a_registration_changes_nothing(service: Serv
 async def test_a_form_without_its_own_token_cancels_no_registration(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    ann, ben = await settled(service, ada, event, "ann", "ben")
+    ann, ben = await register_and_settle(service, ada, event, "ann", "ben")
     http = Visitor(service).http
     token_of_another = value(await http.get(f"{ben}/cancel"), "token")
 
@@ -197,14 +162,14 @@ async def test_a_form_without_its_own_token_cancels_no_registration(service: Ser
         headers={"Origin": "https://evil.example"},
     )
     assert foreign.status_code == 403
-    assert await statuses(ada) == {"ann": "registered", "ben": "registered"}
+    assert await registration_statuses(ada) == {"ann": "registered", "ben": "registered"}
 
 
 async def test_the_page_after_the_deadline_says_whom_to_ask(service: Service) -> None:
     ada = await service.organizer("Ada Events")
     soon = (datetime.now(UTC) + timedelta(hours=5)).isoformat()
     event = await ada.create_event(datetime=soon, cancellation_hours=6)
-    [address] = await settled(service, ada, event, "ann")
+    [address] = await register_and_settle(service, ada, event, "ann")
     http = Visitor(service).http
 
     page = await http.get(address)
@@ -217,20 +182,20 @@ async def test_the_page_after_the_deadline_says_whom_to_ask(service: Service) ->
     assert "<button" not in page.text
     assert (late.status_code, state(late)) == (422, "registered")
     assert "too late" in page_text(late)
-    assert await statuses(ada) == {"ann": "registered"}
+    assert await registration_statuses(ada) == {"ann": "registered"}
 
 
 async def test_a_person_who_moved_up_after_the_deadline_can_still_cancel(service: Service) -> None:
     ada = await service.organizer()
     soon = (datetime.now(UTC) + timedelta(hours=5)).isoformat()
     event = await ada.create_event(datetime=soon, cancellation_hours=6, capacity=1, waitinglist_capacity=5)
-    _, ben, cal = await settled(service, ada, event, "ann", "ben", "cal")
+    _, ben, cal = await register_and_settle(service, ada, event, "ann", "ben", "cal")
     [(first, _)] = await service.run_sql(
         "select public_id, arrival from registrations join users on users.id = user_id where email like 'ann%%'"
     )
     await ada.delete(f"/api/registrations/{event['id']}/{first}")
 
-    gone = await cancel(service, ben)
+    gone = await cancel_registration(service, ben)
 
     assert state(gone) == "given_up"
     assert state(await Visitor(service).http.get(cal)) == "registered"
@@ -239,10 +204,10 @@ async def test_a_person_who_moved_up_after_the_deadline_can_still_cancel(service
 async def test_a_link_to_a_deleted_registration_is_answered_with_410(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    [address] = await settled(service, ada, event, "ann")
+    [address] = await register_and_settle(service, ada, event, "ann")
     http = Visitor(service).http
     token = value(await http.get(f"{address}/cancel"), "token")
-    await cancel(service, address)
+    await cancel_registration(service, address)
 
     async def is_gone() -> None:
         for page in (
@@ -253,15 +218,15 @@ async def test_a_link_to_a_deleted_registration_is_answered_with_410(service: Se
             assert (page.status_code, state(page)) == (410, "given_up")
 
     await is_gone()
-    await settled(service, ada, event, "ann")
+    await register_and_settle(service, ada, event, "ann")
     await is_gone()
-    assert await statuses(ada) == {"ann": "registered"}
+    assert await registration_statuses(ada) == {"ann": "registered"}
 
 
 async def test_a_guessed_link_to_a_registration_is_answered_with_404(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    [address] = await settled(service, ada, event, "ann")
+    [address] = await register_and_settle(service, ada, event, "ann")
     event_id, user_id, arrival, _ = address.rsplit("/", 1)[1].split("-")
     link = Link(int(event_id), user_id, int(arrival))
     secret = service.database.resources.secret
@@ -284,7 +249,7 @@ async def test_a_guessed_link_to_a_registration_is_answered_with_404(service: Se
 async def test_mails_about_a_registration_are_stopped_with_one_button(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    [address] = await settled(service, ada, event, "ann")
+    [address] = await register_and_settle(service, ada, event, "ann")
     http = Visitor(service).http
 
     question = await http.get(f"{address}/unsubscribe")
@@ -295,7 +260,7 @@ async def test_mails_about_a_registration_are_stopped_with_one_button(service: S
     assert (done.status_code, state(done)) == (200, "unsubscribed")
     assert await service.run_sql("select notify from registrations") == [(False,)]
     assert "You get no e-mails" in page_text(await http.get(address))
-    assert await statuses(ada) == {"ann": "registered"}
+    assert await registration_statuses(ada) == {"ann": "registered"}
 
 
 @pytest.mark.parametrize(
@@ -306,19 +271,19 @@ async def test_mails_about_a_registration_are_stopped_by_one_click_of_a_mail_pro
 ) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    [address] = await settled(service, ada, event, "ann")
+    [address] = await register_and_settle(service, ada, event, "ann")
     http = Visitor(service).http
 
     assert (await http.post(f"{address}/unsubscribe", **kind)).status_code == 200
     assert await service.run_sql("select notify from registrations") == [(False,)]
-    await cancel(service, address)
+    await cancel_registration(service, address)
     assert (await http.post(f"{address}/unsubscribe", **kind)).status_code == 200
 
 
 async def test_the_pages_of_a_registration_are_in_the_language_of_the_browser(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    [address] = await settled(service, ada, event, "ann")
+    [address] = await register_and_settle(service, ada, event, "ann")
 
     german = await Visitor(service, language="de-AT,de;q=0.9,en;q=0.5").http.get(address)
     chosen = await Visitor(service).http.get(f"{address}?lang=de")

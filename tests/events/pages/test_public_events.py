@@ -18,11 +18,10 @@ from holdfast.events.service import EVENTS
 from holdfast.events.texts.markdown import one_line
 from holdfast_verify.audit.audit import Audit
 from holdfast_verify.formats.tree import parse_bundle
-from tests.events.events.test_drafts import publish
 from tests.events.log.scene import seal_logs
 from tests.events.photos.steps import upload
 from tests.stream_reader import reading
-from tests.support import Client, Service
+from tests.support import Client, Service, publish_event
 
 DRAFT, WITHDRAWN, CANCELLED = "Draft", "Withdrawn", "Cancelled"
 
@@ -112,9 +111,9 @@ async def scene(service: Service) -> Scene:
     }
     await seal_logs(service)
     await ada.delete(f"/api/events/{events[CANCELLED]['id']}")
-    await publish(ada, events[WITHDRAWN], False)
+    await publish_event(ada, events[WITHDRAWN], False)
     for kind in (WITHDRAWN, DRAFT):
-        await publish(ada, events[kind], False, **secrets, location_name="kept-secret studio")
+        await publish_event(ada, events[kind], False, **secrets, location_name="kept-secret studio")
     await seal_logs(service)
     return Scene(service, ada, ben, events, keys)
 
@@ -214,7 +213,7 @@ async def test_the_log_of_a_withdrawn_event_stays_and_has_nothing_of_the_draft(s
 async def test_a_further_log_begins_when_the_draft_is_published_again(scene: Scene) -> None:
     event = scene.events[WITHDRAWN]
     path = f"/log/events/{event['id']}"
-    await publish(scene.ada, event, capacity=5)
+    await publish_event(scene.ada, event, capacity=5)
     await scene.ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 6}})
     await seal_logs(scene.service)
 
@@ -240,10 +239,10 @@ async def test_the_streams_of_an_event_end_when_it_becomes_a_draft(service: Serv
 
     async with reading(service.app, address) as reader, reading(service.app, f"{address}?lang=de") as other:
         await reader.next()
-        await publish(ada, event, False)
+        await publish_event(ada, event, False)
         await reader.closed()
         await other.closed()
-        await publish(ada, event, False, title="Hidden event", capacity=71717)
+        await publish_event(ada, event, False, title="Hidden event", capacity=71717)
         late = await service.http.get(address)
 
         assert late.status_code == 404
@@ -251,7 +250,7 @@ async def test_the_streams_of_an_event_end_when_it_becomes_a_draft(service: Serv
         assert "71717" not in reader.sent + other.sent
         assert ("event: changed" in reader.sent) == (not form)
 
-    await publish(ada, event, True, title="Shown again")
+    await publish_event(ada, event, True, title="Shown again")
     async with reading(service.app, address) as reader:
         assert (await reader.next())["event"] == "numbers"
 
@@ -277,7 +276,7 @@ async def test_the_stream_of_an_organizer_tells_nothing_of_its_drafts(service: S
     assert await changes(draft, draft) == 1
     assert await changes(public_event) == 2
     async with reading(service.app, address) as reader:
-        await publish(ada, public_event, False)
+        await publish_event(ada, public_event, False)
         assert (await reader.next())["event"] == "changed"
 
 

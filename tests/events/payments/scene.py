@@ -5,7 +5,9 @@ processor (`work`), and when the messages of the processor arrive (`deliver`).
 """
 
 import contextlib
+import json
 import re
+import time
 from collections.abc import AsyncGenerator
 from html import unescape
 from typing import Any
@@ -17,6 +19,7 @@ from starlette.routing import Route
 
 from holdfast.events.payments import due
 from holdfast.events.payments import part as payments
+from holdfast.events.payments.webhooks import sign
 from holdfast.events.settings import Settings
 from holdfast_demo.stripe import keys
 from holdfast_demo.stripe.processor import StripeDouble
@@ -24,6 +27,12 @@ from holdfast_demo.stripe.webhooks import Endpoint
 from tests.events.pages.visitor import Visitor
 from tests.serving import PresentApp, listener, running_already, serving
 from tests.support import Client, Service, running
+
+ANN = "ann@example.com"
+
+EVENT_BODY = json.dumps(
+    {"id": "evt_1", "type": "checkout.session.completed", "data": {"object": {"id": "cs_1"}}}
+).encode()
 
 SECRET = "whsec_of_the_tests"
 
@@ -220,3 +229,35 @@ def processor_at(address: str, heard: list[tuple[str, bytes]], **options: Any) -
 def payable(settings: Settings, address: str, key: str) -> Settings:
     """The settings of a service whose processor is at an address."""
     return settings.model_copy(update={"stripe_key": key, "stripe_api": address, "stripe_webhook_secret": SECRET})
+
+
+async def open_dispute(shop: Scene) -> str:
+    """The id of a dispute about the only payment. The service has not heard of it."""
+    [charge] = shop.processor.things("charge")
+    return shop.processor.dispute(charge["id"])["id"]
+
+
+def signature_header(body: bytes, *, secret: str = SECRET, age: int = 0) -> str:
+    at = int(time.time()) - age
+    return f"t={at},v1={sign(secret, at, body)}"
+
+
+def handle_of(buyer: Buyer) -> str:
+    return buyer.path.split("-")[1]
+
+
+async def pay_for_seat(shop: Scene, ada: Client) -> Buyer:
+    event_id = await shop.event(ada)
+    ann = await shop.register(event_id, ANN)
+    await ann.pay()
+    await shop.deliver()
+    return ann
+
+
+async def own_page_path(shop: Scene, ann: Buyer) -> str:
+    from holdfast.events.registrations.links import own_url
+
+    resources = shop.service.database.resources
+    [(arrival,)] = await shop.service.run_sql("select arrival from registrations")
+    url = own_url(resources.settings, resources.secret, ann.event_id, handle_of(ann), arrival)
+    return url.removeprefix(resources.settings.base_url)

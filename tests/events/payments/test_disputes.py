@@ -9,17 +9,11 @@ from holdfast.events.payments.reconciliation import reconcile
 from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
-from tests.events.console.test_payments import paid
+from tests.events.console.paid_scene import pay_for_seat
 from tests.events.pages.visitor import page_text
-from tests.events.payments.scene import Scene
+from tests.events.payments.scene import Scene, open_dispute
 
 Outcome = Literal["won", "lost"]
-
-
-async def disputed(shop: Scene) -> str:
-    """The id of a dispute about the only payment. The service has not heard of it."""
-    [charge] = shop.processor.things("charge")
-    return shop.processor.dispute(charge["id"])["id"]
 
 
 async def states(shop: Scene) -> list[tuple[Any, ...]]:
@@ -32,8 +26,8 @@ async def refunds(shop: Scene) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("outcome", ["won", "lost"])
 async def test_a_dispute_is_stored_and_shown_until_it_has_ended(shop: Scene, outcome: Outcome) -> None:
-    browser, _, page = await paid(shop)
-    dispute = await disputed(shop)
+    browser, _, page = await pay_for_seat(shop)
+    dispute = await open_dispute(shop)
     await shop.deliver()
     opened, payments_page, listed = await states(shop), await browser.get(page), await browser.get(list_of(page))
     shop.processor.decide(dispute, outcome)
@@ -55,8 +49,8 @@ async def test_a_dispute_is_stored_and_shown_until_it_has_ended(shop: Scene, out
 async def test_a_refund_waits_until_a_dispute_is_decided(
     shop: Scene, outcome: Outcome, becomes: str, back: int
 ) -> None:
-    await paid(shop)
-    dispute = await disputed(shop)
+    await pay_for_seat(shop)
+    dispute = await open_dispute(shop)
     await shop.deliver()
     await shop.service.run_sql("update events set cancelled_at = now()")
     await shop.work()
@@ -73,8 +67,8 @@ async def test_a_refund_waits_until_a_dispute_is_decided(
 
 async def test_a_decided_dispute_makes_refunds_due_also_without_the_trigger_for_older_versions(shop: Scene) -> None:
     await shop.service.run_sql("alter table disputes disable trigger free_refunds")
-    await paid(shop)
-    dispute = await disputed(shop)
+    await pay_for_seat(shop)
+    dispute = await open_dispute(shop)
     await shop.deliver()
     await shop.service.run_sql("update events set cancelled_at = now()")
     await shop.work()
@@ -87,8 +81,8 @@ async def test_a_decided_dispute_makes_refunds_due_also_without_the_trigger_for_
 
 
 async def test_a_refund_that_is_faster_than_the_message_waits_too(shop: Scene) -> None:
-    await paid(shop)
-    dispute = await disputed(shop)
+    await pay_for_seat(shop)
+    dispute = await open_dispute(shop)
     await shop.service.run_sql("update events set cancelled_at = now()")
     await shop.work()
     [(waiting, _)] = await refunds(shop)
@@ -99,9 +93,9 @@ async def test_a_refund_that_is_faster_than_the_message_waits_too(shop: Scene) -
     assert [state for state, _ in await refunds(shop)] == ["made"]
 
 
-async def test_a_disputed_payment_cannot_be_refunded_by_hand(shop: Scene) -> None:
-    _, ann, _ = await paid(shop)
-    await disputed(shop)
+async def test_nothing_is_given_back_by_hand_of_a_disputed_payment(shop: Scene) -> None:
+    _, ann, _ = await pay_for_seat(shop)
+    await open_dispute(shop)
     await shop.deliver()
     caller = await owner(shop)
     event_id, user_id = ann.event_id, ann.path.split("-")[1]
@@ -117,9 +111,9 @@ async def test_a_disputed_payment_cannot_be_refunded_by_hand(shop: Scene) -> Non
 
 
 async def test_reconciling_finds_a_dispute_of_which_no_message_came_and_agrees_afterwards(shop: Scene) -> None:
-    await paid(shop)
+    await pay_for_seat(shop)
     shop.processor.webhooks.dropped = {"charge.dispute.created", "charge.dispute.funds_withdrawn"}
-    await disputed(shop)
+    await open_dispute(shop)
 
     reconciliation = await reconcile(Steps(shop.service.database))
     await shop.work()
@@ -129,8 +123,8 @@ async def test_reconciling_finds_a_dispute_of_which_no_message_came_and_agrees_a
     assert (await states(shop), again.differences) == ([("open", 1200)], [])
 
 
-async def test_a_dispute_of_an_unknown_payment_changes_nothing(shop: Scene) -> None:
-    browser, _, page = await paid(shop)
+async def test_a_dispute_about_something_else_concerns_no_payment(shop: Scene) -> None:
+    browser, _, page = await pay_for_seat(shop)
     await shop.service.run_sql(
         "insert into disputes (dispute_id, intent_id, state, amount) values ('du_1', 'pi_of_another_shop', 'open', 1)"
     )

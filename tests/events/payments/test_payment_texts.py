@@ -10,8 +10,7 @@ from holdfast.events.mails.writing import message
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.people.operations import export, preview
 from tests.events.pages.visitor import page_text, value
-from tests.events.payments.scene import Buyer, Scene
-from tests.events.payments.test_refunds import ANN, handle, own_page, paid
+from tests.events.payments.scene import ANN, Buyer, Scene, handle_of, own_page_path, pay_for_seat
 from tests.support import eventually
 
 
@@ -28,7 +27,7 @@ async def dispute(shop: Scene) -> str:
 
 
 async def money_on_pages(shop: Scene, ann: Buyer) -> list[str]:
-    page = await ann.visitor.http.get(await own_page(shop, ann))
+    page = await ann.visitor.http.get(await own_page_path(shop, ann))
     return [page_text(page), page_text(await ann.page())]
 
 
@@ -43,7 +42,7 @@ async def test_a_person_who_disputes_a_payment_of_a_cancelled_event_reads_what_i
     shop: Scene, outcome: Literal["won", "lost"], mail: str, sentence: str
 ) -> None:
     ada = await shop.organizer()
-    ann = await paid(shop, ada)
+    ann = await pay_for_seat(shop, ada)
     dispute_id = await dispute(shop)
     await shop.deliver()
 
@@ -63,7 +62,7 @@ async def test_a_person_who_disputes_a_payment_of_a_cancelled_event_reads_what_i
 
 async def test_a_dispute_that_is_heard_of_after_the_refund_corrects_the_mail(shop: Scene) -> None:
     ada = await shop.organizer()
-    ann = await paid(shop, ada)
+    ann = await pay_for_seat(shop, ada)
     dispute_id = await dispute(shop)
 
     await ada.delete(f"/api/events/{ann.event_id}")
@@ -79,7 +78,7 @@ async def test_a_dispute_that_is_heard_of_after_the_refund_corrects_the_mail(sho
 
 async def test_a_refund_of_a_lost_dispute_is_mailed_once_and_not_as_money_that_comes(shop: Scene) -> None:
     ada = await shop.organizer()
-    ann = await paid(shop, ada)
+    ann = await pay_for_seat(shop, ada)
     dispute_id = await dispute(shop)
     shop.processor.decide(dispute_id, "lost")
     await shop.deliver()
@@ -92,7 +91,7 @@ async def test_a_refund_of_a_lost_dispute_is_mailed_once_and_not_as_money_that_c
 
 async def test_a_refund_without_a_dispute_is_mailed_once(shop: Scene) -> None:
     ada = await shop.organizer()
-    ann = await paid(shop, ada)
+    ann = await pay_for_seat(shop, ada)
 
     await ada.delete(f"/api/events/{ann.event_id}")
     await shop.work()
@@ -104,7 +103,7 @@ async def test_a_refund_without_a_dispute_is_mailed_once(shop: Scene) -> None:
 
 async def cancelled(shop: Scene, ann: Buyer) -> str:
     """What the page says after the question whether to cancel was answered."""
-    path = await own_page(shop, ann)
+    path = await own_page_path(shop, ann)
     page = await ann.visitor.http.get(f"{path}/cancel")
     await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
     await shop.service.give_up()
@@ -113,7 +112,7 @@ async def cancelled(shop: Scene, ann: Buyer) -> str:
 
 async def test_a_person_who_cancels_during_a_dispute_reads_that_the_refund_waits(shop: Scene) -> None:
     ada = await shop.organizer()
-    ann = await paid(shop, ada)
+    ann = await pay_for_seat(shop, ada)
     await dispute(shop)
     await shop.deliver()
 
@@ -130,7 +129,7 @@ async def test_a_person_who_cancels_during_a_dispute_reads_that_the_refund_waits
 
 async def test_a_person_who_cancels_after_a_lost_dispute_is_promised_no_refund(shop: Scene) -> None:
     ada = await shop.organizer()
-    ann = await paid(shop, ada)
+    ann = await pay_for_seat(shop, ada)
     shop.processor.decide(await dispute(shop), "lost")
     await shop.deliver()
 
@@ -145,7 +144,7 @@ async def test_a_person_who_cancels_after_a_lost_dispute_is_promised_no_refund(s
 
 async def test_mails_about_a_payment_that_the_bank_gave_back_say_nothing_of_money_back(shop: Scene) -> None:
     ada = await shop.organizer()
-    ann = await paid(shop, ada)
+    ann = await pay_for_seat(shop, ada)
     assert "Refunds" in await mail(shop, ann, "event_changed")
 
     shop.processor.decide(await dispute(shop), "lost")
@@ -156,24 +155,24 @@ async def test_mails_about_a_payment_that_the_bank_gave_back_say_nothing_of_mone
 
 async def test_an_amount_noted_by_the_organizer_changes_nothing_for_a_person_who_paid_by_card(shop: Scene) -> None:
     ada = await shop.organizer()
-    ann = await paid(shop, ada)
-    path = f"/api/registrations/{ann.event_id}/{handle(ann)}"
+    ann = await pay_for_seat(shop, ada)
+    path = f"/api/registrations/{ann.event_id}/{handle_of(ann)}"
 
     changed = await ada.patch(path, {"registration": {"amount_paid": 5}})
 
     assert changed.json()["data"]["amount_paid"] == 5
-    own_text = page_text(await ann.visitor.http.get(await own_page(shop, ann)))
+    own_text = page_text(await ann.visitor.http.get(await own_page_path(shop, ann)))
     assert "Paid €12.00" in own_text
     assert "If you cancel now, you get €12.00 back." in own_text
     assert "You have paid €12.00." in page_text(await ann.page())
-    mail = MailFactsRequest(0, 1, "seat", "registration", ann.event_id, handle(ann), None)
+    mail = MailFactsRequest(0, 1, "seat", "registration", ann.event_id, handle_of(ann), None)
     assert (await shop.service.database.read(lambda reader: find_facts(reader, [mail])))[0].amount_paid == 1200
 
 
 async def test_exported_data_keeps_the_payment_and_the_noted_amount_apart(shop: Scene) -> None:
     ada = await shop.organizer()
-    ann = await paid(shop, ada)
-    await ada.patch(f"/api/registrations/{ann.event_id}/{handle(ann)}", {"registration": {"amount_paid": 0}})
+    ann = await pay_for_seat(shop, ada)
+    await ada.patch(f"/api/registrations/{ann.event_id}/{handle_of(ann)}", {"registration": {"amount_paid": 0}})
 
     exported = await shop.service.database.read(lambda reader: export(reader, AccountSelector(email=ANN)))
     previewed = await shop.service.database.read(lambda reader: preview(reader, AccountSelector(email=ANN)))
@@ -193,7 +192,7 @@ async def test_a_hold_that_the_processor_has_not_ended_yet_has_no_button_to_pay(
     await shop.service.run_sql("update registrations set held_until = now() - interval '1 second'")
 
     assert await ann.link() is None
-    own_response = await ann.visitor.http.get(await own_page(shop, ann))
+    own_response = await ann.visitor.http.get(await own_page_path(shop, ann))
     for page in (page_text(own_response), page_text(await ann.page())):
         assert "Your time to pay is over." in page
         assert "being prepared" not in page
@@ -206,7 +205,7 @@ async def test_a_person_who_pays_for_a_removed_hold_reads_that_the_money_comes_b
     unpaid = ann.path
     await ann.pay()
 
-    await ada.delete(f"/api/registrations/{ann.event_id}/{handle(ann)}")
+    await ada.delete(f"/api/registrations/{ann.event_id}/{handle_of(ann)}")
     returned = await ann.visitor.http.get(f"{unpaid}?paid=1")
     looked = await ann.visitor.http.get(unpaid)
     await shop.deliver()
@@ -220,12 +219,12 @@ async def test_a_person_who_pays_for_a_removed_hold_reads_that_the_money_comes_b
 
 async def test_the_own_page_of_a_removed_registration_says_what_becomes_of_the_money(shop: Scene) -> None:
     ada = await shop.organizer()
-    ann = await paid(shop, ada)
-    path = await own_page(shop, ann)
+    ann = await pay_for_seat(shop, ada)
+    path = await own_page_path(shop, ann)
     await dispute(shop)
     await shop.deliver()
 
-    await ada.delete(f"/api/registrations/{ann.event_id}/{handle(ann)}")
+    await ada.delete(f"/api/registrations/{ann.event_id}/{handle_of(ann)}")
     await shop.work()
     removed = await ann.visitor.http.get(path)
 
@@ -238,7 +237,7 @@ async def test_a_person_who_moved_up_after_days_and_pays_reads_the_outcome(shop:
     event_id = await shop.event(ada, waitinglist_capacity=5)
     ann, ben = await shop.register(event_id, ANN), await shop.register(event_id, "ben@example.com")
     await shop.service.run_sql("update registrations set received_at = received_at - interval '2 days'")
-    await ada.delete(f"/api/registrations/{event_id}/{handle(ann)}")
+    await ada.delete(f"/api/registrations/{event_id}/{handle_of(ann)}")
     await shop.work()
 
     await ben.pay()
@@ -268,7 +267,7 @@ async def test_people_know_before_they_pay_what_goes_back_if_they_cancel(shop: S
     ann = await shop.register(event_id, ANN)
     assert await ann.link()
     await shop.service.run_sql("update payout_accounts set refund_days = 3")
-    held = [page_text(await ann.page()), page_text(await ann.visitor.http.get(await own_page(shop, ann)))]
+    held = [page_text(await ann.page()), page_text(await ann.visitor.http.get(await own_page_path(shop, ann)))]
     assert all(dated(12) in text for text in held)
     assert all("Pay €12.00" in text for text in held)
 
@@ -286,10 +285,10 @@ async def shows(shop: Scene, address: str, sentence: str) -> bool:
 async def test_people_know_after_they_paid_until_when_they_get_everything_back(shop: Scene) -> None:
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = 12")
-    ann = await paid(shop, ada)
+    ann = await pay_for_seat(shop, ada)
 
     assert f"You have paid €12.00. {dated(12)}" in page_text(await ann.page())
-    path = await own_page(shop, ann)
+    path = await own_page_path(shop, ann)
     assert (
         "If you cancel now, you get €12.00 back. That is so until 12 days before the event; later you get nothing back."
         in page_text(await ann.visitor.http.get(path))
@@ -301,8 +300,8 @@ async def test_people_know_after_they_paid_until_when_they_get_everything_back(s
 async def test_a_person_who_cancels_too_late_for_a_refund_reads_the_number_of_days(shop: Scene) -> None:
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = 40")
-    ann = await paid(shop, ada)
-    path = await own_page(shop, ann)
+    ann = await pay_for_seat(shop, ada)
+    path = await own_page_path(shop, ann)
     page = await ann.visitor.http.get(f"{path}/cancel")
 
     await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
@@ -317,13 +316,13 @@ async def test_a_person_who_cancels_too_late_for_a_refund_reads_the_number_of_da
 async def test_a_fully_refunded_person_does_not_read_that_nothing_comes_back(shop: Scene) -> None:
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = 40")
-    ann = await paid(shop, ada)
+    ann = await pay_for_seat(shop, ada)
 
     await shop.service.run_sql(
         "insert into refunds (payment_id, amount, reason) select id, amount, 'by_organizer' from payments"
     )
 
-    assert "nothing back" not in page_text(await ann.visitor.http.get(await own_page(shop, ann)))
+    assert "nothing back" not in page_text(await ann.visitor.http.get(await own_page_path(shop, ann)))
 
 
 @pytest.mark.parametrize(

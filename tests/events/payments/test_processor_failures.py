@@ -4,8 +4,7 @@ import pytest
 
 from holdfast_demo.stripe.faults import Fault
 from tests.events.pages.visitor import page_text
-from tests.events.payments.scene import Scene
-from tests.events.payments.test_refunds import own_page
+from tests.events.payments.scene import Scene, own_page_path
 
 ANN = "ann@example.com"
 
@@ -30,7 +29,7 @@ async def test_a_page_of_a_held_seat_refreshes_until_the_checkout_is_ready(shop:
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("before", "/checkout/sessions"))
     ann = await shop.register(event_id, ANN)
-    own_url = await own_page(shop, ann)
+    own_url = await own_page_path(shop, ann)
     assert '<meta http-equiv="refresh" content="5">' in (await ann.visitor.http.get(own_url)).text
 
     await shop.service.run_sql("update payments set due_at = now()")

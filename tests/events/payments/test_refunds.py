@@ -9,37 +9,13 @@ from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.problems import Problem
 from holdfast_demo.stripe.faults import Fault
 from tests.events.pages.visitor import Visitor, page_text, value
-from tests.events.payments.scene import Buyer, Scene
-from tests.support import Client
-
-ANN = "ann@example.com"
-
-
-def handle(buyer: Buyer) -> str:
-    return buyer.path.split("-")[1]
-
-
-async def paid(shop: Scene, ada: Client) -> Buyer:
-    event_id = await shop.event(ada)
-    ann = await shop.register(event_id, ANN)
-    await ann.pay()
-    await shop.deliver()
-    return ann
+from tests.events.payments.scene import ANN, Buyer, Scene, handle_of, own_page_path, pay_for_seat
 
 
 async def payment(shop: Scene, caller: Caller, ann: Buyer) -> PaymentView:
-    command = ListPersonPayments(event_id=ann.event_id, user_id=handle(ann))
+    command = ListPersonPayments(event_id=ann.event_id, user_id=handle_of(ann))
     [payment_found] = await shop.service.database.read(lambda reader: list_payments(reader, caller, command))
     return payment_found
-
-
-async def own_page(shop: Scene, ann: Buyer) -> str:
-    from holdfast.events.registrations.links import own_url
-
-    resources = shop.service.database.resources
-    [(arrival,)] = await shop.service.run_sql("select arrival from registrations")
-    url = own_url(resources.settings, resources.secret, ann.event_id, handle(ann), arrival)
-    return url.removeprefix(resources.settings.base_url)
 
 
 @pytest.mark.parametrize(("days", "back"), [(0, 1200), (40, 0)])
@@ -47,8 +23,8 @@ async def test_a_person_who_cancels_gets_the_refund_of_the_rule(shop: Scene, day
     """The event is in 30 days."""
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = %(days)s", days=days)
-    ann = await paid(shop, ada)
-    path = await own_page(shop, ann)
+    ann = await pay_for_seat(shop, ada)
+    path = await own_page_path(shop, ann)
     page = await ann.visitor.http.get(f"{path}/cancel")
     assert ("you get €12.00 back" in page_text(page)) is bool(back)
 
@@ -72,7 +48,7 @@ async def test_the_mail_about_a_refund_knows_the_language_of_a_registration_that
     await ann.pay()
     await shop.deliver()
 
-    await ada.delete(f"/api/registrations/{event_id}/{handle(ann)}")
+    await ada.delete(f"/api/registrations/{event_id}/{handle_of(ann)}")
 
     rows = await shop.service.run_sql(
         "select arguments ->> 'language', arguments ->> 'reason' from mails where kind = 'refund'"
@@ -80,9 +56,9 @@ async def test_the_mail_about_a_refund_knows_the_language_of_a_registration_that
     assert rows == [("de", "seat_lost")]
 
 
-async def test_a_person_sees_on_the_own_page_what_was_refunded(shop: Scene) -> None:
-    ann = await paid(shop, await shop.organizer())
-    path = await own_page(shop, ann)
+async def test_ones_own_page_shows_what_was_given_back(shop: Scene) -> None:
+    ann = await pay_for_seat(shop, await shop.organizer())
+    path = await own_page_path(shop, ann)
     assert "Refunded" not in page_text(await ann.visitor.http.get(path))
 
     await shop.service.run_sql(
@@ -94,18 +70,18 @@ async def test_a_person_sees_on_the_own_page_what_was_refunded(shop: Scene) -> N
 
 async def test_a_changed_refund_rule_does_not_apply_to_earlier_payments(shop: Scene) -> None:
     ada = await shop.organizer()
-    ann = await paid(shop, ada)
+    ann = await pay_for_seat(shop, ada)
     await shop.service.run_sql("update payout_accounts set refund_days = 3650")
 
-    assert "you get €12.00 back" in page_text(await ann.visitor.http.get(await own_page(shop, ann)))
+    assert "you get €12.00 back" in page_text(await ann.visitor.http.get(await own_page_path(shop, ann)))
 
 
 async def test_a_person_whom_the_organizer_removes_is_refunded_in_full(shop: Scene) -> None:
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = 3650")
-    ann = await paid(shop, ada)
+    ann = await pay_for_seat(shop, ada)
 
-    await ada.delete(f"/api/registrations/{ann.event_id}/{handle(ann)}")
+    await ada.delete(f"/api/registrations/{ann.event_id}/{handle_of(ann)}")
     await shop.work()
 
     assert (shop.moved("refund"), shop.moved("application_fee_refund")) == (1200, 60)
@@ -113,13 +89,13 @@ async def test_a_person_whom_the_organizer_removes_is_refunded_in_full(shop: Sce
 
 async def test_a_part_is_given_back_by_hand_and_never_more_than_was_paid(shop: Scene) -> None:
     ada = await shop.organizer()
-    ann = await paid(shop, ada)
+    ann = await pay_for_seat(shop, ada)
     caller = api_key(1, ada.id)
     made = await payment(shop, caller, ann)
     assert (made.state, made.fee, made.refundable) == ("paid", 60, 1200)
 
     async def give(amount: int) -> int:
-        command = RefundPayment(event_id=ann.event_id, user_id=handle(ann), payment_id=made.id, amount=amount)
+        command = RefundPayment(event_id=ann.event_id, user_id=handle_of(ann), payment_id=made.id, amount=amount)
         return (await shop.service.database.transact(lambda tx: refund(tx, caller, command))).left
 
     assert await give(500) == 700
@@ -137,10 +113,10 @@ async def test_a_part_is_given_back_by_hand_and_never_more_than_was_paid(shop: S
 @pytest.mark.parametrize("kind", ["before", "after", "remembered", "down"])
 async def test_a_refund_whose_answer_is_lost_is_made_exactly_once(shop: Scene, kind: str) -> None:
     ada = await shop.organizer()
-    ann = await paid(shop, ada)
+    ann = await pay_for_seat(shop, ada)
     shop.processor.plan(Fault(kind, "/refunds", times=7 if kind == "remembered" else 1))  # pyright: ignore[reportArgumentType]
 
-    await ada.delete(f"/api/registrations/{ann.event_id}/{handle(ann)}")
+    await ada.delete(f"/api/registrations/{ann.event_id}/{handle_of(ann)}")
     for _ in range(14):
         await shop.service.run_sql("update refunds set due_at = now() where state = 'wanted'")
         await shop.work()
@@ -151,9 +127,9 @@ async def test_a_refund_whose_answer_is_lost_is_made_exactly_once(shop: Scene, k
 
 async def test_a_refund_that_the_bank_returns_is_shown_as_refused(shop: Scene) -> None:
     ada = await shop.organizer()
-    ann = await paid(shop, ada)
+    ann = await pay_for_seat(shop, ada)
     shop.processor.leave_refunds_pending()
-    await ada.delete(f"/api/registrations/{ann.event_id}/{handle(ann)}")
+    await ada.delete(f"/api/registrations/{ann.event_id}/{handle_of(ann)}")
     await shop.work()
 
     shop.processor.settle_refund(shop.processor.things("refund")[0]["id"], "expired_or_canceled_card")
@@ -164,7 +140,7 @@ async def test_a_refund_that_the_bank_returns_is_shown_as_refused(shop: Scene) -
 
 
 async def test_no_more_than_was_paid_can_be_stored_as_given_back(shop: Scene) -> None:
-    ann = await paid(shop, await shop.organizer())
+    ann = await pay_for_seat(shop, await shop.organizer())
     assert ann
     with pytest.raises(Exception, match="no_more_is_given_back_than_was_paid"):
         await shop.service.run_sql(

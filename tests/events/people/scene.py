@@ -6,7 +6,9 @@ from typing import Any
 from holdfast.events import ownership
 from holdfast.events.people.model import AccountSelector, Erasure
 from tests.events.pages.visitor import Visitor
-from tests.support import Client, Service
+from tests.support import Client, Service, eventually
+
+BOB = AccountSelector(email="bob@example.com")
 
 ANN = AccountSelector(email="ann@example.com")
 
@@ -55,3 +57,13 @@ async def stored(service: Service) -> str:
 def mentions(text: str, name: str) -> bool:
     """Whether a text has a name as a word. Inside random ids short names occur by chance."""
     return re.search(rf"\b{name}\b", text, re.IGNORECASE) is not None
+
+
+async def wait_for_lock_waiters(service: Service, number: int = 1) -> None:
+    async def waiting() -> bool:
+        [(count,)] = await service.run_sql(
+            "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+        )
+        return count >= number
+
+    await eventually(waiting)

@@ -10,20 +10,17 @@ import pytest
 from holdfast.accounts.signin import links
 from holdfast.events import ownership
 from holdfast.events.mails import announcements, sql
-from holdfast.events.people.model import AccountSelector
 from holdfast.events.resources import Tx
 from holdfast.events.seats import intake, settlement
 from holdfast.events.users.directory import UserDirectory
 from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem
 from tests.accounts.browser import Browser
-from tests.events.people.scene import ANN, erase, listed, mentions, over, sign_up, stored
+from tests.events.people.scene import ANN, BOB, erase, listed, mentions, over, sign_up, stored, wait_for_lock_waiters
 from tests.faults.holder import holding
-from tests.support import Service, eventually
+from tests.support import Service
 
 STRANGER = nobody("address 192.0.2.1")
-
-BOB = AccountSelector(email="bob@example.com")
 
 
 @contextlib.asynccontextmanager
@@ -49,17 +46,7 @@ async def open_transaction(
     await commit()
 
 
-async def is_waited_for(service: Service, number: int = 1) -> None:
-    async def waiting() -> bool:
-        [(count,)] = await service.run_sql(
-            "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-        )
-        return count >= number
-
-    await eventually(waiting)
-
-
-async def test_a_registration_during_the_erasure_of_its_person_makes_a_new_account(service: Service) -> None:
+async def test_who_registers_while_the_person_is_erased_gets_a_new_account(service: Service) -> None:
     ada = await service.organizer()
     past, coming = await ada.create_event(), await ada.create_event()
     await sign_up(service, past, "ann")
@@ -67,7 +54,7 @@ async def test_a_registration_during_the_erasure_of_its_person_makes_a_new_accou
 
     async with open_transaction(service, lambda tx: ownership.erase(tx, ANN)) as commit:
         registering = asyncio.create_task(ada.register(coming["id"], email="ann@example.com"))
-        await is_waited_for(service)
+        await wait_for_lock_waiters(service)
         await commit()
     poll = await registering
     await service.settle()
@@ -92,7 +79,7 @@ async def test_a_registration_that_read_the_account_before_the_erasure_makes_a_n
     async with holding(service.database.url, making) as zoe:
         # They share a statement. It has read Ann's account, and waits for Zoe's.
         registering = asyncio.create_task(both())
-        await is_waited_for(service)
+        await wait_for_lock_waiters(service)
         await erase(service)
         await zoe.let_go()
     await registering
@@ -114,7 +101,7 @@ async def test_a_registration_being_stored_is_erased_with_the_others(service: Se
 
     async with open_transaction(service, lambda tx: intake.accept(tx, [request])) as commit:
         erasing = asyncio.create_task(erase(service))
-        await is_waited_for(service)
+        await wait_for_lock_waiters(service)
         await commit()
 
     assert [registration.event_id for registration in (await erasing).cancelled] == [first["id"], second["id"]]
@@ -134,7 +121,7 @@ async def test_an_erasure_waits_for_a_settlement_and_deletes_its_mails_too(servi
 
     async with open_transaction(service, settle) as commit:
         erasing = asyncio.create_task(erase(service))
-        await is_waited_for(service)
+        await wait_for_lock_waiters(service)
         await commit()
 
     done = await erasing
@@ -157,12 +144,12 @@ async def test_an_announcement_during_an_erasure_mails_no_erased_person(service:
     if first == "the announcement":
         async with open_transaction(service, lambda tx: sql.announce_batch(tx, 10)) as commit:
             other = asyncio.create_task(erase(service))
-            await is_waited_for(service)
+            await wait_for_lock_waiters(service)
             await commit()
     else:
         async with open_transaction(service, lambda tx: ownership.erase(tx, ANN)) as commit:
             other = asyncio.create_task(announcements.process_due(service.database))
-            await is_waited_for(service)
+            await wait_for_lock_waiters(service)
             await commit()
     await other
 
@@ -184,13 +171,13 @@ async def test_a_sign_in_during_an_erasure_is_signed_out_or_makes_a_new_account(
     if first == "the sign-in":
         async with open_transaction(service, lambda tx: use(tx, STRANGER, command)) as commit:
             other = asyncio.create_task(erase(service))
-            await is_waited_for(service)
+            await wait_for_lock_waiters(service)
             await commit()
         await other
     else:
         async with open_transaction(service, lambda tx: ownership.erase(tx, ANN)) as commit:
             signing_in = asyncio.create_task(service.database.transact(lambda tx: use(tx, STRANGER, command)))
-            await is_waited_for(service)
+            await wait_for_lock_waiters(service)
             await commit()
         assert (await signing_in).state == "expired"
 

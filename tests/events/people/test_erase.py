@@ -8,7 +8,7 @@ from holdfast.events.people.model import AccountSelector
 from holdfast.kit.contract.problems import Problem
 from tests.accounts.browser import Browser
 from tests.events.mails.post import tell_changes
-from tests.events.pages.test_own_registration import own_path
+from tests.events.pages.own_registration import own_path
 from tests.events.pages.visitor import Visitor, state
 from tests.events.people.scene import ANN, erase, handle_of, listed, mentions, over, sign_up, stored
 from tests.support import Service

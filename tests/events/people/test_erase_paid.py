@@ -6,8 +6,7 @@ from holdfast.events import ownership
 from holdfast.events.people.model import AccountSelector, Erasure
 from holdfast.events.resources import Tx
 from tests.events.payments.scene import Scene
-from tests.events.people.scene import ANN, erase
-from tests.events.people.test_concurrent_erasures import BOB, is_waited_for
+from tests.events.people.scene import ANN, BOB, erase, wait_for_lock_waiters
 from tests.faults.holder import holding
 
 
@@ -29,9 +28,9 @@ async def test_an_erasure_whose_seat_goes_to_a_person_who_is_erased_too_is_not_r
 
     async with holding(shop.service.database.url, f"select from events where id = {event_id} for update") as event:
         ann = asyncio.create_task(erase_once(ANN))
-        await is_waited_for(shop.service, 1)
+        await wait_for_lock_waiters(shop.service, 1)
         bob = asyncio.create_task(erase_once(BOB))
-        await is_waited_for(shop.service, 2)
+        await wait_for_lock_waiters(shop.service, 2)
         await event.let_go()
         await asyncio.gather(ann, bob)
 

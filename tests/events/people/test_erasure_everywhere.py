@@ -21,7 +21,7 @@ from tests.events.check_in.scene import Entrance
 from tests.events.log.pending import accept
 from tests.events.mails.post import tell_changes
 from tests.events.pages.own_data import ask
-from tests.events.pages.test_own_registration import own_path
+from tests.events.pages.own_registration import own_path
 from tests.events.payments.scene import Scene as Shop
 from tests.events.people.scene import erase, handle_of, listed, over, sign_up
 from tests.faults.holder import holding

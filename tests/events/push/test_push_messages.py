@@ -14,7 +14,7 @@ from holdfast.events.push import sending
 from holdfast.events.push.encryption import SenderKey, sender_keys
 from holdfast.events.push.subscriptions import MAX_SUBSCRIPTIONS, forget_old
 from holdfast.kit.outbound.requests import OutboundClient
-from tests.events.pages.test_own_registration import cancel, settled
+from tests.events.pages.own_registration import cancel_registration, register_and_settle
 from tests.events.pages.visitor import Visitor
 from tests.events.push.push_service import LOCAL, BrowserDouble, PushServiceDouble, push_service
 from tests.support import Client, Service
@@ -34,7 +34,7 @@ async def pushes(service: Service) -> AsyncIterator[PushServiceDouble]:
 async def line(service: Service, *people: str, **fields: Any) -> tuple[Client, dict[str, Any], list[str]]:
     ada = await service.organizer()
     event = await ada.create_event(**{"capacity": 1, "waitinglist_capacity": 5, **fields})
-    return ada, event, await settled(service, ada, event, *people)
+    return ada, event, await register_and_settle(service, ada, event, *people)
 
 
 async def post(service: Service, address: str, language: str = "en", **fields: str) -> httpx2.Response:
@@ -80,7 +80,7 @@ async def test_a_push_message_is_sent_when_the_seat_is_there_and_not_before(
     other = await subscribed(service, pushes, cal, "de")
     assert await sending.send_due(service.database) == 0
 
-    await cancel(service, ann)
+    await cancel_registration(service, ann)
     assert await sending.send_due(service.database) == 1
 
     [message] = browser.messages
@@ -89,7 +89,7 @@ async def test_a_push_message_is_sent_when_the_seat_is_there_and_not_before(
     assert other.messages == []
     assert pushes.statuses == [201]
     assert await stored(service) == 1
-    await cancel(service, ben)
+    await cancel_registration(service, ben)
     await sending.send_due(service.database)
     assert [message["title"] for message in other.messages] == ["Sie haben einen Platz!"]
     assert await stored(service) == 0
@@ -101,7 +101,7 @@ async def test_a_push_message_contains_no_web_address_except_that_of_the_page(
     _, _, [ann, ben] = await line(service, "ann", "ben", title="Win at https://evil.example.com/a now")
     browser = await subscribed(service, pushes, ben)
 
-    await cancel(service, ann)
+    await cancel_registration(service, ann)
     await sending.send_due(service.database)
 
     [message] = browser.messages
@@ -154,7 +154,7 @@ async def test_a_browser_that_is_gone_is_forgotten(service: Service, pushes: Pus
         _, _, [ann, ben] = await line(service, "ann", "ben")
         (await subscribed(service, pushes, ben)).status = status
 
-        await cancel(service, ann)
+        await cancel_registration(service, ann)
         await sending.send_due(service.database)
 
         assert (pushes.statuses[-1], await stored(service)) == (status, 0)
@@ -166,7 +166,7 @@ async def test_a_push_service_in_trouble_is_asked_again_later_and_not_for_ever(
     _, _, [ann, ben] = await line(service, "ann", "ben")
     browser = await subscribed(service, pushes, ben)
     browser.status = 503
-    await cancel(service, ann)
+    await cancel_registration(service, ann)
 
     await sending.send_due(service.database)
     assert await stored(service) == 1
@@ -184,7 +184,7 @@ async def test_a_push_service_in_trouble_is_asked_again_later_and_not_for_ever(
 
     _, _, [ann, ben] = await line(service, "ann", "ben")
     (await subscribed(service, pushes, ben)).status = 429
-    await cancel(service, ann)
+    await cancel_registration(service, ann)
     await service.run_sql("update push_subscriptions set attempts = %(most)s", most=sending.MAX_ATTEMPTS - 1)
     await sending.send_due(service.database)
     assert await stored(service) == 0
@@ -197,7 +197,7 @@ async def test_a_push_address_in_the_network_of_the_operator_is_not_called(
     browser = await subscribed(service, pushes, ben)
     service.database.resources = replace(service.database.resources, push=OutboundClient(seconds=5))
 
-    await cancel(service, ann)
+    await cancel_registration(service, ann)
     await sending.send_due(service.database)
 
     assert browser.messages == []
@@ -211,7 +211,7 @@ async def test_a_push_subscription_can_be_withdrawn(service: Service, pushes: Pu
     browser = await subscribed(service, pushes, ben)
 
     assert (await post(service, ben, endpoint=browser.endpoint, stop="yes")).status_code == 204
-    await cancel(service, ann)
+    await cancel_registration(service, ann)
 
     assert await sending.send_due(service.database) == 0
     assert browser.messages == []
@@ -225,7 +225,7 @@ async def test_a_registration_has_few_browsers_and_each_of_them_once(
     await post(service, ben, **browsers[-1].fields)
 
     assert await stored(service) == MAX_SUBSCRIPTIONS
-    await cancel(service, ann)
+    await cancel_registration(service, ann)
     await sending.send_due(service.database)
 
     assert [len(browser.messages) for browser in browsers] == [0, 0, *[1] * MAX_SUBSCRIPTIONS]
@@ -239,7 +239,7 @@ async def test_a_push_subscription_is_stored_sealed_and_deleted_with_its_registr
     [(sealed,)] = await service.run_sql("select sealed from push_subscriptions")
     assert browser.endpoint.encode() not in sealed
 
-    await cancel(service, ben)
+    await cancel_registration(service, ben)
 
     assert await stored(service) == 0
 
@@ -260,7 +260,7 @@ async def test_a_message_of_a_replaced_key_is_not_sent(service: Service, pushes:
     _, _, [ann, ben] = await line(service, "ann", "ben")
     await subscribed(service, pushes, ben)
     secret = service.database.resources.secret
-    await cancel(service, ann)
+    await cancel_registration(service, ann)
     [(sealed,)] = await service.run_sql("select sealed from push_subscriptions")
     other = secret.unseal(sealed).replace(sender_keys(secret)[0].public_key, SenderKey(b"x").public_key)
     await service.run_sql("update push_subscriptions set sealed = %(sealed)s", sealed=secret.seal(other))
@@ -290,7 +290,7 @@ async def test_organizers_get_turns_of_push_messages(service: Service, pushes: P
     _, _, few = await line(service, "ann", "ben")
     browsers = [await subscribed(service, pushes, address) for address in (*many[3:], few[1])]
     for address in (*many[:3], few[0]):
-        await cancel(service, address)
+        await cancel_registration(service, address)
     work = sending.PushWork(service.database)
 
     owners = [row.owner for _ in range(4) for row in await work.lease(1, (), scan_all=True)]

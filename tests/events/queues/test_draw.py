@@ -12,10 +12,10 @@ from holdfast.events.queues.places import QUEUE_DRAWS
 from holdfast.events.queues.retention import forget_visitors
 from holdfast_verify.formats import beacon
 from tests.events.draws.rounds import ROUNDS
+from tests.events.draws.scene import PEOPLE
 from tests.events.queues.draw_scene import ROUND, DrawScene, drawing_line
 from tests.support import Service
 
-PEOPLE = ["ann", "bob", "cyd", "dan", "eve", "flo", "gus"]
 SIGNATURE = bytes.fromhex(ROUNDS[ROUND])
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from holdfast_verify.formats.drawn_order import draw_order
+from tests.events.draws.scene import PEOPLE
 from tests.events.queues.draw_scene import ROUND, drawing_line
-from tests.events.queues.test_draw import PEOPLE
 from tests.node import node
 from tests.support import Service
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from holdfast.events.registrations import giving_up
 from holdfast.events.registrations.own_registration import UNDO_SECONDS
 from holdfast.events.settings import Settings
-from tests.events.pages.test_own_registration import own_path, settled, statuses
+from tests.events.pages.own_registration import ask_to_cancel, own_path, register_and_settle, registration_statuses
 from tests.events.pages.visitor import Visitor, page_text, state, value
 from tests.support import Client, Service, running
 
@@ -23,15 +23,6 @@ ENTRIES = "select kind, details ->> 'from', details ->> 'to', details ->> 'by' f
 async def limited(settings: Settings) -> AsyncIterator[Service]:
     async with running(settings.model_copy(update={"forms_per_minute": 3})) as service:
         yield service
-
-
-async def ask(service: Service, address: str) -> httpx2.Response:
-    """Answer the question whether to give a registration up; the page that follows."""
-    http = Visitor(service).http
-    page = await http.get(f"{address}/cancel")
-    answer = await http.post(f"{address}/cancel", data={"token": value(page, "token")})
-    assert answer.status_code == 303, answer.text
-    return await http.get(answer.headers["location"])
 
 
 async def undo(service: Service, address: str) -> httpx2.Response:
@@ -45,7 +36,7 @@ async def line(service: Service, *people: str, **fields: Any) -> tuple[Client, d
     """An event with one seat, those who registered for it, and the addresses of their own pages."""
     ada = await service.organizer()
     event = await ada.create_event(**{"capacity": 1, "waitinglist_capacity": 5, **fields})
-    return ada, event, await settled(service, ada, event, *people)
+    return ada, event, await register_and_settle(service, ada, event, *people)
 
 
 async def test_a_seat_stays_the_persons_for_half_a_minute_and_no_log_or_mail_has_anything_of_it(
@@ -54,7 +45,7 @@ async def test_a_seat_stays_the_persons_for_half_a_minute_and_no_log_or_mail_has
     ada, _, [ann, ben] = await line(service, "ann", "ben")
     mails = await service.run_sql("select count(*) from mails")
 
-    page = await ask(service, ann)
+    page = await ask_to_cancel(service, ann)
     removed = await giving_up.remove(service.database)
 
     assert (page.status_code, state(page)) == (200, "registered")
@@ -62,7 +53,7 @@ async def test_a_seat_stays_the_persons_for_half_a_minute_and_no_log_or_mail_has
     assert "It is still yours. You can undo this for 30 seconds." in page_text(page)
     assert 'action="' in page.text
     assert removed == 0
-    assert await statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
+    assert await registration_statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
     assert "place 1 of 1" in page_text(await Visitor(service).http.get(ben))
     assert await service.run_sql(ENTRIES) == []
     assert await service.run_sql("select count(*) from mails") == mails
@@ -76,7 +67,7 @@ async def test_a_seat_given_up_goes_to_the_first_who_waits_and_the_page_says_so_
     service: Service,
 ) -> None:
     ada, _, [ann, ben, cal] = await line(service, "ann", "ben", "cal")
-    await ask(service, ann)
+    await ask_to_cancel(service, ann)
 
     assert await service.give_up() == 1
     page = await Visitor(service).http.get(ann)
@@ -84,7 +75,7 @@ async def test_a_seat_given_up_goes_to_the_first_who_waits_and_the_page_says_so_
     assert (page.status_code, state(page)) == (410, "given_up")
     assert "Somebody who waited has it now. Thank you." in page_text(page)
     assert not {"ben", "Ben", "cal", "Cal"} & set(page_text(page).split())
-    assert await statuses(ada) == {"ben": "registered", "cal": "waitlisted"}
+    assert await registration_statuses(ada) == {"ben": "registered", "cal": "waitlisted"}
     assert state(await Visitor(service).http.get(ben)) == "registered"
     assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
     assert await service.run_sql(ENTRIES) == [
@@ -97,29 +88,29 @@ async def test_a_seat_given_up_goes_to_the_first_who_waits_and_the_page_says_so_
 async def test_a_seat_given_up_without_a_waiting_list_is_said_to_be_free(service: Service) -> None:
     ada, event, [ann] = await line(service, "ann")
 
-    question_page = await ask(service, ann)
+    question_page = await ask_to_cancel(service, ann)
     await service.give_up()
     page = await Visitor(service).http.get(ann)
 
     assert "You are giving up your seat." in page_text(question_page)
     assert "Your seat is free again for anyone." in page_text(page)
     assert f'href="/events/{event["id"]}/registrations"' in page.text
-    assert await statuses(ada) == {}
+    assert await registration_statuses(ada) == {}
 
 
 async def test_a_place_on_the_waiting_list_can_be_undone_and_given_up_too(service: Service) -> None:
     ada, _, [_, ben, cal] = await line(service, "ann", "ben", "cal")
 
-    question_page = await ask(service, ben)
+    question_page = await ask_to_cancel(service, ben)
     undone_page = await undo(service, ben)
     assert "You are leaving the waiting list." in page_text(question_page)
     assert "Nothing has changed: you keep your place." in page_text(undone_page)
     assert await service.give_up() == 0
 
-    await ask(service, ben)
+    await ask_to_cancel(service, ben)
     await service.give_up()
     assert "Your registration is cancelled." in page_text(await Visitor(service).http.get(ben))
-    assert await statuses(ada) == {"ann": "registered", "cal": "waitlisted"}
+    assert await registration_statuses(ada) == {"ann": "registered", "cal": "waitlisted"}
     assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
 
 
@@ -127,7 +118,7 @@ async def test_a_cancellation_that_is_undone_keeps_the_seat_and_its_place_in_the
     ada, _, [ann, _] = await line(service, "ann", "ben")
     before = await service.run_sql("select user_id, status, arrival, received_at, log_number from registrations")
 
-    await ask(service, ann)
+    await ask_to_cancel(service, ann)
     page = await undo(service, ann)
 
     assert await service.give_up() == 0
@@ -137,24 +128,24 @@ async def test_a_cancellation_that_is_undone_keeps_the_seat_and_its_place_in_the
     after = await service.run_sql("select user_id, status, arrival, received_at, log_number from registrations")
     assert sorted(after) == sorted(before)
     assert await service.run_sql(ENTRIES) == []
-    assert await statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
+    assert await registration_statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
 
 
 async def test_undoing_too_late_says_who_has_the_seat(service: Service) -> None:
     ada, _, [ann, _] = await line(service, "ann", "ben")
-    await ask(service, ann)
+    await ask_to_cancel(service, ann)
     await service.give_up()
 
     page = await undo(service, ann)
 
     assert (page.status_code, state(page)) == (410, "given_up")
     assert "Somebody who waited has it now." in page_text(page)
-    assert await statuses(ada) == {"ben": "registered"}
+    assert await registration_statuses(ada) == {"ben": "registered"}
 
 
 async def test_undoing_works_until_the_seat_has_moved_also_if_that_is_late(service: Service) -> None:
     ada, _, [ann, _] = await line(service, "ann", "ben")
-    await ask(service, ann)
+    await ask_to_cancel(service, ann)
     await service.run_sql("update registrations set gives_up_at = now() - interval '1 hour' where gives_up_at > now()")
     late = await Visitor(service).http.get(ann)
 
@@ -164,7 +155,7 @@ async def test_undoing_works_until_the_seat_has_moved_also_if_that_is_late(servi
     assert "data-until" not in late.text
     assert state(page) == "registered"
     assert await giving_up.remove(service.database) == 0
-    assert await statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
+    assert await registration_statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
 
 
 async def test_a_second_request_to_cancel_does_not_restart_the_time_to_undo(service: Service) -> None:
@@ -183,7 +174,7 @@ async def test_a_second_request_to_cancel_does_not_restart_the_time_to_undo(serv
 
 async def test_undo_needs_nothing_but_its_button_and_does_nothing_from_another_site(service: Service) -> None:
     _, _, [ann] = await line(service, "ann")
-    await ask(service, ann)
+    await ask_to_cancel(service, ann)
     http = Visitor(service).http
 
     looked = await http.get(f"{ann}/undo")
@@ -200,35 +191,35 @@ async def test_a_person_who_registers_again_before_the_seat_is_given_up_keeps_it
         lambda: Visitor(service).send(event["id"], email="ann@example.com"),
         lambda: ada.register(event["id"], email="ann@example.com"),
     ):
-        await ask(service, ann)
+        await ask_to_cancel(service, ann)
         await register()
         assert await service.give_up() == 0
 
-    assert await statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
+    assert await registration_statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
 
 
 async def test_a_waiting_person_who_is_leaving_gets_the_seat_and_passes_it_on(service: Service) -> None:
     ada, _, [ann, ben, _] = await line(service, "ann", "ben", "cal")
-    await ask(service, ben)
+    await ask_to_cancel(service, ben)
     await service.run_sql("update registrations set gives_up_at = gives_up_at + interval '1 hour'")
-    await ask(service, ann)
+    await ask_to_cancel(service, ann)
     await service.run_sql("update registrations set gives_up_at = now() where status = 'registered'")
 
     await giving_up.remove(service.database)
     assert "You are passing your seat on." in page_text(await Visitor(service).http.get(ben))
     await service.give_up()
 
-    assert await statuses(ada) == {"cal": "registered"}
+    assert await registration_statuses(ada) == {"cal": "registered"}
 
 
 async def test_several_seats_of_one_event_go_to_the_first_who_wait_in_order(service: Service) -> None:
     ada, event, addresses = await line(service, "ann", "ben", "cal", "dan", "eve", capacity=3)
     for address in addresses[:3]:
-        await ask(service, address)
+        await ask_to_cancel(service, address)
 
     assert await service.give_up() == 3
 
-    assert await statuses(ada) == {"dan": "registered", "eve": "registered"}
+    assert await registration_statuses(ada) == {"dan": "registered", "eve": "registered"}
     assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["registration_count"] == 2
     pages = [page_text(await Visitor(service).http.get(address)) for address in addresses[:3]]
     assert ["Somebody who waited" in page for page in pages] == [True, True, False]
@@ -237,10 +228,10 @@ async def test_several_seats_of_one_event_go_to_the_first_who_wait_in_order(serv
 
 async def test_a_registration_removed_by_the_organizer_meanwhile_is_gone(service: Service) -> None:
     ada, event, [ann, ben] = await line(service, "ann", "ben")
-    await ask(service, ann)
+    await ask_to_cancel(service, ann)
     user_id = ann.rpartition("/")[2].split("-")[1]
     await ada.delete(f"/api/registrations/{event['id']}/{user_id}")
-    await ask(service, ben)
+    await ask_to_cancel(service, ben)
     await ada.delete(f"/api/events/{event['id']}")
 
     assert state(await Visitor(service).http.get(ann)) == "gone"
@@ -259,27 +250,27 @@ async def test_the_schema_refuses_to_give_up_a_rejected_registration(service: Se
 
 async def test_a_deadline_that_passes_meanwhile_changes_nothing(service: Service) -> None:
     ada, _, [ann, _] = await line(service, "ann", "ben")
-    await ask(service, ann)
+    await ask_to_cancel(service, ann)
     await service.run_sql("update events set cancellation_hours = 2000000")
 
     assert "You are passing your seat on." in page_text(await Visitor(service).http.get(ann))
     await service.give_up()
 
-    assert await statuses(ada) == {"ben": "registered"}
+    assert await registration_statuses(ada) == {"ben": "registered"}
 
 
 async def test_a_locked_event_does_not_hold_up_the_seats_of_others(service: Service) -> None:
     ada, event, [ann, _] = await line(service, "ann", "ben")
     _, _, [cal, _] = await line(service, "cal", "dan")
-    await ask(service, ann)
-    await ask(service, cal)
+    await ask_to_cancel(service, ann)
+    await ask_to_cancel(service, cal)
     await service.run_sql("update registrations set gives_up_at = now() where gives_up_at is not null")
 
     async with service.database.pool.connection() as connection, connection.transaction():
         await connection.execute("select from events where id = %s for update", [event["id"]])
         assert await giving_up.remove(service.database) == 1
     assert await giving_up.remove(service.database) == 1
-    assert await statuses(ada) == {"ben": "registered"}
+    assert await registration_statuses(ada) == {"ben": "registered"}
 
 
 async def test_cancelling_and_undoing_count_towards_the_limit_of_forms_of_an_address(limited: Service) -> None:
@@ -301,7 +292,7 @@ async def test_cancelling_and_undoing_count_towards_the_limit_of_forms_of_an_add
 
 async def test_a_place_that_was_given_up_is_forgotten_after_30_days(service: Service) -> None:
     _, _, [ann] = await line(service, "ann")
-    await ask(service, ann)
+    await ask_to_cancel(service, ann)
     await service.give_up()
 
     assert await service.database.transact(giving_up.forget_given_up) == 0
@@ -322,9 +313,9 @@ async def test_an_undo_that_races_with_the_handover_keeps_the_seat_or_comes_too_
     ada = await service.organizer()
     event = await ada.create_event(capacity=10, waitinglist_capacity=20)
     people = [f"p{number:02}" for number in range(20)]
-    addresses = await settled(service, ada, event, *people)
+    addresses = await register_and_settle(service, ada, event, *people)
     for address in addresses[:10]:
-        await ask(service, address)
+        await ask_to_cancel(service, address)
     await service.run_sql("update registrations set gives_up_at = now() where gives_up_at is not null")
 
     pages, *_ = await asyncio.gather(

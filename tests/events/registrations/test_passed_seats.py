@@ -3,10 +3,9 @@
 from typing import Any
 
 from tests.events.console.event_scene import signed_in
-from tests.events.pages.test_own_registration import cancel, own_path, settled
+from tests.events.pages.own_registration import ask_to_cancel, cancel_registration, own_path, register_and_settle
 from tests.events.pages.visitor import Visitor, page_text
 from tests.events.payments.scene import Scene
-from tests.events.registrations.test_giving_up import ask
 from tests.support import Service
 
 PHRASE = "seats were passed on."
@@ -24,15 +23,15 @@ async def event_page(service: Service, event: dict[str, Any]) -> str:
 async def test_only_seats_that_somebody_who_waited_took_are_counted(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
-    ann, ben, cal = await settled(service, ada, event, "ann", "ben", "cal")
+    ann, ben, cal = await register_and_settle(service, ada, event, "ann", "ben", "cal")
     console = f"/console/events/{event['id']}"
 
-    await cancel(service, cal)
+    await cancel_registration(service, cal)
     assert await counted(service, event["id"]) == 0
-    await cancel(service, ann)
+    await cancel_registration(service, ann)
     assert await counted(service, event["id"]) == 1
     page = await browser.get(console)
-    await cancel(service, ben)
+    await cancel_registration(service, ben)
     assert await counted(service, event["id"]) == 1
 
     assert "1 seat that was given up went to somebody who waited" in page_text(page)
@@ -41,7 +40,7 @@ async def test_only_seats_that_somebody_who_waited_took_are_counted(service: Ser
 async def test_a_seat_that_the_organizer_removes_is_not_counted_as_passed_on(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
-    ann, _ = await settled(service, ada, event, "ann", "ben")
+    ann, _ = await register_and_settle(service, ada, event, "ann", "ben")
 
     await ada.delete(f"/api/registrations/{event['id']}/{ann.rpartition('/')[2].split('-')[1]}")
 
@@ -51,12 +50,12 @@ async def test_a_seat_that_the_organizer_removes_is_not_counted_as_passed_on(ser
 async def test_visitors_are_told_from_the_third_seat_on(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=3, waitinglist_capacity=5)
-    addresses = await settled(service, ada, event, *(f"p{number}" for number in range(6)))
+    addresses = await register_and_settle(service, ada, event, *(f"p{number}" for number in range(6)))
 
     for address in addresses[:2]:
-        await cancel(service, address)
+        await cancel_registration(service, address)
     assert PHRASE not in await event_page(service, event)
-    await cancel(service, addresses[2])
+    await cancel_registration(service, addresses[2])
 
     assert f"3 {PHRASE}" in await event_page(service, event)
     german = await Visitor(service, language="de").http.get(event["public_url"].removeprefix("http://events.test"))
@@ -71,7 +70,7 @@ async def test_a_seat_that_has_to_be_paid_counts_when_it_is_paid(shop: Scene) ->
     await shop.deliver()
     ben = await shop.register(event_id, "ben@example.com")
     [address] = await own_pages(shop, "ann@example.com")
-    await ask(shop.service, address)
+    await ask_to_cancel(shop.service, address)
     await shop.service.give_up()
     await shop.work()
 
@@ -87,7 +86,7 @@ async def test_a_person_who_pays_for_a_seat_that_is_being_given_up_keeps_it(shop
     event_id = await shop.event(ada, capacity=1, waitinglist_capacity=5)
     ann = await shop.register(event_id, "ann@example.com")
     [address] = await own_pages(shop, "ann@example.com")
-    await ask(shop.service, address)
+    await ask_to_cancel(shop.service, address)
 
     await ann.pay()
     await shop.deliver()

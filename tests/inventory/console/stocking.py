@@ -8,9 +8,11 @@ from collections.abc import AsyncGenerator
 import httpx2
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.console.scene import SAME_SITE, Admin
+from tests.inventory.console.scene import SAME_SITE, Admin, hidden
 from tests.inventory.installs.merchants import Place
 from tests.inventory.sync.scene import Scene, installed
+
+SPREADSHEETS_PATH = "/console/spreadsheets"
 
 
 class Stocking(Admin):
@@ -41,3 +43,11 @@ async def stocking(place: Settings | Place, language: str = "en") -> AsyncGenera
         async with merchant.http:
             await merchant.open()
             yield merchant
+
+
+async def upload_spreadsheet(merchant: Stocking, content: bytes, kind: str = "pools") -> httpx2.Response:
+    """Send the form with a file."""
+    token = hidden(await merchant.get(SPREADSHEETS_PATH), "token")
+    fields = {"token": token, "kind": kind, "mode": "set", "reason": "", "text": ""}
+    files = {"file": ("stock.csv", content, "text/csv")}
+    return await merchant.http.post(merchant.at(SPREADSHEETS_PATH), data=fields, files=files, headers=SAME_SITE)

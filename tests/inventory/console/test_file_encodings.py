@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from holdfast.inventory.console.pools.file_text import ENCODINGS, text_in_encoding, text_of
 from holdfast.inventory.settings import Settings
 from tests.inventory.console.scene import SAME_SITE, hidden, main_text
-from tests.inventory.console.stocking import Stocking, hidden_fields, stocking
-from tests.inventory.console.test_spreadsheets import PATH, upload
+from tests.inventory.console.stocking import SPREADSHEETS_PATH, Stocking, hidden_fields, stocking, upload_spreadsheet
 from tests.inventory.installs.merchants import Place
 
 SHEETS = {
@@ -45,7 +44,9 @@ async def read_as(merchant: Stocking, page: httpx2.Response, codec: str) -> http
     form = page.text.rpartition("<form")[2]
     inputs = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form)
     fields = {html.unescape(name): html.unescape(value) for name, value in inputs}
-    return await merchant.http.post(merchant.at(PATH), data={**fields, "encoding": codec}, headers=SAME_SITE)
+    return await merchant.http.post(
+        merchant.at(SPREADSHEETS_PATH), data={**fields, "encoding": codec}, headers=SAME_SITE
+    )
 
 
 @pytest.mark.parametrize(("codec", "name"), SHEETS.items(), ids=SHEETS)
@@ -53,7 +54,7 @@ async def test_a_file_in_an_old_encoding_is_read_right_or_the_encoding_can_be_ch
     merchant: Stocking, codec: str, name: str
 ) -> None:
     """Before, everything that was not UTF-8 was taken for Windows-1252 without a word."""
-    preview = await upload(merchant, file_of(name, codec))
+    preview = await upload_spreadsheet(merchant, file_of(name, codec))
 
     assert "The file is not in UTF-8, and does not say in which encoding it is." in main_text(preview)
     if f"Line 2: {name} new" not in main_text(preview):
@@ -61,13 +62,15 @@ async def test_a_file_in_an_old_encoding_is_read_right_or_the_encoding_can_be_ch
         preview = await read_as(merchant, preview, codec)
     assert f"Line 2: {name} new" in main_text(preview)
     form = {**hidden_fields(preview), "text": f'name,quantity\n"{name}",9', "sure": "yes"}
-    assert "Imported" in main_text(await merchant.http.post(merchant.at(PATH), data=form, headers=SAME_SITE))
+    assert "Imported" in main_text(
+        await merchant.http.post(merchant.at(SPREADSHEETS_PATH), data=form, headers=SAME_SITE)
+    )
     assert [pool["name"] for pool in (await merchant.shop.call("list_pools"))["pools"]] == [name]
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "ascii"])
-async def test_a_file_in_unicode_needs_no_choice_of_encoding(merchant: Stocking, codec: str) -> None:
-    preview = await upload(merchant, file_of("Jars" if codec == "ascii" else "Gläser 蜂蜜", codec))
+async def test_who_saves_in_unicode_is_not_asked(merchant: Stocking, codec: str) -> None:
+    preview = await upload_spreadsheet(merchant, file_of("Jars" if codec == "ascii" else "Gläser 蜂蜜", codec))
 
     assert "does not say in which encoding" not in main_text(preview)
     assert readings(preview) == {}
@@ -77,7 +80,7 @@ async def test_rows_that_are_refused_can_be_read_in_another_encoding_too(merchan
     await merchant.shop.pool(50, name="Gläser")
     text = "pool;sku;units_per_sale\nGläser;HONEY-6;6\n"
 
-    refused = await read_as(merchant, await upload(merchant, text.encode("mac_roman"), "members"), "cp1251")
+    refused = await read_as(merchant, await upload_spreadsheet(merchant, text.encode("mac_roman"), "members"), "cp1251")
     assert refused.status_code == 422
     assert "It was read as Windows-1251: GlЉser" in main_text(refused)
     assert readings(refused)["mac_roman"] == "Gläser"
@@ -87,7 +90,7 @@ async def test_rows_that_are_refused_can_be_read_in_another_encoding_too(merchan
 
 async def test_the_question_about_the_encoding_is_in_german_too(place: Settings | Place) -> None:
     async with stocking(place, "de") as merchant:
-        preview = await upload(merchant, file_of("Gläser", "cp850"))
+        preview = await upload_spreadsheet(merchant, file_of("Gläser", "cp850"))
 
         assert "Die Datei ist nicht in UTF-8" in main_text(preview)
         assert "Die Wörter stimmen: Importieren" in main_text(preview)
@@ -96,11 +99,11 @@ async def test_the_question_about_the_encoding_is_in_german_too(place: Settings 
 @pytest.mark.parametrize(
     ("content", "codec"), [("%%%", "cp850"), ("", "rot13"), (b64encode(b"name\n\x98").decode(), "cp1251")]
 )
-async def test_a_form_with_a_made_up_file_or_encoding_is_refused(merchant: Stocking, content: str, codec: str) -> None:
-    token = hidden(await merchant.get(PATH), "token")
+async def test_a_form_that_was_made_up_is_refused(merchant: Stocking, content: str, codec: str) -> None:
+    token = hidden(await merchant.get(SPREADSHEETS_PATH), "token")
     fields = {"token": token, "kind": "pools", "mode": "set", "content": content or "eA==", "encoding": codec}
 
-    page = await merchant.http.post(merchant.at(PATH), data=fields, headers=SAME_SITE)
+    page = await merchant.http.post(merchant.at(SPREADSHEETS_PATH), data=fields, headers=SAME_SITE)
 
     assert page.status_code == 422
     assert "the file cannot be read as text" in main_text(page)

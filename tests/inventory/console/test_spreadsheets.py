@@ -9,25 +9,15 @@ import pytest
 from holdfast.inventory.console.pools.spreadsheets import MAX_FILE_BYTES
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.spreadsheets.model import MAX_ROWS
-from tests.inventory.console.scene import SAME_SITE, hidden, main_text
-from tests.inventory.console.stocking import Stocking, hidden_fields, stocking
+from tests.inventory.console.scene import SAME_SITE, main_text
+from tests.inventory.console.stocking import SPREADSHEETS_PATH, Stocking, hidden_fields, stocking, upload_spreadsheet
 from tests.inventory.installs.merchants import Place
 from tests.inventory.support import PACKS, SIX_PACK
-
-PATH = "/console/spreadsheets"
 
 
 async def send(merchant: Stocking, text: str, **fields: str) -> httpx2.Response:
     """Send the form with rows that were pasted."""
-    return await merchant.send(PATH, **{"kind": "pools", "mode": "set", "text": text, **fields})
-
-
-async def upload(merchant: Stocking, content: bytes, kind: str = "pools") -> httpx2.Response:
-    """Send the form with a file."""
-    token = hidden(await merchant.get(PATH), "token")
-    fields = {"token": token, "kind": kind, "mode": "set", "reason": "", "text": ""}
-    files = {"file": ("stock.csv", content, "text/csv")}
-    return await merchant.http.post(merchant.at(PATH), data=fields, files=files, headers=SAME_SITE)
+    return await merchant.send(SPREADSHEETS_PATH, **{"kind": "pools", "mode": "set", "text": text, **fields})
 
 
 async def test_an_import_is_previewed_and_then_done(merchant: Stocking) -> None:
@@ -43,7 +33,7 @@ async def test_an_import_is_previewed_and_then_done(merchant: Stocking) -> None:
     assert "<b>Lids" not in preview.text
     assert await merchant.shop.on_hand(jars) == 50
     form = {**hidden_fields(preview), "text": text, "sure": "yes"}
-    done = [await merchant.http.post(merchant.at(PATH), data=form, headers=SAME_SITE) for _ in range(2)]
+    done = [await merchant.http.post(merchant.at(SPREADSHEETS_PATH), data=form, headers=SAME_SITE) for _ in range(2)]
     assert [main_text(page).startswith("Spreadsheets Imported New: 1. Changed: 1.") for page in done] == [True, True]
     entries = await merchant.shop.entries(kinds=["import"])
     assert [(entry["delta"], entry["reason"], entry["actor"]) for entry in entries] == [
@@ -67,14 +57,14 @@ async def test_the_preview_shows_the_numbers_that_are_written(
 async def test_a_downloaded_file_can_be_imported_unchanged(merchant: Stocking) -> None:
     await merchant.shop.pool(50, name="Jars", members=PACKS)
 
-    pools = await merchant.get(f"{PATH}/pools.csv")
-    members = await merchant.get(f"{PATH}/members.csv")
+    pools = await merchant.get(f"{SPREADSHEETS_PATH}/pools.csv")
+    members = await merchant.get(f"{SPREADSHEETS_PATH}/members.csv")
 
     assert pools.headers["content-type"] == "text/csv; charset=utf-8"
     assert pools.headers["content-disposition"] == 'attachment; filename="pools.csv"'
-    assert "As they were: 1." in main_text(await upload(merchant, pools.content))
-    assert "As they were: 3." in main_text(await upload(merchant, members.content, "members"))
-    changed = await upload(
+    assert "As they were: 1." in main_text(await upload_spreadsheet(merchant, pools.content))
+    assert "As they were: 3." in main_text(await upload_spreadsheet(merchant, members.content, "members"))
+    changed = await upload_spreadsheet(
         merchant, members.content.replace(f"{SIX_PACK},6".encode(), f"{SIX_PACK},5".encode()), "members"
     )
     assert f"{SIX_PACK} in Jars changed" in main_text(changed)
@@ -89,14 +79,14 @@ async def test_files_have_the_separator_of_their_language_and_are_read_back_exac
     async with stocking(place, language) as merchant:
         await merchant.shop.pool(50, name="Gläser; groß, rund", members=[{**PACKS[1], "sku": "=6", "title": "a,=b;-c"}])
         for kind, columns in (("pools", 7), ("members", 6), ("history", 5)):
-            file = await merchant.get(f"{PATH}/{kind}.csv")
+            file = await merchant.get(f"{SPREADSHEETS_PATH}/{kind}.csv")
 
             text = file.content.decode()
             assert text.startswith("\ufeff")
             head, row = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=separator)
             assert len(head) == len(row) >= columns
             if kind != "history":
-                assert unchanged in main_text(await upload(merchant, file.content, kind))
+                assert unchanged in main_text(await upload_spreadsheet(merchant, file.content, kind))
 
 
 async def test_a_long_list_is_one_file_with_the_columns_once(merchant: Stocking) -> None:
@@ -104,12 +94,12 @@ async def test_a_long_list_is_one_file_with_the_columns_once(merchant: Stocking)
     await merchant.shop.call("import_csv", kind="pools", text=f"name\n{rows}", dry_run=False)
     await merchant.shop.pool(50, name="Jars")
 
-    file = await merchant.get(f"{PATH}/pools.csv")
+    file = await merchant.get(f"{SPREADSHEETS_PATH}/pools.csv")
 
     lines = file.text.removeprefix("\ufeff").splitlines()
     assert (len(lines), sum(line.startswith("name,") for line in lines)) == (MAX_ROWS + 2, 1)
     assert lines[-1].startswith("Jars,units,50,")
-    history = await merchant.get(f"{PATH}/history.csv")
+    history = await merchant.get(f"{SPREADSHEETS_PATH}/history.csv")
     assert len(history.text.splitlines()) == 2
 
 
@@ -146,7 +136,7 @@ async def test_files_are_read_in_the_encodings_and_separators_of_spreadsheet_pro
 ) -> None:
     text = "name,unit,quantity\r\nGläser für 5 €,Stück,9\r\n".replace(",", separator)
 
-    preview = await upload(merchant, text.encode(encoding))
+    preview = await upload_spreadsheet(merchant, text.encode(encoding))
 
     assert "Line 2: Gläser für 5 € new" in main_text(preview)
 
@@ -154,21 +144,21 @@ async def test_files_are_read_in_the_encodings_and_separators_of_spreadsheet_pro
 async def test_variants_can_be_imported_by_the_skus_of_the_platform(merchant: Stocking) -> None:
     await merchant.shop.pool(50, name="Jars")
 
-    preview = await upload(merchant, b"pool;sku;units_per_sale\nJars;HONEY-6;6\n", "members")
+    preview = await upload_spreadsheet(merchant, b"pool;sku;units_per_sale\nJars;HONEY-6;6\n", "members")
 
     assert "Line 2: HONEY-6 in Jars new" in main_text(preview)
 
 
 async def test_a_file_that_is_too_large_or_no_text_is_refused_and_the_form_stays(merchant: Stocking) -> None:
-    large = await upload(merchant, b"name\n" + b"x" * MAX_FILE_BYTES)
-    others = [await upload(merchant, content) for content in (b"PK\x03\x04\x00", b"name\n\x81\x01\n")]
+    large = await upload_spreadsheet(merchant, b"name\n" + b"x" * MAX_FILE_BYTES)
+    others = [await upload_spreadsheet(merchant, content) for content in (b"PK\x03\x04\x00", b"name\n\x81\x01\n")]
 
     assert [page.status_code for page in (large, *others)] == [422, 422, 422]
     assert "choose a file of at most 400 kB" in main_text(large)
     for page in others:
         assert "the file cannot be read as text: save the sheet as “CSV UTF-8”, and choose that file" in main_text(page)
         assert "See what would change" in main_text(page)
-    assert (await merchant.get(f"{PATH}/keys.csv")).status_code == 404
+    assert (await merchant.get(f"{SPREADSHEETS_PATH}/keys.csv")).status_code == 404
 
 
 async def test_an_import_or_export_reaches_no_pools_of_another_shop(place: Settings | Place) -> None:
@@ -177,7 +167,7 @@ async def test_an_import_or_export_reaches_no_pools_of_another_shop(place: Setti
         theirs = await other.pool(7, name="Jars", members=PACKS)
 
         response = await send(merchant, f"pool,variant_gid,units_per_sale\nJars,{SIX_PACK},5\n", kind="members")
-        files = [await merchant.get(f"{PATH}/{kind}.csv") for kind in ("pools", "members", "history")]
+        files = [await merchant.get(f"{SPREADSHEETS_PATH}/{kind}.csv") for kind in ("pools", "members", "history")]
 
         assert response.status_code == 422
         assert "Nichts wurde importiert." in main_text(response)

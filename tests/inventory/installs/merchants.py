@@ -1,6 +1,7 @@
 """The storefront platform's double beside the service, and a merchant's browser between them."""
 
 import contextlib
+import re
 from collections.abc import AsyncGenerator
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +17,8 @@ from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
 from tests.inventory.support import Inventory, Shop, running
 from tests.serving import PLAIN, PresentApp, listener, running_already, serving
+
+KEY_PATTERN = re.compile(r"hf_[A-Za-z0-9_-]{43}")
 
 CLIENT, SECRET = "client-tests", "shpss_tests"
 DOMAIN = "ada.myshopify.com"
@@ -157,3 +160,9 @@ def app_settings(settings: Settings, address: str, base_url: str) -> Settings:
             "platform_address": f"{address}/{{shop}}",
         }
     )
+
+
+def key_in(page: str) -> str:
+    """The key that a page shows."""
+    [key] = KEY_PATTERN.findall(page)
+    return key

@@ -13,9 +13,8 @@ from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
 from holdfast_demo.shopify.faults import Fault
-from tests.inventory.installs.merchants import CLIENT, DOMAIN, SECRET, Scene
-from tests.inventory.installs.test_install import key_of
-from tests.inventory.installs.test_uninstall import tell_of_uninstall, two_days_pass
+from tests.inventory.installs.merchants import CLIENT, DOMAIN, SECRET, Scene, key_in
+from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_uninstall
 from tests.inventory.support import Shop
 from tests.inventory.webhooks.deliveries import deliver, handle
 
@@ -23,7 +22,7 @@ from tests.inventory.webhooks.deliveries import deliver, handle
 @pytest.fixture
 async def shop(scene: Scene) -> Shop:
     """A shop that has the app, with a pool of 50."""
-    shop = await scene.shop(key_of((await scene.install()).text))
+    shop = await scene.shop(key_in((await scene.install()).text))
     await shop.golden()
     return shop
 
@@ -91,7 +90,7 @@ async def test_a_shop_that_was_installed_again_at_the_platform_is_not_deleted(sc
     scene.platform.uninstall(DOMAIN)
     await tell_of_uninstall(scene, shop)
     scene.platform.install(DOMAIN)
-    await two_days_pass(scene)
+    await move_uninstall_back(scene)
 
     await told_to_delete(scene, shop)
     await scene.inventory.sql("update installs set uninstalled_at = now() - interval '31 days'")

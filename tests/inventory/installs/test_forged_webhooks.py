@@ -14,8 +14,7 @@ import pytest
 
 from holdfast.inventory.shopify import signatures
 from holdfast_demo.shopify.endpoints import signature
-from tests.inventory.installs.merchants import DOMAIN, SECRET, Scene
-from tests.inventory.installs.test_install import key_of
+from tests.inventory.installs.merchants import DOMAIN, SECRET, Scene, key_in
 from tests.inventory.support import Inventory, Shop
 from tests.inventory.webhooks.deliveries import handle
 
@@ -58,7 +57,7 @@ async def scene(scene: Scene) -> Scene:
 @pytest.fixture
 async def shop(scene: Scene) -> Shop:
     """The shop of somebody else, with a pool of 50."""
-    shop = await scene.shop(key_of((await scene.install()).text))
+    shop = await scene.shop(key_in((await scene.install()).text))
     await shop.golden()
     return shop
 

@@ -9,9 +9,8 @@ from holdfast.accounts import sessions
 from holdfast.inventory.installs import uninstalling
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.merchants import sql as merchants
-from tests.inventory.installs.merchants import DOMAIN, Scene
-from tests.inventory.installs.test_install import key_of
-from tests.inventory.installs.test_uninstall import two_days_pass, uninstall
+from tests.inventory.installs.merchants import DOMAIN, Scene, key_in
+from tests.inventory.installs.uninstalling import move_uninstall_back, uninstall_app
 from tests.inventory.support import SINGLE, Shop, running
 from tests.inventory.webhooks.deliveries import deliver, handle
 from tests.stream_reader import reading
@@ -21,7 +20,7 @@ from tests.support import eventually
 @pytest.fixture
 async def shop(scene: Scene) -> Shop:
     """A shop that has the app, with a pool of 50, whose numbers were just shown."""
-    shop = await scene.shop(key_of((await scene.install()).text))
+    shop = await scene.shop(key_in((await scene.install()).text))
     await shop.golden()
     assert await numbers(shop) == 50
     return shop
@@ -41,7 +40,7 @@ async def numbers(shop: Shop) -> int | None:
 
 
 async def redact(scene: Scene, shop: Shop) -> None:
-    await two_days_pass(scene)
+    await move_uninstall_back(scene)
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
     await handle(scene.inventory)
 
@@ -51,15 +50,13 @@ def is_unknown(answer: httpx2.Response) -> bool:
 
 
 async def test_a_storefront_of_a_shop_that_has_uninstalled_the_app_is_unknown_at_once(scene: Scene, shop: Shop) -> None:
-    await uninstall(scene, shop)
+    await uninstall_app(scene, shop)
 
     assert is_unknown(await shop.storefront())
 
 
-async def test_a_shop_that_uninstalled_is_unknown_in_every_process(
-    scene: Scene, shop: Shop, other_process: Shop
-) -> None:
-    await uninstall(scene, shop)
+async def test_it_is_unknown_in_every_process(scene: Scene, shop: Shop, other_process: Shop) -> None:
+    await uninstall_app(scene, shop)
 
     async def unknown() -> bool:
         return is_unknown(await other_process.storefront())
@@ -74,7 +71,7 @@ async def test_streams_of_a_shop_that_has_uninstalled_the_app_end_and_cannot_be_
     async with reading(scene.inventory.app, url) as reader:
         await reader.next()
 
-        await uninstall(scene, shop)
+        await uninstall_app(scene, shop)
 
         await reader.closed()
     assert is_unknown(await shop.http.get(url))
@@ -94,7 +91,7 @@ async def test_streams_end_within_seconds_also_where_the_announcement_was_lost(s
 async def test_a_shop_that_is_being_deleted_is_unknown_before_and_after_its_rows_are_gone(
     scene: Scene, shop: Shop
 ) -> None:
-    await uninstall(scene, shop)
+    await uninstall_app(scene, shop)
     await redact(scene, shop)
     assert is_unknown(await shop.storefront())
 
@@ -117,11 +114,11 @@ async def test_a_shop_that_was_deleted_and_installs_the_app_again_shows_its_new_
     scene: Scene, shop: Shop, other_process: Shop
 ) -> None:
     before = (await shop.storefront()).json()["shared_inventory_id"]
-    await uninstall(scene, shop)
+    await uninstall_app(scene, shop)
     await redact(scene, shop)
     await uninstalling.delete(scene.steps, ShopTask(shop.id))
 
-    again = await scene.shop(key_of((await scene.install()).text))
+    again = await scene.shop(key_in((await scene.install()).text))
     await again.pool(7, members=[{"variant_gid": SINGLE, "units_per_sale": 1}])
 
     for reached in (again, other_process):
@@ -133,9 +130,9 @@ async def test_a_shop_that_was_deleted_and_installs_the_app_again_shows_its_new_
 async def test_a_shop_that_installs_the_app_again_within_two_days_shows_its_numbers_again(
     scene: Scene, shop: Shop
 ) -> None:
-    await uninstall(scene, shop)
+    await uninstall_app(scene, shop)
     assert is_unknown(await shop.storefront())
-    again = await scene.shop(key_of((await scene.install()).text))
+    again = await scene.shop(key_in((await scene.install()).text))
 
     await again.call("adjust_pool_quantity", pool_id=1, delta=-1)
 
@@ -152,7 +149,7 @@ async def test_the_key_of_a_shop_that_uninstalled_is_refused_everywhere_and_its_
     async with reading(scene.inventory.app, "/mcp", mcp_protocol_version="2025-11-25", **headers) as agent:
         assert agent.status == 200
 
-        await uninstall(scene, shop)
+        await uninstall_app(scene, shop)
 
         await agent.closed()
 
@@ -175,7 +172,7 @@ async def test_merchants_of_a_shop_that_uninstalled_are_signed_out_in_every_proc
 
     assert [await console_status(shop), await console_status(other_process)] == [200, 200]
 
-    await uninstall(scene, shop)
+    await uninstall_app(scene, shop)
 
     async def signed_out() -> bool:
         return [await console_status(shop), await console_status(other_process)] == [303, 303]

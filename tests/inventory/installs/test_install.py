@@ -17,16 +17,8 @@ from holdfast.inventory.shopify.token_endpoint import GrantedTokens
 from holdfast.inventory.shops import operations as shops
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.security.secrets import Secret
-from tests.inventory.installs.merchants import BASE_URL, CLIENT, DOMAIN, SECRET, Scene
+from tests.inventory.installs.merchants import BASE_URL, CLIENT, DOMAIN, KEY_PATTERN, SECRET, Scene, key_in
 from tests.inventory.support import Inventory
-
-KEY = re.compile(r"hf_[A-Za-z0-9_-]{43}")
-
-
-def key_of(page: str) -> str:
-    """The key that a page shows."""
-    [key] = KEY.findall(page)
-    return key
 
 
 async def test_the_merchant_is_sent_to_the_platform_with_the_four_scopes(scene: Scene) -> None:
@@ -60,7 +52,7 @@ async def test_a_new_shop_gets_its_key_once_and_the_platform_can_be_asked(scene:
     page = await scene.install()
 
     assert page.status_code == 200, page.text
-    shop = await scene.shop(key_of(page.text))
+    shop = await scene.shop(key_in(page.text))
     assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
     assert f"{BASE_URL}/mcp" in page.text
     assert "The settings of the app show it at any time." in page.text
@@ -91,13 +83,13 @@ async def test_the_end_of_an_install_is_shown_in_the_language_of_the_browser(sce
 
 async def test_a_shop_that_installs_again_keeps_its_key_and_its_pools(scene: Scene) -> None:
     first = await scene.install()
-    shop = await scene.shop(key_of(first.text))
+    shop = await scene.shop(key_in(first.text))
     pool = await shop.pool(50)
 
     again = await scene.install()
 
     assert again.status_code == 200
-    assert not KEY.search(again.text)
+    assert not KEY_PATTERN.search(again.text)
     assert "are as they were" in again.text
     assert await shop.on_hand(pool["id"]) == 50
 
@@ -107,7 +99,7 @@ async def test_a_shop_that_an_operator_has_added_can_be_connected_later(scene: S
 
     page = await scene.install()
 
-    assert not KEY.search(page.text)
+    assert not KEY_PATTERN.search(page.text)
     shop = await scene.shop(key)
     assert await shop.call("list_pools") == {"pools": [], "next_cursor": None}
     assert (await shop_access(scene.steps, shop.id)).token

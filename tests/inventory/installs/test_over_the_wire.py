@@ -7,8 +7,7 @@ from holdfast.inventory.installs import uninstalling
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.orders import SaleLine
-from tests.inventory.installs.merchants import DOMAIN, Scene, beside_the_platform
-from tests.inventory.installs.test_install import key_of
+from tests.inventory.installs.merchants import DOMAIN, Scene, beside_the_platform, key_in
 from tests.inventory.webhooks.deliveries import handle
 from tests.serving import listener, running_already, serving
 from tests.support import eventually
@@ -32,7 +31,7 @@ async def test_an_app_is_installed_used_uninstalled_and_its_data_deleted_over_re
     here = listener()
     base_url = f"http://127.0.0.1:{here.getsockname()[1]}"
     async with beside_the_platform(settings, base_url) as scene, serving(running_already(scene.inventory.app), here):
-        shop = await scene.shop(key_of((await scene.install(base_url)).text))
+        shop = await scene.shop(key_in((await scene.install(base_url)).text))
         await service.subscribe(scene.steps_of(shop), ShopTask(shop.id))
 
         variant = scene.platform.variants(DOMAIN)[0]

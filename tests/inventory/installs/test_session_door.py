@@ -7,8 +7,7 @@ from typing import Any
 import httpx2
 
 from holdfast.inventory.installs.access import shop_access
-from tests.inventory.installs.merchants import DOMAIN, Scene
-from tests.inventory.installs.test_install import key_of
+from tests.inventory.installs.merchants import DOMAIN, Scene, key_in
 
 NESTED = base64.urlsafe_b64encode(b'{"x":' + b"[" * 2_000).rstrip(b"=").decode()
 """The header of a token, nested too deeply to be read."""
@@ -34,7 +33,7 @@ async def test_a_shop_that_only_the_platform_knows_of_is_installed_by_token_exch
 
 
 async def test_a_shop_that_is_connected_is_named_and_nothing_is_exchanged(scene: Scene) -> None:
-    key = key_of((await scene.install()).text)
+    key = key_in((await scene.install()).text)
     before = await scene.row("generation", "platform_tokens")
 
     data = (await open_session(scene, scene.platform.oauth.session_token(DOMAIN))).json()

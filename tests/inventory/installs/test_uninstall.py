@@ -10,13 +10,11 @@ from holdfast.inventory.installs.access import shop_access
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.kit.contract.problems import Problem
 from holdfast_demo.shopify.faults import Fault
-from tests.inventory.installs.merchants import DOMAIN, Scene
-from tests.inventory.installs.test_install import KEY, key_of
+from tests.inventory.installs.merchants import DOMAIN, KEY_PATTERN, Scene, key_in
+from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_uninstall, uninstall_app
 from tests.inventory.samples import furnished
 from tests.inventory.support import Inventory, Shop
 from tests.inventory.webhooks.deliveries import deliver, handle, installed
-
-NAMED = {"id": 1, "myshopify_domain": DOMAIN}
 
 
 def ago(**time: float) -> str:
@@ -26,34 +24,17 @@ def ago(**time: float) -> str:
 @pytest.fixture
 async def shop(scene: Scene) -> Shop:
     """A shop that has the app, with a pool of 50."""
-    shop = await scene.shop(key_of((await scene.install()).text))
+    shop = await scene.shop(key_in((await scene.install()).text))
     await shop.golden()
     return shop
 
 
-async def uninstall(scene: Scene, shop: Shop) -> None:
-    """Uninstall the app at the platform, which tells the service."""
-    if scene.platform.shop(DOMAIN).installed:
-        scene.platform.uninstall(DOMAIN)
-    await tell_of_uninstall(scene, shop)
-
-
-async def tell_of_uninstall(scene: Scene, shop: Shop, body: Any = NAMED, **headers: Any) -> None:
-    assert (await deliver(shop, "app/uninstalled", body, **headers)).status_code == 200
-    await handle(scene.inventory)
-
-
-async def two_days_pass(scene: Scene) -> None:
-    """Since the uninstall. Then the platform says that the data is to be deleted."""
-    await scene.inventory.sql("update installs set uninstalled_at = uninstalled_at - interval '48 hours'")
-
-
-async def test_the_key_and_the_tokens_of_a_shop_end_at_once(scene: Scene, shop: Shop) -> None:
+async def test_the_key_and_the_tokens_die_at_once(scene: Scene, shop: Shop) -> None:
     identity = (await shop.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})).json()[
         "identity_assertion"
     ]
 
-    await uninstall(scene, shop)
+    await uninstall_app(scene, shop)
 
     for credential in (shop.key, identity):
         refused = await shop.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, authorization=f"Bearer {credential}")
@@ -69,17 +50,17 @@ async def test_webhooks_not_yet_handled_are_dropped_when_the_app_is_uninstalled(
         shop=shop.id,
     )
 
-    await uninstall(scene, shop)
+    await uninstall_app(scene, shop)
 
     assert await scene.inventory.sql("select topic from webhooks") == [("app/uninstalled",)]
 
 
 async def test_a_shop_that_installs_the_app_again_finds_its_pools_and_gets_a_new_key(scene: Scene, shop: Shop) -> None:
-    await uninstall(scene, shop)
+    await uninstall_app(scene, shop)
 
     page = await scene.install()
 
-    again = await scene.shop(key_of(page.text))
+    again = await scene.shop(key_in(page.text))
     assert again.id == shop.id
     assert again.key != shop.key
     assert await again.on_hand(1) == 50
@@ -133,8 +114,8 @@ async def test_an_uninstall_waits_while_the_platform_cannot_be_reached(scene: Sc
     assert await scene.inventory.sql("select due_at > now() from webhooks where handled_at is null") == [(True,)]
 
 
-async def test_a_shop_is_not_deleted_before_the_platform_requests_it(scene: Scene, shop: Shop) -> None:
-    await uninstall(scene, shop)
+async def test_a_shop_is_not_deleted_before_the_platform_deletes_its_data(scene: Scene, shop: Shop) -> None:
+    await uninstall_app(scene, shop)
 
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
     await handle(scene.inventory)
@@ -143,14 +124,14 @@ async def test_a_shop_is_not_deleted_before_the_platform_requests_it(scene: Scen
 
 
 async def test_a_request_to_delete_that_comes_early_is_done_when_it_is_due(scene: Scene, shop: Shop) -> None:
-    await uninstall(scene, shop)
+    await uninstall_app(scene, shop)
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
     await handle(scene.inventory)
     of_request = "select extract(epoch from due_at - now())::float8 / 3600 from webhooks where topic = 'shop/redact'"
     [(hours,)] = await scene.inventory.sql(of_request)
     assert 39 < hours <= 40
 
-    await two_days_pass(scene)
+    await move_uninstall_back(scene)
     await scene.inventory.sql("update webhooks set due_at = now() where due_at is not null")
     await handle(scene.inventory)
     await uninstalling.delete(scene.steps, ShopTask(shop.id))
@@ -158,8 +139,8 @@ async def test_a_request_to_delete_that_comes_early_is_done_when_it_is_due(scene
     assert await scene.inventory.sql("select from shops") == []
 
 
-async def test_a_waiting_request_to_delete_does_not_delete_a_later_install(scene: Scene, shop: Shop) -> None:
-    await uninstall(scene, shop)
+async def test_a_request_to_delete_that_waits_deletes_no_later_install(scene: Scene, shop: Shop) -> None:
+    await uninstall_app(scene, shop)
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN}, triggered_at=ago(minutes=1))
     await handle(scene.inventory)
     await scene.install()
@@ -170,11 +151,11 @@ async def test_a_waiting_request_to_delete_does_not_delete_a_later_install(scene
     assert await scene.inventory.sql("select from webhooks where topic = 'shop/redact' and handled_at is null") == []
 
 
-async def test_an_uninstall_received_twice_is_done_once(scene: Scene, shop: Shop) -> None:
-    await uninstall(scene, shop)
-    await uninstall(scene, shop)
+async def test_an_uninstall_that_comes_twice_is_one(scene: Scene, shop: Shop) -> None:
+    await uninstall_app(scene, shop)
+    await uninstall_app(scene, shop)
 
-    assert not KEY.search(str(await scene.inventory.everything()))
+    assert not KEY_PATTERN.search(str(await scene.inventory.everything()))
     assert (await scene.row("uninstalled_at is not null")) == (True,)
 
 
@@ -190,7 +171,7 @@ async def test_everything_of_a_shop_is_deleted_when_the_platform_says_so_and_not
     await other.golden()
     before = await of_others(inventory, shop)
     await tell_of_uninstall(scene, shop, {"myshopify_domain": shop.domain})
-    await two_days_pass(scene)
+    await move_uninstall_back(scene)
 
     await deliver(shop, "shop/redact", {"shop_id": 1, "shop_domain": shop.domain})
     await handle(inventory)
@@ -203,11 +184,9 @@ async def test_everything_of_a_shop_is_deleted_when_the_platform_says_so_and_not
     assert (await deliver(shop, "shop/redact", {"shop_domain": shop.domain})).status_code == 200
 
 
-async def test_the_task_that_deletes_is_enqueued_with_the_confirmation_of_the_platform(
-    scene: Scene, shop: Shop
-) -> None:
-    await uninstall(scene, shop)
-    await two_days_pass(scene)
+async def test_the_task_that_deletes_is_enqueued_with_the_word_of_the_platform(scene: Scene, shop: Shop) -> None:
+    await uninstall_app(scene, shop)
+    await move_uninstall_back(scene)
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
     await handle(scene.inventory)
 
@@ -223,15 +202,15 @@ async def test_a_shop_that_has_the_app_is_never_deleted(scene: Scene, shop: Shop
     assert await shop.on_hand(1) == 50
 
 
-async def test_the_ledger_of_a_shop_that_is_not_being_deleted_cannot_be_deleted(scene: Scene, shop: Shop) -> None:
-    await uninstall(scene, shop)
+async def test_the_ledger_of_a_shop_that_is_not_to_be_deleted_stays(scene: Scene, shop: Shop) -> None:
+    await uninstall_app(scene, shop)
 
     with pytest.raises(Exception, match="the ledger is append-only"):
         await scene.inventory.sql("delete from ledger")
 
 
 async def test_a_shop_that_the_platform_forgot_to_delete_is_deleted_after_30_days(scene: Scene, shop: Shop) -> None:
-    await uninstall(scene, shop)
+    await uninstall_app(scene, shop)
     assert await uninstalling.redact_forgotten(scene.steps) == 0
     await scene.inventory.sql("update installs set uninstalled_at = now() - interval '31 days'")
 

@@ -3,8 +3,11 @@
 import contextlib
 from collections.abc import AsyncGenerator
 
+from holdfast.inventory.installs.model import ShopTask
+from holdfast.inventory.orders.catching_up import catch_up
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops.model import SCOPES
+from holdfast.kit.running import steps
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.model import Order
 from holdfast_demo.shopify.orders import SaleLine
@@ -85,3 +88,8 @@ async def playing(place: Settings | Place) -> AsyncGenerator[Scene]:
         ]
         await shop.pool(50, name="Honey jars", members=members)
         yield scene
+
+
+async def catch_up_orders(scene: Scene) -> int:
+    """Of how many orders the platform had not told what they are like."""
+    return await catch_up(steps.Steps(scene.inventory.database), ShopTask(scene.shop.id))

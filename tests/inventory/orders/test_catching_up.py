@@ -1,16 +1,8 @@
 """Orders of which no webhook came are found at the platform."""
 
-from holdfast.inventory.installs.model import ShopTask
-from holdfast.inventory.orders.catching_up import catch_up
-from holdfast.kit.running import steps
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from tests.inventory.installs.merchants import DOMAIN
-from tests.inventory.orders.scene import Scene
-
-
-async def caught_up(scene: Scene) -> int:
-    """Of how many orders the platform had not told what they are like."""
-    return await catch_up(steps.Steps(scene.inventory.database), ShopTask(scene.shop.id))
+from tests.inventory.orders.scene import Scene, catch_up_orders
 
 
 async def test_orders_and_refunds_without_webhooks_are_counted_once(scene: Scene) -> None:
@@ -24,9 +16,9 @@ async def test_orders_and_refunds_without_webhooks_are_counted_once(scene: Scene
     )
     scene.platform.sell(DOMAIN, SaleLine(scene.platform.variants(DOMAIN)[3].id, 1))
 
-    assert await caught_up(scene) == 2
+    assert await catch_up_orders(scene) == 2
     assert await scene.left() == 50 - 13
-    assert await caught_up(scene) == 0
+    assert await catch_up_orders(scene) == 0
     await scene.deliver_all()
     assert await scene.left() == 50 - 13
 
@@ -41,7 +33,7 @@ async def test_an_order_changed_twice_in_a_second_is_found_although_one_webhook_
         order.updated = order.created
         scene.platform.world.store.put(DOMAIN, order)
 
-    assert await caught_up(scene) == 2
+    assert await catch_up_orders(scene) == 2
     assert await scene.left() == 50 - 1 - 12
 
 
@@ -50,7 +42,7 @@ async def test_more_orders_than_a_page_are_found(scene: Scene) -> None:
         scene.sell((0, 1))
     many = scene.sell(*[(0, 1)] * 6)
 
-    assert await caught_up(scene) == 61
+    assert await catch_up_orders(scene) == 61
     assert await scene.left() == 50 - 66
     assert many.gid in {entry["source_ref"] for entry in await scene.shop.entries()}
 
@@ -59,7 +51,7 @@ async def test_orders_of_a_shop_without_access_are_not_fetched(scene: Scene) -> 
     await scene.inventory.sql("delete from platform_tokens")
     scene.sell((0, 1))
 
-    assert await caught_up(scene) == 0
+    assert await catch_up_orders(scene) == 0
     assert await scene.left() == 50
 
 
@@ -67,4 +59,4 @@ async def test_orders_of_a_shop_that_never_linked_a_variant_are_not_fetched(scen
     await scene.inventory.sql("delete from links")
     scene.sell((0, 1))
 
-    assert await caught_up(scene) == 0
+    assert await catch_up_orders(scene) == 0

@@ -3,21 +3,8 @@
 import asyncio
 from typing import Any
 
-from holdfast.accounts.agent_limits import SetLimit
-from holdfast.inventory.shops.operations import LIMITS, end_key, regenerate_key
-from holdfast.kit.contract.caller import system
-from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop, ToolRefusal, run_sql
-
-LIMIT = 10
-
-
-async def limit(inventory: Inventory, shop: Shop, daily_limit: int | None = LIMIT) -> None:
-    """Set the limit of the key of a shop."""
-    [(key_id,)] = await run_sql(
-        inventory.database, "select id from api_keys where shop_id = %(id)s and active", id=shop.id
-    )
-    command = SetLimit(key_id=key_id, daily_limit=daily_limit)
-    await inventory.database.transact(lambda tx: LIMITS.store(tx, system(shop.id), command))
+from holdfast.inventory.shops.operations import end_key, regenerate_key
+from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop, ToolRefusal, run_sql, set_daily_limit
 
 
 async def used(inventory: Inventory, shop: Shop) -> int:
@@ -37,7 +24,7 @@ async def attempt(shop: Shop, tool: str, **arguments: Any) -> str:
 async def test_units_are_moved_up_to_the_limit_and_the_refusal_says_when_more_can_be(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(50)
-    await limit(inventory, shop)
+    await set_daily_limit(inventory, shop)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
 
     refused = await shop.refused("adjust_pool_quantity", pool_id=pool["id"], delta=-3)
@@ -59,7 +46,7 @@ async def test_every_tool_that_moves_stock_counts_the_units_that_it_moves(invent
     shop = await inventory.shop()
     pool = await shop.pool(500, members=PACKS)
     other = await shop.pool(500)
-    await limit(inventory, shop, 1_000_000)
+    await set_daily_limit(inventory, shop, 1_000_000)
     ids = {"pool_id": pool["id"]}
 
     async def moved(tool: str, **arguments: Any) -> int:
@@ -93,7 +80,7 @@ async def test_every_tool_that_moves_stock_is_refused_beyond_the_limit(inventory
     shop = await inventory.shop()
     pool, other = await shop.pool(50), await shop.pool(50)
     [entry, *_] = await shop.entries()
-    await limit(inventory, shop)
+    await set_daily_limit(inventory, shop)
     ids = {"pool_id": pool["id"]}
     text = f"pool_id,name,unit,quantity\n{other['id']},{other['name']},units,90\n"
 
@@ -117,7 +104,7 @@ async def test_every_tool_that_moves_stock_is_refused_beyond_the_limit(inventory
 async def test_a_daily_limit_is_never_exceeded_by_concurrent_calls(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(500)
-    await limit(inventory, shop)
+    await set_daily_limit(inventory, shop)
 
     calls = (attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-1) for _ in range(64))
     codes = await asyncio.gather(*calls)
@@ -130,7 +117,7 @@ async def test_a_daily_limit_is_never_exceeded_by_concurrent_calls(inventory: In
 async def test_a_refused_or_dry_run_call_does_not_count_towards_the_daily_limit(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(5)
-    await limit(inventory, shop)
+    await set_daily_limit(inventory, shop)
 
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-6) == "not_enough_stock"
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-3, dry_run=True) == "done"
@@ -142,7 +129,7 @@ async def test_a_refused_or_dry_run_call_does_not_count_towards_the_daily_limit(
 async def test_a_repeated_call_is_counted_once(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(50)
-    await limit(inventory, shop)
+    await set_daily_limit(inventory, shop)
 
     for _ in range(3):
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, idempotency_key="once")
@@ -153,7 +140,7 @@ async def test_a_repeated_call_is_counted_once(inventory: Inventory) -> None:
 async def test_a_new_key_has_the_limit_of_the_old_one_and_its_count(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(50)
-    await limit(inventory, shop)
+    await set_daily_limit(inventory, shop)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-8)
 
     key = await inventory.database.transact(lambda tx: regenerate_key(tx, shop.id))
@@ -166,7 +153,7 @@ async def test_a_new_key_has_the_limit_of_the_old_one_and_its_count(inventory: I
 async def test_a_key_made_after_the_old_one_ended_has_its_limit(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(50)
-    await limit(inventory, shop, 0)
+    await set_daily_limit(inventory, shop, 0)
 
     await inventory.database.transact(lambda tx: end_key(tx, shop.id))
     shop.key = await inventory.database.transact(lambda tx: regenerate_key(tx, shop.id))
@@ -178,7 +165,7 @@ async def test_an_identity_of_an_agent_has_the_limit_of_its_key(inventory: Inven
     shop = await inventory.shop()
     pool = await shop.pool(50)
     answer = await inventory.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})
-    await limit(inventory, shop)
+    await set_daily_limit(inventory, shop)
     shop.key = answer.json()["identity_assertion"]
 
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-9) == "done"
@@ -188,8 +175,8 @@ async def test_an_identity_of_an_agent_has_the_limit_of_its_key(inventory: Inven
 async def test_the_daily_limit_counts_for_one_shop(inventory: Inventory) -> None:
     shop, other = await inventory.shop(), await inventory.shop()
     pool, others = await shop.pool(50), await other.pool(50)
-    await limit(inventory, shop, 0)
-    await limit(inventory, other, 5)
+    await set_daily_limit(inventory, shop, 0)
+    await set_daily_limit(inventory, other, 5)
 
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-1) == "daily_limit_reached"
     assert await attempt(other, "adjust_pool_quantity", pool_id=others["id"], delta=-5) == "done"
@@ -199,7 +186,7 @@ async def test_the_daily_limit_counts_for_one_shop(inventory: Inventory) -> None
 async def test_a_removed_limit_allows_any_number_of_units(inventory: Inventory) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(50)
-    await limit(inventory, shop, 0)
-    await limit(inventory, shop, None)
+    await set_daily_limit(inventory, shop, 0)
+    await set_daily_limit(inventory, shop, None)
 
     assert await attempt(shop, "adjust_pool_quantity", pool_id=pool["id"], delta=-20) == "done"

@@ -8,18 +8,23 @@ from typing import Any
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog.model import ImportTask
 from holdfast.inventory.resources import Steps, Tx
+from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.sync import levels
-from holdfast.inventory.sync.model import ObservedLevel
+from holdfast.inventory.sync import levels, operations
+from holdfast.inventory.sync.model import ObservedLevel, OrderLevelChange, Share, Spreading
 from holdfast.inventory.sync.shop_sync import SyncWork
 from holdfast.kit.background.row_work import handle_all
 from holdfast.kit.running import steps as kit
+from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.application import ShopifyDouble
-from holdfast_demo.shopify.model import Variant, gid
-from tests.inventory.installs.merchants import DOMAIN, Place, beside_the_platform
+from holdfast_demo.shopify.model import Location, Variant, gid
+from tests.inventory.installs.merchants import DOMAIN, SECRET, Place, beside_the_platform
 from tests.inventory.installs.merchants import Scene as Installing
 from tests.inventory.support import Inventory, Shop
+from tests.inventory.webhooks.deliveries import deliver, handle
 from tests.support import eventually
+
+PlatformMessage = tuple[str, Any]
 
 PACKS = {"Single": 1, "6-pack": 6, "12-pack": 12}
 
@@ -141,3 +146,66 @@ async def pooled(place: Settings | Place, policy: str = "adopt") -> AsyncGenerat
         await scene.attend()
         await scene.rested()
         yield scene
+
+
+async def deliver_message(scene: Scene, message: tuple[str, Any, str]) -> None:
+    topic, payload, id = message
+    if topic in HANDLERS:
+        answer = await deliver(scene.shop, topic, payload, secret=SECRET.encode(), webhook_id=id)
+        assert answer.status_code == 200
+
+
+def count_level_calls(scene: Scene) -> int:
+    """How many calls have changed levels of the shop."""
+    return scene.platform.world.store.db.execute(
+        "select count(*) from things where kind = 'InventoryAdjustmentGroup' and shop = ?", (DOMAIN,)
+    ).fetchone()[0]
+
+
+def sale_of(scene: Scene, title: str, change: int) -> OrderLevelChange:
+    """A sale of this moment."""
+    return OrderLevelChange(scene.variants[title].gid, change, datetime.now(UTC))
+
+
+async def add_location(scene: Scene, name: str, *, service: bool = False, heard: bool = True) -> Location:
+    """Add a location that stocks singles, none as yet. `heard`: the platform tells of the location too."""
+    location = scene.platform.add_location(DOMAIN, name, service=service)
+    level = scene.platform.stock(DOMAIN, scene.variants["Single"].id, location.id, 0)
+    if heard:
+        await deliver(scene.shop, "locations/create", payloads.location(location), secret=SECRET.encode())
+    await deliver(scene.shop, "inventory_levels/connect", payloads.level(level), secret=SECRET.encode())
+    await handle(scene.inventory)
+    return location
+
+
+async def singles_by_location(scene: Scene) -> tuple[int, ...]:
+    """How many singles the platform has at each location, after all levels were attended to."""
+    await scene.rested()
+    await scene.attend()
+    single, locations = scene.variants["Single"], scene.platform.locations(DOMAIN)
+    return tuple(scene.platform.level(DOMAIN, single.id, location.id).available for location in locations)
+
+
+async def spread_shares(scene: Scene, *shares: Share) -> Spreading:
+    return await scene.transact(lambda tx: operations.spread(tx, scene.shop.id, shares))
+
+
+def listen_to_platform(scene: Scene) -> list[PlatformMessage]:
+    """A list to which everything is added that the platform tells from now on."""
+    messages: list[PlatformMessage] = []
+
+    def add(message: Any) -> None:
+        if message.topic in HANDLERS:
+            messages.append((message.topic, message.payload))
+
+    scene.platform.world.on_message.append(add)
+    return messages
+
+
+async def deliver_and_sync(scene: Scene, *messages: PlatformMessage) -> None:
+    """Deliver messages one after the other, and sync after each."""
+    for topic, payload in messages:
+        assert (await deliver(scene.shop, topic, payload, secret=SECRET.encode())).status_code == 200
+        await handle(scene.inventory)
+        await scene.rested()
+        await scene.attend()

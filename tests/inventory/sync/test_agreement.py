@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.inventory.service import HANDLERS
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.orders import SaleLine
-from tests.inventory.installs.merchants import DOMAIN, SECRET
-from tests.inventory.sync.scene import PACKS, Scene
-from tests.inventory.webhooks.deliveries import deliver, handle
+from tests.inventory.installs.merchants import DOMAIN
+from tests.inventory.sync.scene import PACKS, Scene, deliver_message
+from tests.inventory.webhooks.deliveries import handle
 
 ORDERS = 200 if os.environ.get("HOLDFAST_SOAK") else 12
 
@@ -39,7 +38,7 @@ async def test_pool_and_platform_agree_after_webhooks_in_any_order(scene: Scene,
             scene.count("Single", scene.levels()[0] + 1)
         chance.shuffle(messages)
         for _ in range(chance.randrange(len(messages))):
-            await tell(scene, messages[-1])
+            await deliver_message(scene, messages[-1])
             if chance.random() < 0.8:
                 messages.pop()
         await handle(scene.inventory)
@@ -47,7 +46,7 @@ async def test_pool_and_platform_agree_after_webhooks_in_any_order(scene: Scene,
             await scene.rested()
             await scene.attend()
     for message in messages:
-        await tell(scene, message)
+        await deliver_message(scene, message)
     await handle(scene.inventory)
     for _ in range(4):
         await scene.over()
@@ -61,10 +60,3 @@ async def test_pool_and_platform_agree_after_webhooks_in_any_order(scene: Scene,
     assert scene.levels() == tuple(max(0, on_hand // units) for units in PACKS.values())
     assert await scene.inventory.differences() == []
     assert (await scene.shop.call("get_drift"))["drift"] == []
-
-
-async def tell(scene: Scene, message: tuple[str, Any, str]) -> None:
-    topic, payload, id = message
-    if topic in HANDLERS:
-        answer = await deliver(scene.shop, topic, payload, secret=SECRET.encode(), webhook_id=id)
-        assert answer.status_code == 200

@@ -30,8 +30,7 @@ from holdfast_demo.shopify.shops import NewVariant
 from tests.databases import scratch_database
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.support import unlimited
-from tests.inventory.sync.scene import Scene, installed
-from tests.inventory.sync.test_new_levels import Message, listen, tell
+from tests.inventory.sync.scene import PlatformMessage, Scene, deliver_and_sync, installed, listen_to_platform
 
 SOAK = bool(os.environ.get("HOLDFAST_SOAK"))
 COUNTED, COUNTED_ELSEWHERE = 1_000, 100_000
@@ -60,7 +59,9 @@ class Story:
     stock        what the pool has to end with
     """
 
-    def __init__(self, scene: Scene, variant: Variant, pool_id: int, messages: list[Message], *, shares: bool) -> None:
+    def __init__(
+        self, scene: Scene, variant: Variant, pool_id: int, messages: list[PlatformMessage], *, shares: bool
+    ) -> None:
         self.scene = scene
         self.platform = scene.platform
         self.variant = variant
@@ -148,7 +149,7 @@ class Story:
         random.shuffle(self.messages)
         count = len(self.messages) if everything else random.randint(0, len(self.messages))
         now, self.messages[:] = self.messages[:count], self.messages[count:]
-        await tell(self.scene, *now)
+        await deliver_and_sync(self.scene, *now)
 
     async def settle(self, seed: int) -> None:
         """Let everything be told, and the grace of all differences be over."""
@@ -164,14 +165,14 @@ def play(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
         stack = contextlib.AsyncExitStack()
         scene: Scene = runner.run(stack.enter_async_context(installed(unlimited(url, tmp_path_factory.mktemp("data")))))
         numbers = itertools.count(1)
-        messages = listen(scene)
+        messages = listen_to_platform(scene)
 
         async def begin(*, shares: bool) -> Story:
             # The platform's clock is never ahead of the database's.
             scene.platform.clock.advance(time.time() - scene.platform.world.now() - BEHIND_SECONDS)
             name = f"Jam {next(numbers)}"
             [variant] = scene.platform.add_product(DOMAIN, name, [NewVariant("Jar", name, stock=50)])
-            await tell(scene, *messages)
+            await deliver_and_sync(scene, *messages)
             messages.clear()
             first, second, _ = scene.platform.locations(DOMAIN)
             shared = [Share(first.gid, 60), Share(second.gid, 40)] if shares else [Share(first.gid, 100)]

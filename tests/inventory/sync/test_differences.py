@@ -16,9 +16,15 @@ from holdfast.kit.background import row_work
 from holdfast_demo.shopify.faults import Fault
 from holdfast_demo.shopify.shops import count
 from tests.inventory.installs.merchants import DOMAIN, Place
-from tests.inventory.sync.scene import Scene, pooled
-from tests.inventory.sync.test_levels_out import calls, sold
-from tests.inventory.sync.test_locations import add, singles, spread
+from tests.inventory.sync.scene import (
+    Scene,
+    add_location,
+    count_level_calls,
+    pooled,
+    sale_of,
+    singles_by_location,
+    spread_shares,
+)
 from tests.kit.background_loops import at_work
 from tests.support import eventually
 
@@ -46,15 +52,15 @@ async def again(scene: Scene) -> None:
 
 
 async def test_a_level_that_moved_meanwhile_is_changed_at_once_and_what_moved_it_is_kept(scene: Scene) -> None:
-    before = calls(scene)
+    before = count_level_calls(scene)
     scene.count("Single", 36)  # two are sold, and nothing is told of it yet
     await scene.adjust(-6)
     await scene.attend()
 
     assert scene.levels() == (30, 5, 2)
-    assert calls(scene) == before + 1
+    assert count_level_calls(scene) == before + 1
     assert await scene.row("Single", "available, expected, target, read_again") == (30, 32, 32, False)
-    await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [sold(scene, "Single", -2)]))
+    await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [sale_of(scene, "Single", -2)]))
     await scene.adjust(-2)
     await scene.rested()
     await scene.attend()
@@ -101,7 +107,7 @@ KINDS: list[Any] = ["before", "after", "down", "throttle", "half", "busy", "away
 async def test_a_call_whose_outcome_is_not_known_counts_once_though_the_levels_move_between(
     scene: Scene, kind: Any
 ) -> None:
-    before = calls(scene)
+    before = count_level_calls(scene)
     scene.platform.plan(Fault(kind, "AdjustLevels"))
     await scene.adjust(-6)
     await scene.attend()
@@ -110,7 +116,7 @@ async def test_a_call_whose_outcome_is_not_known_counts_once_though_the_levels_m
     await again(scene)
 
     assert scene.levels() == (30, 5, 2)
-    assert calls(scene) == before + 1
+    assert count_level_calls(scene) == before + 1
 
 
 @pytest.mark.parametrize("kind", ["before", "after"])
@@ -132,7 +138,7 @@ async def test_an_edit_by_a_person_between_two_attempts_is_adopted_and_nothing_e
 
 
 async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_it_to_the_next_one(scene: Scene) -> None:
-    before = calls(scene)
+    before = count_level_calls(scene)
     scene.platform.plan(Fault("slow", "AdjustLevels", seconds=30))
     async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
         await scene.adjust(-6)
@@ -142,7 +148,7 @@ async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_it_to_the_nex
 
     assert scene.levels() == (31, 5, 2)
     assert await scene.row("Single", "push_id, expected") == (None, 32)
-    assert calls(scene) == before + 1
+    assert count_level_calls(scene) == before + 1
 
 
 @pytest.mark.parametrize("operation", ["SetLevels", "AdjustLevels"])
@@ -217,20 +223,20 @@ async def test_a_push_read_by_two_processes_is_stored_once(scene: Scene) -> None
     assert await scene.row("Single", "available, expected") == (31, 32)
 
 
-async def test_a_sale_received_before_its_level_is_not_subtracted_twice(scene: Scene) -> None:
-    second = await add(scene, "Market stall")
-    await spread(scene)  # all of it to each
-    await singles(scene)
+async def test_a_sale_that_is_told_before_the_level_it_moved_is_not_taken_off_twice(scene: Scene) -> None:
+    second = await add_location(scene, "Market stall")
+    await spread_shares(scene)  # all of it to each
+    await singles_by_location(scene)
     await scene.adjust(-1)
-    assert await singles(scene) == (37, 37)
+    assert await singles_by_location(scene) == (37, 37)
 
     count(scene.platform.world, DOMAIN, scene.variants["Single"].item, second.id, 36)
-    await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [sold(scene, "Single", -1)]))
+    await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [sale_of(scene, "Single", -1)]))
     await scene.adjust(-1)
-    assert await singles(scene) == (37, 36)
+    assert await singles_by_location(scene) == (37, 36)
 
     await scene.hears("Single")
-    assert [await singles(scene) for _ in range(2)][-1] == (36, 36)
+    assert [await singles_by_location(scene) for _ in range(2)][-1] == (36, 36)
 
 
 async def test_a_push_that_would_take_a_level_below_zero_sets_it_to_zero(scene: Scene) -> None:

@@ -7,8 +7,7 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from tests.inventory.installs.merchants import Place
-from tests.inventory.stock.test_daily_limit import limit
-from tests.inventory.support import ToolRefusal
+from tests.inventory.support import ToolRefusal, set_daily_limit
 from tests.inventory.sync.scene import PACKS, Scene, installed
 
 
@@ -39,7 +38,7 @@ async def test_the_first_stock_is_that_of_the_platform_and_the_levels_follow(sce
 
 
 async def test_the_first_stock_counts_against_the_daily_limit_of_the_key(scene: Scene) -> None:
-    await limit(scene.inventory, scene.shop, 145)
+    await set_daily_limit(scene.inventory, scene.shop, 145)
 
     with pytest.raises(ToolRefusal) as refused:
         await link(scene, *PACKS)

@@ -12,8 +12,7 @@ from holdfast.inventory.sync.pushing import PushSizes
 from holdfast.inventory.sync.shop_sync import SyncWork, sync_shop
 from holdfast.kit.background import row_work
 from holdfast_demo.shopify.faults import Fault
-from tests.inventory.installs.merchants import DOMAIN
-from tests.inventory.sync.scene import Scene
+from tests.inventory.sync.scene import Scene, count_level_calls, sale_of
 from tests.kit.background_loops import at_work
 from tests.support import eventually
 
@@ -31,13 +30,13 @@ async def test_a_change_of_the_pool_is_pushed_to_all_its_variants(scene: Scene) 
 
 
 async def test_many_changes_between_two_pushes_are_one_push(scene: Scene) -> None:
-    before = calls(scene)
+    before = count_level_calls(scene)
     for _ in range(5):
         await scene.adjust(-1)
     await scene.attend()
 
     assert scene.levels() == (45, 7, 3)
-    assert calls(scene) == before + 1
+    assert count_level_calls(scene) == before + 1
 
 
 async def test_a_level_is_not_pushed_again_within_half_a_second(scene: Scene) -> None:
@@ -69,7 +68,7 @@ async def test_a_paused_pool_leaves_its_levels_as_they_are(scene: Scene) -> None
 
 @pytest.mark.parametrize("kind", ["before", "after", "down", "throttle", "busy"])
 async def test_a_push_whose_outcome_is_not_known_is_made_again_and_counts_once(scene: Scene, kind: str) -> None:
-    before = calls(scene)
+    before = count_level_calls(scene)
     scene.platform.plan(Fault(kind, "SetLevels"))  # pyright: ignore[reportArgumentType]
     await scene.adjust(-6)
     await scene.attend()
@@ -77,13 +76,13 @@ async def test_a_push_whose_outcome_is_not_known_is_made_again_and_counts_once(s
     await scene.attend()
 
     assert scene.levels() == (44, 7, 3)
-    assert calls(scene) == before + 1
+    assert count_level_calls(scene) == before + 1
 
 
 async def test_a_sale_at_the_platform_needs_no_push_of_its_own_level(scene: Scene) -> None:
-    before = calls(scene)
+    before = count_level_calls(scene)
     scene.count("Single", 49)
-    await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [sold(scene, "Single", -1)]))
+    await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [sale_of(scene, "Single", -1)]))
     await scene.adjust(-1)
     await scene.attend()
     assert await scene.row("Single", "target, available, expected, wanted") == (49, 50, 49, 50)
@@ -92,7 +91,7 @@ async def test_a_sale_at_the_platform_needs_no_push_of_its_own_level(scene: Scen
 
     assert scene.levels() == (49, 8, 4)
     assert await scene.row("Single", "target, available, expected, wanted, suspect_at") == (49, 49, 49, 49, None)
-    assert calls(scene) == before
+    assert count_level_calls(scene) == before
 
 
 async def test_a_level_that_has_moved_is_read_again_and_what_moved_it_is_kept(scene: Scene) -> None:
@@ -103,7 +102,7 @@ async def test_a_level_that_has_moved_is_read_again_and_what_moved_it_is_kept(sc
     await scene.attend()
 
     assert scene.levels() == (42, 7, 3)
-    await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [sold(scene, "Single", -2)]))
+    await scene.transact(lambda tx: levels.explain(tx, scene.shop.id, [sale_of(scene, "Single", -2)]))
     await scene.adjust(-2)
     await scene.rested()
     await scene.attend()
@@ -139,7 +138,7 @@ def test_calls_get_smaller_when_they_are_refused_and_larger_when_they_are_accept
 
 
 async def test_a_small_call_sets_a_part_and_the_next_one_the_rest(scene: Scene) -> None:
-    before = calls(scene)
+    before = count_level_calls(scene)
     sizes = PushSizes()
     sizes.refused(scene.shop.id, levels=4, moved=2)
     await scene.adjust(-6)
@@ -149,7 +148,7 @@ async def test_a_small_call_sets_a_part_and_the_next_one_the_rest(scene: Scene) 
     assert await sync_shop(scene.steps, lease, sizes)
 
     assert scene.levels() == (44, 7, 3)
-    assert calls(scene) == before + 2
+    assert count_level_calls(scene) == before + 2
 
 
 async def test_the_running_service_pushes_changes_to_levels(scene: Scene) -> None:
@@ -165,7 +164,7 @@ async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_is_synced_again_b
 ) -> None:
     broken: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: broken.append(context))
-    before = calls(scene)
+    before = count_level_calls(scene)
     scene.platform.plan(Fault("slow", "SetLevels", seconds=0.5))
     async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
         await scene.adjust(-6)
@@ -180,12 +179,12 @@ async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_is_synced_again_b
         await eventually(is_at_rest)
         await scene.adjust(-2)
         await eventually(lambda: asyncio.sleep(0, scene.levels() == (42, 7, 3)))
-    assert calls(scene) == before + 2
+    assert count_level_calls(scene) == before + 2
     assert broken == []
 
 
 async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_the_shop_to_the_next_one(scene: Scene) -> None:
-    before = calls(scene)
+    before = count_level_calls(scene)
     scene.platform.plan(Fault("slow", "SetLevels", seconds=30))
     async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
         await scene.adjust(-6)
@@ -195,7 +194,7 @@ async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_the_shop_to_t
     await scene.attend()
 
     assert await scene.row("Single", "push_id, available") == (None, 44)
-    assert calls(scene) == before + 1
+    assert count_level_calls(scene) == before + 1
 
 
 async def test_orders_that_go_on_while_nothing_is_left_park_no_level(scene: Scene) -> None:
@@ -210,15 +209,3 @@ async def test_orders_that_go_on_while_nothing_is_left_park_no_level(scene: Scen
 
     assert scene.levels()[0] == 50
     assert (await scene.shop.call("get_drift"))["drift"] == []
-
-
-def calls(scene: Scene) -> int:
-    """How many calls have changed levels of the shop."""
-    return scene.platform.world.store.db.execute(
-        "select count(*) from things where kind = 'InventoryAdjustmentGroup' and shop = ?", (DOMAIN,)
-    ).fetchone()[0]
-
-
-def sold(scene: Scene, title: str, change: int) -> OrderLevelChange:
-    """A sale of this moment."""
-    return OrderLevelChange(scene.variants[title].gid, change, datetime.now(UTC))

@@ -5,36 +5,12 @@ import pytest
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import operations
-from holdfast.inventory.sync.model import Share, Spreading
+from holdfast.inventory.sync.model import Share
 from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem
 from holdfast_demo.shopify import payloads
-from holdfast_demo.shopify.model import Location
 from tests.inventory.installs.merchants import DOMAIN, SECRET, Place, beside_the_platform
-from tests.inventory.sync.scene import Scene
+from tests.inventory.sync.scene import Scene, add_location, singles_by_location, spread_shares
 from tests.inventory.webhooks.deliveries import deliver, handle
-
-
-async def add(scene: Scene, name: str, *, service: bool = False, heard: bool = True) -> Location:
-    """Add a location that stocks singles, none as yet. `heard`: the platform tells of the location too."""
-    location = scene.platform.add_location(DOMAIN, name, service=service)
-    level = scene.platform.stock(DOMAIN, scene.variants["Single"].id, location.id, 0)
-    if heard:
-        await deliver(scene.shop, "locations/create", payloads.location(location), secret=SECRET.encode())
-    await deliver(scene.shop, "inventory_levels/connect", payloads.level(level), secret=SECRET.encode())
-    await handle(scene.inventory)
-    return location
-
-
-async def singles(scene: Scene) -> tuple[int, ...]:
-    """How many singles the platform has at each location, after all levels were attended to."""
-    await scene.rested()
-    await scene.attend()
-    single, locations = scene.variants["Single"], scene.platform.locations(DOMAIN)
-    return tuple(scene.platform.level(DOMAIN, single.id, location.id).available for location in locations)
-
-
-async def spread(scene: Scene, *shares: Share) -> Spreading:
-    return await scene.transact(lambda tx: operations.spread(tx, scene.shop.id, shares))
 
 
 async def import_again(scene: Scene) -> None:
@@ -43,10 +19,10 @@ async def import_again(scene: Scene) -> None:
 
 
 async def test_a_new_shop_has_its_stock_at_one_location(scene: Scene) -> None:
-    await add(scene, "Market stall")
+    await add_location(scene, "Market stall")
     await import_again(scene)
 
-    assert await singles(scene) == (50, 0)
+    assert await singles_by_location(scene) == (50, 0)
     status = await scene.shop.call("get_sync_status")
     assert (status["rule"], status["rule_warning"]) == ("one", None)
     percents = {location["name"]: location["percent"] for location in status["locations"]}
@@ -70,8 +46,8 @@ async def test_the_location_of_a_new_shop_is_the_one_that_stocks_most_variants(p
     assert {location.name: location.percent for location in shares.locations} == {"Warehouse": 0, "Market stall": 100}
 
 
-async def test_a_deleted_location_passes_its_share_to_another_one(scene: Scene) -> None:
-    stall = await add(scene, "Market stall")
+async def test_when_its_location_is_deleted_another_one_has_the_stock(scene: Scene) -> None:
+    stall = await add_location(scene, "Market stall")
     warehouse = scene.platform.locations(DOMAIN)[0]
 
     await deliver(scene.shop, "locations/delete", {"id": warehouse.id}, secret=SECRET.encode())
@@ -82,25 +58,25 @@ async def test_a_deleted_location_passes_its_share_to_another_one(scene: Scene) 
 
 
 async def test_quantities_are_spread_by_the_rule(scene: Scene) -> None:
-    first, second = scene.platform.locations(DOMAIN)[0], await add(scene, "Market stall")
+    first, second = scene.platform.locations(DOMAIN)[0], await add_location(scene, "Market stall")
 
-    stored = await spread(scene, Share(first.gid, 70), Share(second.gid, 30))
+    stored = await spread_shares(scene, Share(first.gid, 70), Share(second.gid, 30))
     assert [location.percent for location in stored.locations] == [70, 30]
-    assert await singles(scene) == (35, 15)
+    assert await singles_by_location(scene) == (35, 15)
     await scene.adjust(-1)
-    assert await singles(scene) == (34, 15)
+    assert await singles_by_location(scene) == (34, 15)
 
-    await spread(scene, Share(second.gid, 100))
-    assert await singles(scene) == (34, 49)
-    await spread(scene)
-    assert await singles(scene) == (49, 49)
+    await spread_shares(scene, Share(second.gid, 100))
+    assert await singles_by_location(scene) == (34, 49)
+    await spread_shares(scene)
+    assert await singles_by_location(scene) == (49, 49)
 
 
 async def test_the_whole_quantity_at_several_locations_warns(scene: Scene) -> None:
-    assert (await spread(scene)).warning is None
-    await add(scene, "Market stall")
+    assert (await spread_shares(scene)).warning is None
+    await add_location(scene, "Market stall")
 
-    stored, status = await spread(scene), await scene.shop.call("get_sync_status")
+    stored, status = await spread_shares(scene), await scene.shop.call("get_sync_status")
 
     for warning in (stored.warning, status["rule_warning"]):
         assert "the same stock can be sold once at each of them" in (warning or "")
@@ -113,39 +89,39 @@ async def test_a_shop_without_an_open_location_that_has_a_share_is_warned(scene:
 
 
 async def test_the_location_of_a_fulfillment_service_is_read_and_set_only_when_it_is_named(scene: Scene) -> None:
-    service = await add(scene, "Parcel house", service=True)
-    await spread(scene)
-    assert await singles(scene) == (50, 0)
+    service = await add_location(scene, "Parcel house", service=True)
+    await spread_shares(scene)
+    assert await singles_by_location(scene) == (50, 0)
     await import_again(scene)
-    assert await singles(scene) == (50, 0)
+    assert await singles_by_location(scene) == (50, 0)
     listed = {location["name"]: location for location in (await scene.shop.call("get_sync_status"))["locations"]}
     assert listed["Parcel house"]["fulfillment_service"] is True
     assert await scene.inventory.sql(f"select available from levels where location_gid = '{service.gid}'") == [(0,)]
 
-    await spread(scene, Share(service.gid, 100))
+    await spread_shares(scene, Share(service.gid, 100))
 
-    assert await singles(scene) == (50, 50)
+    assert await singles_by_location(scene) == (50, 50)
 
 
 async def test_a_location_of_which_nothing_is_known_is_not_set(scene: Scene) -> None:
-    await spread(scene)
-    await add(scene, "Somewhere", heard=False)
+    await spread_shares(scene)
+    await add_location(scene, "Somewhere", heard=False)
 
-    assert await singles(scene) == (50, 0)
+    assert await singles_by_location(scene) == (50, 0)
 
 
 async def test_a_location_is_not_set_until_its_owner_is_known(scene: Scene) -> None:
     """Subscriptions that were made before do not tell that."""
-    await spread(scene)
-    location = await add(scene, "Somewhere", heard=False)
+    await spread_shares(scene)
+    location = await add_location(scene, "Somewhere", heard=False)
     payload = {name: value for name, value in payloads.location(location).items() if name != "legacy"}
     await deliver(scene.shop, "locations/create", payload, secret=SECRET.encode())
     await handle(scene.inventory)
-    assert await singles(scene) == (50, 0)
+    assert await singles_by_location(scene) == (50, 0)
 
     await import_again(scene)
 
-    assert await singles(scene) == (50, 50)
+    assert await singles_by_location(scene) == (50, 50)
 
 
 @pytest.mark.parametrize("shares", [[99], [50, 50], [0, 100], [None, 100]])
@@ -154,6 +130,6 @@ async def test_invalid_shares_of_locations_are_refused(scene: Scene, shares: lis
     shares_given = [Share("gid://shopify/Location/1" if percent is None else gid, percent or 0) for percent in shares]
 
     with pytest.raises(Problem) as refused:
-        await spread(scene, *shares_given)
+        await spread_shares(scene, *shares_given)
 
     assert refused.value.type is VALIDATION_FAILED

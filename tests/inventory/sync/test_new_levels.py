@@ -1,38 +1,12 @@
 """Sales and returns at a location where the variant was not stocked before: each is counted once, and is no edit."""
 
 import itertools
-from typing import Any
 
 import pytest
 
-from holdfast.inventory.service import HANDLERS
 from holdfast_demo.shopify.orders import LineReturn, SaleLine
-from tests.inventory.installs.merchants import DOMAIN, SECRET
-from tests.inventory.sync.scene import Scene
-from tests.inventory.webhooks.deliveries import deliver, handle
-
-Message = tuple[str, Any]
-
-
-def listen(scene: Scene) -> list[Message]:
-    """A list to which everything is added that the platform tells from now on."""
-    messages: list[Message] = []
-
-    def add(message: Any) -> None:
-        if message.topic in HANDLERS:
-            messages.append((message.topic, message.payload))
-
-    scene.platform.world.on_message.append(add)
-    return messages
-
-
-async def tell(scene: Scene, *messages: Message) -> None:
-    """Deliver messages one after the other, and sync after each."""
-    for topic, payload in messages:
-        assert (await deliver(scene.shop, topic, payload, secret=SECRET.encode())).status_code == 200
-        await handle(scene.inventory)
-        await scene.rested()
-        await scene.attend()
+from tests.inventory.installs.merchants import DOMAIN
+from tests.inventory.sync.scene import Scene, deliver_and_sync, listen_to_platform
 
 
 async def the_end(scene: Scene) -> tuple[int, list[str]]:
@@ -49,10 +23,10 @@ ORDERS = [*itertools.permutations(range(4))]
 async def test_a_sale_at_a_till_where_the_variant_was_not_stocked_is_counted_once(
     scene: Scene, places: tuple[int, ...]
 ) -> None:
-    messages = listen(scene)
+    messages = listen_to_platform(scene)
     stall = scene.platform.add_location(DOMAIN, "Market stall")
     scene.platform.sell(DOMAIN, SaleLine(scene.variants["Single"].id, 6), even_if_sold_out=True, till=stall.id)
-    await tell(scene, *(messages[place] for place in places))
+    await deliver_and_sync(scene, *(messages[place] for place in places))
 
     assert await the_end(scene) == (44, ["sale", "set"])
     assert scene.platform.level(DOMAIN, scene.variants["Single"].id).available == 44
@@ -62,31 +36,31 @@ async def test_a_sale_at_a_till_where_the_variant_was_not_stocked_is_counted_onc
 async def test_a_return_at_a_location_where_the_variant_was_not_stocked_is_counted_once(
     scene: Scene, level_first: bool
 ) -> None:
-    messages = listen(scene)
+    messages = listen_to_platform(scene)
     stall = scene.platform.add_location(DOMAIN, "Market stall")
     order = scene.platform.sell(DOMAIN, SaleLine(scene.variants["Single"].id, 6))
     scene.platform.send(DOMAIN, order.id)
-    await tell(scene, *messages)
+    await deliver_and_sync(scene, *messages)
     messages.clear()
     scene.platform.clock.advance(2)
     scene.platform.refund(DOMAIN, order.id, LineReturn(order.lines[0].id, 4), location=stall.id)
-    await tell(scene, *(messages if level_first else reversed(messages)))
+    await deliver_and_sync(scene, *(messages if level_first else reversed(messages)))
 
     assert await the_end(scene) == (48, ["cancel", "sale", "set"])
     assert scene.platform.level(DOMAIN, scene.variants["Single"].id).available == 48
 
 
 async def test_a_sale_at_a_level_of_which_no_webhook_comes_is_no_edit(scene: Scene) -> None:
-    messages = listen(scene)
+    messages = listen_to_platform(scene)
     stall = scene.platform.add_location(DOMAIN, "Market stall")
     scene.platform.sell(DOMAIN, SaleLine(scene.variants["Single"].id, 6), even_if_sold_out=True, till=stall.id)
-    await tell(scene, *(message for message in messages if message[0] == "orders/create"))
+    await deliver_and_sync(scene, *(message for message in messages if message[0] == "orders/create"))
 
     assert await the_end(scene) == (44, ["sale", "set"])
 
 
 async def test_a_sale_at_a_level_that_is_gone_again_is_no_edit(scene: Scene) -> None:
-    messages = listen(scene)
+    messages = listen_to_platform(scene)
     stall = scene.platform.add_location(DOMAIN, "Market stall")
     single = scene.variants["Single"]
     scene.platform.sell(DOMAIN, SaleLine(single.id, 6), even_if_sold_out=True, till=stall.id)
@@ -94,34 +68,34 @@ async def test_a_sale_at_a_level_that_is_gone_again_is_no_edit(scene: Scene) -> 
     gone = ("inventory_levels/disconnect", {"inventory_item_id": single.item, "location_id": stall.id})
     order = [message for message in messages if message[0] == "orders/create"]
     others = [message for message in messages if message[0] != "orders/create"]
-    await tell(scene, *others, gone, *order)
+    await deliver_and_sync(scene, *others, gone, *order)
 
     assert await the_end(scene) == (44, ["sale", "set"])
 
 
 async def test_an_edit_at_a_location_that_is_left_alone_takes_no_sale_for_itself(scene: Scene) -> None:
-    messages = listen(scene)
+    messages = listen_to_platform(scene)
     stall = scene.platform.add_location(DOMAIN, "Market stall")
     single = scene.variants["Single"]
     scene.platform.stock(DOMAIN, single.id, stall.id, 20)
-    await tell(scene, *messages)
+    await deliver_and_sync(scene, *messages)
     messages.clear()
     scene.platform.clock.advance(2)
     scene.platform.count(DOMAIN, single.id, 10, stall.id)
-    await tell(scene, *messages)
+    await deliver_and_sync(scene, *messages)
     await scene.over()
     messages.clear()
     for _ in range(3):
         scene.platform.clock.advance(2)
         scene.platform.sell(DOMAIN, SaleLine(single.id, 1))
-    await tell(scene, *(message for message in messages if message[0] == "orders/create"))
-    await tell(scene, *(message for message in messages if message[0] != "orders/create"))
+    await deliver_and_sync(scene, *(message for message in messages if message[0] == "orders/create"))
+    await deliver_and_sync(scene, *(message for message in messages if message[0] != "orders/create"))
 
     assert await the_end(scene) == (47, ["sale", "sale", "sale", "set"])
 
 
-async def test_a_sale_received_after_another_level_began_is_explained_at_its_own(scene: Scene) -> None:
-    messages = listen(scene)
+async def test_a_sale_that_is_told_after_another_level_began_is_explained_at_its_own(scene: Scene) -> None:
+    messages = listen_to_platform(scene)
     single = scene.variants["Single"]
     scene.platform.sell(DOMAIN, SaleLine(single.id, 6))
     sold = [*messages]
@@ -129,6 +103,6 @@ async def test_a_sale_received_after_another_level_began_is_explained_at_its_own
     scene.platform.clock.advance(2)
     stall = scene.platform.add_location(DOMAIN, "Market stall")
     scene.platform.stock(DOMAIN, single.id, stall.id, 20)
-    await tell(scene, *messages, *sold)
+    await deliver_and_sync(scene, *messages, *sold)
 
     assert await the_end(scene) == (44, ["sale", "set"])

@@ -19,8 +19,7 @@ from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
 from holdfast_demo.shopify.shops import NewVariant
 from tests.inventory.installs.merchants import DOMAIN
-from tests.inventory.sync.scene import PACKS, Scene
-from tests.inventory.sync.test_agreement import tell
+from tests.inventory.sync.scene import PACKS, Scene, deliver_message
 from tests.inventory.webhooks.deliveries import handle
 from tests.kit.background_loops import at_work
 from tests.support import eventually
@@ -102,7 +101,7 @@ async def test_units_bought_in_a_checkout_are_missing_in_the_metafields(checked:
     checked.platform.world.on_message.append(messages.append)
     await checked.platform.buy(DOMAIN, SaleLine(checked.variants["6-pack"].id, 1))
     for number, message in enumerate(messages):
-        await tell(checked, (message.topic, message.payload, f"w{number}"))
+        await deliver_message(checked, (message.topic, message.payload, f"w{number}"))
     await handle(checked.inventory)
     await later(checked)
 

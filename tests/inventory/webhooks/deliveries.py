@@ -1,6 +1,7 @@
 """Webhooks as the platform sends them, to a shop that has the app."""
 
 import itertools
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,10 +9,13 @@ import httpx2
 import msgspec
 
 from holdfast.inventory.installs import sql as installs
+from holdfast.inventory.resources import Steps
 from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shopify.domains import REQUIRED
+from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks.inbox import WebhookWork
+from holdfast.inventory.webhooks.model import Delivery, ReceivedDelivery
 from holdfast.kit.background.row_work import handle_all
 from tests.inventory.support import Inventory, Shop, client_secret
 
@@ -49,3 +53,47 @@ async def deliver(
 async def handle(inventory: Inventory) -> int:
     """Handle everything in the inbox that is due. Returns how many deliveries that were."""
     return await handle_all(WebhookWork(inventory.database, HANDLERS))
+
+
+class DeliveryScene:
+    """A shop with the app, and a handler of `orders/updated` that does what it is told."""
+
+    def __init__(self, inventory: Inventory, shop: Shop) -> None:
+        self.inventory = inventory
+        self.shop = shop
+        self.handled: list[Delivery] = []
+        self.faults: list[Exception] = []
+        self.meanwhile: Callable[[Steps], Any] = lambda _: None
+
+    async def handler(self, steps: Steps, delivery: Delivery) -> None:
+        self.handled.append(delivery)
+        if waiting := self.meanwhile(steps):
+            await waiting
+        if self.faults:
+            raise self.faults.pop(0)
+
+    @property
+    def handling(self) -> WebhookWork:
+        return WebhookWork(self.inventory.database, {"orders/updated": self.handler})
+
+    async def receive(self, *webhook_ids: str) -> None:
+        box = inbox.Inbox(self.inventory.database)
+        for webhook_id in webhook_ids:
+            await box.take(ReceivedDelivery(self.shop.domain, "orders/updated", webhook_id, "e", None, b'{"id":1}'))
+
+    async def row(self) -> tuple[Any, ...]:
+        """Of the one delivery: whether it was handled and is due, in how many seconds, its attempts, and the error."""
+        [row] = await self.inventory.sql(
+            """select handled_at is not null, due_at is not null, extract(epoch from due_at - now())::float8,
+                      attempts, error from webhooks"""
+        )
+        return row
+
+    async def taken_by_another(self) -> None:
+        """Let another process have taken the delivery."""
+        await self.inventory.sql("update webhooks set due_at = now() + interval '1 hour', lease_id = gen_random_uuid()")
+
+    async def again(self) -> None:
+        """Let the delivery be due, and handle it."""
+        await self.inventory.sql("update webhooks set due_at = now() where due_at is not null")
+        await handle_all(self.handling)

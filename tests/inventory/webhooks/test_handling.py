@@ -1,9 +1,7 @@
 """What becomes of deliveries: each is handled, again if that failed, and parked if it always fails."""
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import msgspec
 import pytest
@@ -17,67 +15,23 @@ from holdfast.inventory.shopify.token_endpoint import GrantedTokens
 from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks import sql as webhooks
 from holdfast.inventory.webhooks.inbox import MAX_ATTEMPTS, WebhookWork
-from holdfast.inventory.webhooks.model import Delivery, ReceivedDelivery, WaitingWebhook
+from holdfast.inventory.webhooks.model import Delivery, WaitingWebhook
 from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.background.row_work import handle_all, run
 from holdfast.kit.contract.problems import Problem
-from tests.inventory.support import Inventory, Shop
-from tests.inventory.webhooks.deliveries import installed
+from tests.inventory.support import Inventory
+from tests.inventory.webhooks.deliveries import DeliveryScene, installed
 from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 
-class Scene:
-    """A shop with the app, and a handler of `orders/updated` that does what it is told."""
-
-    def __init__(self, inventory: Inventory, shop: Shop) -> None:
-        self.inventory = inventory
-        self.shop = shop
-        self.handled: list[Delivery] = []
-        self.faults: list[Exception] = []
-        self.meanwhile: Callable[[Steps], Any] = lambda _: None
-
-    async def handler(self, steps: Steps, delivery: Delivery) -> None:
-        self.handled.append(delivery)
-        if waiting := self.meanwhile(steps):
-            await waiting
-        if self.faults:
-            raise self.faults.pop(0)
-
-    @property
-    def handling(self) -> WebhookWork:
-        return WebhookWork(self.inventory.database, {"orders/updated": self.handler})
-
-    async def receive(self, *webhook_ids: str) -> None:
-        box = inbox.Inbox(self.inventory.database)
-        for webhook_id in webhook_ids:
-            await box.take(ReceivedDelivery(self.shop.domain, "orders/updated", webhook_id, "e", None, b'{"id":1}'))
-
-    async def row(self) -> tuple[Any, ...]:
-        """Of the one delivery: whether it was handled and is due, in how many seconds, its attempts, and the error."""
-        [row] = await self.inventory.sql(
-            """select handled_at is not null, due_at is not null, extract(epoch from due_at - now())::float8,
-                      attempts, error from webhooks"""
-        )
-        return row
-
-    async def taken_by_another(self) -> None:
-        """Let another process have taken the delivery."""
-        await self.inventory.sql("update webhooks set due_at = now() + interval '1 hour', lease_id = gen_random_uuid()")
-
-    async def again(self) -> None:
-        """Let the delivery be due, and handle it."""
-        await self.inventory.sql("update webhooks set due_at = now() where due_at is not null")
-        await handle_all(self.handling)
-
-
 @pytest.fixture
-async def scene(inventory: Inventory) -> Scene:
-    return Scene(inventory, await installed(inventory))
+async def scene(inventory: Inventory) -> DeliveryScene:
+    return DeliveryScene(inventory, await installed(inventory))
 
 
-async def test_a_delivery_is_handled_once_and_what_it_said_is_forgotten(scene: Scene) -> None:
+async def test_a_delivery_is_handled_once_and_what_it_said_is_forgotten(scene: DeliveryScene) -> None:
     await scene.receive("w1")
 
     assert [await handle_all(scene.handling) for _ in range(2)] == [1, 0]
@@ -89,7 +43,7 @@ async def test_a_delivery_is_handled_once_and_what_it_said_is_forgotten(scene: S
     assert await scene.inventory.sql("select payload from webhooks") == [(None,)]
 
 
-async def test_a_handler_sees_rows_of_its_shop_only(scene: Scene) -> None:
+async def test_a_handler_works_inside_the_shop(scene: DeliveryScene) -> None:
     seen: list[int] = []
 
     async def look(steps: Steps) -> None:
@@ -103,7 +57,7 @@ async def test_a_handler_sees_rows_of_its_shop_only(scene: Scene) -> None:
     assert seen == [1]
 
 
-async def test_a_delivery_that_fails_is_tried_again_after_pauses_that_grow(scene: Scene) -> None:
+async def test_a_delivery_that_fails_is_tried_again_after_pauses_that_grow(scene: DeliveryScene) -> None:
     scene.faults = [
         ValueError("no such line"),
         PlatformUnreachable("The platform is away."),
@@ -126,7 +80,7 @@ async def test_a_delivery_that_fails_is_tried_again_after_pauses_that_grow(scene
     assert len(scene.handled) == 4
 
 
-async def test_a_delivery_that_always_fails_is_parked_and_can_be_tried_again(scene: Scene) -> None:
+async def test_a_delivery_that_always_fails_is_parked_and_can_be_tried_again(scene: DeliveryScene) -> None:
     scene.faults = [PlatformUnreachable("The platform is away.") for _ in range(MAX_ATTEMPTS)]
     await scene.receive("w1")
     for _ in range(MAX_ATTEMPTS + 2):
@@ -147,7 +101,7 @@ async def test_a_delivery_that_always_fails_is_parked_and_can_be_tried_again(sce
     assert await scene.inventory.database.transact(lambda tx: inbox.retry(tx, None)) == 0
 
 
-async def test_a_delivery_that_can_never_be_read_is_parked_at_once(scene: Scene) -> None:
+async def test_a_delivery_that_can_never_be_read_is_parked_at_once(scene: DeliveryScene) -> None:
     scene.faults = [msgspec.ValidationError("Expected `int`, got `str` - at `$.id`")]
     await scene.receive("w1")
     await handle_all(scene.handling)
@@ -158,7 +112,7 @@ async def test_a_delivery_that_can_never_be_read_is_parked_at_once(scene: Scene)
     assert parked.error == "It cannot be read: Expected `int`, got `str` - at `$.id`"
 
 
-async def test_a_delivery_that_waits_is_listed_and_can_be_tried_again_at_once(scene: Scene) -> None:
+async def test_a_delivery_that_waits_is_listed_and_can_be_tried_again_at_once(scene: DeliveryScene) -> None:
     scene.faults = [PlatformUnreachable("The platform is away.", 3600.0)]
     await scene.receive("w1")
     await handle_all(scene.handling)
@@ -173,7 +127,7 @@ async def test_a_delivery_that_waits_is_listed_and_can_be_tried_again_at_once(sc
     assert await scene.inventory.database.transact(inbox.list_retrying_and_parked) == []
 
 
-async def test_a_parked_webhook_is_handled_again_when_its_shop_is_connected(scene: Scene) -> None:
+async def test_what_was_parked_of_a_shop_is_tried_again_when_the_shop_is_connected(scene: DeliveryScene) -> None:
     scene.faults = [SHOP_NOT_CONNECTED()]
     await scene.receive("w1")
     await scene.inventory.sql(f"update webhooks set attempts = {MAX_ATTEMPTS - 1}")
@@ -187,7 +141,7 @@ async def test_a_parked_webhook_is_handled_again_when_its_shop_is_connected(scen
     assert (await scene.row())[0] is True
 
 
-async def test_a_delivery_whose_process_always_dies_is_parked(scene: Scene) -> None:
+async def test_a_delivery_whose_process_always_dies_is_parked(scene: DeliveryScene) -> None:
     await scene.receive("w1")
     await scene.inventory.sql(f"update webhooks set attempts = {MAX_ATTEMPTS}")
     await handle_all(scene.handling)
@@ -196,7 +150,7 @@ async def test_a_delivery_whose_process_always_dies_is_parked(scene: Scene) -> N
     assert (await scene.row())[4] == "The process that handled it was ended each time."
 
 
-async def test_a_delivery_whose_process_died_is_due_again_after_the_lease(scene: Scene) -> None:
+async def test_a_delivery_whose_process_died_is_due_again_after_the_lease(scene: DeliveryScene) -> None:
     async def hang(_: Steps) -> None:
         await asyncio.Event().wait()
 
@@ -212,7 +166,9 @@ async def test_a_delivery_whose_process_died_is_due_again_after_the_lease(scene:
     assert (await scene.row())[0] is True
 
 
-async def test_a_delivery_in_work_is_leased_by_no_other_process(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nobody_takes_a_delivery_that_is_handled_for_longer_than_a_lease(
+    scene: DeliveryScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
     monkeypatch.setattr(webhooks, "LEASE_SECONDS", 0.5)
     monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
@@ -232,7 +188,7 @@ async def test_a_delivery_in_work_is_leased_by_no_other_process(scene: Scene, mo
     assert (await scene.row())[0] is True
 
 
-async def test_a_handler_that_lost_its_lease_stores_nothing(scene: Scene) -> None:
+async def test_a_handler_that_lost_its_lease_stores_nothing(scene: DeliveryScene) -> None:
     stored: list[bool] = []
 
     async def lose_the_lease(steps: Steps) -> None:
@@ -248,7 +204,7 @@ async def test_a_handler_that_lost_its_lease_stores_nothing(scene: Scene) -> Non
     assert (await scene.row())[:2] == (False, True)
 
 
-async def test_a_delivery_leased_by_another_process_meanwhile_is_not_settled(scene: Scene) -> None:
+async def test_what_somebody_else_has_taken_meanwhile_is_not_settled(scene: DeliveryScene) -> None:
     scene.meanwhile = lambda _: scene.taken_by_another()
     await scene.receive("w1")
     await handle_all(scene.handling)
@@ -256,7 +212,7 @@ async def test_a_delivery_leased_by_another_process_meanwhile_is_not_settled(sce
     assert (await scene.row())[:2] == (False, True)
 
 
-async def test_deliveries_are_handled_as_they_come_while_the_service_runs(scene: Scene) -> None:
+async def test_deliveries_are_handled_as_they_come_while_the_service_runs(scene: DeliveryScene) -> None:
     async with at_work(run(scene.inventory.database, scene.handling)):
         await scene.receive(*(f"w{number}" for number in range(30)))
 
@@ -266,12 +222,12 @@ async def test_deliveries_are_handled_as_they_come_while_the_service_runs(scene:
     assert sorted(delivery.webhook_id for delivery in scene.handled) == sorted(f"w{number}" for number in range(30))
 
 
-async def nothing_left(scene: Scene, count: str) -> bool:
+async def nothing_left(scene: DeliveryScene, count: str) -> bool:
     return await scene.inventory.sql(count) == [(0,)]
 
 
-async def test_a_shop_whose_deliveries_hang_does_not_delay_those_of_others(scene: Scene) -> None:
-    other = Scene(scene.inventory, await installed(scene.inventory))
+async def test_a_shop_whose_deliveries_hang_does_not_delay_those_of_others(scene: DeliveryScene) -> None:
+    other = DeliveryScene(scene.inventory, await installed(scene.inventory))
     slow = scene.shop.id
 
     async def hang_for_one(_: Steps, delivery: Delivery) -> None:
@@ -287,7 +243,7 @@ async def test_a_shop_whose_deliveries_hang_does_not_delay_those_of_others(scene
         assert sum(delivery.shop_id == slow for delivery in scene.handled) <= 3
 
 
-async def test_leased_deliveries_of_a_shop_do_not_exceed_its_share(scene: Scene) -> None:
+async def test_of_a_shop_no_more_are_leased_than_are_missing_from_those_in_work(scene: DeliveryScene) -> None:
     await scene.receive(*(f"w{number}" for number in range(6)))
     work = scene.handling
     [first, second, _] = await work.lease(8, (), scan_all=True)
@@ -297,7 +253,7 @@ async def test_leased_deliveries_of_a_shop_do_not_exceed_its_share(scene: Scene)
     assert len(more) == 1
 
 
-async def test_a_webhook_in_work_or_due_has_no_next_attempt(scene: Scene) -> None:
+async def test_a_webhook_that_is_handled_now_or_is_due_has_no_next_attempt(scene: DeliveryScene) -> None:
     async def look(steps: Steps) -> None:
         seen.extend(await steps.read(partial(inbox.list_waiting_order_webhooks, shop_id=scene.shop.id)))
 
@@ -310,7 +266,7 @@ async def test_a_webhook_in_work_or_due_has_no_next_attempt(scene: Scene) -> Non
     assert [webhook.next_attempt_at for webhook in (*due, *seen)] == [None, None]
 
 
-async def test_deliveries_are_forgotten_after_8_days_unless_they_are_parked(scene: Scene) -> None:
+async def test_deliveries_are_forgotten_after_8_days_unless_they_are_parked(scene: DeliveryScene) -> None:
     await scene.receive("handled long ago", "handled lately")
     await handle_all(scene.handling)
     scene.faults = [ValueError()]

@@ -1,36 +1,16 @@
 """A task is enqueued by a transaction, and done once after it has committed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
-from msgspec import Struct
 
-from holdfast.events.resources import Database, Steps, Tx
+from holdfast.events.resources import Steps, Tx
 from holdfast.kit.background import tasks
-from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from holdfast.kit.postgres.tasks import Task
-from tests.kit.background_loops import at_work
+from tests.command_line import run_holdfast
+from tests.kit.background.letters import POST_LETTER, Letter, run_letter_jobs
 from tests.support import Service, eventually
-from tests.test_cli import holdfast
-
-
-class Letter(Struct):
-    to: str
-    pages: int = 1
-
-
-POST = Task("post_letter", Letter)
-
-Run = Callable[[Steps, Letter], Awaitable[None]]
-
-
-def working(database: Database, run: Run, attempts: int = 10) -> AbstractAsyncContextManager[None]:
-    """A process that does the jobs, for as long as the block lasts."""
-    return at_work(tasks.run_tasks(database, [TaskHandler(POST, run, attempts)], ()))
 
 
 async def stored(service: Service) -> list[tuple[Any, ...]]:
@@ -46,20 +26,20 @@ async def test_a_task_is_done_with_the_arguments_it_was_enqueued_with(service: S
         assert steps.resources is service.database.resources
         posted.put_nowait(letter)
 
-    await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ada", 2)))
-    async with working(service.database, post), asyncio.timeout(20):
+    await service.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter("ada", 2)))
+    async with run_letter_jobs(service.database, post), asyncio.timeout(20):
         assert await posted.get() == Letter("ada", 2)
         await eventually(lambda: _is_empty(service))
 
 
 async def test_a_transaction_that_is_rolled_back_enqueues_nothing(service: Service) -> None:
     async def want(tx: Tx) -> None:
-        await tx.enqueue(POST, Letter("ada"))
+        await tx.enqueue(POST_LETTER, Letter("ada"))
         raise NOT_FOUND()
 
     with pytest.raises(Problem):
         await service.database.transact(want)
-    await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ben")), keep=False)
+    await service.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter("ben")), keep=False)
 
     assert await stored(service) == []
 
@@ -68,7 +48,7 @@ async def test_a_task_is_stored_with_the_rows_of_its_transaction_or_not_at_all(s
     await service.run_sql("create table letters (recipient text check (recipient <> 'nobody'))")
 
     async def write(tx: Tx, to: str) -> None:
-        await tx.enqueue(POST, Letter(to))
+        await tx.enqueue(POST_LETTER, Letter(to))
         await tx.run("insert into letters values (%(to)s)", {"to": to})
 
     await service.database.transact(lambda tx: write(tx, "ada"))
@@ -80,7 +60,7 @@ async def test_a_task_is_stored_with_the_rows_of_its_transaction_or_not_at_all(s
 
 
 async def test_a_task_may_be_put_off(service: Service) -> None:
-    await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ada"), delay=3600))
+    await service.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter("ada"), delay=3600))
 
     [(seconds,)] = await service.run_sql("select extract(epoch from scheduled_at - now())::int from procrastinate_jobs")
     assert 3500 < seconds <= 3600
@@ -95,10 +75,10 @@ async def test_a_task_that_was_put_off_is_done_when_it_is_due_without_a_patrol(
     async def post(steps: Steps, letter: Letter) -> None:
         posted.put_nowait(letter.to)
 
-    async with working(service.database, post), asyncio.timeout(20):
-        await service.database.transact(lambda tx: tx.enqueue(POST, Letter("now")))
+    async with run_letter_jobs(service.database, post), asyncio.timeout(20):
+        await service.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter("now")))
         assert await posted.get() == "now"  # so it listens
-        await service.database.transact(lambda tx: tx.enqueue(POST, Letter("soon"), delay=0.5))
+        await service.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter("soon"), delay=0.5))
         assert await posted.get() == "soon"
 
 
@@ -108,8 +88,8 @@ async def test_a_process_hears_of_jobs_on_the_connection_on_which_it_listens_any
     async def post(steps: Steps, letter: Letter) -> None:
         posted.set()
 
-    async with working(service.database, post), asyncio.timeout(20):
-        await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ada")))
+    async with run_letter_jobs(service.database, post), asyncio.timeout(20):
+        await service.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter("ada")))
         await posted.wait()
         listening = await service.run_sql(
             """
@@ -128,8 +108,8 @@ async def test_work_of_a_tenant_is_done_inside_the_tenant(service: Service) -> N
     async def post(steps: Steps, letter: Letter) -> None:
         tenants.put_nowait(await steps.transact(lambda tx: tx.value("select current_setting('test.tenant')")))
 
-    await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ada")), 7)
-    async with working(service.database, post), asyncio.timeout(20):
+    await service.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter("ada")), 7)
+    async with run_letter_jobs(service.database, post), asyncio.timeout(20):
         assert await tenants.get() == "7"
 
 
@@ -140,8 +120,8 @@ async def test_a_task_that_fails_is_tried_again_after_a_pause(service: Service) 
         tried.set()
         raise RuntimeError("the post office is closed")
 
-    await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ada")))
-    async with working(service.database, fail), asyncio.timeout(20):
+    await service.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter("ada")))
+    async with run_letter_jobs(service.database, fail), asyncio.timeout(20):
         await tried.wait()
         await eventually(lambda: service.run_sql("select from procrastinate_jobs where attempts = 1"))
 
@@ -159,19 +139,19 @@ async def test_a_task_that_failed_for_good_is_listed_and_can_be_tried_again(serv
         raise RuntimeError("the post office is closed")
 
     url = service.database.url
-    id = await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ada")))
-    async with working(service.database, fail, attempts=1), asyncio.timeout(20):
+    id = await service.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter("ada")))
+    async with run_letter_jobs(service.database, fail, attempts=1), asyncio.timeout(20):
         await eventually(lambda: service.run_sql("select from procrastinate_jobs where status = 'failed'"))
 
     async with tasks.open_job_manager(url) as manager:
         [failed] = await tasks.failed_jobs(manager)
     assert (failed.id, failed.task_name) == (id, "post_letter")
-    listed = await asyncio.to_thread(holdfast, "events", "jobs", EVENTS_DATABASE_URL=url)
+    listed = await asyncio.to_thread(run_holdfast, "events", "jobs", EVENTS_DATABASE_URL=url)
     assert f"{id}\tpost_letter" in listed.stdout
-    again = await asyncio.to_thread(holdfast, "events", "jobs", "--retry", str(id), EVENTS_DATABASE_URL=url)
+    again = await asyncio.to_thread(run_holdfast, "events", "jobs", "--retry", str(id), EVENTS_DATABASE_URL=url)
     assert again.returncode == 0, again.stderr
     assert [status for status, _ in await stored(service)] == ["todo"]
-    refused = await asyncio.to_thread(holdfast, "events", "jobs", "--retry", str(id), EVENTS_DATABASE_URL=url)
+    refused = await asyncio.to_thread(run_holdfast, "events", "jobs", "--retry", str(id), EVENTS_DATABASE_URL=url)
     assert refused.returncode == 1
     assert refused.stderr.startswith(f"No job with the id {id} has failed. This was looked for in the database that ")
 
@@ -182,12 +162,12 @@ async def test_a_task_that_a_killed_process_left_behind_is_tried_again(service: 
     async def post(steps: Steps, letter: Letter) -> None:
         posted.set()
 
-    await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ada")))
+    await service.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter("ada")))
     await service.run_sql("update procrastinate_jobs set status = 'doing'")
 
     async with tasks.open_job_manager(service.database.url) as manager:
-        assert await tasks.retry_stalled(manager, {POST.name: 10}) == 1
-    async with working(service.database, post), asyncio.timeout(20):
+        assert await tasks.retry_stalled(manager, {POST_LETTER.name: 10}) == 1
+    async with run_letter_jobs(service.database, post), asyncio.timeout(20):
         await posted.wait()
 
 
@@ -195,7 +175,7 @@ async def test_a_task_that_a_killed_process_left_behind_is_tried_again(service: 
 async def test_a_process_that_shows_no_sign_of_life_for_ten_seconds_has_left_its_jobs_behind(
     service: Service, silent_seconds: int, stalled: int
 ) -> None:
-    await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ada")))
+    await service.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter("ada")))
     await service.run_sql(
         """
         with worker as (
@@ -207,7 +187,7 @@ async def test_a_process_that_shows_no_sign_of_life_for_ten_seconds_has_left_its
     )
 
     async with tasks.open_job_manager(service.database.url) as manager:
-        assert await tasks.retry_stalled(manager, {POST.name: 10}) == stalled
+        assert await tasks.retry_stalled(manager, {POST_LETTER.name: 10}) == stalled
 
 
 async def test_a_process_that_does_jobs_looks_for_jobs_that_were_left_behind_all_the_time(service: Service) -> None:
@@ -216,9 +196,9 @@ async def test_a_process_that_does_jobs_looks_for_jobs_that_were_left_behind_all
     async def post(steps: Steps, letter: Letter) -> None:
         posted.put_nowait(letter.to)
 
-    async with working(service.database, post), asyncio.timeout(60):
+    async with run_letter_jobs(service.database, post), asyncio.timeout(60):
         for name in ("ada", "ben", "cleo"):
-            await service.database.transact(lambda tx, name=name: tx.enqueue(POST, Letter(name)))
+            await service.database.transact(lambda tx, name=name: tx.enqueue(POST_LETTER, Letter(name)))
             await posted.get()
             await service.run_sql(
                 """
@@ -232,11 +212,11 @@ async def test_a_process_that_does_jobs_looks_for_jobs_that_were_left_behind_all
 
 
 async def test_a_task_that_kills_its_process_each_time_fails_for_good(service: Service) -> None:
-    await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ada")))
+    await service.database.transact(lambda tx: tx.enqueue(POST_LETTER, Letter("ada")))
     await service.run_sql("update procrastinate_jobs set status = 'doing', attempts = 9")
 
     async with tasks.open_job_manager(service.database.url) as manager:
-        assert await tasks.retry_stalled(manager, {POST.name: 10}) == 1
+        assert await tasks.retry_stalled(manager, {POST_LETTER.name: 10}) == 1
 
     assert [status for status, _ in await stored(service)] == ["failed"]
 
@@ -251,8 +231,8 @@ async def test_a_slow_task_holds_up_no_other(service: Service) -> None:
         posted.put_nowait(letter.to)
 
     for to in ("slow", "quick"):
-        await service.database.transact(lambda tx, to=to: tx.enqueue(POST, Letter(to)))
-    async with working(service.database, post), asyncio.timeout(20):
+        await service.database.transact(lambda tx, to=to: tx.enqueue(POST_LETTER, Letter(to)))
+    async with run_letter_jobs(service.database, post), asyncio.timeout(20):
         assert await posted.get() == "quick"
         forever.set()
 
@@ -265,7 +245,7 @@ async def test_an_error_of_the_transaction_is_seen_where_a_task_is_enqueued(serv
         runs += 1
         if runs == 1:
             await tx.run("do $$ begin raise exception 'lost a race' using errcode = '40001'; end $$")
-        return await tx.enqueue(POST, Letter("ada"))
+        return await tx.enqueue(POST_LETTER, Letter("ada"))
 
     await service.database.transact(conflict_once)
 

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001
 """Links as people pass them on: what is glued to them is left out, and nothing but pages is found so."""
 
 import re
@@ -9,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.kit.http.path_repair import PathRepair
+from tests.kit.http.link_ends import END_MARKS, ENDS
 
 PATHS = (
     "/",
@@ -35,23 +35,12 @@ def repaired(path: str, *, query: str = "", method: str = "GET", is_encoded: boo
 
 
 EVENT = "/organizers/ada/events/1"
-GLUED = (
-    *".,;:!?)]}>\"'*`|\\<=_-\n%’“»…。、）",
-    *("\u200b", "\u200d", "\u200f", "\ufeff", "\u2060", "\u00ad", "\u202c"),
-    *("**", ").", "),", ">.", "/)", "//", "...", " (tickets)", "%20", "%29", "</a>"),
-    *("?utm_source=x", "#photos", "&fbclid=x", "。次", "に参加"),
-)
-MARKS = (
-    *".,;:!?)]}>\"'*`|…。、！？）」』】»«“”’‘ \n",
-    *("\u200b", "\u200e", "\u200f", "\u202c", "\u2069", "\ufeff", "\u2060", "\u00ad"),
-    *("&quot;", "/)", "?x", "#x"),
-)
 
 
 @pytest.mark.parametrize(
     ("path", "page"),
     [
-        *((f"{EVENT}{glue}", EVENT) for glue in GLUED),
+        *((f"{EVENT}{glue}", EVENT) for glue in ENDS),
         (f"{EVENT}.Next", EVENT),
         ("/organizers/\u200bada/\u200bevents/1", EVENT),
         ("/organizers/a\u00adda/events/1", EVENT),
@@ -138,7 +127,7 @@ def test_a_redirect_never_leads_elsewhere_and_never_goes_round(path: str, is_enc
 @given(
     st.sampled_from([path for path in PATHS if not path.startswith("/api") and path != "/"]),
     st.from_regex(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?", fullmatch=True),
-    st.lists(st.sampled_from(MARKS), min_size=1, max_size=5).map("".join),
+    st.lists(st.sampled_from(END_MARKS), min_size=1, max_size=5).map("".join),
 )
 def test_a_link_with_any_characters_glued_to_it_is_repaired(pattern: str, value: str, glue: str) -> None:
     page = pattern.format(event_id="1", slug=value, link=value)

@@ -3,6 +3,9 @@
 import json
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from email import message_from_bytes, policy
+from email.message import EmailMessage
 from typing import Any
 
 from holdfast.kit.mail import outbox, sender
@@ -12,6 +15,8 @@ from holdfast.kit.postgres.database import Database
 from tests.kit.background_loops import at_work
 from tests.smtp import Server
 from tests.support import Service, eventually
+
+SENDER = "Holdfast <tickets@events.example>"
 
 PEOPLE = [f"{number}@example.com" for number in range(40)]
 
@@ -79,3 +84,24 @@ async def all_ended(service: Service, seconds: float = 10) -> None:
 async def reached(server: Server, count: int) -> bool:
     """Whether the mail server has got so many mails."""
     return len(server.received) >= count
+
+
+def mail_message(**fields: Any) -> MailMessage:
+    ours: dict[str, Any] = {
+        "recipient": "ann@example.com",
+        "subject": "Your seat",
+        "text": "You have a seat.",
+        "html": "<p>You have a seat.</p>",
+        "message_id": "12.34@events.example",
+        "date": datetime(2027, 1, 2, 3, 4, 5, tzinfo=UTC),
+        "unsubscribe": "https://events.example/registrations/1-abcdefgh-1-" + "0" * 32 + "/unsubscribe",
+    }
+    return MailMessage(**{**ours, **fields})
+
+
+def parsed_mail(**fields: Any) -> EmailMessage:
+    """The mail as its recipient reads it."""
+    mail = message_from_bytes(mail_message(**fields).encoded(SENDER), policy=policy.default)
+    assert isinstance(mail, EmailMessage)
+    assert not mail.defects
+    return mail

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.kit.mail import headers
-from tests.kit.mail.test_message import sent
+from tests.kit.mail.posting import parsed_mail
 from tests.pythons import VERSIONS, python
 
 TITLES = (
@@ -95,7 +95,7 @@ def test_a_subject_is_decoded_to_its_text(title: str) -> None:
 
 @pytest.mark.parametrize("title", TITLES)
 def test_a_mail_program_shows_the_subject_as_it_was_written(title: str) -> None:
-    assert str(sent(subject=title)["Subject"]) == title.strip()
+    assert str(parsed_mail(subject=title)["Subject"]) == title.strip()
 
 
 @given(titles())

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.events.settings import Settings
 from holdfast.kit.mail import trial
+from tests.command_line import run_holdfast_in
 from tests.smtp import BREAK, Server, encrypted, login, mail_server
-from tests.test_cli import holdfast_in
 
 LOGIN = {"smtp_username": "ada", "smtp_password": "secret"}
 
@@ -76,9 +76,9 @@ async def test_the_step_that_fails_is_the_last_and_says_what_to_do(
 def test_the_command_shows_the_steps_and_exits_with_1_after_one_that_failed(server: Server, tmp_path: Path) -> None:
     settings = {name.upper(): str(value) for name, value in server.settings.items()}
 
-    accepted = holdfast_in(tmp_path, "events", "mail", "test", "ann@example.com", **settings)
+    accepted = run_holdfast_in(tmp_path, "events", "mail", "test", "ann@example.com", **settings)
     server.answers["RCPT"] = ["550 nobody"]
-    refused = holdfast_in(tmp_path, "inventory", "mail", "test", "ann@example.com", **settings)
+    refused = run_holdfast_in(tmp_path, "inventory", "mail", "test", "ann@example.com", **settings)
 
     assert accepted.returncode == 0
     assert "✓ The mail server has accepted the mail\n" in accepted.stdout
@@ -95,10 +95,10 @@ def test_the_command_shows_the_steps_and_exits_with_1_after_one_that_failed(serv
 
 
 def test_without_a_mail_server_the_command_says_which_file_the_mail_is(tmp_path: Path) -> None:
-    written = holdfast_in(tmp_path, "inventory", "mail", "test", "ann@example.com", SMTP_HOST="")
+    written = run_holdfast_in(tmp_path, "inventory", "mail", "test", "ann@example.com", SMTP_HOST="")
 
     [file] = (tmp_path / ".holdfast/mail").iterdir()
     assert written.stdout == f"SMTP_HOST is not set, so mails are files. This one is {file}\n"
     assert b"Subject: Holdfast Inventory: a test" in file.read_bytes()
-    wrong = holdfast_in(tmp_path, "inventory", "mail", "test", "ann")
+    wrong = run_holdfast_in(tmp_path, "inventory", "mail", "test", "ann")
     assert (wrong.returncode, wrong.stderr) == (1, "ann is no e-mail address.\n")

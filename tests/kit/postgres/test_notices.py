@@ -11,7 +11,7 @@ from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.postgres.database import Database, Tx
 from holdfast.kit.postgres.notifications import MAX_NOTICE_BYTES, Notices, merge_notices
 from tests.kit.box_table import put
-from tests.kit.postgres.test_notifications import listening, next_of
+from tests.kit.postgres.listeners import listen_on, next_notice
 from tests.support import Service, eventually
 
 
@@ -40,10 +40,10 @@ async def test_a_text_as_long_as_the_database_takes_arrives(service: Service, se
         for payload in payloads:
             await tx.notify("stock", payload)
 
-    async with listening(settings, "stock") as (heard,):
+    async with listen_on(settings, "stock") as (heard,):
         await service.database.transact(work)
 
-        assert [await next_of(heard), await next_of(heard)] == payloads
+        assert [await next_notice(heard), await next_notice(heard)] == payloads
 
 
 async def test_notices_that_come_while_a_statement_runs_share_the_next_one() -> None:
@@ -87,13 +87,13 @@ async def test_a_process_that_ends_sends_its_last_notices(boxes: Service, settin
         await put(tx, 1)
         await tx.notify("doors", "the last")
 
-    async with listening(settings, "doors") as (heard,):
+    async with listen_on(settings, "doors") as (heard,):
         database = Database(settings.database_url, settings, size=3, name="tests")
         await database.open()
         await database.transact(work)
         await database.close()
 
-        assert await next_of(heard) == "the last"
+        assert await next_notice(heard) == "the last"
 
 
 async def test_a_cancelled_wait_for_a_commit_still_sends_its_notices(boxes: Service, settings: Settings) -> None:
@@ -126,10 +126,10 @@ async def test_a_cancelled_wait_for_a_commit_still_sends_its_notices(boxes: Serv
         rows = await boxes.run_sql("select 1 from pg_locks where locktype = 'advisory' and not granted")
         return bool(rows)
 
-    async with listening(settings, "doors") as (heard,):
+    async with listen_on(settings, "doors") as (heard,):
         await boxes.database.transact(hold)
 
-        assert await next_of(heard) == "open"
+        assert await next_notice(heard) == "open"
 
 
 async def _is(condition: bool) -> bool:

@@ -1,8 +1,6 @@
 """Notifications reach every listening process after the commit, also after its connection was lost."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -11,30 +9,8 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.database import Database, Tx
 from tests.kit.box_table import contents, put
+from tests.kit.postgres.listeners import NoticeQueue, listen_on, next_notice
 from tests.support import Service
-
-Heard = asyncio.Queue[str]
-
-
-@contextlib.asynccontextmanager
-async def listening(settings: Settings, *channels: str) -> AsyncGenerator[list[Heard]]:
-    """What one more process hears on some channels, once it has begun to listen."""
-    database = Database(settings.database_url, settings, size=3, name="tests")
-    heard: list[Heard] = [asyncio.Queue() for _ in channels]
-    with contextlib.ExitStack() as stack:
-        for channel, queue in zip(channels, heard, strict=True):
-            stack.enter_context(database.listen(channel, queue.put_nowait))
-        await database.open()
-        try:
-            assert [await next_of(queue) for queue in heard] == [""] * len(channels)
-            yield heard
-        finally:
-            await database.close()
-
-
-async def next_of(heard: Heard) -> str:
-    async with asyncio.timeout(5):
-        return await heard.get()
 
 
 async def tell(service: Service, channel: str, payload: str) -> None:
@@ -55,7 +31,7 @@ async def cut_off_listeners(service: Service) -> None:
 async def test_a_notification_reaches_every_listener_of_every_process_after_the_commit(
     service: Service, settings: Settings
 ) -> None:
-    async with listening(settings, "doors", "doors") as one, listening(settings, "doors") as other:
+    async with listen_on(settings, "doors", "doors") as one, listen_on(settings, "doors") as other:
         everyone = [*one, *other]
 
         async def work(tx: Tx[Any]) -> list[bool]:
@@ -66,7 +42,7 @@ async def test_a_notification_reaches_every_listener_of_every_process_after_the_
 
         assert await service.database.transact(work) == [True, True, True]
         for heard in everyone:
-            assert [await next_of(heard), await next_of(heard)] == ["open the first", ""]
+            assert [await next_notice(heard), await next_notice(heard)] == ["open the first", ""]
 
 
 async def test_the_process_that_notifies_has_heard_it_before_it_answers(service: Service) -> None:
@@ -96,19 +72,19 @@ async def test_a_transaction_that_is_run_again_notifies_once(boxes: Service, set
             await boxes.run_sql("update boxes set content = content + 10 where id = 1")
         await put(tx, 1)
 
-    async with listening(settings, "doors") as (heard,):
+    async with listen_on(settings, "doors") as (heard,):
         await boxes.database.transact(lose_once)
         await tell(boxes, "doors", "done")
 
-        assert [await next_of(heard), await next_of(heard)] == ["run 2", "done"]
+        assert [await next_notice(heard), await next_notice(heard)] == ["run 2", "done"]
 
 
 async def test_a_notification_stays_on_its_own_channel(service: Service, settings: Settings) -> None:
-    async with listening(settings, "doors", "windows") as (doors, windows):
+    async with listen_on(settings, "doors", "windows") as (doors, windows):
         await tell(service, "doors", "open")
         await tell(service, "windows", "shut")
 
-        assert (await next_of(windows), await next_of(doors)) == ("shut", "open")
+        assert (await next_notice(windows), await next_notice(doors)) == ("shut", "open")
         assert (windows.empty(), doors.empty()) == (True, True)
 
 
@@ -118,13 +94,13 @@ async def test_a_transaction_that_is_rolled_back_sends_no_notification(service: 
         raise NOT_FOUND()
 
     mine: list[str] = []
-    async with listening(settings, "doors") as (heard,):
+    async with listen_on(settings, "doors") as (heard,):
         with service.database.listen("doors", mine.append):
             with pytest.raises(Problem):
                 await service.database.transact(change_of_mind)
             await tell(service, "doors", "open")
 
-            assert await next_of(heard) == "open"
+            assert await next_notice(heard) == "open"
             assert "never mind" not in mine
 
 
@@ -142,21 +118,21 @@ async def test_a_listener_that_has_stopped_gets_no_notifications(service: Servic
 async def test_a_listener_that_was_cut_off_comes_back_and_says_that_it_may_have_missed_something(
     service: Service, settings: Settings
 ) -> None:
-    async with listening(settings, "doors", "windows") as (doors, windows):
+    async with listen_on(settings, "doors", "windows") as (doors, windows):
         await cut_off_listeners(service)
 
-        assert [await next_of(doors), await next_of(windows)] == ["", ""]
+        assert [await next_notice(doors), await next_notice(windows)] == ["", ""]
         await tell(service, "doors", "open")
-        assert await next_of(doors) == "open"
+        assert await next_notice(doors) == "open"
 
 
 async def test_a_notice_that_is_not_ours_deafens_nobody(service: Service, settings: Settings) -> None:
-    async with listening(settings, "doors") as (heard,):
+    async with listen_on(settings, "doors") as (heard,):
         await service.run_sql("select pg_notify('holdfast', 'hello')")
         await service.run_sql("select pg_notify('holdfast', '')")
         await tell(service, "doors", "open")
 
-        assert await next_of(heard) == "open"
+        assert await next_notice(heard) == "open"
 
 
 async def test_a_listener_that_fails_deafens_nobody_and_fails_no_transaction(
@@ -171,13 +147,13 @@ async def test_a_listener_that_fails_deafens_nobody_and_fails_no_transaction(
         return "put"
 
     database = Database(settings.database_url, settings, size=3, name="tests")
-    heard: Heard = asyncio.Queue()
+    heard: NoticeQueue = asyncio.Queue()
     with database.listen("doors", fail), database.listen("doors", heard.put_nowait):
         await database.open()
         try:
-            assert await next_of(heard) == ""
+            assert await next_notice(heard) == ""
             assert await database.transact(work) == "put"
-            assert [await next_of(heard), await next_of(heard)] == ["open", "open"]
+            assert [await next_notice(heard), await next_notice(heard)] == ["open", "open"]
         finally:
             await database.close()
     assert await contents(boxes) == [1, 0]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
+from limits import RateLimitItemPerMinute
 from structlog.testing import capture_logs
 
 from holdfast.events.service import EVENTS
@@ -26,54 +26,25 @@ from holdfast.kit.process.checks.check_list import run_checks
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.partners import check_rate_limits
 from holdfast.kit.running.rate_limits import Limits, SharedLimit
+from tests.kit.running.rate_limits import LIMITS, ManualClock, count_admitted, refusal_of
 from tests.support import Client, running
 
 NOWHERE = "redis://127.0.0.1:1"
-LIMITS: dict[str, RateLimitItem] = {
-    "three": RateLimitItemPerMinute(3),
-    "ten": RateLimitItemPerMinute(10),
-    "hourly": RateLimitItemPerHour(10),
-    "five minutes": RateLimitItemPerMinute(2, 5),
-}
-
-
-class Clock:
-    """The monotonic clock, which goes on only when told to."""
-
-    def __init__(self) -> None:
-        self.now = time.monotonic()
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
+    clock = ManualClock()
     monkeypatch.setattr(time, "monotonic", clock)
     return clock
-
-
-async def refused(limits: Limits, name: str, who: str) -> Problem | None:
-    """The refusal of one request, or None when it is let through."""
-    try:
-        await limits.hit(name, who)
-    except Problem as problem:
-        return problem
-    return None
-
-
-async def let_through(limits: Limits, name: str, who: str, tries: int = 50) -> int:
-    """How many of so many requests are let through."""
-    return [await refused(limits, name, who) for _ in range(tries)].count(None)
 
 
 @pytest.mark.usefixtures("clock")
 async def test_one_request_too_many_is_refused_with_the_time_to_wait() -> None:
     limits = Limits("memory://", LIMITS)
 
-    assert await let_through(limits, "three", "ada", tries=3) == 3
-    problem = await refused(limits, "three", "ada")
+    assert await count_admitted(limits, "three", "ada", tries=3) == 3
+    problem = await refusal_of(limits, "three", "ada")
 
     assert problem
     assert (problem.code, problem.status) == ("rate_limited", 429)
@@ -85,9 +56,9 @@ async def test_one_request_too_many_is_refused_with_the_time_to_wait() -> None:
 async def test_rate_limits_are_counted_for_one_caller_and_one_limit() -> None:
     limits = Limits("memory://", LIMITS)
 
-    assert await let_through(limits, "three", "ada") == 3
-    assert await let_through(limits, "three", "ben") == 3
-    assert await let_through(limits, "ten", "ada") == 10
+    assert await count_admitted(limits, "three", "ada") == 3
+    assert await count_admitted(limits, "three", "ben") == 3
+    assert await count_admitted(limits, "ten", "ada") == 10
 
 
 @pytest.mark.usefixtures("clock")
@@ -113,19 +84,19 @@ async def test_a_wide_network_of_ipv6_has_a_limit_for_all_networks_in_it() -> No
     limits = Limits("memory://", LIMITS)
     networks = [source(f"2001:db8:0:{number:x}::1") for number in range(100)]
 
-    let_in = [await refused(limits, "three", network) is None for network in networks]
+    let_in = [await refusal_of(limits, "three", network) is None for network in networks]
 
     assert let_in == [True] * (3 * WIDE_SHARE) + [False] * (100 - 3 * WIDE_SHARE)
-    assert await let_through(limits, "three", source("2001:db8:1::1")) == 3
+    assert await count_admitted(limits, "three", source("2001:db8:1::1")) == 3
 
 
 async def test_the_refusal_names_the_window() -> None:
     limits = Limits("memory://", LIMITS)
-    await let_through(limits, "hourly", "ada")
-    await let_through(limits, "five minutes", "ada")
+    await count_admitted(limits, "hourly", "ada")
+    await count_admitted(limits, "five minutes", "ada")
 
     for name, words in (("hourly", "10 requests per hour"), ("five minutes", "2 requests per 5 minutes")):
-        problem = await refused(limits, name, "ada")
+        problem = await refusal_of(limits, name, "ada")
         assert problem
         assert words in problem.message
 
@@ -134,38 +105,36 @@ async def test_the_refusal_names_the_window() -> None:
 async def test_requests_that_come_at_once_are_counted_one_by_one() -> None:
     limits = Limits("memory://", LIMITS)
 
-    outcomes = await asyncio.gather(*(refused(limits, "ten", "ada") for _ in range(100)))
+    outcomes = await asyncio.gather(*(refusal_of(limits, "ten", "ada") for _ in range(100)))
 
     assert outcomes.count(None) == 10
 
 
-async def test_a_window_starts_with_the_first_request_and_then_everything_is_allowed_again(clock: Clock) -> None:
+async def test_a_window_starts_with_the_first_request_and_then_everything_is_allowed_again(clock: ManualClock) -> None:
     limits = Limits("memory://", LIMITS)
     clock.now += 40
-    assert await let_through(limits, "ten", "ada", tries=4) == 4
+    assert await count_admitted(limits, "ten", "ada", tries=4) == 4
 
     clock.now += 30  # a minute of the clock has ended, but not this window
-    assert await let_through(limits, "ten", "ada") == 6
+    assert await count_admitted(limits, "ten", "ada") == 6
     clock.now += 29.9
-    assert await let_through(limits, "ten", "ada") == 0
+    assert await count_admitted(limits, "ten", "ada") == 0
     clock.now += 0.2
-    assert await let_through(limits, "ten", "ada") == 10
+    assert await count_admitted(limits, "ten", "ada") == 10
 
 
 @pytest.mark.parametrize("name", ["three", "ten", "hourly", "five minutes"])
 @pytest.mark.parametrize("moment", [0.0, 0.4, 12.3, 29.5, 59.9])
-async def test_a_caller_who_waits_as_long_as_the_refusal_says_is_accepted(
-    clock: Clock, name: str, moment: float
-) -> None:
+async def test_whoever_waits_as_told_is_let_through(clock: ManualClock, name: str, moment: float) -> None:
     limits = Limits("memory://", LIMITS)
     clock.now += moment
     for _ in range(25):
-        problem = await refused(limits, name, "ada")
+        problem = await refusal_of(limits, name, "ada")
         if problem:
             assert problem.retry_after
             assert 1 <= problem.retry_after <= LIMITS[name].get_expiry()
             clock.now += problem.retry_after + 0.001
-            assert await refused(limits, name, "ada") is None
+            assert await refusal_of(limits, name, "ada") is None
 
 
 async def test_while_a_storage_cannot_be_reached_the_process_counts_by_itself_and_says_so_once() -> None:
@@ -173,7 +142,7 @@ async def test_while_a_storage_cannot_be_reached_the_process_counts_by_itself_an
 
     with capture_logs() as logs:
         async with asyncio.timeout(10):
-            assert await let_through(limits, "three", "ada", tries=5) == 3
+            assert await count_admitted(limits, "three", "ada", tries=5) == 3
 
     assert [entry["event"] for entry in logs] == ["rate limits unavailable"]
 

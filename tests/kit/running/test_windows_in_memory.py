@@ -5,18 +5,18 @@ import time
 import pytest
 
 from holdfast.kit.running.rate_limits import MIN_WINDOWS, Limits, WindowsInMemory
-from tests.kit.running.test_rate_limits import LIMITS, Clock, let_through, refused
+from tests.kit.running.rate_limits import LIMITS, ManualClock, count_admitted, refusal_of
 
 
 async def test_setting_the_clock_of_the_machine_changes_no_window(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = Limits("memory://", LIMITS)
-    assert await let_through(limits, "hourly", "ada") == 10
-    before = await refused(limits, "hourly", "ada")
+    assert await count_admitted(limits, "hourly", "ada") == 10
+    before = await refusal_of(limits, "hourly", "ada")
     an_hour_back = time.time() - 3600
 
     monkeypatch.setattr(time, "time", lambda: an_hour_back)
 
-    after = await refused(limits, "hourly", "ada")
+    after = await refusal_of(limits, "hourly", "ada")
     assert before
     assert after
     assert before.retry_after == 3600
@@ -24,7 +24,7 @@ async def test_setting_the_clock_of_the_machine_changes_no_window(monkeypatch: p
 
 
 async def test_windows_that_have_ended_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
+    clock = ManualClock()
     monkeypatch.setattr(time, "monotonic", clock)
     windows = WindowsInMemory()
     for number in range(MIN_WINDOWS):

@@ -9,12 +9,15 @@ from typing import Any
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from holdfast_verify.formats.cosignature import Cosigner
 from holdfast_verify.formats.entries import commitment, person_text, timestamp
 from holdfast_verify.formats.log_name import LogName
 from holdfast_verify.formats.proof_file import ProofFile
 from holdfast_verify.formats.receipts import Receipt, receipt_of, sign_receipts
 from holdfast_verify.formats.signed_note import Checkpoint, Signer
 from holdfast_verify.formats.tree import HASH_BYTES, TILE_WIDTH, append, bundle, inclusion_proof, leaf_hash, tile_path
+
+WITNESS = Cosigner("witness.example.org/w1", Ed25519PrivateKey.from_private_bytes(b"2" * 32))
 
 HOST = "events.example.com"
 ORIGIN = f"{HOST}/log/events/7"
@@ -186,3 +189,22 @@ def proof_file(entries: Sequence[Entry], index: int) -> ProofFile:
     tree = append(0, {}, [leaf_hash(text) for text in texts])
     checkpoint = Signer(ORIGIN, KEY).sign(Checkpoint(ORIGIN, tree.size, tree.root).text)
     return ProofFile(index, inclusion_proof(index, tree.size, tree.tiles), checkpoint, texts[index])
+
+
+HEAD_LOG_ORIGIN = f"{HOST}/log/heads"
+
+
+def write_head_proof(
+    directory: Path, heads: Sequence[bytes], *, origin: str = HEAD_LOG_ORIGIN, cosigner: Cosigner = WITNESS
+) -> None:
+    """Write the proof that the last of these heads is in the head log."""
+    tree = append(0, {}, [leaf_hash(entry) for entry in heads])
+    text = Checkpoint(origin, tree.size, tree.root).text
+    note = Signer(origin, KEY).sign(text) + cosigner.signature_line(text)
+    proof = inclusion_proof(len(heads) - 1, tree.size, tree.tiles)
+    (directory / "head-proof").write_text(ProofFile(len(heads) - 1, proof, note, heads[-1]).text)
+
+
+def checkpoint_of(event: HonestEvent, entries: int, origin: str = ORIGIN) -> bytes:
+    tree = append(0, {}, [leaf_hash(compact(entry)) for entry in event.entries[:entries]])
+    return Checkpoint(origin, tree.size, tree.root).text.encode()

@@ -2,186 +2,162 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from holdfast_verify.audit.audit import Audit
-from holdfast_verify.formats.drawn_order import draw_order
-from tests.verify.audit.test_draw import Log, arrival, at, draw, faults, freeze, list_of_five, named, void
-
-SEATS, WAITING_PLACES = 2, 2
-
-
-def place(number: int, outcome: str, seconds: float = 130) -> dict[str, Any]:
-    return {"kind": "place", "at": at(seconds), "number": number, "outcome": outcome}
-
-
-def opened() -> Log:
-    """A log up to the close of its list: five entries."""
-    log = list_of_five()
-    log[0] |= {"of": "event", "format": "holdfast-order/1", "capacity": SEATS, "waiting_places": WAITING_PLACES}
-    for entry in log:
-        if entry["kind"] == "arrival":
-            entry["person"] = 43 * "A"
-    return log
+from tests.verify.audit.draw_log import (
+    DrawLog,
+    arrival_entry,
+    confirmations_entry,
+    event_log,
+    faults_of,
+    frozen_log,
+    frozen_with_confirmed,
+    named_round,
+    order_of,
+    place_entries,
+    place_entry,
+    placed_log,
+    time_at,
+    void_entry,
+)
 
 
-def frozen() -> Log:
-    log = opened()
-    freeze(log)
-    log[-2]["person"] = 43 * "A"
-    return log
-
-
-def outcomes(order: list[int]) -> Log:
-    by_place = SEATS * ["registered"] + WAITING_PLACES * ["waitlisted"]
-    return [place(number, outcome) for number, outcome in zip(order, [*by_place, "rejected", "rejected"], strict=False)]
-
-
-def order_of(log: Log) -> list[int]:
-    return draw_order(bytes.fromhex(next(entry for entry in log if entry["kind"] == "draw")["seed"]), 5)
-
-
-def placed(log: Log | None = None, *confirmed: int) -> Log:
-    """A right log: the confirmed entries in the drawn order, the others of the five in it, then the late one."""
-    log = log or frozen()
-    draw(log)
-    log.pop()
-    order = sorted(order_of(log), key=lambda number: number not in confirmed)
-    return [*log, *outcomes([*order, 6]), {"kind": "seal", "at": at(131)}]
-
-
-def confirmed(*numbers: int) -> dict[str, Any]:
-    return {"kind": "confirmations", "at": at(1.5), "numbers": [*numbers]}
-
-
-def frozen_with(*numbers: int) -> Log:
-    """A log in which some entries were confirmed, and the list was frozen then."""
-    log = [*opened(), confirmed(*numbers), {"kind": "seal", "at": at(1.6)}]
-    freeze(log)
-    log[-2]["person"] = 43 * "A"
-    return log
-
-
-def findings(log: Log) -> str:
+def findings(log: DrawLog) -> str:
     audit = Audit()
     for entry in log:
         audit.read(json.dumps(entry).encode())
-    return " ".join([finding.message for finding in audit.findings if finding.rule != "late"] + [faults(log)]).strip()
+    return " ".join(
+        [finding.message for finding in audit.findings if finding.rule != "late"] + [faults_of(log)]
+    ).strip()
 
 
 def test_a_right_draw_has_no_fault_also_while_places_are_given_or_are_given_after_it_was_given_up() -> None:
-    log = placed()
+    log = placed_log()
     for end in range(6, len(log) + 1):
         assert findings(log[:end]) == ""
-    given_up = {"kind": "change", "at": at(200), "draw": {**named(), "given_up": True}, "by": "organizer"}
-    assert findings([*opened(), void(91), given_up, *outcomes([1, 2, 3, 4, 5])]) == ""
-    cancelled = {"kind": "change", "at": at(200), "event": "cancelled", "by": "organizer"}
-    rejections = [place(number, "rejected") for number in range(1, 6)]
-    assert findings([*opened(), cancelled, *rejections]) == ""
-    last = {**arrival(6, 131), "person": 43 * "A", "outcome": "rejected"}
-    assert findings([*opened(), cancelled, *rejections, last]) == "", "it came before, and was settled after it"
+    given_up = {"kind": "change", "at": time_at(200), "draw": {**named_round(), "given_up": True}, "by": "organizer"}
+    assert findings([*event_log(), void_entry(91), given_up, *place_entries([1, 2, 3, 4, 5])]) == ""
+    cancelled = {"kind": "change", "at": time_at(200), "event": "cancelled", "by": "organizer"}
+    rejections = [place_entry(number, "rejected") for number in range(1, 6)]
+    assert findings([*event_log(), cancelled, *rejections]) == ""
+    last = {**arrival_entry(6, 131), "person": 43 * "A", "outcome": "rejected"}
+    assert findings([*event_log(), cancelled, *rejections, last]) == "", "it came before, and was settled after it"
 
 
 def test_confirmed_entries_come_first_in_the_drawn_order() -> None:
     for numbers in ((), (1,), (2, 4), (1, 2, 3, 4, 5)):
-        assert findings(placed(frozen_with(*numbers), *numbers)) == ""
+        assert findings(placed_log(frozen_with_confirmed(*numbers), *numbers)) == ""
 
 
-def confirmed_after_the_freeze() -> Log:
-    return placed([*frozen(), confirmed(3)], 3)
+def confirmed_after_the_freeze() -> DrawLog:
+    return placed_log([*frozen_log(), confirmations_entry(3)], 3)
 
 
-def confirmed_without_an_entry() -> Log:
-    return placed(frozen_with(2, 6), 2)
+def confirmed_without_an_entry() -> DrawLog:
+    return placed_log(frozen_with_confirmed(2, 6), 2)
 
 
-def confirmed_twice() -> Log:
-    return placed(frozen_with(2, 2), 2)
+def confirmed_twice() -> DrawLog:
+    return placed_log(frozen_with_confirmed(2, 2), 2)
 
 
-def unconfirmed_one_drawn_with_the_confirmed() -> Log:
-    log = frozen_with(2, 4)
-    *_, last = (number for number in order_of(placed(log)) if number not in {2, 4})
-    return placed(frozen_with(2, 4), 2, 4, last)
+def unconfirmed_one_drawn_with_the_confirmed() -> DrawLog:
+    log = frozen_with_confirmed(2, 4)
+    *_, last = (number for number in order_of(placed_log(log)) if number not in {2, 4})
+    return placed_log(frozen_with_confirmed(2, 4), 2, 4, last)
 
 
-def confirmed_one_left_out() -> Log:
-    return placed(frozen_with(1, 2, 3, 4), 1, 2, 4)
+def confirmed_one_left_out() -> DrawLog:
+    return placed_log(frozen_with_confirmed(1, 2, 3, 4), 1, 2, 4)
 
 
-def freeze_of_a_log_that_it_does_not_follow() -> Log:
-    log = placed()
+def freeze_of_a_log_that_it_does_not_follow() -> DrawLog:
+    log = placed_log()
     next(entry for entry in log if entry["kind"] == "freeze")["origin"] = "holdfast.example/log/events/9"
     return log
 
 
-def confirmed_without_a_draw() -> Log:
-    return [*opened_without_a_draw(), confirmed(2)]
+def confirmed_without_a_draw() -> DrawLog:
+    return [*opened_without_a_draw(), confirmations_entry(2)]
 
 
 def test_an_entry_that_left_is_passed_over() -> None:
-    log = placed()
+    log = placed_log()
     second = log[-6]["number"]
-    left = {"kind": "change", "at": at(3), "number": second, "from": "in_draw", "to": "removed", "by": "person"}
+    left = {"kind": "change", "at": time_at(3), "number": second, "from": "in_draw", "to": "removed", "by": "person"}
     rest = [number for number in [*order_of(log), 6] if number != second]
-    assert findings([*log[:7], left, *log[7:-7], *outcomes(rest), log[-1]]) == ""
+    assert findings([*log[:7], left, *log[7:-7], *place_entries(rest), log[-1]]) == ""
 
 
-def swapped() -> Log:
-    log = placed()
+def swapped() -> DrawLog:
+    log = placed_log()
     log[-7]["number"], log[-6]["number"] = log[-6]["number"], log[-7]["number"]
     return log
 
 
-def passed_over() -> Log:
-    log = placed()
-    return [*log[:-7], *outcomes([entry["number"] for entry in log[-6:-1]])]
+def passed_over() -> DrawLog:
+    log = placed_log()
+    return [*log[:-7], *place_entries([entry["number"] for entry in log[-6:-1]])]
 
 
-def late_one_put_first() -> Log:
-    log = placed()
-    return [*log[:-7], *outcomes([6, *order_of(log)])]
+def late_one_put_first() -> DrawLog:
+    log = placed_log()
+    return [*log[:-7], *place_entries([6, *order_of(log)])]
 
 
-def placed_twice() -> Log:
-    log = placed()
-    return [*log, place(6, "rejected")]
+def placed_twice() -> DrawLog:
+    log = placed_log()
+    return [*log, place_entry(6, "rejected")]
 
 
-def placed_before_the_draw() -> Log:
-    return [*frozen(), place(1, "registered", 100)]
+def placed_before_the_draw() -> DrawLog:
+    return [*frozen_log(), place_entry(1, "registered", 100)]
 
 
-def seat_on_arrival_before_the_draw() -> Log:
-    log = opened()
+def seat_on_arrival_before_the_draw() -> DrawLog:
+    log = event_log()
     log[3]["outcome"] = "registered"
     return log
 
 
-def seat_on_arrival_while_entries_wait() -> Log:
-    log = placed()
-    return [*log[:-5], {**arrival(7, 140), "person": 43 * "A", "outcome": "registered"}]
+def seat_on_arrival_while_entries_wait() -> DrawLog:
+    log = placed_log()
+    return [*log[:-5], {**arrival_entry(7, 140), "person": 43 * "A", "outcome": "registered"}]
 
 
-def seat_that_was_not_free() -> Log:
-    log = placed()
+def seat_that_was_not_free() -> DrawLog:
+    log = placed_log()
     log[-5]["outcome"] = "registered"
     return log
 
 
-def second_of_the_drawn_order_moves_up() -> Log:
-    log = placed()
+def second_of_the_drawn_order_moves_up() -> DrawLog:
+    log = placed_log()
     first, *_, third, fourth = [entry["number"] for entry in log[-7:-3]]
-    gone = {"kind": "change", "at": at(150), "number": first, "from": "registered", "to": "removed", "by": "person"}
-    up = {"kind": "change", "at": at(150), "number": fourth, "from": "waitlisted", "to": "registered", "by": "service"}
+    gone = {
+        "kind": "change",
+        "at": time_at(150),
+        "number": first,
+        "from": "registered",
+        "to": "removed",
+        "by": "person",
+    }
+    up = {
+        "kind": "change",
+        "at": time_at(150),
+        "number": fourth,
+        "from": "waitlisted",
+        "to": "registered",
+        "by": "service",
+    }
     assert third != fourth
-    return [*log, gone, up, {"kind": "seal", "at": at(151)}]
+    return [*log, gone, up, {"kind": "seal", "at": time_at(151)}]
 
 
-def opened_without_a_draw() -> Log:
-    log = opened()
+def opened_without_a_draw() -> DrawLog:
+    log = event_log()
     del log[0]["draw"]
     return log
 
@@ -210,5 +186,5 @@ def opened_without_a_draw() -> Log:
         (confirmed_without_a_draw, "the log names no round for it"),
     ],
 )
-def test_a_fraud_is_named(plant: Callable[[], Log], fault: str) -> None:
+def test_a_fraud_is_named(plant: Callable[[], DrawLog], fault: str) -> None:
     assert fault in findings(plant())

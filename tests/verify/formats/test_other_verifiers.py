@@ -1,7 +1,6 @@
 """Programs that we did not write verify a log of ours, and refuse each forgery of it."""
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
@@ -26,6 +25,8 @@ from holdfast_verify.formats.tree import (
 from tests.verify.formats.verifiers import (
     LogRefused,
     download,
+    files_with_checkpoint,
+    replace_files,
     tile_paths,
     verify_with_aics,
     verify_with_go,
@@ -77,26 +78,6 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@contextmanager
-def forged(log: Path, contents: dict[str, bytes]) -> Generator[None]:
-    """The log with other contents of some files, for as long as the block lasts."""
-    genuine = {path: (log / path).read_bytes() for path in contents}
-    try:
-        for path, content in contents.items():
-            (log / path).write_bytes(content)
-        yield
-    finally:
-        for path, content in genuine.items():
-            (log / path).write_bytes(content)
-
-
-def with_checkpoint(log: Path, note: str) -> dict[str, bytes]:
-    """Another checkpoint, also in the proof files."""
-    proofs = {f"proofs/{path.name}": parse_proof_file(path.read_text("utf-8")) for path in log.glob("proofs/*")}
-    changed = {path: proof._replace(checkpoint=note).text.encode() for path, proof in proofs.items()}
-    return {"checkpoint": note.encode(), **changed}
-
-
 def checkpoint(log: Path) -> tuple[str, Checkpoint]:
     note = (log / "checkpoint").read_text(encoding="utf-8")
     return note, parse_checkpoint(open_note(note, [Verifier(SIGNER.vkey)]))
@@ -104,24 +85,24 @@ def checkpoint(log: Path) -> tuple[str, Checkpoint]:
 
 def root_altered(log: Path) -> dict[str, bytes]:
     note, genuine = checkpoint(log)
-    return with_checkpoint(log, note.replace(genuine.text, genuine._replace(root=bytes(32)).text))
+    return files_with_checkpoint(log, note.replace(genuine.text, genuine._replace(root=bytes(32)).text))
 
 
 def another_root_signed(log: Path) -> dict[str, bytes]:
     _, genuine = checkpoint(log)
-    return with_checkpoint(log, SIGNER.sign(genuine._replace(root=bytes(32)).text))
+    return files_with_checkpoint(log, SIGNER.sign(genuine._replace(root=bytes(32)).text))
 
 
 def signature_of_another_key(log: Path) -> dict[str, bytes]:
     _, genuine = checkpoint(log)
     other = Signer(ORIGIN, Ed25519PrivateKey.generate()).sign(genuine.text)
-    return with_checkpoint(log, other)
+    return files_with_checkpoint(log, other)
 
 
 def signature_altered(log: Path) -> dict[str, bytes]:
     note, _ = checkpoint(log)
     at = len(note) - 20
-    return with_checkpoint(log, note[:at] + ("A" if note[at] != "A" else "B") + note[at + 1 :])
+    return files_with_checkpoint(log, note[:at] + ("A" if note[at] != "A" else "B") + note[at + 1 :])
 
 
 def entry_altered(log: Path) -> dict[str, bytes]:
@@ -176,7 +157,7 @@ def test_a_foreign_verifier_accepts_a_log_and_refuses_its_forgeries(
     verify(log, SIGNER.vkey)
 
     for forgery in forgeries:
-        with forged(log, forgery(log)), pytest.raises(LogRefused, match=r"^refused: "):
+        with replace_files(log, forgery(log)), pytest.raises(LogRefused, match=r"^refused: "):
             verify(log, SIGNER.vkey)
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from holdfast_verify.formats.proof_file import parse_proof_file
 from holdfast_verify.formats.tree import TILE_WIDTH, tile_path
 from tests.node import ROOT, installed, node
 from tests.programs import program
@@ -168,3 +169,23 @@ def _judge(verifier: subprocess.CompletedProcess[str]) -> None:
 
 def _skip(reason: str) -> None:
     pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+
+
+@contextmanager
+def replace_files(log: Path, contents: dict[str, bytes]) -> Generator[None]:
+    """The log with other contents of some files, for as long as the block lasts."""
+    genuine = {path: (log / path).read_bytes() for path in contents}
+    try:
+        for path, content in contents.items():
+            (log / path).write_bytes(content)
+        yield
+    finally:
+        for path, content in genuine.items():
+            (log / path).write_bytes(content)
+
+
+def files_with_checkpoint(log: Path, note: str) -> dict[str, bytes]:
+    """Another checkpoint, also in the proof files."""
+    proofs = {f"proofs/{path.name}": parse_proof_file(path.read_text("utf-8")) for path in log.glob("proofs/*")}
+    changed = {path: proof._replace(checkpoint=note).text.encode() for path, proof in proofs.items()}
+    return {"checkpoint": note.encode(), **changed}

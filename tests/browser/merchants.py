@@ -1,0 +1,30 @@
+"""The merchants' console at an address, beside the platform."""
+
+import contextlib
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import NamedTuple
+
+from holdfast_demo.shopify.admin_frame import BRIDGE
+from tests.databases import scratch_database
+from tests.inventory.installs.merchants import Scene, beside_the_platform
+from tests.inventory.support import unlimited
+from tests.serving import listener, running_already, serving
+
+
+class MerchantStage(NamedTuple):
+    scene: Scene
+    base_url: str
+
+
+@contextlib.asynccontextmanager
+async def serve_merchant_console(template: str, tmp_path: Path) -> AsyncGenerator[MerchantStage]:
+    """The service at an address, and the platform beside it."""
+    here = listener()
+    base_url = f"http://127.0.0.1:{here.getsockname()[1]}"
+    with scratch_database(template, "console") as url:
+        async with beside_the_platform(unlimited(url, tmp_path), base_url) as scene:
+            # The service reads this setting with every page.
+            object.__setattr__(scene.inventory.settings, "app_bridge", f"{scene.platform.address}{BRIDGE}")
+            async with serving(running_already(scene.inventory.app), here):
+                yield MerchantStage(scene, base_url)

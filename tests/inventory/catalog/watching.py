@@ -1,0 +1,25 @@
+"""An agent at the catalog of a shop."""
+
+import contextlib
+from collections.abc import AsyncGenerator
+
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.inventory.sync.scene import Scene
+from tests.serving import listener, running_already, serving
+
+
+@contextlib.asynccontextmanager
+async def open_agent(scene: Scene) -> AsyncGenerator[Client]:
+    """The official client of a shop that has been imported."""
+    port = listener()
+    url = f"http://127.0.0.1:{port.getsockname()[1]}/mcp"
+    headers = {"Authorization": f"Bearer {scene.shop.key}"}
+    async with (
+        serving(running_already(scene.inventory.app), port),
+        httpx2.AsyncClient(headers=headers) as http,
+        Client(streamable_http_client(url, http_client=http)) as agent,
+    ):
+        yield agent
