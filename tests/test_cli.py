@@ -34,7 +34,7 @@ from tests.support import event_fields, eventually
         "events organizer link",
     ],
 )
-def test_every_command_explains_itself(command: str) -> None:
+def test_every_command_has_help(command: str) -> None:
     explained = run_holdfast(*command.split(), "--help")
 
     assert explained.returncode == 0
@@ -53,7 +53,7 @@ def test_help_of_a_command_does_not_load_modules_of_pages(command: str) -> None:
     assert not re.search(r"\b(babel|jinja2|holdfast\.kit\.pages)\b", explained.stderr)
 
 
-def test_a_setting_that_is_not_acceptable_is_named_in_a_line_without_its_value() -> None:
+def test_an_invalid_setting_is_named_in_one_line_without_its_value() -> None:
     refused = run_holdfast("events", "migrate", PLATFORM_FEE_PERCENT="ninety-one", OAUTH_ISSUER="secret.example")
 
     assert refused.returncode == 1
@@ -82,7 +82,7 @@ def test_a_key_is_either_an_admins_or_an_organizers(database_url: str) -> None:
     assert "--admin or --organizer" in made.stderr
 
 
-def test_a_key_for_an_organizer_who_does_not_exist_is_refused_in_a_line(database_url: str) -> None:
+def test_a_key_for_an_unknown_organizer_is_refused_in_one_line(database_url: str) -> None:
     made = run_holdfast(
         "events", "key", "create", "--organizer", "7", "--name", "Lost", EVENTS_DATABASE_URL=database_url
     )
@@ -91,7 +91,7 @@ def test_a_key_for_an_organizer_who_does_not_exist_is_refused_in_a_line(database
     assert "no organizer has this id" in made.stderr
 
 
-def test_a_key_without_a_name_is_refused_in_a_line(database_url: str) -> None:
+def test_a_key_without_a_name_is_refused_in_one_line(database_url: str) -> None:
     made = run_holdfast("events", "key", "create", "--admin", "--name", " ", EVENTS_DATABASE_URL=database_url)
 
     assert made.returncode == 1
@@ -114,7 +114,7 @@ def test_migrate_says_what_it_would_do_and_then_does_it(template_url: str) -> No
     assert again.stdout == "The schema is up to date.\n"
 
 
-def test_a_taken_port_is_said_in_a_line(database_url: str) -> None:
+def test_a_port_in_use_is_reported_in_one_line(database_url: str) -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -136,7 +136,7 @@ async def sell_one_seat(process: Process) -> dict[str, Any]:
     return (await outcomes(process, key, [accepted[0].poll]))[accepted[0].poll]
 
 
-def test_doors_without_background_work_are_served_by_a_worker(database_url: str, tmp_path: Path) -> None:
+def test_a_server_without_background_work_is_completed_by_a_worker(database_url: str, tmp_path: Path) -> None:
     worker = subprocess.Popen(
         [HOLDFAST, "events", "worker"],
         env={**os.environ, **SECRET_SETTINGS, "EVENTS_DATABASE_URL": database_url},
@@ -152,7 +152,7 @@ def test_doors_without_background_work_are_served_by_a_worker(database_url: str,
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_worker_ends_in_order_whatever_it_is_doing(number: signal.Signals, database_url: str, tmp_path: Path) -> None:
+def test_a_worker_ends_in_order_at_any_moment(number: signal.Signals, database_url: str, tmp_path: Path) -> None:
     environment = {
         **os.environ,
         **SECRET_SETTINGS,
@@ -168,7 +168,7 @@ def test_a_worker_ends_in_order_whatever_it_is_doing(number: signal.Signals, dat
         assert worker.returncode == (128 + number if number == signal.SIGTERM else 0)
 
 
-async def test_workers_share_a_port_and_their_figures(database_url: str, tmp_path: Path) -> None:
+async def test_workers_share_a_port_and_their_metrics(database_url: str, tmp_path: Path) -> None:
     with serving(database_url, tmp_path, 1, "--workers", "2") as (process,):
         answer = await sell_one_seat(process)
 

@@ -49,7 +49,9 @@ async def signed_in(chromium: Browser, stage: MerchantStage, shop: Shop, email: 
     return context
 
 
-async def test_each_page_of_the_stock_shows_what_others_do(chromium: Browser, template: str, tmp_path: Path) -> None:
+async def test_the_pages_of_the_stock_show_what_other_merchants_and_agents_do(
+    chromium: Browser, template: str, tmp_path: Path
+) -> None:
     async with serve_merchant_console(template, tmp_path) as stage:
         platform = await imported(stage)
         shop, base_url = platform.shop, stage.base_url

@@ -248,9 +248,7 @@ async def test_a_merchant_makes_three_pools_from_imported_products(
         await context.close()
 
 
-async def test_nothing_moves_under_the_hands_of_somebody_who_counts(
-    chromium: Browser, template: str, tmp_path: Path
-) -> None:
+async def test_a_page_does_not_move_while_a_merchant_counts(chromium: Browser, template: str, tmp_path: Path) -> None:
     async with serve_merchant_console(template, tmp_path) as (scene, base_url):
         shop = await scene.inventory.shop()
         await add_merchant(scene.inventory, shop)

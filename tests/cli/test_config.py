@@ -183,7 +183,7 @@ def test_every_setting_that_is_a_secret_or_may_have_a_password_in_it_is_hidden()
     assert {name for name in variables if named.search(name)} == {"OAUTH_TOKEN_RATE_LIMIT", "MAX_STREAMS_PER_KEY"}
 
 
-def test_a_new_secret_stands_alone_on_the_last_line_is_long_enough_and_another_each_time(directory: Path) -> None:
+def test_a_new_secret_is_the_only_line_long_enough_and_different_each_time(directory: Path) -> None:
     made = [run_holdfast_in(directory, "secret", "new") for _ in range(2)]
     secrets = [done.stdout.splitlines() for done in made]
 

@@ -47,7 +47,7 @@ async def test_a_console_link_is_new_each_time_it_is_printed(service: Service) -
     assert await link_of(service, str(ada.slug)) != await link_of(service, str(ada.slug))
 
 
-async def test_a_slug_that_nobody_has_is_refused_in_a_line(service: Service) -> None:
+async def test_an_unknown_slug_is_refused_in_one_line(service: Service) -> None:
     refused = await run_events_command(service, "console-link", "nobody")
 
     assert (refused.returncode, refused.stdout) == (1, "")
@@ -56,7 +56,7 @@ async def test_a_slug_that_nobody_has_is_refused_in_a_line(service: Service) -> 
     )
 
 
-def test_both_services_have_the_command_with_the_same_options() -> None:
+def test_the_command_console_link_has_the_same_options_in_both_services() -> None:
     helps = [run_holdfast(service, "console-link", "--help").stdout for service in ("events", "inventory")]
 
     assert len({re.sub(r".*?\n  --base-url", "", text, flags=re.DOTALL) for text in helps}) == 1

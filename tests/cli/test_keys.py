@@ -36,7 +36,7 @@ async def test_an_organizer_may_be_named_by_id_too(service: Service) -> None:
     assert made.returncode == 0, made.stderr
 
 
-async def test_a_slug_that_nobody_has_is_refused_in_a_line(service: Service) -> None:
+async def test_an_unknown_slug_of_an_organizer_is_refused_in_one_line(service: Service) -> None:
     made = await run_events_command(service, "key", "create", "--organizer", "nobody", "--name", "Lost")
 
     assert (made.returncode, made.stdout) == (1, "")
@@ -55,7 +55,7 @@ async def test_active_keys_are_listed_masked_with_who_they_are_for(service: Serv
     assert ada.key not in listed
 
 
-async def test_an_organizer_is_added_with_a_key_by_the_rules_of_everybody_else(service: Service) -> None:
+async def test_an_organizer_added_on_the_command_line_has_a_key_and_follows_the_same_rules(service: Service) -> None:
     made = await run_events_command(service, "organizer", "add", "Zoë's Events", "--email", "Zoe@example.com")
     again = await run_events_command(service, "organizer", "add", "Zoë's Events", "--email", "zoe@example.com")
     short = await run_events_command(service, "organizer", "add", "Zoë", "--email", "zoe")

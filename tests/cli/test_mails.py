@@ -36,7 +36,7 @@ async def test_mails_that_failed_or_wait_are_listed_and_tried_again(service: Ser
     assert [row[:2] for row in after] == [[str(waiting), "waiting"], [str(failed), "waiting"]]
 
 
-async def test_a_mail_that_is_not_there_is_refused_in_a_line(service: Service) -> None:
+async def test_an_unknown_mail_is_refused_in_one_line(service: Service) -> None:
     refused = await run_events_command(service, "mail", "retry", "7")
 
     assert (refused.returncode, refused.stdout) == (1, "")

@@ -27,9 +27,7 @@ LOOKING = [
 
 
 @pytest.mark.parametrize("command", LOOKING)
-def test_without_a_database_a_command_that_looks_makes_none_and_says_where_it_looked(
-    command: str, tmp_path: Path
-) -> None:
+def test_a_command_that_only_reads_creates_no_database_and_says_where_it_looked(command: str, tmp_path: Path) -> None:
     done = run_holdfast_in(tmp_path, *command.split())
 
     assert (done.returncode, done.stdout) == (1, "")

@@ -78,7 +78,9 @@ async def test_a_revoked_key_is_refused_by_every_process_at_once(scene: Scene, o
     assert await status(other_process, made["key"]) == 401
 
 
-async def test_keys_apps_and_sessions_of_a_stranger(scene: Scene, other_process: Service) -> None:
+async def test_keys_apps_and_sessions_of_an_ended_organizer_are_refused_by_every_process_at_once(
+    scene: Scene, other_process: Service
+) -> None:
     stranger = await register_stranger(scene.service)
     thief = await signed_in(scene.service, stranger.id, way="password")
     await scene.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stranger.id)
@@ -100,7 +102,9 @@ async def test_keys_apps_and_sessions_of_a_stranger(scene: Scene, other_process:
     assert (await thief_there.http.get("/account")).status_code == 303
 
 
-async def test_the_pages_of_a_stranger(scene: Scene, other_process: Service) -> None:
+async def test_pages_of_an_ended_organizer_are_gone_in_every_process_at_once(
+    scene: Scene, other_process: Service
+) -> None:
     stranger = await register_stranger(scene.service)
     await scene.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stranger.id)
     event = await stranger.create_event(title="Free money")

@@ -40,7 +40,7 @@ def call(process: Process, key: str, tool: str, **arguments: object) -> None:
         *("shop", "shop add", "shop key", "shop list", "shop locations"),
     ],
 )
-def test_every_command_explains_itself(command: str) -> None:
+def test_every_command_has_help(command: str) -> None:
     explained = run_holdfast("inventory", *command.split(), "--help")
 
     assert explained.returncode == 0

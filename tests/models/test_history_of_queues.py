@@ -10,7 +10,7 @@ from tests.models.history import History
 from tests.models.queue_history import Visitors, create_queue, explain_answers
 
 
-async def test_the_tickets_explain_every_answer(
+async def test_the_tickets_explain_every_answer_of_a_queue(
     crashing_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("QUEUE_RELEASE_INTERVAL_SECONDS", "1")

@@ -58,14 +58,14 @@ async def test_free_seats_are_given_first(service: Service) -> None:
     assert [*(await standing(gate)).values()] == ["registered", "no_show", "registered", "registered"]
 
 
-async def test_no_more_seats_are_given_than_somebody_was_shown(service: Service) -> None:
+async def test_at_most_as_many_seats_are_given_as_the_page_showed(service: Service) -> None:
     gate = await begun_event(service, 3, 6)
 
     assert (await give_seats(gate, at_most=1)).seats_given == 1
     assert [*(await standing(gate)).values()].count("no_show") == 1
 
 
-async def test_scanners_know_who_comes_later_and_who_has_moved_up(service: Service) -> None:
+async def test_a_scanner_tells_no_shows_from_people_who_have_moved_up(service: Service) -> None:
     gate = await begun_event(service, 1, 2)
     late = scanned(await link_of(service, gate.event_id, "p0"))
     await give_seats(gate)
@@ -78,7 +78,9 @@ async def test_scanners_know_who_comes_later_and_who_has_moved_up(service: Servi
     assert "Your seat was given away." in page.text
 
 
-async def test_who_moves_up_is_told_with_a_code_and_who_came_too_late_is_not_told(service: Service) -> None:
+async def test_a_person_who_moves_up_gets_a_mail_with_a_code_and_one_who_came_too_late_gets_none(
+    service: Service,
+) -> None:
     gate = await begun_event(service, 1, 2)
     before = await service.run_sql("select max(id) from mails")
 
@@ -89,7 +91,7 @@ async def test_who_moves_up_is_told_with_a_code_and_who_came_too_late_is_not_tol
     ) == [("promoted", "p1@example.com")]
 
 
-async def test_who_was_let_in_offline_before_the_seat_was_given_away_is_in_without_a_seat(service: Service) -> None:
+async def test_a_person_let_in_offline_before_the_seat_was_given_away_is_in_without_a_seat(service: Service) -> None:
     gate = await begun_event(service, 1, 2)
     offline = scanned(await code_of(service, gate.event_id, "p0"), let_in=True)
     await give_seats(gate)
@@ -136,7 +138,7 @@ async def test_no_operation_reaches_another_organizers_seats(service: Service) -
     assert [*(await standing(gate)).values()] == ["registered", "waitlisted"]
 
 
-async def test_nobody_who_comes_at_the_same_moment_loses_a_seat(service: Service) -> None:
+async def test_a_person_scanned_while_seats_are_given_away_keeps_the_seat(service: Service) -> None:
     gate = await begun_event(service, 12, 24)
     scans = [gate.scan(f"p{number}", f"Door {number % 3}") for number in range(12)]
 

@@ -129,7 +129,7 @@ async def test_a_bulk_change_leaves_an_event_that_was_handed_over_meanwhile(serv
     assert await service.run_sql("select from check_in_scans") == []
 
 
-async def test_who_has_paid_by_card_is_told_apart_and_gets_it_back(shop: Scene) -> None:
+async def test_a_bulk_removal_names_people_who_paid_by_card_and_refunds_them(shop: Scene) -> None:
     browser, ann, person = await pay_for_seat(shop)
     await shop.service.run_sql("update events set capacity = 2")
     await shop.register(ann.event_id, "bob@example.com")
@@ -147,7 +147,7 @@ async def test_who_has_paid_by_card_is_told_apart_and_gets_it_back(shop: Scene) 
     assert await shop.service.run_sql("select amount, reason from refunds") == [(1200, "seat_lost")]
 
 
-async def test_nothing_is_promised_to_who_has_got_the_money_back_already(shop: Scene) -> None:
+async def test_a_bulk_removal_promises_no_refund_to_people_who_are_already_refunded(shop: Scene) -> None:
     browser, ann, person = await pay_for_seat(shop)
     handle = person.split("/")[-2]
     path = f"/console/events/{ann.event_id}/several-registrations"

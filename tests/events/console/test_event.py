@@ -75,7 +75,7 @@ async def test_the_changes_of_a_price_are_listed_in_words(service: Service) -> N
     assert "changed by hand" in {reason for _, reason in changes}
 
 
-async def test_an_event_that_nobody_can_pay_for_yet_leads_to_the_payouts(shop: Scene) -> None:
+async def test_an_event_that_cannot_be_paid_for_yet_links_to_the_payouts(shop: Scene) -> None:
     ada, browser = await register_organizer(shop.service)
     paid, free = [await ada.create_event(pricing_mode=mode, price=price) for mode, price in PRICES]
     link = f'href="/console/payouts?event={paid["id"]}">Connect payouts'

@@ -11,7 +11,7 @@ from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Scene
 
 
-async def test_it_sums_up_and_leads_to_each_person_also_when_the_registration_is_gone(shop: Scene) -> None:
+async def test_the_list_of_payments_has_totals_and_links_to_people_of_deleted_registrations_too(shop: Scene) -> None:
     browser, ann, person = await pay_for_seat(shop)
     page = f"/console/events/{ann.event_id}/payments"
     assert page in (await browser.get(f"/console/events/{ann.event_id}")).text
@@ -36,7 +36,7 @@ async def test_it_sums_up_and_leads_to_each_person_also_when_the_registration_is
     assert page in person_page.text
 
 
-async def test_what_stays_after_a_part_went_back_is_said_and_exported(shop: Scene) -> None:
+async def test_the_rest_of_a_partly_refunded_payment_is_shown_and_exported(shop: Scene) -> None:
     browser, ann, person = await pay_for_seat(shop)
     page = f"/console/events/{ann.event_id}/payments"
     await give_back(browser, person, "3.00")
@@ -92,7 +92,7 @@ async def test_more_than_a_page_of_payments_are_read_in_order(shop: Scene, monke
         assert (await browser.get(f"/console/events/{event_id}/payments?before={wrong}")).status_code == 200
 
 
-async def test_payments_for_the_event_of_somebody_else_are_not_there(shop: Scene) -> None:
+async def test_payments_for_a_foreign_or_missing_event_are_answered_with_404(shop: Scene) -> None:
     _, ann, _ = await pay_for_seat(shop)
     _, bob = await register_organizer(shop.service, "Bob Events")
 

@@ -28,7 +28,7 @@ async def test_an_event_without_people_shows_no_latest_changes(service: Service)
     assert "What happened last" not in (await browser.get(f"/console/events/{event['id']}")).text
 
 
-async def test_scans_of_people_who_are_in_already_hide_no_entry(shop: Scene) -> None:
+async def test_repeated_scans_do_not_hide_an_entry_in_the_latest_changes(shop: Scene) -> None:
     browser, ann, _ = await pay_for_seat(shop)
     for is_entry in (True, *[False] * 7):
         await shop.service.run_sql(
@@ -42,7 +42,7 @@ async def test_scans_of_people_who_are_in_already_hide_no_entry(shop: Scene) -> 
     assert "ann@example.com came in, scanned by Door 2 today" in page
 
 
-async def test_payments_and_entries_are_told_and_events_of_others_are_not(shop: Scene) -> None:
+async def test_the_latest_changes_have_payments_and_entries_of_this_event_only(shop: Scene) -> None:
     browser, ann, _ = await pay_for_seat(shop)
     await shop.service.run_sql(
         "insert into check_in_scans (event_id, id, user_id, device, told_at, is_entry)"

@@ -58,7 +58,7 @@ async def test_a_stream_of_the_console_reports_a_person_who_comes_in(service: Se
         assert await changed(reader) == [f"event {event['id']}"]
 
 
-async def test_payments_refunds_and_disputes_are_told(shop: Scene) -> None:
+async def test_a_stream_of_the_console_reports_payments_refunds_and_disputes(shop: Scene) -> None:
     browser, ann, page = await pay_for_seat(shop)
     await give_back(browser, page, "4,50")
     await shop.work()

@@ -14,7 +14,7 @@ from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Scene
 
 
-async def test_what_goes_back_is_said_before_a_seat_or_an_event_is_taken_away(shop: Scene) -> None:
+async def test_the_amount_to_refund_is_shown_before_a_seat_is_taken_away_or_the_event_cancelled(shop: Scene) -> None:
     browser, ann, page = await pay_for_seat(shop)
     person = page.removesuffix("/payments")
     cancelling = f"/console/events/{ann.event_id}/cancel"
@@ -30,7 +30,7 @@ async def test_what_goes_back_is_said_before_a_seat_or_an_event_is_taken_away(sh
     assert "Refunded to cards, in full nothing was paid by card" in after[1]
 
 
-async def test_a_part_is_given_back_and_the_person_keeps_the_seat(shop: Scene) -> None:
+async def test_a_part_of_a_payment_is_refunded_and_the_person_keeps_the_seat(shop: Scene) -> None:
     browser, ann, page = await pay_for_seat(shop)
     text = page_text(await browser.get(page))
     assert "€12.00 · Paid" in text
@@ -45,7 +45,7 @@ async def test_a_part_is_given_back_and_the_person_keeps_the_seat(shop: Scene) -
     assert await shop.counts(ann.event_id) == {"registered": 1}
 
 
-async def test_the_page_of_the_registration_shows_what_the_payment_says_and_the_note_beside_it(shop: Scene) -> None:
+async def test_the_page_of_a_registration_shows_the_payment_and_the_noted_amount(shop: Scene) -> None:
     browser, _, page = await pay_for_seat(shop)
     page = page.removesuffix("/payments")
     before = page_text(await browser.get(page))
@@ -60,7 +60,7 @@ async def test_the_page_of_the_registration_shows_what_the_payment_says_and_the_
     assert ",10.00," not in table
 
 
-async def test_a_note_of_what_was_not_paid_by_card_is_shown_as_the_organizers(shop: Scene) -> None:
+async def test_a_noted_amount_without_a_card_payment_is_shown_as_a_note(shop: Scene) -> None:
     browser, _, page = await pay_for_seat(shop)
     await shop.service.run_sql("update payments set state = 'ended', paid_at = null")
 
@@ -74,7 +74,7 @@ async def note(shop: Scene, amount: int) -> None:
     await shop.service.run_sql("update registrations set amount_paid = %(amount)s", amount=amount)
 
 
-async def test_a_form_that_is_sent_twice_gives_back_once(shop: Scene) -> None:
+async def test_a_refund_form_sent_twice_refunds_once(shop: Scene) -> None:
     browser, _, page = await pay_for_seat(shop)
     payments_page = await browser.get(page)
     form = {name: hidden(payments_page, name) for name in ("token", "once", "payment")}
@@ -88,7 +88,7 @@ async def test_a_form_that_is_sent_twice_gives_back_once(shop: Scene) -> None:
 
 
 @pytest.mark.parametrize("amount", ["", "0", "12.01", "-1", "1.234", "x", "9" * 30])
-async def test_an_amount_that_cannot_be_given_back_is_refused_beside_its_field(shop: Scene, amount: str) -> None:
+async def test_an_invalid_amount_to_refund_is_refused_beside_its_field(shop: Scene, amount: str) -> None:
     browser, _, page = await pay_for_seat(shop)
 
     assert await give_back(browser, page, amount) == 422
@@ -96,7 +96,7 @@ async def test_an_amount_that_cannot_be_given_back_is_refused_beside_its_field(s
     assert shop.moved("refund") == 0
 
 
-async def test_payments_of_anothers_event_are_not_there(shop: Scene) -> None:
+async def test_payments_of_another_organizer_cannot_be_read_or_refunded(shop: Scene) -> None:
     ada, _, page = await pay_for_seat(shop)
     _, bob = await register_organizer(shop.service, "Bob Events")
     payments_page = await ada.get(page)
@@ -112,7 +112,7 @@ async def test_payments_of_anothers_event_are_not_there(shop: Scene) -> None:
     assert shop.moved("refund") == 0
 
 
-async def test_the_operation_refuses_what_is_anothers_and_what_is_not_there(shop: Scene) -> None:
+async def test_the_operation_to_refund_refuses_foreign_and_missing_payments(shop: Scene) -> None:
     _, ann, page = await pay_for_seat(shop)
     refund = Runner((REFUND,), shop.service.database, IDEMPOTENCY)[REFUND]
     [(owner,)] = await shop.service.run_sql("select organizer_id from events")

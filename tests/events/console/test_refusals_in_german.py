@@ -101,7 +101,7 @@ async def test_refusals_in_the_forms_of_keys_photos_and_registrations_are_in_ger
     )
 
 
-async def test_the_form_of_the_rule_for_refunds(shop: Scene) -> None:
+async def test_refusals_in_the_form_of_the_refund_rule_are_in_german(shop: Scene) -> None:
     ada, browser = await register_organizer(shop.service)
     await ada.post("/api/stripe/onboarding_link")
     both = Both(browser.http)
@@ -115,7 +115,7 @@ async def test_the_form_of_the_rule_for_refunds(shop: Scene) -> None:
     )
 
 
-async def test_the_form_that_gives_money_back(shop: Scene) -> None:
+async def test_refusals_in_the_form_of_a_refund_are_in_german(shop: Scene) -> None:
     browser, _, page = await pay_for_seat(shop)
     both = Both(browser.http)
 

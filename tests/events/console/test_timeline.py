@@ -7,7 +7,7 @@ from tests.events.console.paid_scene import pay_for_seat
 from tests.events.payments.scene import Scene
 
 
-async def test_the_timeline_has_what_was_stored_in_its_order(shop: Scene) -> None:
+async def test_the_timeline_of_a_person_lists_stored_events_in_order(shop: Scene) -> None:
     browser, ann, payments = await pay_for_seat(shop)
     person = payments.removesuffix("/payments")
     handle = person.rpartition("/")[2]

@@ -34,7 +34,7 @@ async def is_asked(browser: Browser) -> bool:
     return (await browser.get("/console")).headers.get("location", "").startswith(BEFORE)
 
 
-async def test_the_question_comes_although_the_only_key_was_revoked(service: Service) -> None:
+async def test_an_owner_is_asked_about_an_organizer_whose_only_key_was_revoked(service: Service) -> None:
     stranger = await register_stranger(service)
     [key] = (await stranger.get("/api/keys")).json()["data"]
     await stranger.delete(f"/api/keys/{key['id']}")
@@ -42,7 +42,7 @@ async def test_the_question_comes_although_the_only_key_was_revoked(service: Ser
     assert await is_asked(await owner_of(service))
 
 
-async def test_the_question_names_everything_that_was_made(shop: Scene) -> None:
+async def test_the_question_about_an_organizer_names_all_that_was_made_with_it(shop: Scene) -> None:
     stranger = await register_stranger(shop.service, password=PASSWORD)
     event = await stranger.create_event(title="Free money")
     await stranger.register(event["id"], email="ann@example.com")
@@ -68,7 +68,7 @@ async def test_a_person_with_registrations_only_gets_no_question_about_an_organi
     assert not await is_asked(await owner_of(service))
 
 
-async def test_whoever_has_the_password_cannot_say_that_it_is_theirs(service: Service) -> None:
+async def test_a_person_signed_in_by_password_cannot_say_that_the_organizer_is_theirs(service: Service) -> None:
     await register_stranger(service, password=PASSWORD)
     stranger = Browser(service)
     await stranger.send("/sign-in", email=OWNER_EMAIL, password=PASSWORD)
@@ -80,7 +80,7 @@ async def test_whoever_has_the_password_cannot_say_that_it_is_theirs(service: Se
     assert await is_asked(await owner_of(service))
 
 
-async def test_not_mine_leaves_the_owner_an_ordinary_person_with_nothing(service: Service) -> None:
+async def test_an_owner_who_says_not_mine_is_an_ordinary_person_without_data(service: Service) -> None:
     stranger = await register_stranger(service, password=PASSWORD)
     await stranger.create_event()
     browser = await owner_of(service)
@@ -97,7 +97,7 @@ async def test_not_mine_leaves_the_owner_an_ordinary_person_with_nothing(service
     assert organizer["id"] != stranger.id
 
 
-async def test_not_mine_cancels_the_events_and_people_are_told(service: Service) -> None:
+async def test_an_owner_who_says_not_mine_cancels_the_events_and_people_are_mailed(service: Service) -> None:
     stranger = await register_stranger(service)
     first, second = await stranger.create_event(), await stranger.create_event(title="Every week")
     await stranger.register(first["id"], email="ann@example.com")
@@ -120,7 +120,7 @@ async def test_not_mine_cancels_the_events_and_people_are_told(service: Service)
     assert (await service.http.get("/organizers/planted-bank")).status_code == 404
 
 
-async def test_what_was_paid_goes_back_although_the_payout_account_has_ended(shop: Scene) -> None:
+async def test_payments_of_an_unwanted_organizer_are_refunded_without_its_payout_account(shop: Scene) -> None:
     stranger = await register_stranger(shop.service)
     event_id = await shop.event(stranger)
     account_id = (await stranger.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
@@ -140,7 +140,7 @@ async def test_what_was_paid_goes_back_although_the_payout_account_has_ended(sho
     assert await shop.service.run_sql("select account_id from payout_accounts") == []
 
 
-async def test_waiting_rooms_of_strangers_are_closed(service: Service) -> None:
+async def test_queues_of_an_ended_organizer_have_no_page(service: Service) -> None:
     stranger = await register_stranger(service)
     queue = await stranger.create_queue()
 
@@ -166,7 +166,7 @@ async def test_registrations_of_the_address_stay_when_an_unwanted_organizer_ends
 
 
 @pytest.mark.parametrize("path", ["/api/events", "/api/queues"])
-async def test_nothing_new_is_made_for_an_organizer_that_has_ended(service: Service, path: str) -> None:
+async def test_an_ended_organizer_gets_no_new_events_or_queues(service: Service, path: str) -> None:
     stranger, admin = await register_stranger(service), await service.admin()
     await (await owner_of(service)).send(BEFORE, whose="other")
 

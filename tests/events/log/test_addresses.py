@@ -8,7 +8,7 @@ from tests.events.log.scene import open_log, read_verified_entry
 from tests.support import Service
 
 
-async def test_each_answer_has_its_type_and_may_be_kept_as_long_as_it_does_not_change(service: Service) -> None:
+async def test_answers_of_a_log_have_their_type_and_are_cached_while_they_do_not_change(service: Service) -> None:
     log = await open_log(service)
     await log.arrive(300)
     await log.seal()

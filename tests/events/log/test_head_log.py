@@ -8,7 +8,7 @@ from tests.events.log.scene import HOST, LogScene, begin_log_generations, head_l
 from tests.support import Service
 
 
-async def test_each_signed_head_of_every_log_is_in_the_head_log_once_and_in_order(service: Service) -> None:
+async def test_signed_heads_of_all_logs_are_in_the_head_log_once_and_in_order(service: Service) -> None:
     logs, head_scene = [await open_log(service) for _ in range(3)], head_log_scene(service)
     assert (await head_scene.get("/checkpoint")).status_code == 404
     for round in range(3):

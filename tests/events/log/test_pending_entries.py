@@ -165,7 +165,7 @@ async def test_a_registration_that_is_withdrawn_before_it_is_settled_is_named_by
     assert await service.settle() == 0
 
 
-async def test_seats_of_no_shows_are_free_before_others_get_them(service: Service) -> None:
+async def test_the_log_frees_the_seats_of_no_shows_before_it_gives_them_away(service: Service) -> None:
     gate = await begun_event(service, 2, 4)
     await news(service, gate.event_id)
 

@@ -11,7 +11,7 @@ from tests.events.photos.steps import with_photo
 from tests.support import Service
 
 
-def test_a_title_has_one_cover_and_others_have_others() -> None:
+def test_a_title_always_has_the_same_cover_and_other_titles_have_different_ones() -> None:
     titles = [f"Evening {number}" for number in range(50)]
 
     assert cover_svg("Life drawing") == cover_svg("Life drawing")

@@ -93,7 +93,7 @@ async def test_a_refund_that_is_faster_than_the_message_waits_too(shop: Scene) -
     assert [state for state, _ in await refunds(shop)] == ["made"]
 
 
-async def test_nothing_is_given_back_by_hand_of_a_disputed_payment(shop: Scene) -> None:
+async def test_a_disputed_payment_cannot_be_refunded_by_hand(shop: Scene) -> None:
     _, ann, _ = await pay_for_seat(shop)
     await open_dispute(shop)
     await shop.deliver()
@@ -123,7 +123,7 @@ async def test_reconciling_finds_a_dispute_of_which_no_message_came_and_agrees_a
     assert (await states(shop), again.differences) == ([("open", 1200)], [])
 
 
-async def test_a_dispute_about_something_else_concerns_no_payment(shop: Scene) -> None:
+async def test_a_dispute_of_an_unknown_payment_changes_nothing(shop: Scene) -> None:
     browser, _, page = await pay_for_seat(shop)
     await shop.service.run_sql(
         "insert into disputes (dispute_id, intent_id, state, amount) values ('du_1', 'pi_of_another_shop', 'open', 1)"

@@ -47,11 +47,11 @@ async def test_two_secrets_are_accepted_while_one_replaces_the_other(shop: Scene
 
 
 @in_turn("body", [b"[]", b'{"id": 7}', b'"text"', b"\xff", b'{"id": "\xff"}', b"[" * 2_000, b'{"x":' + b"[" * 2_000])
-async def test_a_signed_message_that_is_no_event_is_refused(shop: Scene, body: bytes) -> None:
+async def test_a_signed_body_that_is_no_event_is_refused(shop: Scene, body: bytes) -> None:
     assert await shop.tell(signature_header(body), body) == 400
 
 
-async def test_a_message_about_something_unknown_is_taken_and_changes_nothing(shop: Scene) -> None:
+async def test_a_message_about_an_unknown_object_is_accepted_and_changes_nothing(shop: Scene) -> None:
     assert await shop.tell(signature_header(EVENT_BODY), EVENT_BODY) == 204
     assert await shop.tell(signature_header(EVENT_BODY), EVENT_BODY) == 204
     assert await shop.service.run_sql("select id, object_id from processor_events") == [("evt_1", "cs_1")]
@@ -76,7 +76,7 @@ async def test_a_checkout_of_a_stranger_with_the_same_reference_is_not_taken_for
     assert await shop.counts(event_id) == {"registered": 1}
 
 
-async def test_without_a_secret_no_message_is_taken(service: Service) -> None:
+async def test_a_message_is_refused_without_a_webhook_secret(service: Service) -> None:
     headers = {"Stripe-Signature": signature_header(EVENT_BODY), "Content-Type": "application/json"}
     answer = await service.http.post("/stripe/webhook", content=EVENT_BODY, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (503, "payments_not_configured")

@@ -56,7 +56,7 @@ async def test_the_mail_about_a_refund_knows_the_language_of_a_registration_that
     assert rows == [("de", "seat_lost")]
 
 
-async def test_ones_own_page_shows_what_was_given_back(shop: Scene) -> None:
+async def test_a_person_sees_on_the_own_page_what_was_refunded(shop: Scene) -> None:
     ann = await pay_for_seat(shop, await shop.organizer())
     path = await own_page_path(shop, ann)
     assert "Refunded" not in page_text(await ann.visitor.http.get(path))

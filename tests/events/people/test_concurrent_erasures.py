@@ -46,7 +46,7 @@ async def open_transaction(
     await commit()
 
 
-async def test_who_registers_while_the_person_is_erased_gets_a_new_account(service: Service) -> None:
+async def test_a_registration_during_the_erasure_of_its_person_makes_a_new_account(service: Service) -> None:
     ada = await service.organizer()
     past, coming = await ada.create_event(), await ada.create_event()
     await sign_up(service, past, "ann")

@@ -49,7 +49,7 @@ async def test_a_watcher_is_notified_at_the_end_of_a_push_of_levels(scene: Scene
         assert await anext(changes) == ResourceUpdated(uri=STATUS)
 
 
-async def test_it_is_listed_for_whoever_may_read_it(scene: Scene) -> None:
+async def test_a_sync_status_resource_is_listed_for_agents_that_may_read_it(scene: Scene) -> None:
     async with open_agent(scene) as agent:
         listed = (await agent.list_resources()).resources
         templates = (await agent.list_resource_templates()).resource_templates

@@ -69,7 +69,7 @@ async def test_a_file_in_an_old_encoding_is_read_right_or_the_encoding_can_be_ch
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "ascii"])
-async def test_who_saves_in_unicode_is_not_asked(merchant: Stocking, codec: str) -> None:
+async def test_a_file_in_unicode_needs_no_choice_of_encoding(merchant: Stocking, codec: str) -> None:
     preview = await upload_spreadsheet(merchant, file_of("Jars" if codec == "ascii" else "Gläser 蜂蜜", codec))
 
     assert "does not say in which encoding" not in main_text(preview)
@@ -99,7 +99,7 @@ async def test_the_question_about_the_encoding_is_in_german_too(place: Settings 
 @pytest.mark.parametrize(
     ("content", "codec"), [("%%%", "cp850"), ("", "rot13"), (b64encode(b"name\n\x98").decode(), "cp1251")]
 )
-async def test_a_form_that_was_made_up_is_refused(merchant: Stocking, content: str, codec: str) -> None:
+async def test_a_form_with_a_made_up_file_or_encoding_is_refused(merchant: Stocking, content: str, codec: str) -> None:
     token = hidden(await merchant.get(SPREADSHEETS_PATH), "token")
     fields = {"token": token, "kind": "pools", "mode": "set", "content": content or "eA==", "encoding": codec}
 

@@ -55,7 +55,9 @@ async def test_a_storefront_of_a_shop_that_has_uninstalled_the_app_is_unknown_at
     assert is_unknown(await shop.storefront())
 
 
-async def test_it_is_unknown_in_every_process(scene: Scene, shop: Shop, other_process: Shop) -> None:
+async def test_a_shop_that_uninstalled_is_unknown_in_every_process(
+    scene: Scene, shop: Shop, other_process: Shop
+) -> None:
     await uninstall_app(scene, shop)
 
     async def unknown() -> bool:

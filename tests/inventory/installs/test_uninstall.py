@@ -29,7 +29,7 @@ async def shop(scene: Scene) -> Shop:
     return shop
 
 
-async def test_the_key_and_the_tokens_die_at_once(scene: Scene, shop: Shop) -> None:
+async def test_the_key_and_the_tokens_of_a_shop_end_at_once(scene: Scene, shop: Shop) -> None:
     identity = (await shop.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})).json()[
         "identity_assertion"
     ]
@@ -114,7 +114,7 @@ async def test_an_uninstall_waits_while_the_platform_cannot_be_reached(scene: Sc
     assert await scene.inventory.sql("select due_at > now() from webhooks where handled_at is null") == [(True,)]
 
 
-async def test_a_shop_is_not_deleted_before_the_platform_deletes_its_data(scene: Scene, shop: Shop) -> None:
+async def test_a_shop_is_not_deleted_before_the_platform_requests_it(scene: Scene, shop: Shop) -> None:
     await uninstall_app(scene, shop)
 
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
@@ -139,7 +139,7 @@ async def test_a_request_to_delete_that_comes_early_is_done_when_it_is_due(scene
     assert await scene.inventory.sql("select from shops") == []
 
 
-async def test_a_request_to_delete_that_waits_deletes_no_later_install(scene: Scene, shop: Shop) -> None:
+async def test_a_waiting_request_to_delete_does_not_delete_a_later_install(scene: Scene, shop: Shop) -> None:
     await uninstall_app(scene, shop)
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN}, triggered_at=ago(minutes=1))
     await handle(scene.inventory)
@@ -151,7 +151,7 @@ async def test_a_request_to_delete_that_waits_deletes_no_later_install(scene: Sc
     assert await scene.inventory.sql("select from webhooks where topic = 'shop/redact' and handled_at is null") == []
 
 
-async def test_an_uninstall_that_comes_twice_is_one(scene: Scene, shop: Shop) -> None:
+async def test_an_uninstall_received_twice_is_done_once(scene: Scene, shop: Shop) -> None:
     await uninstall_app(scene, shop)
     await uninstall_app(scene, shop)
 
@@ -184,7 +184,9 @@ async def test_everything_of_a_shop_is_deleted_when_the_platform_says_so_and_not
     assert (await deliver(shop, "shop/redact", {"shop_domain": shop.domain})).status_code == 200
 
 
-async def test_the_task_that_deletes_is_enqueued_with_the_word_of_the_platform(scene: Scene, shop: Shop) -> None:
+async def test_the_task_that_deletes_is_enqueued_with_the_confirmation_of_the_platform(
+    scene: Scene, shop: Shop
+) -> None:
     await uninstall_app(scene, shop)
     await move_uninstall_back(scene)
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
@@ -202,7 +204,7 @@ async def test_a_shop_that_has_the_app_is_never_deleted(scene: Scene, shop: Shop
     assert await shop.on_hand(1) == 50
 
 
-async def test_the_ledger_of_a_shop_that_is_not_to_be_deleted_stays(scene: Scene, shop: Shop) -> None:
+async def test_the_ledger_of_a_shop_that_is_not_being_deleted_cannot_be_deleted(scene: Scene, shop: Shop) -> None:
     await uninstall_app(scene, shop)
 
     with pytest.raises(Exception, match="the ledger is append-only"):

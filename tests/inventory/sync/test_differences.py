@@ -223,7 +223,7 @@ async def test_a_push_read_by_two_processes_is_stored_once(scene: Scene) -> None
     assert await scene.row("Single", "available, expected") == (31, 32)
 
 
-async def test_a_sale_that_is_told_before_the_level_it_moved_is_not_taken_off_twice(scene: Scene) -> None:
+async def test_a_sale_received_before_its_level_is_not_subtracted_twice(scene: Scene) -> None:
     second = await add_location(scene, "Market stall")
     await spread_shares(scene)  # all of it to each
     await singles_by_location(scene)

@@ -46,7 +46,7 @@ async def test_the_location_of_a_new_shop_is_the_one_that_stocks_most_variants(p
     assert {location.name: location.percent for location in shares.locations} == {"Warehouse": 0, "Market stall": 100}
 
 
-async def test_when_its_location_is_deleted_another_one_has_the_stock(scene: Scene) -> None:
+async def test_a_deleted_location_passes_its_share_to_another_one(scene: Scene) -> None:
     stall = await add_location(scene, "Market stall")
     warehouse = scene.platform.locations(DOMAIN)[0]
 

@@ -94,7 +94,7 @@ async def test_an_edit_at_a_location_that_is_left_alone_takes_no_sale_for_itself
     assert await the_end(scene) == (47, ["sale", "sale", "sale", "set"])
 
 
-async def test_a_sale_that_is_told_after_another_level_began_is_explained_at_its_own(scene: Scene) -> None:
+async def test_a_sale_received_after_another_level_began_is_explained_at_its_own(scene: Scene) -> None:
     messages = listen_to_platform(scene)
     single = scene.variants["Single"]
     scene.platform.sell(DOMAIN, SaleLine(single.id, 6))

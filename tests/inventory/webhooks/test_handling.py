@@ -43,7 +43,7 @@ async def test_a_delivery_is_handled_once_and_what_it_said_is_forgotten(scene: D
     assert await scene.inventory.sql("select payload from webhooks") == [(None,)]
 
 
-async def test_a_handler_works_inside_the_shop(scene: DeliveryScene) -> None:
+async def test_a_handler_sees_rows_of_its_shop_only(scene: DeliveryScene) -> None:
     seen: list[int] = []
 
     async def look(steps: Steps) -> None:
@@ -127,7 +127,7 @@ async def test_a_delivery_that_waits_is_listed_and_can_be_tried_again_at_once(sc
     assert await scene.inventory.database.transact(inbox.list_retrying_and_parked) == []
 
 
-async def test_what_was_parked_of_a_shop_is_tried_again_when_the_shop_is_connected(scene: DeliveryScene) -> None:
+async def test_a_parked_webhook_is_handled_again_when_its_shop_is_connected(scene: DeliveryScene) -> None:
     scene.faults = [SHOP_NOT_CONNECTED()]
     await scene.receive("w1")
     await scene.inventory.sql(f"update webhooks set attempts = {MAX_ATTEMPTS - 1}")
@@ -166,7 +166,7 @@ async def test_a_delivery_whose_process_died_is_due_again_after_the_lease(scene:
     assert (await scene.row())[0] is True
 
 
-async def test_nobody_takes_a_delivery_that_is_handled_for_longer_than_a_lease(
+async def test_a_delivery_in_work_is_leased_by_no_other_process(
     scene: DeliveryScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
@@ -204,7 +204,7 @@ async def test_a_handler_that_lost_its_lease_stores_nothing(scene: DeliveryScene
     assert (await scene.row())[:2] == (False, True)
 
 
-async def test_what_somebody_else_has_taken_meanwhile_is_not_settled(scene: DeliveryScene) -> None:
+async def test_a_delivery_leased_by_another_process_meanwhile_is_not_settled(scene: DeliveryScene) -> None:
     scene.meanwhile = lambda _: scene.taken_by_another()
     await scene.receive("w1")
     await handle_all(scene.handling)
@@ -243,7 +243,7 @@ async def test_a_shop_whose_deliveries_hang_does_not_delay_those_of_others(scene
         assert sum(delivery.shop_id == slow for delivery in scene.handled) <= 3
 
 
-async def test_of_a_shop_no_more_are_leased_than_are_missing_from_those_in_work(scene: DeliveryScene) -> None:
+async def test_leased_deliveries_of_a_shop_do_not_exceed_its_share(scene: DeliveryScene) -> None:
     await scene.receive(*(f"w{number}" for number in range(6)))
     work = scene.handling
     [first, second, _] = await work.lease(8, (), scan_all=True)
@@ -253,7 +253,7 @@ async def test_of_a_shop_no_more_are_leased_than_are_missing_from_those_in_work(
     assert len(more) == 1
 
 
-async def test_a_webhook_that_is_handled_now_or_is_due_has_no_next_attempt(scene: DeliveryScene) -> None:
+async def test_a_webhook_in_work_or_due_has_no_next_attempt(scene: DeliveryScene) -> None:
     async def look(steps: Steps) -> None:
         seen.extend(await steps.read(partial(inbox.list_waiting_order_webhooks, shop_id=scene.shop.id)))
 

@@ -1,5 +1,6 @@
 """A mail has the given contents, and no text of a stranger changes anything else of it."""
 
+import re
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 
@@ -60,7 +61,7 @@ def test_an_address_for_unsubscribing_stays_whole_however_long_it_is() -> None:
     assert "List-Unsubscribe" not in parsed_mail(unsubscribe="")
 
 
-def test_files_are_attached_and_a_picture_stands_beside_the_html() -> None:
+def test_a_mail_has_attached_files_and_an_inline_picture() -> None:
     calendar = Attachment(b"BEGIN:VCALENDAR\r\n", "text/calendar", "event.ics", method="PUBLISH")
     picture = Attachment(b"\x89PNG", "image/png", "code.png", cid="code")
 
@@ -161,7 +162,7 @@ def test_mail_is_sent_to_addresses_only(address: str) -> None:
         ("\uff45xample.com", "example.com"),
     ],
 )
-def test_a_domain_is_that_of_its_owner_as_registries_write_it(domain: str, ascii_form: str) -> None:
+def test_an_international_domain_is_encoded_as_registries_do(domain: str, ascii_form: str) -> None:
     assert envelope_address(f"ann@{domain}") == f"ann@{ascii_form}"
     assert mailbox(f"ann@{domain}") == f"ann@{ascii_form}"
 
@@ -169,3 +170,35 @@ def test_a_domain_is_that_of_its_owner_as_registries_write_it(domain: str, ascii
 def test_a_domain_in_another_script_is_sent_to_in_ascii() -> None:
     assert envelope_address("ann@müller.example") == "ann@xn--mller-kva.example"
     assert parsed_mail(recipient="ann@müller.example")["To"] == "ann@xn--mller-kva.example"
+
+
+@settings(max_examples=200)
+@given(text=st.text(st.characters(codec="utf-8")), html=st.text("=\n\r .-aä\t"), picture=st.binary(), file=st.binary())
+def test_any_contents_come_back_as_they_were_in_lines_of_76_characters(
+    text: str, html: str, picture: bytes, file: bytes
+) -> None:
+    attachments = (
+        Attachment(picture, "image/png", "code.png", cid="code"),
+        Attachment(file, "application/pdf", "ä.pdf"),
+    )
+    encoded = mail_message(text=text, html=html, attachments=attachments).encoded(SENDER)
+
+    mail = message_from_bytes(encoded, policy=policy.default)
+    assert [part.get_content_type() for part in mail.walk()] == [
+        *("multipart/mixed", "multipart/alternative", "text/plain", "multipart/related", "text/html"),
+        *("image/png", "application/pdf"),
+    ]
+    contents = [part.get_payload(decode=True) for part in mail.walk() if not part.is_multipart()]
+    lines = [re.sub("\r\n|\r|\n", "\r\n", part).removesuffix("\r\n") + "\r\n" for part in (text, html)]
+    assert contents == [*(line.encode() for line in lines), picture, file]
+    body = encoded.partition(b"\r\n\r\n")[2]
+    assert all(len(line) <= 76 for line in body.split(b"\r\n") if not line.startswith(b"Content-"))
+    assert b"\n" not in encoded.replace(b"\r\n", b"")
+
+
+def test_a_mail_has_the_same_bytes_at_each_attempt() -> None:
+    assert mail_message().encoded(SENDER) == mail_message().encoded(SENDER)
+
+
+def test_dots_side_by_side_before_the_at_sign_are_quoted() -> None:
+    assert parsed_mail(recipient="ann..b.@example.com")["To"].addresses[0].username == "ann..b."

@@ -90,7 +90,7 @@ async def test_a_wide_network_of_ipv6_has_a_limit_for_all_networks_in_it() -> No
     assert await count_admitted(limits, "three", source("2001:db8:1::1")) == 3
 
 
-async def test_the_refusal_names_the_window() -> None:
+async def test_the_refusal_names_the_window_of_the_limit() -> None:
     limits = Limits("memory://", LIMITS)
     await count_admitted(limits, "hourly", "ada")
     await count_admitted(limits, "five minutes", "ada")
@@ -125,7 +125,9 @@ async def test_a_window_starts_with_the_first_request_and_then_everything_is_all
 
 @pytest.mark.parametrize("name", ["three", "ten", "hourly", "five minutes"])
 @pytest.mark.parametrize("moment", [0.0, 0.4, 12.3, 29.5, 59.9])
-async def test_whoever_waits_as_told_is_let_through(clock: ManualClock, name: str, moment: float) -> None:
+async def test_a_caller_who_waits_as_long_as_the_refusal_says_is_accepted(
+    clock: ManualClock, name: str, moment: float
+) -> None:
     limits = Limits("memory://", LIMITS)
     clock.now += moment
     for _ in range(25):
@@ -176,7 +178,7 @@ async def test_the_service_serves_while_the_storage_of_its_limits_is_away(settin
     assert ada.id != ben.id
 
 
-async def test_a_refused_request_tells_when_to_come_back(settings: Settings) -> None:
+async def test_a_refused_request_is_answered_with_retry_after(settings: Settings) -> None:
     async with running(settings.model_copy(update={"registrations_per_minute": 2})) as service:
         ada, ben = await service.organizer("Ada Events"), await service.organizer("Ben Events")
         event = await ada.create_event()

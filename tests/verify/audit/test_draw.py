@@ -26,7 +26,7 @@ from tests.verify.audit.draw_log import (
 )
 
 
-def test_a_right_draw_has_no_fault_and_neither_has_a_list_that_waits_for_its_round() -> None:
+def test_a_right_draw_has_no_fault_also_while_its_list_waits_for_the_round() -> None:
     log = drawn_log()
     assert faults_of(log) == faults_of(log[:-2]) == faults_of(log[:7]) == ""
 
@@ -231,11 +231,11 @@ def not_in_the_format() -> DrawLog:
         (not_in_the_format, "is not written as the format"),
     ],
 )
-def test_a_fraud_is_named(plant: Callable[[], DrawLog], fault: str) -> None:
+def test_a_fraud_of_a_queue_draw_is_found(plant: Callable[[], DrawLog], fault: str) -> None:
     assert fault in faults_of(plant())
 
 
-def test_what_a_witness_cosigned_before_the_round_shows_a_list_that_was_frozen_after_it() -> None:
+def test_a_head_cosigned_before_the_round_reveals_a_list_frozen_after_it() -> None:
     log = drawn_log()
     size = next(place for place, entry in enumerate(log) if entry["kind"] == "freeze") + 3
     head, in_time = Checkpoint(ORIGIN, size, root_of(log, size)), {"w1": CLOSES + dt.timedelta(seconds=5)}

@@ -33,7 +33,7 @@ def findings(log: DrawLog) -> str:
     ).strip()
 
 
-def test_a_right_draw_has_no_fault_also_while_places_are_given_or_are_given_after_it_was_given_up() -> None:
+def test_a_right_draw_has_no_fault_at_any_moment_and_after_it_was_given_up() -> None:
     log = placed_log()
     for end in range(6, len(log) + 1):
         assert findings(log[:end]) == ""
@@ -83,7 +83,7 @@ def confirmed_without_a_draw() -> DrawLog:
     return [*opened_without_a_draw(), confirmations_entry(2)]
 
 
-def test_an_entry_that_left_is_passed_over() -> None:
+def test_an_entry_that_left_is_skipped_in_the_drawn_order() -> None:
     log = placed_log()
     second = log[-6]["number"]
     left = {"kind": "change", "at": time_at(3), "number": second, "from": "in_draw", "to": "removed", "by": "person"}
@@ -186,5 +186,5 @@ def opened_without_a_draw() -> DrawLog:
         (confirmed_without_a_draw, "the log names no round for it"),
     ],
 )
-def test_a_fraud_is_named(plant: Callable[[], DrawLog], fault: str) -> None:
+def test_a_fraud_of_an_event_draw_is_found(plant: Callable[[], DrawLog], fault: str) -> None:
     assert fault in findings(plant())
