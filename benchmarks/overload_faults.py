@@ -77,17 +77,17 @@ def main(
 
 
 def _with_standby(milliseconds: int, only: str, seconds: float, clients: int) -> list[Sequence[str]]:
-    with servers() as standing:
+    with servers() as standby:
 
         @contextlib.contextmanager
         def late() -> Generator[None]:
-            standing.delay(milliseconds)
+            standby.delay(milliseconds)
             try:
                 yield
             finally:
-                standing.delay(0)
+                standby.delay(0)
 
-        return _slowed(standing.make("events"), late, only, seconds, clients)
+        return _slowed(standby.make("events"), late, only, seconds, clients)
 
 
 def _with_saturated_disk(writers: int, only: str, seconds: float, clients: int) -> list[Sequence[str]]:

@@ -104,7 +104,7 @@ class PromiseWatch:
         got = f"got {GOT[self.arrival.outcome]}" if self.arrival.outcome else "entered"
         return f"number {self.arrival.number:,}, {got} at {_time(self.arrival.at)}, entry {self.index}"
 
-    def last_state(self) -> str:
+    def last_status(self) -> str:
         """What the person has now by the logs."""
         return GOT.get(self.status or "", "a ticket" if self.arrival else "nothing")
 

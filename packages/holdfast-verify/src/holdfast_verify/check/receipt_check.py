@@ -58,7 +58,7 @@ async def check_receipt_file(
         checked["log"] = watch.summary()
         for place, sentence in enumerate(watch.story, start=1):
             checked[f"later {place}"] = sentence
-        checked["now"] = watch.last_state()
+        checked["now"] = watch.last_status()
     else:
         report.not_checked.append("The log was not read: whether it has the arrival, and what came later, is unknown.")
     if check and report.origin:

@@ -128,7 +128,7 @@ async def _under_way(tx: Tx, shop_id: int) -> LevelPush | None:
     return LevelPush(id, key, adjusts, age, [LevelChange(*row[4:]) for row in rows if row[4]])
 
 
-async def store_accepted(tx: Tx, shop_id: int, push: LevelPush, outcome: AcceptedPush) -> list[float]:
+async def store_accepted(tx: Tx, shop_id: int, push: LevelPush, accepted: AcceptedPush) -> list[float]:
     """Store that the platform has changed the levels of a call. Returns the seconds from each cause until now."""
     await _lock(tx, shop_id, push)
     lags = await tx.tuples(
@@ -164,8 +164,8 @@ async def store_accepted(tx: Tx, shop_id: int, push: LevelPush, outcome: Accepte
         {
             "shop_id": shop_id,
             "id": push.id,
-            "at": outcome.at,
-            "left": msgspec.json.encode(outcome.left).decode(),
+            "at": accepted.at,
+            "left": msgspec.json.encode(accepted.left).decode(),
             "most": MAX_PUSH_STREAK,
         },
     )

@@ -135,7 +135,7 @@ async def _push(steps: Steps, shop_id: int, push: LevelPush, sizes: PushSizes) -
             LEVELS.inc(len(push.levels))
             if not push.adjusts:
                 sizes.accepted(shop_id)
-            store = partial(pushing.store_accepted, shop_id=shop_id, push=push, outcome=result)
+            store = partial(pushing.store_accepted, shop_id=shop_id, push=push, accepted=result)
             for seconds in await steps.transact(store):
                 LAG.observe(seconds)
         case UnknownPushResult():

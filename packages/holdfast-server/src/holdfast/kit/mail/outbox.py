@@ -70,6 +70,7 @@ async def hold_behind(reader: Reader[Any], ids: Sequence[int]) -> None:
 
 
 MailOutcome = Literal["sent", "superseded", "failed"]
+UnsentMailStatus = Literal["waiting", "held", "failed"]
 
 CHANNEL: LiteralString = "mails"
 
@@ -270,7 +271,7 @@ class UnsentMail(Struct):
     """A waiting, held or failed mail, for operators."""
 
     id: int
-    state: Literal["waiting", "held", "failed"]
+    status: UnsentMailStatus
     kind: str
     recipient: str
     attempts: int
@@ -284,7 +285,7 @@ async def unsent_mails(reader: Reader[Any], limit: int = MAX_LISTED_MAILS) -> li
     return await reader.rows(
         UnsentMail,
         """
-        (select id, 'failed' as state, kind, recipient, attempts, inserted_at, due_at, error from mails
+        (select id, 'failed' as status, kind, recipient, attempts, inserted_at, due_at, error from mails
           where outcome = 'failed' order by id desc limit %(listed)s)
         union all
         (select id, 'waiting', kind, recipient, attempts, inserted_at, due_at, error from mails

@@ -144,8 +144,8 @@ class SuggestionsPage:
         suggestions = await self._suggestions(session, cursor)
         cards = [_card(suggestion, fields or {}, refusal) for suggestion in suggestions.suggestions]
         pools: PoolList = await self._list(merchant(session), ListPools(limit=1))
-        state: SyncStatus = await self._status(merchant(session), GetSyncStatus())
-        is_imported = bool(suggestions.variants) or state.imported.status == "done"
+        status: SyncStatus = await self._status(merchant(session), GetSyncStatus())
+        is_imported = bool(suggestions.variants) or status.imported.status == "done"
         # This service does not know whether the theme shows the live number: step 3 is never done.
         done = [step for step, is_done in ((1, is_imported), (2, bool(pools.pools))) if is_done]
         return self._console.page(
@@ -160,8 +160,8 @@ class SuggestionsPage:
             is_outdated=is_outdated,
             is_changed=is_changed,
             taken_names=taken_names,
-            imported=state.imported,
-            is_connected=state.connected,
+            imported=status.imported,
+            is_connected=status.connected,
             is_unconnected=refusal.code == SHOP_NOT_CONNECTED.code,
             done=done,
             step=2 if cards else next(number for number in (1, 2, 3) if number not in done),

@@ -7,7 +7,7 @@ from datetime import timedelta
 from string import Formatter
 from typing import Any, LiteralString, NamedTuple, cast
 
-from holdfast.kit.process.checks.inspection import Inspection, Status
+from holdfast.kit.process.checks.inspection import CheckStatus, Inspection
 from holdfast_verify.terminal import names_text
 
 
@@ -17,7 +17,7 @@ class Fault(NamedTuple):
     condition: LiteralString
     message: str
     remedy: str
-    status: Status = "wrong"
+    status: CheckStatus = "wrong"
 
 
 @dataclass(frozen=True)
