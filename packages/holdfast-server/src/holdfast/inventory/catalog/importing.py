@@ -361,8 +361,8 @@ RUN_IMPORT = Query(
     _RunAnswer,
 )
 READ_IMPORT = Query(
-    "look_at_import",
-    "query LookAtImport($id: ID!) { bulkOperation(id: $id) { id status errorCode url objectCount } }",
+    "read_import",
+    "query ReadImport($id: ID!) { bulkOperation(id: $id) { id status errorCode url objectCount } }",
     _OperationAnswer,
     cost=1,
 )

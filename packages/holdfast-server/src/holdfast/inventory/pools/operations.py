@@ -32,7 +32,7 @@ from holdfast.inventory.pools.model import (
 )
 from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE, STALE, no_pool
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock.stock_changes import CHANGES, increase_version, lock
+from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL, increase_version, lock
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Repeatable, sent_fields
 from holdfast.kit.contract.problems import (
@@ -339,7 +339,7 @@ async def _change(
     members = await membership.find_members(tx, caller.tenant, [pool_id])
     after = await membership.effective_quantities(tx, caller.tenant, variant_gids)
     affected = [EffectiveChange(gid, before[gid], after[gid]) for gid in sorted(before) if before[gid] != after[gid]]
-    await tx.notify(CHANGES, f"{caller.tenant} {pool.version}")
+    await tx.notify(STOCK_CHANNEL, f"{caller.tenant} {pool.version}")
     if command.dry_run:
         pool.version = None
     return PoolChange(pool.version, command.dry_run, sql.with_members(pool, members.get(pool_id, ())), affected)

@@ -28,7 +28,14 @@ from holdfast.inventory.spreadsheets.model import (
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
-from holdfast.inventory.stock.stock_changes import CHANGES, Draft, TouchedRows, increase_version, present_version, write
+from holdfast.inventory.stock.stock_changes import (
+    STOCK_CHANNEL,
+    Draft,
+    TouchedRows,
+    increase_version,
+    present_version,
+    write,
+)
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import Message, message
 from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem, invalid
@@ -83,7 +90,7 @@ async def apply(
         return Imported(command.dry_run, False, 0, 0, len(report), None, [*report[:MAX_REPORTED_ROWS]])
     await save(await increase_version(tx, caller.tenant))
     version = await present_version(tx, caller.tenant)
-    await tx.notify(CHANGES, f"{caller.tenant} {version}")
+    await tx.notify(STOCK_CHANNEL, f"{caller.tenant} {version}")
     return Imported(
         dry_run=command.dry_run,
         applied=not command.dry_run,

@@ -17,7 +17,7 @@ from holdfast.inventory.resources import Database, Reader, Steps, Tx
 from holdfast.inventory.shopify.platform import PlatformUnreachable
 from holdfast.inventory.shops import model
 from holdfast.inventory.stock import stock_changes
-from holdfast.inventory.stock.stock_changes import CHANGES
+from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL
 from holdfast.inventory.sync import cart_check, edits, levels, platform, pushing, sql
 from holdfast.inventory.sync.cart_check import CartNumbers, NumbersReading
 from holdfast.inventory.sync.levels import CHANNEL
@@ -203,7 +203,7 @@ class SyncWork(RowWork[LeasedShop]):
     """Syncs the shops that need it. Between two polls, only shops that a notification named are looked at."""
 
     name = "levels"
-    channels = (CHANGES, CHANNEL)
+    channels = (STOCK_CHANNEL, CHANNEL)
     max_concurrent = MAX_CONCURRENT_SHOPS
     collect_seconds = COLLECT_SECONDS
 

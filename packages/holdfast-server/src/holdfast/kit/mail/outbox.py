@@ -372,7 +372,7 @@ async def forget_mails(tx: Tx[Any]) -> int:
     )
 
 
-MAILS = Counter("holdfast_mails", "Mails that ended, or were put off by the mail server.", ["outcome"])
+MAILS = Counter("holdfast_mails", "Mails that ended, or were deferred by the mail server.", ["outcome"])
 WAITING = Gauge("holdfast_mails_waiting", "Mails that wait to be sent.", multiprocess_mode="mostrecent")
 OLDEST = Gauge("holdfast_mails_oldest_seconds", "How long the oldest of them waits.", multiprocess_mode="mostrecent")
 HELD = Gauge("holdfast_mails_held", "Mails that may not be sent yet.", multiprocess_mode="mostrecent")

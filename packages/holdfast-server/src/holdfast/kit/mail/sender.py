@@ -351,5 +351,5 @@ class ShareWork(RowWork[LeasedShare]):
     async def _store_result(self, result: AttemptResult) -> None:
         """Store the result of an attempt: the end of the mail, or its deferral. Returns after the commit."""
         await self._results.add(result)
-        outbox.MAILS.labels(result.outcome or "put off").inc()
+        outbox.MAILS.labels(result.outcome or "deferred").inc()
         self._breaks.pop(result.id, None)
