@@ -230,7 +230,7 @@ async def test_a_page_that_fails_is_rendered_again() -> None:
 
 
 async def test_only_so_many_bytes_of_pages_are_kept() -> None:
-    pages, rendered = PageCache(ANY_BOUND, most=100_000), 0
+    pages, rendered = PageCache(ANY_BOUND, max_bytes=100_000), 0
 
     async def render() -> CachedPage:
         nonlocal rendered

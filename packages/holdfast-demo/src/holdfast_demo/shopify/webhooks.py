@@ -102,9 +102,9 @@ class ShopifyWebhooks(webhooks.WebhookSender):
         self.haste = 1.0
         world.on_message.append(self._plan)
 
-    def newest(self, shop: str, most: int = 50) -> list[Delivery]:
+    def newest(self, shop: str, max_count: int = 50) -> list[Delivery]:
         """The deliveries of a shop, newest first."""
-        return self._deliveries("shop = ? order by id desc limit ?", shop, most)
+        return self._deliveries("shop = ? order by id desc limit ?", shop, max_count)
 
     def send_again(self, shop: str, webhook: str) -> None:
         """Send a message once more, as if its answer had been lost."""

@@ -105,7 +105,7 @@ def decide(world: ProcessorState, id: str, status: DecidedStatus) -> Thing:
 
 def require_refundable(world: ProcessorState, charge: Thing) -> None:
     """Raises `StripeRefusal` while a charge is disputed, and after a lost dispute."""
-    disputes = world.store.page(KIND, {"charge": charge["id"]}, {}, most=1).things
+    disputes = world.store.page(KIND, {"charge": charge["id"]}, {}, max_count=1).things
     if any(dispute["status"] != "won" for dispute in disputes):
         message = f"Charge {charge['id']} has been charged back; cannot issue a refund."
         raise StripeRefusal(message, code="charge_disputed", param="charge")

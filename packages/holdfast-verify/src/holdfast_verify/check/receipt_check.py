@@ -56,8 +56,8 @@ async def check_receipt_file(
     checked = {"key": key_text(key), "person": _person_text(file, options, findings)}
     if report.origin:
         checked["log"] = watch.summary()
-        for place, sentence in enumerate(watch.story, start=1):
-            checked[f"later {place}"] = sentence
+        for number, sentence in enumerate(watch.story, start=1):
+            checked[f"later {number}"] = sentence
         checked["now"] = watch.last_status()
     else:
         report.not_checked.append("The log was not read: whether it has the arrival, and what came later, is unknown.")

@@ -164,8 +164,8 @@ async def _call_platform(
 async def _read(steps: Steps, shop_id: int, reading: LevelReading) -> None:
     """Read levels from the platform, and store them. To judge differences, all levels of their items are read."""
     if reading.judges:
-        known = [(item, location) for item, location, _ in reading.levels]
-        observed = await platform.read_levels_of_items(steps, shop_id, known)
+        pairs = [(item, location) for item, location, _ in reading.levels]
+        observed = await platform.read_levels_of_items(steps, shop_id, pairs)
     else:
         observed = await platform.read_levels(steps, shop_id, [gid for _, _, gid in reading.levels])
     await steps.transact(partial(_store, shop_id=shop_id, reading=reading, observed=observed))
@@ -177,7 +177,7 @@ async def _store(tx: Tx, *, shop_id: int, reading: LevelReading, observed: Seque
     items = {item for item, _, _ in reading.levels}
     await levels.lock(tx, shop_id, items)
     await levels.store_reading(
-        tx, shop_id, [known_level[:2] for known_level in reading.levels], observed, is_complete=reading.judges
+        tx, shop_id, [level[:2] for level in reading.levels], observed, is_complete=reading.judges
     )
     if reading.judges:
         await edits.handle_edits(tx, shop_id, items)

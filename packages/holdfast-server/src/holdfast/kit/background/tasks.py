@@ -227,8 +227,8 @@ def in_batches(work: Callable[[Tx[R]], Awaitable[int]]) -> Callable[[Steps[R]], 
 
     async def run(steps: Steps[R]) -> int:
         total = 0
-        while done := await steps.transact(work):
-            total += done
+        while count := await steps.transact(work):
+            total += count
         return total
 
     return run

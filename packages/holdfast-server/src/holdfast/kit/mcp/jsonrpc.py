@@ -195,8 +195,8 @@ def _error_text(error: Exception, members: dict[str, Any]) -> str:
     """The text of a decoder's error, with its place."""
     if not isinstance(error, ValidationError):
         return f"The message cannot be read: {json_error(error)}."
-    place, message = mismatch(error, RpcMessage, members)
-    return f"`{place.removeprefix('.') or 'message'}` {message}."
+    path, message = mismatch(error, RpcMessage, members)
+    return f"`{path.removeprefix('.') or 'message'}` {message}."
 
 
 class _OnlyId(Struct):

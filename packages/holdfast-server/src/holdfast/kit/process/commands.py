@@ -51,7 +51,7 @@ def jobs_command(process: "Callable[[], ServiceProcess[Any, Any]]") -> Callable[
 
         settings = process().configured()
         url = process().existing(settings).database_url
-        place = database_location.location_text(settings)
+        location = database_location.location_text(settings)
 
         async def run() -> "Sequence[FailedJob]":
             async with tasks.open_job_manager(url) as manager:
@@ -63,7 +63,7 @@ def jobs_command(process: "Callable[[], ServiceProcess[Any, Any]]") -> Callable[
         try:
             failed = asyncio.run(run())
         except Problem as problem:
-            raise CannotStart(f"{problem.message} This was looked for in {place}.") from problem
+            raise CannotStart(f"{problem.message} This was looked for in {location}.") from problem
         if retry is not None:
             typer.echo(f"Job {retry} is tried again.")
             return
@@ -73,7 +73,7 @@ def jobs_command(process: "Callable[[], ServiceProcess[Any, Any]]") -> Callable[
             typer.echo(f"These are the newest {len(failed)} jobs that failed for good; there may be more.")
         else:
             typer.echo(f"{len(failed)} jobs failed for good." if failed else "No job has failed for good.")
-        typer.echo(f"Looked in {place}.", err=True)
+        typer.echo(f"Looked in {location}.", err=True)
 
     return jobs
 
@@ -102,10 +102,10 @@ def mail_commands(process: "Callable[[], ServiceProcess[Any, Any]]", title: str)
         """
         from holdfast.kit.mail import outbox
 
-        mails, place = process().transact_existing(partial(outbox.unsent_mails, limit=limit + 1))
+        mails, location = process().transact_existing(partial(outbox.unsent_mails, limit=limit + 1))
         if mails:
             _print_mails(mails, limit, process().name)
-        typer.echo(f"Looked in {place}.", err=True)
+        typer.echo(f"Looked in {location}.", err=True)
 
     @group.command("retry")
     def retry_mail(

@@ -156,8 +156,8 @@ async def check_backups(inspection: Inspection[Any]) -> None:
         inspection.warning(f"No backup is known: {file.resolve()} names none.", remedy)
         return
     finished_at = backup.finished_at if backup.finished_at.tzinfo else backup.finished_at.replace(tzinfo=UTC)
-    age, place = inspection.clock() - finished_at.timestamp(), f" It is in {backup.place}." if backup.place else ""
-    message = f"The last backup is {duration(max(age, 0))} old.{place}"
+    age, location = inspection.clock() - finished_at.timestamp(), f" It is in {backup.place}." if backup.place else ""
+    message = f"The last backup is {duration(max(age, 0))} old.{location}"
     if age > MAX_BACKUP_SECONDS:
         inspection.warning(message, remedy)
     inspection.ok(message)
