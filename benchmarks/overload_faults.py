@@ -2,7 +2,7 @@
 
 PostgreSQL is slowed by a synchronous standby that applies each commit late, or by programs that write and flush files
 on the disk of the database. The best meanwhile is what as many clients get as saturate the service; then come ten times
-as many. Afterwards nobody does anything: it is looked at once more what as many clients get as before.
+as many. Afterwards the fault is over: what as many clients as before get is measured once more.
 
 python -m benchmarks.overload_faults [--help]
 """

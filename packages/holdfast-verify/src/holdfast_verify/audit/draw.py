@@ -93,7 +93,7 @@ class _Draw:
             yield from self._drawn(self._draws[0], freeze, naming)
 
     def _naming(self) -> Entry | None:
-        """The entry that names the draw before anybody entered: the last naming counts."""
+        """The entry that names the draw before the first entrant: the last naming counts."""
         naming = None
         for entry in self._entries:
             if entry["kind"] == "arrival":
@@ -121,7 +121,7 @@ class _Draw:
                 return
 
     def _changes(self) -> Iterator[str]:
-        """Faults of changes of the draw after somebody has entered: only a void draw can be given up."""
+        """Faults of changes of the draw after the first entrant: only a void draw can be given up."""
         is_entered = has_void = False
         for entry in self._entries:
             is_entered |= entry["kind"] == "arrival"
@@ -148,7 +148,7 @@ class _Draw:
             yield f"The freeze was sealed at {sealed_at}, when the round could be known already."
 
     def _releases(self) -> Iterator[str]:
-        """Somebody is let in only after the draw, or after a void draw was given up for the order of arrival."""
+        """Entrants are let in only after the draw, or after a void draw was given up for the order of arrival."""
         has_void = False
         for entry in self._entries:
             has_void |= is_void(entry)

@@ -187,7 +187,7 @@ class PlaceReplay:
     ) -> Iterator[BrokenRule]:
         if number is not None and number < self._first:
             number = None  # It has its number from an earlier log.
-        # Only organizers choose who moves up. Nobody moves up alone.
+        # Only organizers choose who moves up. No person moves up alone.
         is_promotion = by != "organizer" and before == "waitlisted" and after in SEATED
         if not is_promotion:
             yield from self._end_promotions()

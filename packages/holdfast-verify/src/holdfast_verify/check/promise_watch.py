@@ -25,7 +25,7 @@ GOT = {
     "pending": "no outcome yet",
     "removed": "nothing any more: the registration was removed",
 }
-"""What somebody has, by status."""
+"""What the holder of a receipt has, by status."""
 
 
 class PromiseWatch:

@@ -117,7 +117,7 @@ async def _compare_registration(
 
 def _difference(result: Difference) -> AuditFinding:
     """What is wrong if the service shows something else than its log leads to."""
-    if result.shown_value == ShownStatus("removed"):  # also after an event, for whoever had the data erased
+    if result.shown_value == ShownStatus("removed"):  # also after an event, for people who had their data erased
         message = (
             f"The service shows no registration behind the link. The log leads to {result.logged_value}. "
             "If you have not had your data erased, this receipt is the evidence."

@@ -1,4 +1,4 @@
-"""Heads of a log that somebody has kept: in the file of an earlier check, or in the head log."""
+"""Heads of a log that were saved: in the file of an earlier check, or in the head log."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -22,7 +22,7 @@ class PlaceCounts(NamedTuple):
 
 
 class Succession(NamedTuple):
-    """What is wrong between two logs, and a sentence about what nobody can check; None: nothing happened there."""
+    """What is wrong between two logs, and a sentence about what cannot be checked; None: nothing happened there."""
 
     findings: list[AuditFinding]
     not_checked: str | None = None

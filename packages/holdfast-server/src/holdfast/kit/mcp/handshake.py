@@ -2,7 +2,7 @@
 
 No state is kept between requests, so any process can answer any request. The answer to `initialize` still has a session
 id, because clients open the stream of changes only if they have one. It carries the name that the program of the agent
-gives itself, such as `claude-ai`, which nobody has checked; clients repeat it. Since 2026-07-28 each request may have
+gives itself, such as `claude-ai`, which is not checked; clients repeat it. Since 2026-07-28 each request may have
 the name in `_meta`.
 """
 

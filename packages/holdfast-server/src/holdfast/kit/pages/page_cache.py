@@ -27,7 +27,7 @@ FIXED_PAGES = cache_bound(
 )
 
 CACHE_TTL_SECONDS = 3600
-"""Seconds that a page is cached. Nobody requests an outdated page by its key; the cache drops it when it gets full."""
+"""Seconds that a page is cached. No request has the key of an outdated page; the cache drops it when it gets full."""
 
 CACHED_PAGES = cache_bound("Rendered pages", "both", f"{MAX_CACHE_BYTES // 1_000_000} MB for each kind of page")
 

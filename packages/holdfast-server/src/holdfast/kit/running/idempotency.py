@@ -69,7 +69,7 @@ class NewAnswer(NamedTuple):
 class PeopleInAnswers:
     """The people that answers are about. Their answers are erased with them, by `forget_people`.
 
-    person_of    returns the public id of the person that an answer is about; None: it is about nobody
+    person_of    returns the public id of the person that an answer is about; None: it is about no person
     find_known   SQL: the public ids among `%(people)s` of people who are not erased. It locks them, so that nobody is
                  erased between this statement and the commit. It may leave out people whom others have locked
     """

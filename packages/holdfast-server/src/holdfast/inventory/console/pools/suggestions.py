@@ -219,7 +219,7 @@ class Card(NamedTuple):
     """A suggestion as its form shows it.
 
     values         of its fields: those that were sent, or the suggested ones
-    first_stock    the sum of the quantity; None: somebody has typed another one
+    first_stock    the sum of the quantity; None: the merchant has typed another one
     quantity       the typed or suggested one; None: it cannot be read
     shop_numbers   what the shop shows of each variant that it counts, now and with the pool
     numbers        all numbers that the card says, as one text

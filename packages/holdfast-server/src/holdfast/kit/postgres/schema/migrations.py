@@ -107,7 +107,7 @@ def try_migrations(
     with _session(url, patience) as connection:
         applied = applied_migrations(connection)
         baselines, missing = not_applied(connection, applied, migrations, other_services)
-        seconds = seconds if applied else patience  # nobody uses an empty database
+        seconds = seconds if applied else patience  # no process uses an empty database
         names = [migration.name for migration in missing]
         succeeded: list[str] = []
 
