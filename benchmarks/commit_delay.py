@@ -51,17 +51,23 @@ def main(
     )
     for heading in ("what", "at once", *(f"{delay} ms" for delay in late[1:]), "goal"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
-    with servers() as standing:
-        measure_changes(table, standing, late, many, processes, seconds, rounds)
-        measure_registrations(table, standing, late, requests, crowd, rounds)
+    with servers() as standby_servers:
+        measure_changes(table, standby_servers, late, many, processes, seconds, rounds)
+        measure_registrations(table, standby_servers, late, requests, crowd, rounds)
     say(table)
 
 
 def measure_changes(
-    table: Table, standing: Servers, delays: Sequence[int], many: int, processes: int, seconds: float, rounds: int
+    table: Table,
+    standby_servers: Servers,
+    delays: Sequence[int],
+    many: int,
+    processes: int,
+    seconds: float,
+    rounds: int,
 ) -> None:
     """Changes a second of one shop, and of many shops over several processes. Each shop has one connection."""
-    url = standing.make("inventory")
+    url = standby_servers.make("inventory")
     environment = {
         **os.environ,
         "INVENTORY_DATABASE_URL": url,
@@ -77,7 +83,7 @@ def measure_changes(
         stocked = [Shop(key, make_pools(port, key, 1)[0]) for key, port in zip(keys, at, strict=True)]
         figures: list[list[float]] = []
         for delay in delays:
-            standing.delay(delay)
+            standby_servers.delay(delay)
             figures.append(
                 [max(changes(at[:count], stocked[:count], seconds) for _ in range(rounds)) for count in (1, many)]
             )
@@ -126,12 +132,12 @@ def changes(ports: Sequence[int], stocked: Sequence[Shop], seconds: float) -> fl
 
 
 def measure_registrations(
-    table: Table, standing: Servers, delays: Sequence[int], requests: int, crowd: int, rounds: int
+    table: Table, standby_servers: Servers, delays: Sequence[int], requests: int, crowd: int, rounds: int
 ) -> None:
     """Registrations a second that one process accepts, from 64 connections and from more."""
     environment = {
         **os.environ,
-        "EVENTS_DATABASE_URL": standing.make("events"),
+        "EVENTS_DATABASE_URL": standby_servers.make("events"),
         "EVENTS_SECRET_KEY": "a secret that only benchmarks use",
         "API_REGISTRATION_RATE_LIMIT": "1000000000",
         "API_REGISTRATION_NOTIFY": "false",
@@ -150,7 +156,7 @@ def measure_registrations(
         for connections in (64, crowd):
             figures: list[float] = []
             for delay in delays:
-                standing.delay(delay)
+                standby_servers.delay(delay)
                 best = Best()
                 for _ in range(rounds):
                     best.take(load.run(ours, iter(list(people())), connections), 202)

@@ -234,7 +234,7 @@ def _registering(port: int, path: str, per_second: float) -> contextlib.Abstract
         token = ""
         with httpx2.Client(base_url=f"http://127.0.0.1:{port}", headers={"Accept": "text/html"}, timeout=10) as http:
             while not ended.wait(1 / per_second):
-                # Nobody answers while the service starts.
+                # The service does not answer while the service starts.
                 with contextlib.suppress(httpx2.TransportError):
                     token = token or _token(http.get(path).text)
                     http.post(path, data={"token": token, "email": f"{next(numbers)}@example.com"})

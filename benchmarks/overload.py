@@ -103,8 +103,8 @@ def main(
 
 def raise_file_limit() -> None:
     """Let this process and those that it starts open as many files as the system allows."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
 
 
 def _groups(service: CrowdedService) -> Mapping[str, Sequence[Kind]]:
@@ -122,9 +122,9 @@ def _measure(
         say(f"  {name}: {clients:,} clients, {seen.accepted:,.0f}/s", style="dim")
         return seen
 
-    looks = [run(clients, SEARCH_SECONDS) for clients in SATURATING]
-    most = max(look.accepted for look in looks)
-    saturating = next(look.clients for look in looks if look.accepted >= SATURATED * most)
+    searches = [run(clients, SEARCH_SECONDS) for clients in SATURATING]
+    max_accepted = max(search.accepted for search in searches)
+    saturating = next(search.clients for search in searches if search.accepted >= SATURATED * max_accepted)
     runs: dict[int, list[Seen]] = {times: [] for times in TIMES}
     for _ in range(rounds):
         for times, same in runs.items():

@@ -2,7 +2,7 @@
 
 PostgreSQL is slowed by a synchronous standby that applies each commit late, or by programs that write and flush files
 on the disk of the database. The best meanwhile is what as many clients get as saturate the service; then come ten times
-as many. Afterwards nobody does anything: it is looked at once more what as many clients get as before.
+as many. Afterwards the fault is over: what as many clients as before get is measured once more.
 
 python -m benchmarks.overload_faults [--help]
 """
@@ -77,17 +77,17 @@ def main(
 
 
 def _with_standby(milliseconds: int, only: str, seconds: float, clients: int) -> list[Sequence[str]]:
-    with servers() as standing:
+    with servers() as standby:
 
         @contextlib.contextmanager
         def late() -> Generator[None]:
-            standing.delay(milliseconds)
+            standby.delay(milliseconds)
             try:
                 yield
             finally:
-                standing.delay(0)
+                standby.delay(0)
 
-        return _slowed(standing.make("events"), late, only, seconds, clients)
+        return _slowed(standby.make("events"), late, only, seconds, clients)
 
 
 def _with_saturated_disk(writers: int, only: str, seconds: float, clients: int) -> list[Sequence[str]]:

@@ -34,7 +34,7 @@ TIMEOUT_SECONDS = 10
 
 
 class Scene(NamedTuple):
-    """An organizer's key, its event, and the address to poll of somebody who is registered for it."""
+    """An organizer's key, its event, and the address at which a registered person polls."""
 
     key: str
     slug: str

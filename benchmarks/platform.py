@@ -41,7 +41,7 @@ class AnsweredWebhook(Struct):
 
 
 class Accepted(Struct):
-    """A level that is set by nobody but the app, and was set."""
+    """A level that only the app sets, and was set."""
 
     shop: str
     item: int

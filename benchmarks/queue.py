@@ -80,7 +80,7 @@ def main(
 
 
 def queue_at(port: int, key: str = "") -> tuple[str, int]:
-    """An organizer's key and a queue that releases nobody meanwhile."""
+    """An organizer's key and a queue that releases no visitor meanwhile."""
     base = f"http://127.0.0.1:{port}/api"
     if not key:
         name = f"bench-{time.time_ns()}"

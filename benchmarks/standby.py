@@ -1,6 +1,6 @@
 """A primary with a synchronous standby that applies each commit so many milliseconds late, from the bundled PostgreSQL.
 
-Whoever commits at the primary waits until the standby shows the change, as if it were far away.
+A commit at the primary waits until the standby shows the change, as if it were far away.
 """
 
 import contextlib

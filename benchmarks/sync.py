@@ -89,8 +89,8 @@ def followed(
     table.add_column("what")
     for heading in (*(f"shops: {count}" for count in counts), "goal"):
         table.add_column(heading, justify="right")
-    for place, (what, unit, goal) in enumerate(ORDERED):
-        table.add_row(what, *(f"{column[place]:,.1f} {unit}" for column in columns), goal)
+    for index, (what, unit, goal) in enumerate(ORDERED):
+        table.add_row(what, *(f"{column[index]:,.1f} {unit}" for column in columns), goal)
     return table
 
 

@@ -171,10 +171,10 @@ def main(
                 continue  # polls, and registrations by id, are of people who have registered before
             seconds = [list[float](), list[float](), list[float]()]
             for pair in range(pairs):
-                portion = range(pair * size, (pair + 1) * size)
+                numbers = range(pair * size, (pair + 1) * size)
                 for place in _turns(pair):
                     port = getattr(sides[place], kind.service)
-                    seconds[place].append(_sent(port, list(kind.requests(sides[place], portion)), kind.status))
+                    seconds[place].append(_sent(port, list(kind.requests(sides[place], numbers)), kind.status))
                 if kind.floor:
                     request, status = kind.floor
                     seconds[2].append(_sent(bare, [*itertools.repeat(request, size)], status))
@@ -206,9 +206,9 @@ def _settled(sides: Sequence[Side], pairs: int, size: int) -> list[list[float]]:
     for side in sides:
         side.settle()
     for pair in range(pairs):
-        portion = range((pairs + pair) * size, (pairs + pair + 1) * size)
+        numbers = range((pairs + pair) * size, (pairs + pair + 1) * size)
         for place in _turns(pair):
-            _sent(sides[place].events, list(sides[place].new_people(portion)), 202)
+            _sent(sides[place].events, list(sides[place].new_people(numbers)), 202)
             took, count = sides[place].settle()
             seconds[place].append(took / count)
     return seconds

@@ -1,6 +1,7 @@
 """Names say what a thing is: a noun of the field, a verb and its object, a limit and its unit."""
 
 import ast
+import builtins
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,6 +19,15 @@ BARE_WORDS = {
     *("each", "some", "whole", "own", "beside", "there", "elsewhere"),
 }
 """Participles and pronouns, which say nothing about what they name."""
+
+RIDDLES = {"standing", "fate", "portion", "brisk", "look_at"}
+"""Words that have a plain one (status, batch, check), also as a part of a name."""
+
+UNMENDED = ("holdfast/events/", "holdfast/accounts/", "holdfast/commands/", "tests/")
+"""Where names may still be riddles."""
+
+BARE_PARAMETERS = {"most", "place", "known", *BARE_WORDS}
+"""Words that say nothing as parameters and aliases of SQL."""
 
 UNITLESS_CONSTANTS = {
     *("MOST", "LARGEST", "LONGEST", "SHORTEST", "AT_ONCE", "PORTION", "PATIENCE", "SECONDS", "LOOK", "PAUSES"),
@@ -102,6 +112,31 @@ def is_bad(name: str) -> bool:
     return name.lstrip("_") in BAD_NAMES
 
 
+RIDDLE = re.compile(rf"(?:^|_)(?:{'|'.join(sorted(RIDDLES))})(?:_|$)")
+
+
+def riddles(path: str, tree: ast.Module) -> list[str]:
+    """The names of a module that have a plain word, and the module if it is named like a builtin."""
+    module = path.rpartition("/")[2].removesuffix(".py")
+    bad = [f"{path}:{line} {name}" for line, name in names(tree) if RIDDLE.search(name.lower())]
+    return [f"{path}:1 {module}", *bad] if hasattr(builtins, module) and module[0] != "_" else bad
+
+
+SQL = re.compile(r"^\s*(?:\(?select|insert|update|delete|with)\b", re.IGNORECASE)
+BARE_PARAMETER = re.compile(rf"%\((?:{'|'.join(sorted(BARE_PARAMETERS))})\)s")
+
+
+def bare_parameters(path: str, tree: ast.Module) -> list[str]:
+    """The parameters of the SQL in a module that are bare words. The placeholders of messages are not SQL."""
+    texts = [(node.lineno, node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    return [
+        f"{path}:{line} {match}"
+        for line, text in texts
+        if isinstance(text, str) and SQL.match(text)
+        for match in BARE_PARAMETER.findall(text)
+    ]
+
+
 def bad_names(path: str, tree: ast.Module) -> list[str]:
     """What is wrong with the names of a module and of what it defines."""
     module = path.rpartition("/")[2].removesuffix(".py")
@@ -172,6 +207,22 @@ def modules() -> dict[str, ast.Module]:
 
 def test_no_name_is_a_bare_participle_pronoun_or_limit_without_its_unit() -> None:
     assert [name for source in SOURCES for name in bad_names_in(source, source.parent)] == []
+
+
+def test_no_name_is_a_riddle_and_no_module_is_named_like_a_builtin(modules: dict[str, ast.Module]) -> None:
+    benchmarks = trees(ROOT / "benchmarks", ROOT)
+    assert [
+        name
+        for path, tree in {**modules, **benchmarks}.items()
+        if not path.startswith(UNMENDED)
+        for name in riddles(path, tree)
+    ] == []
+
+
+def test_no_parameter_of_a_statement_is_a_bare_word(modules: dict[str, ast.Module]) -> None:
+    assert [
+        name for path, tree in modules.items() if not path.startswith(UNMENDED) for name in bare_parameters(path, tree)
+    ] == []
 
 
 @pytest.mark.parametrize("folder", ["tests", "benchmarks"])
@@ -258,6 +309,23 @@ def test_a_word_of_a_text_is_no_name(text: str) -> None:
 )
 def test_a_bad_name_in_a_script_is_noticed(text: str) -> None:
     assert len(bad_declarations("x.js", text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["def look_at_pool(): ...", "fate = 1", "BRISK = 1", "def f(one_portion): ...", "class C:\n    standing: int"],
+)
+def test_a_riddle_is_noticed(text: str) -> None:
+    assert len(riddles("kit/module.py", ast.parse(text))) == 1
+
+
+def test_a_module_that_is_named_like_a_builtin_is_noticed() -> None:
+    assert riddles("kit/set.py", ast.parse("")) == ["kit/set.py:1 set"]
+
+
+def test_a_bare_parameter_of_sql_is_noticed_and_a_placeholder_of_a_message_is_not() -> None:
+    assert len(bare_parameters("kit/module.py", ast.parse('run("select 1 limit %(most)s")'))) == 1
+    assert bare_parameters("kit/module.py", ast.parse('message("must be at most %(most)s")')) == []
 
 
 def test_a_bad_module_name_is_noticed() -> None:

@@ -54,7 +54,9 @@ class Cells(dict[str, Cell]):
         simulation = Simulation()
         primary = Primary(simulation, Cores(simulation, 1))
         process = Process(simulation, Cores(simulation, 1), primary)
-        people = OpenLoop(simulation, [process], kind, per_second, seconds, way=inputs.WAY.value)
+        people = OpenLoop(
+            simulation, [process], kind, per_second, seconds, seconds_one_way=inputs.SECONDS_ONE_WAY.value
+        )
         simulation.run(seconds + 1)
         return people.seen.latencies[kind.name], people.seen.answered / max(1, primary.batches)
 

@@ -22,11 +22,11 @@ class Ratio(Struct, frozen=True):
     """What the model says as a part of what was real: the middle one of several comparisons, and the outermost."""
 
     middle: float
-    least: float
-    most: float
+    lowest: float
+    highest: float
 
     def __str__(self) -> str:
-        return f"{self.middle:.2f} ({self.least:.2f} to {self.most:.2f})"
+        return f"{self.middle:.2f} ({self.lowest:.2f} to {self.highest:.2f})"
 
 
 class Compared(Struct, frozen=True):

@@ -77,7 +77,7 @@ class ClosedLoop:
 class OpenLoop:
     """People who come by chance, independently of each other, so many a second; the balancer deals them out in turn.
 
-    way    seconds that a request or an answer travels through the balancer
+    seconds_one_way  seconds that a request or an answer travels through the balancer
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class OpenLoop:
         per_second: float,
         seconds: float,
         *,
-        way: float = 0.0005,
+        seconds_one_way: float = 0.0005,
         seed: int = 7,
     ) -> None:
         self.seen = Seen()
@@ -97,7 +97,7 @@ class OpenLoop:
         self._kind = kind
         self._per_second = per_second
         self._until = seconds
-        self._way = way
+        self._seconds_one_way = seconds_one_way
         self._chance = Random(seed)
         self._came_to: dict[Call, Process] = {}
         self._come()
@@ -109,7 +109,7 @@ class OpenLoop:
             process = self._processes[self.seen.sent % len(self._processes)]
             self.seen.sent += 1
             self._came_to[call] = process
-            self._simulation.after(self._way, partial(process.take, (call,)))
+            self._simulation.after(self._seconds_one_way, partial(process.take, (call,)))
             self._simulation.after(self._chance.expovariate(self._per_second), self._come)
 
     def _answered(self, came: float, call: Call, pause: int) -> None:
@@ -118,7 +118,7 @@ class OpenLoop:
             self._simulation.after(pause, partial(self._came_to[call].take, (call,)))
             return
         self.seen.answered += 1
-        self.seen.latencies.setdefault(call.kind.name, []).append(self._simulation.now + self._way - came)
+        self.seen.latencies.setdefault(call.kind.name, []).append(self._simulation.now + self._seconds_one_way - came)
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -39,16 +39,16 @@ FULL = Input(
     "",
 )
 STANDBY = Input("seconds until a standby in the region confirms a commit", 0.001, "")
-WAY = Input("seconds through the load balancer, each way", 0.0005, "")
+SECONDS_ONE_WAY = Input("seconds through the load balancer, each way", 0.0005, "")
 CONNECTIONS = Input("connections of a process to its database", 10, "")
 LOG_BYTES = Input(
     "bytes a second of the log of one primary",
     500e6,
     "half of a fast network disk",
 )
-MOST_CONNECTIONS = Input("connections that one primary serves", 2_000, "a process of PostgreSQL each")
+MAX_CONNECTIONS = Input("connections that one primary serves", 2_000, "a process of PostgreSQL each")
 STREAMS = Input("event streams that one process holds", 15_000, "")
-COMMON = (PRIMARY_CORES, FULL, STANDBY, WAY, CONNECTIONS, MOST_CONNECTIONS, STREAMS, LOG_BYTES)
+COMMON = (PRIMARY_CORES, FULL, STANDBY, SECONDS_ONE_WAY, CONNECTIONS, MAX_CONNECTIONS, STREAMS, LOG_BYTES)
 
 PEOPLE = Input(
     "people",
@@ -79,5 +79,5 @@ SATURDAY = (ORGANIZERS, OPEN_EVENTS, REGISTRATIONS, BUSIEST_HOUR, VIEWS, READING
 SHOPS = Input("shops", 50_000, "")
 ORDERS = Input("orders of each a second", 20, "")
 HOURS = Input("hours for which so many come", 24, "")
-LOOKS = Input("answers about availability for each order", 20, "")
-FRIDAY = (SHOPS, ORDERS, HOURS, LOOKS)
+AVAILABILITY_READS_PER_ORDER = Input("answers about availability for each order", 20, "")
+FRIDAY = (SHOPS, ORDERS, HOURS, AVAILABILITY_READS_PER_ORDER)

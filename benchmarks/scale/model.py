@@ -206,9 +206,9 @@ class Process:
             begun.setdefault(call.kind, []).append(call)
         for kind, calls in begun.items():
             for start in range(0, len(calls), CALLS_TOGETHER):
-                portion = calls[start : start + CALLS_TOGETHER]
-                micros = len(portion) * kind.costs.service.call * BEFORE
-                self._steps.append((micros, partial(self._begin, kind, portion)))
+                batch = calls[start : start + CALLS_TOGETHER]
+                micros = len(batch) * kind.costs.service.call * BEFORE
+                self._steps.append((micros, partial(self._begin, kind, batch)))
         self._next()
 
     def _next(self) -> None:
@@ -270,9 +270,9 @@ class Process:
 
     def _plan_answers(self, calls: Sequence[Call]) -> None:
         for start in range(0, len(calls), CALLS_TOGETHER):
-            portion = calls[start : start + CALLS_TOGETHER]
-            micros = sum(call.kind.costs.service.call for call in portion) * (1 - BEFORE)
-            self._steps.append((micros, partial(self._answer, portion)))
+            batch = calls[start : start + CALLS_TOGETHER]
+            micros = sum(call.kind.costs.service.call for call in batch) * (1 - BEFORE)
+            self._steps.append((micros, partial(self._answer, batch)))
 
     def _answer(self, calls: Sequence[Call]) -> None:
         for call in calls:

@@ -123,7 +123,7 @@ def _plan(
         *resources,
         Resource("processor of one primary", "cores", database, one_primary, only_one=True),
         Resource("log of one primary", "MB a second", log / 1e6, inputs.LOG_BYTES.value / 1e6, only_one=True),
-        Resource("connections to one primary", "", connections, inputs.MOST_CONNECTIONS.value, only_one=True),
+        Resource("connections to one primary", "", connections, inputs.MAX_CONNECTIONS.value, only_one=True),
         Resource("one process of the service", "cores", service, inputs.FULL.value, only_one=False),
     ]
     # What more machines do not help comes first.
@@ -263,7 +263,7 @@ def friday(costs: Costs, cells: Cells) -> Plan:
     orders = inputs.SHOPS.value * inputs.ORDERS.value
     seconds = inputs.HOURS.value * 3600
     storefront = "availability of a shop of 1,000 variants"
-    busiest = {storefront: orders * inputs.LOOKS.value}
+    busiest = {storefront: orders * inputs.AVAILABILITY_READS_PER_ORDER.value}
     total = {storefront: busiest[storefront] * seconds}
     service = orders * single["order, microseconds of the service"] * MICRO
     database = orders * single["order, microseconds of PostgreSQL"] * MICRO

@@ -30,7 +30,7 @@ async def test_mails_that_failed_or_wait_are_listed_and_tried_again(service: Ser
     assert [line.split("\t")[0] for line in first_of_each.stdout.splitlines()] == [str(failed), str(waiting)]
     heading, more, *_ = first_of_each.stderr.splitlines()
     assert heading.split("\t")[:4] == ["ID", "STATE", "KIND", "ADDRESS"]
-    assert more.startswith("Only 1 of the mails with the state waiting are listed.")
+    assert more.startswith("Only 1 of the mails with the status waiting are listed.")
     assert more.endswith("holdfast events mail list --limit 10")
     assert retried.stdout == f"Mail {failed} is tried again.\n"
     assert [row[:2] for row in after] == [[str(waiting), "waiting"], [str(failed), "waiting"]]

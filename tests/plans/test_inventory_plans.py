@@ -88,7 +88,7 @@ SMALL = {
 
 ALONE: dict[str, dict[str, Any]] = {
     "list_actors": {"entry_ids": [1, 2]},
-    "look_at_pool": {"pool_id": 1},
+    "get_pool_history": {"pool_id": 1},
     "get_pool_figures": {"pool_ids": [1, 2]},
     "list_unsynced_pools": {"query": "lids"},
     "suggest_pools": {},

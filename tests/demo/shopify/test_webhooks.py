@@ -108,7 +108,7 @@ async def test_pauses_between_attempts_follow_the_clock_of_the_demo(stage: Stage
 async def test_webhooks_can_be_held_back_turned_round_and_doubled(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
     stage.double.webhooks.hold, stage.double.webhooks.newest_first = True, True
-    stage.double.webhooks.fate = lambda _: (0, 0)
+    stage.double.webhooks.delays_of = lambda _: (0, 0)
     one, two = _sell(stage, 2)
 
     assert _heard(stage) == []
@@ -120,7 +120,7 @@ async def test_webhooks_can_be_held_back_turned_round_and_doubled(stage: Stage) 
 
 async def test_webhooks_can_be_lost_and_late_at_random(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
-    stage.double.webhooks.fate = RandomDelivery(7, lost=30, doubled=30, late=0.05)
+    stage.double.webhooks.delays_of = RandomDelivery(7, lost=30, doubled=30, late=0.05)
     orders = _sell(stage, 40)
     await _quiet(stage)
 
@@ -133,7 +133,7 @@ async def test_webhooks_can_be_lost_and_late_at_random(stage: Stage) -> None:
 
 async def test_a_webhook_can_be_a_week_late(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
-    stage.double.webhooks.fate = lambda message: (7 * 86_400 if message.topic == "orders/create" else 0,)
+    stage.double.webhooks.delays_of = lambda message: (7 * 86_400 if message.topic == "orders/create" else 0,)
     _sell(stage)
     assert _heard(stage) == []
 

@@ -230,7 +230,7 @@ async def test_a_page_whose_rendering_failed_is_rendered_again() -> None:
 
 
 async def test_the_cache_of_pages_is_bounded_in_bytes() -> None:
-    pages, rendered = PageCache(ANY_BOUND, most=100_000), 0
+    pages, rendered = PageCache(ANY_BOUND, max_bytes=100_000), 0
 
     async def render() -> CachedPage:
         nonlocal rendered

@@ -23,8 +23,8 @@ async def owner(inventory: Inventory, shop: Shop) -> Owner:
 async def written(inventory: Inventory) -> list[str]:
     """The mails about low stock that wait, as text; those that are not true any more are left out."""
 
-    async def writer(portion: Any) -> list[bytes]:
-        return write(portion)
+    async def writer(batch: Any) -> list[bytes]:
+        return write(batch)
 
     mails = [mail for mail in await all_due(inventory.database) if mail.kind != "sign_in"]
     rendered = await sending.render(writer, inventory.database, mails)

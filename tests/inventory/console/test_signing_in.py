@@ -49,8 +49,8 @@ async def test_the_account_page_names_its_shop_and_signs_out(owner: Owner, shop:
 async def test_the_mail_has_the_link_once_and_no_longer_when_it_was_used(owner: Owner) -> None:
     path = await owner.ask()
 
-    async def writer(portion: MailBatch) -> list[bytes]:
-        return write(portion)
+    async def writer(batch: MailBatch) -> list[bytes]:
+        return write(batch)
 
     async def written() -> list[str]:
         due = await all_due(owner.inventory.database)

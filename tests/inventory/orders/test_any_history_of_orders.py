@@ -40,7 +40,7 @@ steps = st.lists(
 )
 
 
-class Fate(NamedTuple):
+class Disorder(NamedTuple):
     """What becomes of the messages of a story, by chance: how many are lost and doubled, and whether they are late.
 
     whole    only those arrive that bring the whole order
@@ -56,8 +56,8 @@ class Fate(NamedTuple):
 
 
 often, seldom = st.sampled_from([True, True, True, False]), st.sampled_from([False, False, True])
-fates = st.builds(
-    Fate, st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 0.6]), st.sampled_from([0.0, 0.4]), often, often, seldom
+disorders = st.builds(
+    Disorder, st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 0.6]), st.sampled_from([0.0, 0.4]), often, often, seldom
 )
 
 
@@ -97,14 +97,16 @@ def order_at(scene: Scene, orders: list[int], place: int) -> Order | None:
     return by_id[orders[place % len(orders)]] if orders else None
 
 
-def delivered(messages: list[WebhookMessage], fate: Fate) -> list[WebhookMessage]:
+def delivered(messages: list[WebhookMessage], disorder: Disorder) -> list[WebhookMessage]:
     """The messages as they arrive. The last that brings the whole order always does."""
-    random = Random(fate.seed)
+    random = Random(disorder.seed)
     last = {order_of(message): message for message in messages if message.topic in WHOLE}
-    messages = [message for message in messages if message.topic in WHOLE or not fate.only_whole]
-    remaining = [message for message in messages if message is last[order_of(message)] or random.random() >= fate.lost]
-    remaining += [message for message in remaining if random.random() < fate.doubled]
-    if fate.shuffled:
+    messages = [message for message in messages if message.topic in WHOLE or not disorder.only_whole]
+    remaining = [
+        message for message in messages if message is last[order_of(message)] or random.random() >= disorder.lost
+    ]
+    remaining += [message for message in remaining if random.random() < disorder.doubled]
+    if disorder.shuffled:
         random.shuffle(remaining)
     return remaining
 
@@ -128,24 +130,24 @@ def units_taken(scene: Scene, order: Order) -> int:
 @pytest.fixture(scope="module")
 def tell(
     inventory_template: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[list[Step], Fate], None]]:
+) -> Iterator[Callable[[list[Step], Disorder], None]]:
     """Lets a story happen, delivers what is told of it, and compares the pool with the orders."""
     with scratch_database(inventory_template, "orders") as url, asyncio.Runner() as runner:
         stack = contextlib.AsyncExitStack()
         settings = unlimited(url, tmp_path_factory.mktemp("data"))
         scene: Scene = runner.run(stack.enter_async_context(playing(settings)))
 
-        async def story(history: list[Step], fate: Fate) -> None:
+        async def story(history: list[Step], disorder: Disorder) -> None:
             orders = [scene.sell((0, 5), (1, 2)).id]
             for step in history:
                 act(scene, orders, step)
-                scene.platform.clock.advance(0 if fate.haste else 1)
+                scene.platform.clock.advance(0 if disorder.haste else 1)
             messages, scene.messages = scene.messages, []
-            await scene.deliver(*delivered(messages, fate), at_once=fate.seed % 2 == 1)
+            await scene.deliver(*delivered(messages, disorder), at_once=disorder.seed % 2 == 1)
 
             assert await scene.left() == 50 - sum(units_taken(scene, order) for order in scene.platform.orders(DOMAIN))
 
-        yield lambda history, fate: runner.run(story(history, fate))
+        yield lambda history, disorder: runner.run(story(history, disorder))
 
         runner.run(stack.aclose())
 
@@ -155,8 +157,8 @@ def tell(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-@given(history=steps, fate=fates)
+@given(history=steps, disorder=disorders)
 def test_the_ledger_after_any_history_of_orders_matches_the_orders(
-    tell: Callable[[list[Step], Fate], None], history: list[Step], fate: Fate
+    tell: Callable[[list[Step], Disorder], None], history: list[Step], disorder: Disorder
 ) -> None:
-    tell(history, fate)
+    tell(history, disorder)

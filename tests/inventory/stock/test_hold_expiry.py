@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.stock import expiry
-from holdfast.inventory.stock.stock_changes import HOLDS
+from holdfast.inventory.stock.stock_changes import HOLDS_CHANNEL
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop, running
 from tests.kit.background_loops import at_work
 from tests.support import eventually
@@ -172,7 +172,7 @@ async def test_a_watcher_of_holds_that_is_cancelled_during_a_notification_stops(
     task = asyncio.create_task(expiry.LOOP.run(inventory.database))
     for _ in range(10):
         await inventory.sql("select 'so that it has come to wait for a notification'")
-    with inventory.database.listen(HOLDS, lambda _: cancel(turns)):
+    with inventory.database.listen(HOLDS_CHANNEL, lambda _: cancel(turns)):
         await inventory.sql("select pg_notify('holdfast', 'holds ')")
         await asyncio.wait([task], timeout=3)
 

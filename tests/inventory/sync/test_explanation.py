@@ -50,7 +50,7 @@ def test_orders_explained_one_by_one_leave_no_difference(moves: list[int], data:
         explanation = explain(levels, changes)
         expected = explanation.expected["1"]
         changes = [
-            change._replace(location_gid=explanation.places[change.id])
+            change._replace(location_gid=explanation.locations[change.id])
             for change in changes
             if change.id not in explanation.certain
         ]
@@ -63,7 +63,7 @@ def test_an_order_whose_level_was_not_heard_of_is_expected_of_a_level_that_is_se
 
     explanation = explain(levels, [PendingChange(7, None, -6, may_be_included=False)])
 
-    assert (explanation.expected, explanation.places, explanation.certain) == ({"1": 20, "2": 44}, {7: "2"}, [])
+    assert (explanation.expected, explanation.locations, explanation.certain) == ({"1": 20, "2": 44}, {7: "2"}, [])
 
 
 def test_units_that_were_moved_from_one_location_to_another_are_no_edit() -> None:

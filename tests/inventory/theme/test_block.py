@@ -115,7 +115,7 @@ def test_every_state_of_the_block_has_a_text_and_a_setting() -> None:
     script = (EXTENSION / "assets" / "live-stock.js").read_text(encoding="utf-8")
     states = set(re.findall(r'state = "(\w+)"', script))
 
-    assert states == {*storefront.STATES}
+    assert states == {*storefront.AVAILABILITIES}
     for code in ("en", "de"):
         assert {*texts(code)["live_stock"]} == {*states, "hint"}
     assert {f"text_{state}" for state in states} <= {*DEFAULTS}

@@ -23,7 +23,9 @@ LARGE = 4 * 1024 * 1024
 async def told_length(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer with the length of the body, or say why it was not read."""
     try:
-        content = b"%d" % len(await read_body(Request(scope, receive, send, dict(scope["headers"])), most=2 * LARGE))
+        content = b"%d" % len(
+            await read_body(Request(scope, receive, send, dict(scope["headers"])), max_bytes=2 * LARGE)
+        )
     except Problem as problem:
         content = problem.message.encode()
     await Response(content)(scope, receive, send)
@@ -100,7 +102,7 @@ async def test_networks_of_one_wide_network_give_way_as_one_address() -> None:
     for arrival in (*wide, other):
         bodies.add(arrival, PART)
 
-    assert [arrival.has_given_way for arrival in (*wide, other)] == [True, False, False, False]
+    assert [arrival.was_stopped for arrival in (*wide, other)] == [True, False, False, False]
 
 
 async def test_a_body_that_is_complete_or_abandoned_frees_its_room(small: tuple[Site, ArrivingBodies]) -> None:

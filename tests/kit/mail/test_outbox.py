@@ -42,7 +42,7 @@ async def test_a_failed_mail_can_be_tried_again(service: Service, server: Server
     async with sending(service):
         await all_ended(service)
         [listed] = await service.database.read(outbox.unsent_mails)
-        assert (listed.id, listed.state, listed.error) == (id, "failed", "550 nobody")
+        assert (listed.id, listed.status, listed.error) == (id, "failed", "550 nobody")
         await service.database.transact(lambda tx: outbox.retry_mail(tx, id))
         await all_ended(service)
 
@@ -206,7 +206,7 @@ async def test_a_held_mail_keeps_the_later_ones_of_its_thread_waiting_and_is_no_
         assert "\nholdfast_mails_waiting 0.0\n" in figures
         assert "\nholdfast_mails_held 2.0\n" in figures
         listed = await service.database.read(outbox.unsent_mails)
-        assert [(mail.id, mail.state) for mail in listed] == [(first, "held"), (first + 1, "held")]
+        assert [(mail.id, mail.status) for mail in listed] == [(first, "held"), (first + 1, "held")]
 
     await service.run_sql("update mails set due_at = now() where hold is not null")
     async with sending(service):

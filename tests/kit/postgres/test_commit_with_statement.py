@@ -30,7 +30,7 @@ async def test_the_rows_of_the_last_statement_are_returned_after_the_commit(boxe
         stored.append(await contents(boxes))
         return rows
 
-    assert await boxes.database.transact(fill, is_whole=True) == [(1, 1)]
+    assert await boxes.database.transact(fill, can_commit_early=True) == [(1, 1)]
     assert stored == [[1, 0]]
 
 
@@ -40,7 +40,7 @@ async def test_earlier_statements_are_in_the_same_transaction(boxes: Service) ->
         await tx.tuples_and_commit("insert into boxes values (1) returning id")
 
     with pytest.raises(errors.UniqueViolation):
-        await boxes.database.transact(fill, is_whole=True)
+        await boxes.database.transact(fill, can_commit_early=True)
 
     assert await contents(boxes) == [0, 0]
 
@@ -53,10 +53,10 @@ async def test_later_statements_are_in_another_transaction(boxes: Service) -> No
             raise NOT_FOUND("There is no box 3.")
 
     with pytest.raises(Problem):
-        await boxes.database.transact(lambda tx: fill(tx, 2), is_whole=True)
+        await boxes.database.transact(lambda tx: fill(tx, 2), can_commit_early=True)
     assert await contents(boxes) == [1, 0]
 
-    await boxes.database.transact(lambda tx: fill(tx, 1), is_whole=True)
+    await boxes.database.transact(lambda tx: fill(tx, 1), can_commit_early=True)
     assert await contents(boxes) == [2, 1]
 
 
@@ -72,7 +72,7 @@ async def test_a_transaction_is_not_committed_early_if_more_statements_follow(bo
 
 
 async def test_a_transaction_that_is_not_kept_commits_nothing(boxes: Service) -> None:
-    assert await boxes.database.transact(fill_and_commit, keep=False, is_whole=True) == [(1, 1)]
+    assert await boxes.database.transact(fill_and_commit, keep=False, can_commit_early=True) == [(1, 1)]
 
     assert await contents(boxes) == [0, 0]
 
@@ -92,7 +92,7 @@ async def test_the_loser_of_a_deadlock_runs_again(boxes: Service) -> None:
     async with asyncio.timeout(20):
         await asyncio.gather(
             *(
-                boxes.database.transact(lambda tx, order=order: fill(tx, *order), is_whole=True)
+                boxes.database.transact(lambda tx, order=order: fill(tx, *order), can_commit_early=True)
                 for order in ((1, 2), (2, 1))
             )
         )
@@ -111,7 +111,7 @@ async def test_notices_are_delivered_once(boxes: Service) -> None:
         await tx.notify("boxes", "after")
 
     with boxes.database.listen("boxes", delivered.append):
-        await boxes.database.transact(fill, is_whole=True)
+        await boxes.database.transact(fill, can_commit_early=True)
 
         assert delivered == ["before", "after"]
 
@@ -124,7 +124,7 @@ async def test_a_cancelled_wait_does_not_cancel_the_commit(boxes: Service) -> No
 
     async with boxes.database.transaction() as other:
         await other.value("select pg_advisory_xact_lock(4713)")
-        filling = asyncio.create_task(boxes.database.transact(fill, is_whole=True))
+        filling = asyncio.create_task(boxes.database.transact(fill, can_commit_early=True))
         await eventually(lambda: boxes.run_sql(WAITS))
         filling.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -139,9 +139,9 @@ def test_a_full_tile_creates_the_tile_above_it() -> None:
 @example([0, 255, 0, 1, 1])
 def test_leaves_appended_in_portions_give_the_tiles_of_one_append(portions: list[int]) -> None:
     tree, tiles = Appended(0, EMPTY_ROOT, {}), dict[TileId, bytes]()
-    for portion in portions:
+    for part in portions:
         right_edge = {tile: tiles[tile] for tile in tiles_for_append(tree.size)}
-        tree = append(tree.size, right_edge, LEAVES[tree.size : tree.size + portion])
+        tree = append(tree.size, right_edge, LEAVES[tree.size : tree.size + part])
         tiles |= tree.tiles
 
     assert tree.root == root_by_definition(0, sum(portions))

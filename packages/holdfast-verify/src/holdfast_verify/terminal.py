@@ -118,11 +118,11 @@ class Progress:
             now = time.monotonic()
             if now - printed_at > (TERMINAL_SECONDS if self.is_terminal else LOG_SECONDS):
                 printed_at = now
-                (self.show if self.is_terminal else self.line)(_state(title, size, total_bytes, now - started))
+                (self.show if self.is_terminal else self.line)(_progress_text(title, size, total_bytes, now - started))
 
         yield count
         end = "\x1b[K" if self.is_terminal else ""
-        self.line(f"{_state(title, size, 0, time.monotonic() - started)}{end}")
+        self.line(f"{_progress_text(title, size, 0, time.monotonic() - started)}{end}")
 
 
 def size_text(size: float) -> str:
@@ -134,7 +134,7 @@ def size_text(size: float) -> str:
     return f"{size:.1f} {UNITS[unit]}" if unit else f"{size:.0f} {UNITS[0]}"
 
 
-def _state(title: str, size: int, total_bytes: int, seconds: float) -> str:
+def _progress_text(title: str, size: int, total_bytes: int, seconds: float) -> str:
     of_total = f" of {size_text(total_bytes)}" if total_bytes else ""
     rate = f", {size_text(size / seconds)}/s" if seconds >= 1 else ""
     return f"{title}: {size_text(size)}{of_total}{rate}"

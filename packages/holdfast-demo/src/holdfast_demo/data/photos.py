@@ -1,4 +1,4 @@
-"""The photos of the example events. They are drawn, so that no picture of anybody has to be shipped.
+"""The photos of the example events. They are drawn, so that no pictures of people have to be shipped.
 
 Each is layered shapes with paper-like colours. The same name always gives the same picture.
 """
@@ -160,7 +160,7 @@ def _glow(picture: Any, center: Point, radius: float, colour: Colour, strength: 
 
 
 def _blurred(picture: Any) -> Any:
-    """The same picture out of focus. It is blurred while small, since nobody sees the difference."""
+    """The same picture out of focus. It is blurred while small, since the difference cannot be seen."""
     from PIL import Image, ImageFilter
 
     small = picture.resize((WIDTH // 4, HEIGHT // 4), Image.Resampling.BOX)

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.kit.http.handler import Reply
 from holdfast.kit.pages.chart import draw_bars, draw_steps
-from holdfast.kit.pages.site import Place, Site
+from holdfast.kit.pages.site import NavigationEntry, Site
 from holdfast_demo.shared.serving import to_response
 
 PATH = "/components"
@@ -41,7 +41,7 @@ def gallery_page() -> Reply:
     """The page with every component."""
     return SITE.page(
         "gallery.html",
-        places={PATH: Place("Components", "layout-grid")},
+        places={PATH: NavigationEntry("Components", "layout-grid")},
         here=PATH,
         email="",
         token="",

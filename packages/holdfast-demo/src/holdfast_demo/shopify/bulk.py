@@ -109,7 +109,7 @@ class Bulks:
             return
         document = parse(bulk.query, no_location=True)
         paging = Paging(bulk=True)
-        paging.most = BATCH_SIZE
+        paging.max_count = BATCH_SIZE
         name = f"{bulk.id}-{secrets.token_hex(16)}.jsonl"
         bulk.status, bulk.objects, bulk.roots = "RUNNING", 0, 0
         self._world.store.put(domain, bulk)

@@ -58,7 +58,7 @@ def _cart_page(world: PlatformState, domain: str, form: dict[str, str], errors: 
     shop = world.find_shop(domain)
     if shop is None:
         return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
-    variants = world.store.select(Variant, domain, ThingQuery(most=MAX_VARIANTS))
+    variants = world.store.select(Variant, domain, ThingQuery(max_count=MAX_VARIANTS))
     checks = functions.cart_check() is not None
     status = 422 if errors else 200
     return pages.page(

@@ -36,11 +36,11 @@ def field(act: Callable[[Info, Fields], Any]) -> Callable[..., Any]:
 
 
 class Slice(NamedTuple):
-    """A part of a list: at most `most` things after a key, forwards or backwards."""
+    """A part of a list: at most `max_count` things after a key, forwards or backwards."""
 
     after: Key | None
     reverse: bool
-    most: int
+    max_count: int
 
 
 Source = Callable[[Slice], Sequence[tuple[Key, Any]]]
@@ -49,7 +49,8 @@ Source = Callable[[Slice], Sequence[tuple[Key, Any]]]
 class Paging:
     """How lists are read in one request.
 
-    bulk      whether whole lists are read; then `after` is the key where the outermost list continues, `most` the count
+    bulk      whether whole lists are read; then `after` is the key where the outermost list continues, `max_count`
+              the count
     shifted   whether pages begin one thing too early, as after an insertion before them
     """
 
@@ -57,7 +58,7 @@ class Paging:
         self.shifted = shifted
         self.bulk = bulk
         self.after: Key | None = None
-        self.most = MAX_PAGE_SIZE
+        self.max_count = MAX_PAGE_SIZE
         self.ended = False
 
     def connection(self, source: Source, view: Callable[[Any], Fields]) -> Callable[..., Fields]:
@@ -98,8 +99,8 @@ class Paging:
     def _all(self, info: Info, source: Source, view: Callable[[Any], Fields], reverse: bool) -> Fields:
         if info.path.prev is not None:
             return _connection(source(Slice(None, reverse, -1)), view)
-        things = source(Slice(self.after, reverse, self.most))
-        self.ended = len(things) < self.most
+        things = source(Slice(self.after, reverse, self.max_count))
+        self.ended = len(things) < self.max_count
         self.after = things[-1][0] if things else self.after
         return _connection(things, view)
 
@@ -122,7 +123,7 @@ def list_source(things: Iterable[Any], key: Callable[[Any], Key]) -> Source:
         if part.after is not None:
             after = part.after
             pairs = [pair for pair in pairs if (pair[0] < after if part.reverse else pair[0] > after)]
-        return pairs if part.most < 0 else pairs[: part.most]
+        return pairs if part.max_count < 0 else pairs[: part.max_count]
 
     return source
 

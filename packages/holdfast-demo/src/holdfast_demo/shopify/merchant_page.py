@@ -72,7 +72,7 @@ class _MerchantPages:
         shop = self._world.find_shop(domain)
         if shop is None:
             return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
-        first = self._world.store.select(Variant, domain, ThingQuery(most=1))
+        first = self._world.store.select(Variant, domain, ThingQuery(max_count=1))
         variants = [variant for one in first for variant in shops.variants_of(self._world, domain, one.product)]
         packs = [self._pack(domain, variant) for variant in variants[:MAX_PACKS]]
         available = packs[0]["available"] if packs else 0
@@ -115,7 +115,7 @@ class _MerchantPages:
     async def theme(self, request: Request) -> Response:
         """Lead to the page of a product, whose theme has the block already."""
         domain = request.path_params["shop"]
-        variants = self._world.store.select(Variant, domain, ThingQuery(most=1))
+        variants = self._world.store.select(Variant, domain, ThingQuery(max_count=1))
         if not variants:
             return pages.page("gone.html", 404, why=f"The shop {domain} has no product.")
         return serving.to_response(redirect(storefront.of_variant(domain, variants[0])))
@@ -147,8 +147,8 @@ class _MerchantPages:
         shop = self._world.find_shop(domain)
         if shop is None:
             return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
-        newest = ThingQuery(reverse=True, most=MAX_ROWS)
-        variants = self._world.store.select(Variant, domain, ThingQuery(most=MAX_ROWS))
+        newest = ThingQuery(reverse=True, max_count=MAX_ROWS)
+        variants = self._world.store.select(Variant, domain, ThingQuery(max_count=MAX_ROWS))
         rows = [
             {
                 "variant": variant,
@@ -173,8 +173,10 @@ class _MerchantPages:
 
     def _levels(self, domain: str, variant: Variant) -> list[tuple[str, Level]]:
         """The levels of a variant, each with the name of its location."""
-        places = {location.id: location.name for location in self._world.store.select(Location, domain)}
-        return [(places[level.location], level) for level in self._world.levels.of_item(domain, variant.item)]
+        names_by_location = {location.id: location.name for location in self._world.store.select(Location, domain)}
+        return [
+            (names_by_location[level.location], level) for level in self._world.levels.of_item(domain, variant.item)
+        ]
 
     def sell(self, domain: str, form: dict[str, str]) -> object:
         return orders.sell(self._world, domain, [SaleLine(_whole_number(form, "variant"), 1)])

@@ -53,29 +53,29 @@ def write(world: PlatformState, shop: Shop, entries: list[Fields]) -> list[Metaf
     if len(entries) > MAX_METAFIELDS:
         message = f"Exceeded the maximum metafields input limit of {MAX_METAFIELDS}."
         raise UserErrors(_error(message, "LESS_THAN_OR_EQUAL_TO", None))
-    return [_set(world, shop, place, entry) for place, entry in enumerate(entries)]
+    return [_set(world, shop, index, entry) for index, entry in enumerate(entries)]
 
 
-def _set(world: PlatformState, shop: Shop, place: int, entry: Fields) -> Metafield:
+def _set(world: PlatformState, shop: Shop, index: int, entry: Fields) -> Metafield:
     owner, namespace, key = entry["ownerId"], _full_namespace(entry.get("namespace")), entry["key"]
     if not _is_owner(world, shop, owner):
-        raise UserErrors(_error("Owner does not exist.", "INVALID", place, "ownerId"))
+        raise UserErrors(_error("Owner does not exist.", "INVALID", index, "ownerId"))
     if not re.fullmatch(r"[A-Za-z0-9_-]{2,64}", key):
-        raise UserErrors(_error("Key is invalid.", "INVALID", place, "key"))
+        raise UserErrors(_error("Key is invalid.", "INVALID", index, "key"))
     if not re.fullmatch(r"[A-Za-z0-9_-]{3,255}", namespace):
-        raise UserErrors(_error("Namespace is invalid.", "INVALID", place, "namespace"))
+        raise UserErrors(_error("Namespace is invalid.", "INVALID", index, "namespace"))
     present = find(world, shop.domain, owner, namespace, key)
     if "compareDigest" in entry:
         digest = _digest(present) if present else None
         if entry["compareDigest"] != digest:
-            raise UserErrors(_error("The resource has been updated.", "STALE_OBJECT", place, "compareDigest"))
+            raise UserErrors(_error("The resource has been updated.", "STALE_OBJECT", index, "compareDigest"))
     type: Any = entry.get("type") or (present and present.type)
     if not type:
-        raise UserErrors(_error("Type can't be blank", "BLANK", place, "type"))
+        raise UserErrors(_error("Type can't be blank", "BLANK", index, "type"))
     if type not in TYPES or (present and present.type != type):
-        raise UserErrors(_error(f"Type can't be {type} here.", "INVALID_TYPE", place, "type"))
+        raise UserErrors(_error(f"Type can't be {type} here.", "INVALID_TYPE", index, "type"))
     if not _is_value(type, entry["value"]):
-        raise UserErrors(_error(f"Value is no {type}, or is too long.", "INVALID_VALUE", place, "value"))
+        raise UserErrors(_error(f"Value is no {type}, or is too long.", "INVALID_VALUE", index, "value"))
     now = world.now()
     metafield = present or Metafield(owner=owner, namespace=namespace, key=key, type=type, value="", created=now)
     metafield.type, metafield.value, metafield.updated = type, entry["value"], now
@@ -107,6 +107,6 @@ def _is_owner(world: PlatformState, shop: Shop, owner: str) -> bool:
     return any(world.store.find(kind, shop.domain, parse_gid(owner, kind.kind)) for kind in kinds)
 
 
-def _error(message: str, code: str, place: int | None, name: str = "") -> Fields:
-    field = ["metafields"] if place is None else ["metafields", str(place), name]
-    return {**user_error(message, code, *field), "elementIndex": place}
+def _error(message: str, code: str, index: int | None, name: str = "") -> Fields:
+    field = ["metafields"] if index is None else ["metafields", str(index), name]
+    return {**user_error(message, code, *field), "elementIndex": index}

@@ -204,7 +204,7 @@ def _source(world: PlatformState, shop: str, variant: Variant, sold: SaleLine) -
     """The location that a line is sold from."""
     if sold.location is not None:
         return shops.find_location(world, shop, sold.location).id
-    online = {place.id for place in world.store.select(Location, shop) if place.active and place.online}
+    online = {location.id for location in world.store.select(Location, shop) if location.active and location.online}
     levels = [level for level in world.levels.of_item(shop, variant.item) if level.location in online]
     if not levels:
         raise ShopifyRefusal(f"{variant.product_title}, {variant.title} is sold at no location.")

@@ -30,9 +30,9 @@ def check(info: Info, name: str, arguments: Fields) -> None:
     name    of the list in the input
     """
     require_bounded(info, f"input.{name}", arguments[name])
-    for place, entry in enumerate(arguments[name]):
+    for index, entry in enumerate(arguments[name]):
         if "changeFromQuantity" not in entry:
-            message = f"{name}.{place} must include changeFromQuantity; null skips the comparison."
+            message = f"{name}.{index} must include changeFromQuantity; null skips the comparison."
             raise graphql_error(message, "INVALID_FIELD_ARGUMENTS")
 
 
@@ -45,14 +45,14 @@ def set_quantities(world: PlatformState, views: Views, arguments: Fields) -> Fie
         errors.append(user_error(message, "INVALID_NAME", "input", "name"))
     errors += _general_errors(arguments)
     seen_pairs: set[tuple[str, str]] = set()
-    for place, entry in enumerate(arguments["quantities"]):
+    for index, entry in enumerate(arguments["quantities"]):
         pair = (entry["inventoryItemId"], entry["locationId"])
         if pair in seen_pairs:
             message = "The combination of inventoryItemId and locationId must be unique."
             code = "NO_DUPLICATE_INVENTORY_ITEM_ID_GROUP_ID_PAIR"
-            errors.append(user_error(message, code, "input", "quantities", str(place)))
+            errors.append(user_error(message, code, "input", "quantities", str(index)))
         else:
-            errors += _set_errors(world, views, name, place, entry)
+            errors += _set_errors(world, views, name, index, entry)
         seen_pairs.add(pair)
     if errors:
         raise UserErrors(*errors)
@@ -74,8 +74,8 @@ def adjust_quantities(world: PlatformState, views: Views, arguments: Fields) -> 
         message = "The specified quantity name is invalid."
         errors.append(user_error(message, "INVALID_QUANTITY_NAME", "input", "name"))
     errors += _general_errors(arguments)
-    for place, entry in enumerate(arguments["changes"]):
-        errors += _adjust_errors(world, views, place, entry)
+    for index, entry in enumerate(arguments["changes"]):
+        errors += _adjust_errors(world, views, index, entry)
     if errors:
         raise UserErrors(*errors)
     changes: list[tuple[int, int, str, int, int]] = []
@@ -97,8 +97,8 @@ def _general_errors(arguments: Fields) -> list[Fields]:
     return errors
 
 
-def _set_errors(world: PlatformState, views: Views, name: str, place: int, entry: Fields) -> list[Fields]:
-    at = ("input", "quantities", str(place))
+def _set_errors(world: PlatformState, views: Views, name: str, index: int, entry: Fields) -> list[Fields]:
+    at = ("input", "quantities", str(index))
     level = _level_or_errors(world, views, entry, at)
     if isinstance(level, list):
         return level
@@ -113,8 +113,8 @@ def _set_errors(world: PlatformState, views: Views, name: str, place: int, entry
     return []
 
 
-def _adjust_errors(world: PlatformState, views: Views, place: int, entry: Fields) -> list[Fields]:
-    at = ("input", "changes", str(place))
+def _adjust_errors(world: PlatformState, views: Views, index: int, entry: Fields) -> list[Fields]:
+    at = ("input", "changes", str(index))
     level = _level_or_errors(world, views, entry, at)
     if isinstance(level, list):
         return level

@@ -167,7 +167,7 @@ class _Root:
         return bulk and bulk_view(bulk)
 
     def _current_bulk(self, _: Info, type: str = "QUERY") -> Fields | None:
-        bulks = self._world.store.select(Bulk, self._shop.domain, ThingQuery(reverse=True, most=1))
+        bulks = self._world.store.select(Bulk, self._shop.domain, ThingQuery(reverse=True, max_count=1))
         return bulk_view(bulks[0]) if bulks and type == "QUERY" else None
 
     def _subscription(self, id: str) -> Fields | None:

@@ -43,7 +43,7 @@ class ThingQuery(NamedTuple):
     by: str = "id"
     reverse: bool = False
     after: tuple[float, int] | None = None
-    most: int = -1
+    max_count: int = -1
 
 
 class Store(SQLiteStore):
@@ -88,7 +88,7 @@ class Store(SQLiteStore):
         direction = "desc" if query.reverse else "asc"
         rows = self.db.execute(
             f"select body from things where {' and '.join(where)}"
-            f" order by {query.by} {direction}, id {direction} limit {query.most}",
+            f" order by {query.by} {direction}, id {direction} limit {query.max_count}",
             values,
         )
         return [msgspec.json.decode(body, type=type) for (body,) in rows]

@@ -26,7 +26,7 @@ from holdfast_demo.shopify.platform_state import PlatformState
 
 EXTENSION = Path(__file__).parent / "theme"
 LOCALES = {"en": "en.default.json", "de": "de.json"}
-STATES = ("in", "plenty", "low", "out", "back", "old")
+AVAILABILITIES = ("in", "plenty", "low", "out", "back", "old")
 
 WORDS = {
     "en": {"pack": "Pack", "buy": "Buy one", "packs": "All packs", "foot": "A demo shop: nothing is sold."},
@@ -114,7 +114,12 @@ def block(language: Language, **settings: Any) -> Mapping[str, Any]:
     """
     values = {**_defaults(), **settings}
     texts = _texts(language.code)
-    return {**values, "texts": {state: values.get(f"text_{state}") or texts[state] for state in STATES}}
+    return {
+        **values,
+        "texts": {
+            availability: values.get(f"text_{availability}") or texts[availability] for availability in AVAILABILITIES
+        },
+    }
 
 
 @cache

@@ -138,9 +138,9 @@ class PlanShopifyFault(Struct, forbid_unknown_fields=True):
 def routes(double: ShopifyDouble) -> list[BaseRoute]:
     """The routes of the API for tests."""
 
-    def fate(command: DisturbWebhooks) -> None:
+    def set_delays(command: DisturbWebhooks) -> None:
         random = RandomDelivery(command.seed, lost=command.lost, doubled=command.doubled, late=command.late)
-        double.webhooks.fate = random if command != DisturbWebhooks(command.seed) else single_delivery
+        double.webhooks.delays_of = random if command != DisturbWebhooks(command.seed) else single_delivery
 
     def sell(command: SellVariants) -> object:
         return double.sell(command.shop, *command.lines, even_if_sold_out=command.even_if_sold_out, till=command.till)
@@ -199,7 +199,7 @@ def routes(double: ShopifyDouble) -> list[BaseRoute]:
             lambda command: double.oauth.session_token(command.shop, user=command.user),
         ),
         _route("webhooks", ChangeShopifyWebhooks, lambda command: change_webhooks(double.webhooks, command)),
-        _route("fate", DisturbWebhooks, fate),
+        _route("fate", DisturbWebhooks, set_delays),
         _route("waiting", EmptyCommand, waiting),
         _route("plan", PlanShopifyFault, lambda command: double.plan(Fault(**structs.asdict(command)))),
         _route("heal", EmptyCommand, lambda _: double.heal()),

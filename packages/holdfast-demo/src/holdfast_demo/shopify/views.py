@@ -60,7 +60,7 @@ class Views:
         conditions = [*where, *_conditions(arguments.get("query"))]
 
         def source(part: Slice) -> Sequence[tuple[Key, Any]]:
-            query = ThingQuery(conditions, by, part.reverse, part.after, part.most)
+            query = ThingQuery(conditions, by, part.reverse, part.after, part.max_count)
             things = self.world.store.select(type, self.domain, query)
             return [((thing.id if by == "id" else getattr(thing, by), thing.id), thing) for thing in things]
 

@@ -91,20 +91,20 @@ class RandomDelivery:
 class ShopifyWebhooks(webhooks.WebhookSender):
     """Sends messages. For tests:
 
-    fate     returns the delays in seconds of a message; several numbers send it several times, none loses it
-    haste    the divisor of the pauses between attempts
+    delays_of    returns the delays in seconds of a message; several numbers send it several times, none loses it
+    haste        the divisor of the pauses between attempts
     """
 
     def __init__(self, world: PlatformState) -> None:
         super().__init__(world.store, world.clock, _COLUMNS)
         self._world = world
-        self.fate: Callable[[WebhookMessage], Sequence[float]] = single_delivery
+        self.delays_of: Callable[[WebhookMessage], Sequence[float]] = single_delivery
         self.haste = 1.0
         world.on_message.append(self._plan)
 
-    def newest(self, shop: str, most: int = 50) -> list[Delivery]:
+    def newest(self, shop: str, max_count: int = 50) -> list[Delivery]:
         """The deliveries of a shop, newest first."""
-        return self._deliveries("shop = ? order by id desc limit ?", shop, most)
+        return self._deliveries("shop = ? order by id desc limit ?", shop, max_count)
 
     def send_again(self, shop: str, webhook: str) -> None:
         """Send a message once more, as if its answer had been lost."""
@@ -133,7 +133,7 @@ class ShopifyWebhooks(webhooks.WebhookSender):
                 body = json.dumps(fields).encode()
             url = subscription.uri if subscription else f"{self._world.app.address}/webhooks/shopify"
             webhook = str(uuid.uuid4())
-            for seconds in self.fate(message):
+            for seconds in self.delays_of(message):
                 self._db.execute(
                     "insert into deliveries (shop, topic, subscription, name, url, webhook, event, at, body, due)"
                     " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

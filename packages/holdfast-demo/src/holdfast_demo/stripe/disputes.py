@@ -14,6 +14,8 @@ from holdfast_demo.stripe.errors import StripeRefusal, unmodelled
 from holdfast_demo.stripe.platform_state import ProcessorState, with_nulls
 from holdfast_demo.stripe.store import Thing, new_id
 
+DecidedStatus = Literal["won", "lost"]
+
 KIND = "dispute"
 CHARGE = "charge"
 
@@ -23,7 +25,7 @@ CARD = "4000000000000259"
 ANSWER_DAYS = 7
 """The days that the platform has to answer."""
 
-DECIDED = {"winning_evidence": "won", "losing_evidence": "lost"}
+DECIDED_STATUSES = {"winning_evidence": "won", "losing_evidence": "lost"}
 """The decision for each text of the evidence, as in Stripe's test mode."""
 
 
@@ -69,7 +71,7 @@ def open_one(world: ProcessorState, charge_id: str, reason: str = "fraudulent") 
 
 
 def answer(world: ProcessorState, id: str, params: Thing) -> Thing:
-    """Store evidence. A text in `DECIDED` decides the dispute at once; with any other text it stays open."""
+    """Store evidence. A text in `DECIDED_STATUSES` decides the dispute at once; with any other text it stays open."""
     dispute = _undecided(world, id)
     evidence = params.get("evidence", {})
     for name in evidence.keys() - {"uncategorized_text"}:
@@ -84,16 +86,16 @@ def answer(world: ProcessorState, id: str, params: Thing) -> Thing:
     if submits:
         dispute["status"] = "under_review"
     world.tell("charge.dispute.updated", world.store.put(dispute))
-    outcome = DECIDED.get(evidence["uncategorized_text"]) if submits else None
-    if outcome == "won":
+    status = DECIDED_STATUSES.get(evidence["uncategorized_text"]) if submits else None
+    if status == "won":
         return decide(world, id, "won")
-    return decide(world, id, "lost") if outcome else dispute
+    return decide(world, id, "lost") if status else dispute
 
 
-def decide(world: ProcessorState, id: str, outcome: Literal["won", "lost"]) -> Thing:
+def decide(world: ProcessorState, id: str, status: DecidedStatus) -> Thing:
     """End a dispute, as the bank does. Raises `StripeRefusal` if it has ended."""
-    dispute = world.store.put({**_undecided(world, id), "status": outcome})
-    if outcome == "won":
+    dispute = world.store.put({**_undecided(world, id), "status": status})
+    if status == "won":
         now, currency, amount = world.clock.now(), dispute["currency"], dispute["amount"]
         world.books.move("dispute_reversal", id, now, currency, amount, of=CARDHOLDERS, to=PLATFORM)
         world.tell("charge.dispute.funds_reinstated", dispute)
@@ -103,7 +105,7 @@ def decide(world: ProcessorState, id: str, outcome: Literal["won", "lost"]) -> T
 
 def require_refundable(world: ProcessorState, charge: Thing) -> None:
     """Raises `StripeRefusal` while a charge is disputed, and after a lost dispute."""
-    disputes = world.store.page(KIND, {"charge": charge["id"]}, {}, most=1).things
+    disputes = world.store.page(KIND, {"charge": charge["id"]}, {}, max_count=1).things
     if any(dispute["status"] != "won" for dispute in disputes):
         message = f"Charge {charge['id']} has been charged back; cannot issue a refund."
         raise StripeRefusal(message, code="charge_disputed", param="charge")
@@ -111,6 +113,6 @@ def require_refundable(world: ProcessorState, charge: Thing) -> None:
 
 def _undecided(world: ProcessorState, id: str) -> Thing:
     dispute = world.store.get(KIND, id)
-    if dispute["status"] in DECIDED.values():
+    if dispute["status"] in DECIDED_STATUSES.values():
         raise StripeRefusal("This dispute is already closed", param="dispute")
     return dispute

@@ -30,8 +30,8 @@ def page(world: ProcessorState, kind: str, path: str, params: Thing) -> Thing:
 
     params    the position and size of the page, and the values that members must have
     """
-    most = params.get("limit", 10)
-    if not 1 <= most <= 100:
+    max_count = params.get("limit", 10)
+    if not 1 <= max_count <= 100:
         raise StripeRefusal("Limit can range between 1 and 100.", code="parameter_invalid_integer", param="limit")
     after, before = params.get("starting_after", ""), params.get("ending_before", "")
     if after and before:
@@ -39,7 +39,7 @@ def page(world: ProcessorState, kind: str, path: str, params: Thing) -> Thing:
     created = params.get("created", {})
     bounds = {"gte": created, "lte": created} if isinstance(created, int) else created
     equal = {name: value for name, value in params.items() if name not in PAGING | {"created"}}
-    result = world.store.page(kind, equal, bounds, after=after, before=before, most=most)
+    result = world.store.page(kind, equal, bounds, after=after, before=before, max_count=max_count)
     answer = list_object(result.things, path, result.has_more)
     return with_expansions(world, answer, params.get("expand", ()))
 

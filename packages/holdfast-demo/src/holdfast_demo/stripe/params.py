@@ -39,18 +39,18 @@ def decode(form: str) -> Values:
         if not matched:
             raise StripeRefusal(f"Invalid parameter name: {name}", param=name, checked=True)
         parts = [matched[1], *_PART.findall(matched[2])]
-        place: Values = values
+        members: Values = values
         for index, part in enumerate(parts):
-            key = part or str(len(place))
+            key = part or str(len(members))
             if index == len(parts) - 1:
-                if key in place:
+                if key in members:
                     raise StripeRefusal(f"The parameter {name} is given more than once.", param=name, checked=True)
-                place[key] = value
+                members[key] = value
             else:
-                below = place.setdefault(key, {})
+                below = members.setdefault(key, {})
                 if not isinstance(below, dict):
                     raise StripeRefusal(f"Invalid parameter: {name}", param=name, checked=True)
-                place = cast(Values, below)
+                members = cast(Values, below)
     return values
 
 

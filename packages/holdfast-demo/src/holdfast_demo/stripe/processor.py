@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
-from typing import Literal
 
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -166,10 +165,10 @@ class StripeDouble:
         with self._store.change():
             return disputes.open_one(self._world, charge_id)
 
-    def decide(self, dispute_id: str, outcome: Literal["won", "lost"]) -> Thing:
+    def decide(self, dispute_id: str, status: disputes.DecidedStatus) -> Thing:
         """End a dispute, as the bank does. It is won if the platform keeps the money."""
         with self._store.change():
-            return disputes.decide(self._world, dispute_id, outcome)
+            return disputes.decide(self._world, dispute_id, status)
 
     def refuse_accounts_v2(self, refused: bool = True) -> None:
         """Set whether accounts of version 2 are refused, as for platforms without them."""

@@ -68,7 +68,7 @@ class Store(SQLiteStore):
         *,
         after: str = "",
         before: str = "",
-        most: int = 10,
+        max_count: int = 10,
     ) -> ObjectPage:
         """A part of the list of a kind, newest first.
 
@@ -90,10 +90,10 @@ class Store(SQLiteStore):
                 where.append(f"position {sign} (select position from things where id = ?)")
                 values.append(id)
         order = "position" if before else "position desc"
-        statement = f"select body from things where {' and '.join(where)} order by {order} limit {most + 1}"
+        statement = f"select body from things where {' and '.join(where)} order by {order} limit {max_count + 1}"
         things = [json.loads(row[0]) for row in self.db.execute(statement, values)]
-        part = things[:most]
-        return ObjectPage(part[::-1] if before else part, len(things) > most)
+        part = things[:max_count]
+        return ObjectPage(part[::-1] if before else part, len(things) > max_count)
 
     def every(self, kind: str) -> list[Thing]:
         """All objects of a kind, oldest first."""

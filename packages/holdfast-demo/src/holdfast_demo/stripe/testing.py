@@ -4,7 +4,7 @@ A refusal has the error envelope of the API.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from holdfast_demo.shared.testing import AdvanceClock, EmptyCommand, change_webhooks, route
+from holdfast_demo.stripe.disputes import DecidedStatus
 from holdfast_demo.stripe.errors import StripeRefusal
 from holdfast_demo.stripe.faults import Kind
 from holdfast_demo.stripe.platform_state import without_private
@@ -77,7 +78,7 @@ class DecideDispute(Struct, forbid_unknown_fields=True):
     """End a dispute."""
 
     dispute: str
-    outcome: Literal["won", "lost"]
+    outcome: DecidedStatus
 
 
 class SwitchCommand(Struct, forbid_unknown_fields=True):

@@ -18,7 +18,7 @@ from holdfast.kit.http.query_parameters import known_parameters
 from holdfast.kit.pages.form_files import FileLimits, TakeFile, read_files
 from holdfast.kit.pages.forms import ANOTHERS_FORM, FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of
-from holdfast.kit.pages.site import Place, Site, redirect
+from holdfast.kit.pages.site import NavigationEntry, Site, redirect
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Run
 from holdfast.kit.security.secrets import Secret
@@ -115,7 +115,7 @@ class SignedInPages:
         base_url: str,
         *,
         home: str,
-        places: Callable[[Session], Mapping[str, Place]],
+        places: Callable[[Session], Mapping[str, NavigationEntry]],
         account: str,
         first: Callable[[Session], str | None] = lambda _: None,
         hint: str = "",

@@ -77,7 +77,7 @@ async def check_photo_store(inspection: EventsInspection) -> None:
     """Whether photos can be written and read, in the bucket or in the data directory."""
     settings = inspection.settings
     if not settings.s3_bucket:
-        await asyncio.to_thread(files.look_at_directory, inspection, settings.data_dir / "media")
+        await asyncio.to_thread(files.check_directory, inspection, settings.data_dir / "media")
         return
     photos = _open_photo_store(inspection)
     if photos is None:
@@ -186,7 +186,7 @@ async def check_processor(inspection: EventsInspection) -> None:
 async def check_processor_webhooks(inspection: EventsInspection) -> None:
     settings = inspection.settings
     if settings.takes_payments and settings.stripe_webhook_secrets:
-        await partners.look_at_webhooks(inspection, WEBHOOK_PATH, settings.stripe_api or "Stripe")
+        await partners.check_webhooks(inspection, WEBHOOK_PATH, settings.stripe_api or "Stripe")
     else:
         inspection.ok("No webhooks of a payment processor are expected.")
 

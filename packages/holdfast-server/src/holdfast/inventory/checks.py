@@ -143,7 +143,7 @@ CHECKS.query(
 async def check_webhook_address(inspection: InventoryInspection) -> None:
     """Whether the address of the platform's webhooks leads to the service, if a shop is connected."""
     if await inspection.database.value("select exists (select from installs where uninstalled_at is null)"):
-        await partners.look_at_webhooks(inspection, PATH, "the storefront platform")
+        await partners.check_webhooks(inspection, PATH, "the storefront platform")
     else:
         inspection.ok("No shop sends webhooks yet.")
 

@@ -73,14 +73,14 @@ def list_shops() -> None:
     from holdfast.inventory.service import INVENTORY
     from holdfast.inventory.shops import operations
 
-    async def look(tx: "Tx") -> "tuple[Sequence[Shop], dict[int, str]]":
+    async def read(tx: "Tx") -> "tuple[Sequence[Shop], dict[int, str]]":
         return await operations.list(tx), await connection_statuses(tx)
 
-    (stored_shops, connected), place = INVENTORY.transact_existing(look)
+    (stored_shops, connected), location = INVENTORY.transact_existing(read)
     for shop in stored_shops:
         status = connected.get(shop.id, "not connected")
         typer.echo(f"{shop.id}\t{shop.domain}\t{shop.shared_inventory_id}\t{status}")
-    typer.echo(f"Looked in {place}.", err=True)
+    typer.echo(f"Looked in {location}.", err=True)
 
 
 @shops.command("locations")
@@ -111,13 +111,13 @@ def show_locations(
             raise typer.BadParameter(f"{option} is not such as gid://shopify/Location/1=70.")
         shares.append(Share(gid, int(percent)))
 
-    async def look(tx: "Tx") -> "Spreading":
+    async def read(tx: "Tx") -> "Spreading":
         return await sync.spreading(tx, (await operations.find(tx, domain)).id)
 
     async def spread(tx: "Tx") -> "Spreading":
         return await sync.spread(tx, (await operations.find(tx, domain)).id, shares)
 
-    spreading = INVENTORY.transact_ready(spread) if shares or everywhere else INVENTORY.transact_existing(look)[0]
+    spreading = INVENTORY.transact_ready(spread) if shares or everywhere else INVENTORY.transact_existing(read)[0]
     for location in spreading.locations:
         percent = "all" if spreading.rule == "all" and location.percent else location.percent
         typer.echo(f"{location.gid}\t{location.name}\t{percent}")
@@ -183,7 +183,7 @@ def webhooks(
         again, _ = INVENTORY.transact_existing(lambda tx: inbox.retry(tx, retry))
         typer.echo(f"Tried again: {again}.")
         return
-    deliveries, place = INVENTORY.transact_existing(inbox.list_retrying_and_parked)
+    deliveries, location = INVENTORY.transact_existing(inbox.list_retrying_and_parked)
     for delivery in deliveries:
         again = (
             f", again at {delivery.next_attempt_at.isoformat(timespec='seconds')}" if delivery.next_attempt_at else ""
@@ -194,10 +194,11 @@ def webhooks(
         typer.echo(f"These are the newest {len(deliveries)}; there may be more.")
     elif deliveries:
         parked = sum(delivery.next_attempt_at is None for delivery in deliveries)
-        typer.echo(f"Parked webhooks: {parked}. Webhooks that wait for another attempt: {len(deliveries) - parked}.")
+        retrying = len(deliveries) - parked
+        typer.echo(f"Parked webhooks: {parked}. Webhooks that wait for another attempt: {retrying}.")
     else:
         typer.echo("No webhook is parked or waits.")
-    typer.echo(f"Looked in {place}.", err=True)
+    typer.echo(f"Looked in {location}.", err=True)
 
 
 def console_link(

@@ -23,7 +23,7 @@ from holdfast.inventory.catalog import part as catalog
 from holdfast.inventory.catalog import webhooks as catalog_webhooks
 from holdfast.inventory.console import part as console
 from holdfast.inventory.console.embedded import EmbeddedSessionGate
-from holdfast.inventory.console.frame import HINT, HOME, MORE, places
+from holdfast.inventory.console.frame import HINT, HOME, MORE, navigation
 from holdfast.inventory.context import Context
 from holdfast.inventory.installs import part as installs
 from holdfast.inventory.installs import routes as install_routes
@@ -173,7 +173,7 @@ def service(database: Database) -> Service:
             resources.secret,
             settings.base_url,
             home=HOME,
-            places=places,
+            places=navigation,
             account=MORE,
             hint=HINT,
         ),

@@ -41,15 +41,15 @@ def check_cosigned_freeze(
     head           the head of the log that is in the head log which they cosigned
     cosigned_at    when they cosigned, by their names, of those whose cosignatures are verified
     """
-    place = next((place for place, entry in enumerate(entries) if entry["kind"] == "freeze"), None)
-    if place is None:
+    index = next((index for index, entry in enumerate(entries) if entry["kind"] == "freeze"), None)
+    if index is None:
         return []
     if head.size > len(entries) or root_at(head.size) != head.root:
         size = f"{head.size:,} entries that were cosigned with the freeze"
         return [f"The log does not begin with the {size}: it was rewritten since, perhaps with another list."]
-    if head.size <= place:
-        return [f"The {head.size:,} entries that were cosigned do not have the freeze, which is entry {place:,}."]
-    round_at = beacon.time_of(entries[place]["round"])
+    if head.size <= index:
+        return [f"The {head.size:,} entries that were cosigned do not have the freeze, which is entry {index:,}."]
+    round_at = beacon.time_of(entries[index]["round"])
     return [
         f"{witness} cosigned the freeze at {timestamp(at)}, when the round could be known already."
         for witness, at in cosigned_at.items()
@@ -62,9 +62,9 @@ class _Draw:
 
     def __init__(self, entries: Sequence[Entry], origin: str, root_at: Callable[[int], bytes]) -> None:
         self._entries, self._origin, self._root_at = entries, origin, root_at
-        self._freezes = self._places("freeze")
-        self._confirmations = self._places("confirmations")
-        self._draws = self._places("draw")
+        self._freezes = self._indexes("freeze")
+        self._confirmations = self._indexes("confirmations")
+        self._draws = self._indexes("draw")
         self._first = next((entry["first_number"] for entry in entries if entry["kind"] == "open"), 1)
 
     def faults(self) -> Iterator[str]:
@@ -93,7 +93,7 @@ class _Draw:
             yield from self._drawn(self._draws[0], freeze, naming)
 
     def _naming(self) -> Entry | None:
-        """The entry that names the draw before anybody entered: the last naming counts."""
+        """The entry that names the draw before the first entrant: the last naming counts."""
         naming = None
         for entry in self._entries:
             if entry["kind"] == "arrival":
@@ -114,14 +114,14 @@ class _Draw:
             return
         if self._is_repeated(freeze):
             return
-        for place, entry in enumerate(self._entries[:freeze]):
+        for index, entry in enumerate(self._entries[:freeze]):
             if entry["kind"] != "arrival" and _time(entry["at"]) >= round_at:
                 time = f"{entry['at']}, when the round could be known already"
-                yield f"Entry {place} ({entry['kind']}) is before the freeze, and is dated {time}."
+                yield f"Entry {index} ({entry['kind']}) is before the freeze, and is dated {time}."
                 return
 
     def _changes(self) -> Iterator[str]:
-        """Faults of changes of the draw after somebody has entered: only a void draw can be given up."""
+        """Faults of changes of the draw after the first entrant: only a void draw can be given up."""
         is_entered = has_void = False
         for entry in self._entries:
             is_entered |= entry["kind"] == "arrival"
@@ -148,7 +148,7 @@ class _Draw:
             yield f"The freeze was sealed at {sealed_at}, when the round could be known already."
 
     def _releases(self) -> Iterator[str]:
-        """Somebody is let in only after the draw, or after a void draw was given up for the order of arrival."""
+        """Entrants are let in only after the draw, or after a void draw was given up for the order of arrival."""
         has_void = False
         for entry in self._entries:
             has_void |= is_void(entry)
@@ -169,18 +169,18 @@ class _Draw:
         if not self._can_have(freeze["entries"]):
             return []
         end = self._end_of_list(self._freezes[0])
-        places = [place for place in self._confirmations if place < end]
-        confirmed = {number for place in places for number in self._entries[place]["numbers"]}
+        indexes = [index for index in self._confirmations if index < end]
+        confirmed = {number for index in indexes for number in self._entries[index]["numbers"]}
         order = draw_order(_hex(self._entries[self._draws[0]]["seed"]), freeze["entries"])
         return sorted(order, key=lambda ticket: ticket not in confirmed)
 
     def _confirmed(self, freeze: int | None) -> Iterator[str]:
         """Entries are confirmed once, and before the list is frozen."""
         earlier = set[int]()
-        for place in self._confirmations:
-            entry = self._entries[place]
+        for index in self._confirmations:
+            entry = self._entries[index]
             for number in entry["numbers"]:
-                if freeze is not None and place >= self._end_of_list(freeze):
+                if freeze is not None and index >= self._end_of_list(freeze):
                     yield f"Number {number} was confirmed at {entry['at']}, after the list was frozen."
                 elif freeze is not None and number > self._entries[freeze]["entries"]:
                     yield f"Number {number} was confirmed, and is not in the list."
@@ -188,20 +188,20 @@ class _Draw:
                     yield f"Number {number} was confirmed twice."
                 earlier.add(number)
 
-    def _frozen(self, place: int, naming: Entry) -> Iterator[str]:
-        entry, count = self._entries[place], self._entries[place]["entries"]
+    def _frozen(self, index: int, naming: Entry) -> Iterator[str]:
+        entry, count = self._entries[index], self._entries[index]["entries"]
         if not self._can_have(count):
             yield f"The freeze has {count:,} entries, which is more than the log can have."
         if entry["round"] != naming["round"]:
             yield f"The list was frozen for round {entry['round']}, but round {naming['round']} was named before."
-        if self._is_repeated(place):
-            is_late = any(arrival < place for arrival in self._places("arrival"))
+        if self._is_repeated(index):
+            is_late = any(arrival < index for arrival in self._indexes("arrival"))
             if "after" not in self._entries[0] or count >= self._first or is_late:
                 yield "A freeze of another log is repeated, which this log does not follow."
             return
         if self._draws:
-            yield from self._lateness(place, naming["round"])
-        if not 0 < entry["size"] <= place:
+            yield from self._lateness(index, naming["round"])
+        if not 0 < entry["size"] <= index:
             yield "The freeze names a size that the log did not have then."
         elif b64decode(entry["root"]) != self._root_at(entry["size"]):
             yield "The frozen list is not the one in the log: the root of the freeze is that of another log."
@@ -220,9 +220,9 @@ class _Draw:
             elif arrival["number"] <= count and at >= entry["size"]:
                 yield f"Ticket {arrival['number']} was put into the list after the freeze."
 
-    def _drawn(self, place: int, freeze_place: int | None, naming: Entry) -> Iterator[str]:
-        entry = self._entries[place]
-        if freeze_place is None or freeze_place > place:
+    def _drawn(self, index: int, freeze_index: int | None, naming: Entry) -> Iterator[str]:
+        entry = self._entries[index]
+        if freeze_index is None or freeze_index > index:
             yield "The list was drawn before it was frozen."
             return
         if entry["round"] != naming["round"]:
@@ -235,7 +235,7 @@ class _Draw:
         except beacon.InvalidRound as error:
             yield str(error)
             return
-        frozen = self._entries[freeze_place]
+        frozen = self._entries[freeze_index]
         count = frozen["entries"]
         if not self._can_have(count):
             return  # The freeze is wrong, which was said.
@@ -262,8 +262,8 @@ class _Draw:
         """Whether a list can have so many tickets. If not, something else is wrong, which is said."""
         return 0 <= count < min(self._first, MAX_EARLIER_TICKETS) + len(self._entries)
 
-    def _places(self, kind: str) -> list[int]:
-        return [place for place, entry in enumerate(self._entries) if entry["kind"] == kind]
+    def _indexes(self, kind: str) -> list[int]:
+        return [index for index, entry in enumerate(self._entries) if entry["kind"] == kind]
 
 
 def _hex(digits: str) -> bytes:

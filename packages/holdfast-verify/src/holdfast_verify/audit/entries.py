@@ -8,8 +8,8 @@ from msgspec import Meta, Struct
 
 from holdfast_verify.audit.foreign_json import decode_foreign
 
-Status = Literal["registered", "held", "waitlisted", "rejected", "removed", "pending", "in_draw"]
-Outcome = Literal["registered", "held", "waitlisted", "rejected"]
+RegistrationStatus = Literal["registered", "held", "waitlisted", "rejected", "removed", "pending", "in_draw"]
+RegistrationOutcome = Literal["registered", "held", "waitlisted", "rejected"]
 Actor = Literal["person", "organizer", "service"]
 
 Moment = Annotated[dt.datetime, Meta(tz=True)]
@@ -66,7 +66,7 @@ class ArrivalEntry(Struct, tag_field="kind", tag="arrival"):
     number: Number
     at: Moment
     person: Commitment
-    outcome: Outcome | None = None
+    outcome: RegistrationOutcome | None = None
 
 
 class ChangeEntry(Struct, tag_field="kind", tag="change"):
@@ -77,8 +77,8 @@ class ChangeEntry(Struct, tag_field="kind", tag="change"):
     number: Number | None = None
     person: Commitment | None = None
     received_at: Moment | None = None
-    before: Status | None = msgspec.field(name="from", default=None)
-    after: Status | None = msgspec.field(name="to", default=None)
+    before: RegistrationStatus | None = msgspec.field(name="from", default=None)
+    after: RegistrationStatus | None = msgspec.field(name="to", default=None)
     reason: str | None = None
     capacity: Count | None = None
     waiting_places: Count | None = None
@@ -137,7 +137,7 @@ class PlaceEntry(Struct, tag_field="kind", tag="place"):
 
     at: Moment
     number: Number
-    outcome: Outcome
+    outcome: RegistrationOutcome
 
 
 class CloseEntry(Struct, tag_field="kind", tag="close"):

@@ -7,9 +7,16 @@ import heapq
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from holdfast_verify.audit.entries import Actor, ChangeEntry, DrawNaming, OpenEntry, Outcome, Status
+from holdfast_verify.audit.entries import (
+    Actor,
+    ChangeEntry,
+    DrawNaming,
+    OpenEntry,
+    RegistrationOutcome,
+    RegistrationStatus,
+)
 
-_STATUSES: tuple[Status, ...] = ("registered", "held", "waitlisted", "rejected", "removed", "in_draw")
+_STATUSES: tuple[RegistrationStatus, ...] = ("registered", "held", "waitlisted", "rejected", "removed", "in_draw")
 _CODES = {status: code for code, status in enumerate(_STATUSES)}
 _PUT_ASIDE = len(_STATUSES)
 """The code of a person whom the organizer has put on the waiting list: there the person stays until moved back."""
@@ -45,7 +52,7 @@ class PlaceReplay:
         self.seated, self.waiting = entry.seated, entry.waiting
         self.is_cancelled = entry.event == "cancelled"
         self.unjudged = 0
-        self.expected_outcomes: tuple[Outcome, ...] = ()
+        self.expected_outcomes: tuple[RegistrationOutcome, ...] = ()
         self.in_draw = entry.in_draw or 0
         self.awaits_draw = False
         self.is_by_draw = entry.in_draw is not None
@@ -59,7 +66,7 @@ class PlaceReplay:
         self._promoted: list[int] = []
         self._has_changes = True
 
-    def status(self, number: int) -> Status | None:
+    def status(self, number: int) -> RegistrationStatus | None:
         """What the person with a number has at present; None if no arrival had the number."""
         index = number - self._first
         if not 0 <= index < len(self._codes):
@@ -73,7 +80,7 @@ class PlaceReplay:
             self.awaits_draw = not draw.given_up
             self.is_by_draw = True
 
-    def arrive(self, number: int, outcome: Outcome | None) -> Iterator[BrokenRule]:
+    def arrive(self, number: int, outcome: RegistrationOutcome | None) -> Iterator[BrokenRule]:
         """Replay an arrival, which has the next number. Who waits for a draw has no outcome yet."""
         yield from self.end_changes()
         self.expected_outcomes = ()
@@ -96,7 +103,7 @@ class PlaceReplay:
         if self._store(number, _CODES[outcome]) and outcome == "waitlisted":
             self._wait(number)
 
-    def place(self, number: int, outcome: Outcome) -> Iterator[BrokenRule]:
+    def place(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
         """Replay an outcome after a draw. `holdfast_verify/audit/draw.py` judges whose turn it was."""
         yield from self.end_changes()
         self.expected_outcomes = ()
@@ -115,7 +122,7 @@ class PlaceReplay:
             self._ranks[number] = self._first + len(self._ranks)
             self._place(number, outcome, "service")
 
-    def correct(self, number: int, outcome: Outcome, lawful_outcome: Outcome) -> None:
+    def correct(self, number: int, outcome: RegistrationOutcome, lawful_outcome: RegistrationOutcome) -> None:
         """Go on as if the outcome that was just replayed had been another one."""
         self._count(outcome, -1)
         self._count(lawful_outcome, 1)
@@ -154,10 +161,10 @@ class PlaceReplay:
         self._codes[index] = code
         return True
 
-    def _misfits(self, number: int, outcome: Outcome) -> Iterator[BrokenRule]:
+    def _misfits(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
         """The rules that an outcome breaks. What it had to be follows from the seats and the waiting list."""
         is_free, has_room = self.seated < self.capacity, self.waiting < self.waiting_places
-        expected: Outcome
+        expected: RegistrationOutcome
         if self.is_cancelled:
             expected, reason = "rejected", "the event was cancelled"
         elif is_free:
@@ -175,10 +182,12 @@ class PlaceReplay:
                 "outcome", f"Number {number} was given a seat on arrival, although number {first} waited.", number
             )
 
-    def _move(self, number: int | None, before: Status, after: Status, by: Actor) -> Iterator[BrokenRule]:
+    def _move(
+        self, number: int | None, before: RegistrationStatus, after: RegistrationStatus, by: Actor
+    ) -> Iterator[BrokenRule]:
         if number is not None and number < self._first:
             number = None  # It has its number from an earlier log.
-        # Only organizers choose who moves up. Nobody moves up alone.
+        # Only organizers choose who moves up. No person moves up alone.
         is_promotion = by != "organizer" and before == "waitlisted" and after in SEATED
         if not is_promotion:
             yield from self._end_promotions()
@@ -208,7 +217,7 @@ class PlaceReplay:
             self._promoted.append(number)
             self.unjudged += self._waiting_before > 0
 
-    def _leave(self, number: int | None, before: Status) -> Iterator[BrokenRule]:
+    def _leave(self, number: int | None, before: RegistrationStatus) -> Iterator[BrokenRule]:
         """Whether a person had what the change says that it had before."""
         if number is None:
             return
@@ -218,7 +227,7 @@ class PlaceReplay:
         elif known != before:
             yield BrokenRule("status", f"Number {number} was {known}, but the entry says {before}.", number)
 
-    def _place(self, number: int, after: Status, by: Actor) -> None:
+    def _place(self, number: int, after: RegistrationStatus, by: Actor) -> None:
         """Keep what a number has after a change."""
         is_put_aside = after == "waitlisted" and by == "organizer"
         self._codes[number - self._first] = _PUT_ASIDE if is_put_aside else _CODES.get(after, _CODES["removed"])
@@ -248,7 +257,7 @@ class PlaceReplay:
         """The place of a number in the order: the number itself, but for those whom a draw has placed."""
         return self._ranks.get(number, number)
 
-    def _count(self, status: Status, difference: int) -> None:
+    def _count(self, status: RegistrationStatus, difference: int) -> None:
         self.in_draw += difference * (status == "in_draw")
         self.seated += difference * (status in SEATED)
         self.waiting += difference * (status == "waitlisted")

@@ -7,7 +7,7 @@ entry is only a further fault if it fits none of the replays; those that it does
 import copy
 from collections.abc import Callable, Iterator
 
-from holdfast_verify.audit.entries import ChangeEntry, OpenEntry, Outcome
+from holdfast_verify.audit.entries import ChangeEntry, OpenEntry, RegistrationOutcome
 from holdfast_verify.audit.places import BrokenRule, PlaceReplay
 
 MAX_REPLAYS = 6
@@ -30,11 +30,11 @@ class PlaceReplays:
     def main(self) -> PlaceReplay:
         return self._replays[0]
 
-    def arrive(self, number: int, outcome: Outcome | None) -> Iterator[BrokenRule]:
+    def arrive(self, number: int, outcome: RegistrationOutcome | None) -> Iterator[BrokenRule]:
         """Replay an arrival, which has the next number. Who waits for a draw has no outcome yet."""
         yield from self._read_outcome(number, outcome, lambda replay: replay.arrive(number, outcome))
 
-    def place(self, number: int, outcome: Outcome) -> Iterator[BrokenRule]:
+    def place(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
         """Replay an outcome after a draw."""
         yield from self._read_outcome(number, outcome, lambda replay: replay.place(number, outcome))
 
@@ -58,7 +58,7 @@ class PlaceReplays:
             return []
         return results[0][1]
 
-    def _read_outcome(self, number: int, outcome: Outcome | None, step: ReplayStep) -> Iterator[BrokenRule]:
+    def _read_outcome(self, number: int, outcome: RegistrationOutcome | None, step: ReplayStep) -> Iterator[BrokenRule]:
         faults = self._read(step)
         yield from faults
         if not outcome or all(fault.rule != "outcome" for fault in faults) or not self._forks_left:

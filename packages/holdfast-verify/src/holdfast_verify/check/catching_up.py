@@ -75,7 +75,7 @@ async def wait_until_equal(
     logged        what the log leads to, as far as the follower has read it
     sentence      says a difference, with `shown` and `logged`
     """
-    states, readings = {logged()}, set[Hashable]()
+    logged_values, readings = {logged()}, set[Hashable]()
     clock = asyncio.get_running_loop().time
     give_up_at = clock() + TIMEOUT_SECONDS
     try:
@@ -83,10 +83,10 @@ async def wait_until_equal(
             while True:
                 value = await read_shown()
                 readings.add(value)
-                if value not in states:
-                    await follower.follow(lambda: states.add(logged()))
+                if value not in logged_values:
+                    await follower.follow(lambda: logged_values.add(logged()))
                 # Under load the log is always a little behind. It reaches what was shown a moment before.
-                for reached in readings & states:
+                for reached in readings & logged_values:
                     return CaughtUp(reached)
                 difference = Difference(value, logged(), sentence)
                 if (seconds := give_up_at - clock()) < 0:

@@ -56,7 +56,7 @@ class EarlierHead(NamedTuple):
 
 
 def saved_head(head: Checkpoint, name: str = "the saved head") -> EarlierHead:
-    """A head that somebody has saved: an earlier check, or the head log."""
+    """A head that was saved: by an earlier check, or the head log."""
     return EarlierHead(name, head.size, head.root.hex())
 
 

@@ -26,9 +26,9 @@ RETRIED_STATUSES = {429, 502, 503, 504}
 HEAD_LOG_PATH = "/log/heads"
 """How the address and the origin of a head log end, without the generation."""
 
-_PLACE = r"/log/(?:(?:events|queues)/\d+|heads)"
-LOG_PATH = re.compile(rf"(.*{_PLACE}(?:/\d+)?)(?:/(?:checkpoint|key)?)?")
-_GENERATION = re.compile(rf"({_PLACE})/([0-9]{{1,9}})$")
+_LOG_PATH = r"/log/(?:(?:events|queues)/\d+|heads)"
+LOG_PATH = re.compile(rf"(.*{_LOG_PATH}(?:/\d+)?)(?:/(?:checkpoint|key)?)?")
+_GENERATION = re.compile(rf"({_LOG_PATH})/([0-9]{{1,9}})$")
 _ROOM = re.compile(r"(.*)(/queues/\d+)(?:/embed)?/?")
 _LINK = re.compile(r'href="([^"]*/log/(?:events|queues)/\d+)["/]')
 

@@ -25,7 +25,7 @@ GOT = {
     "pending": "no outcome yet",
     "removed": "nothing any more: the registration was removed",
 }
-"""What somebody has, by status."""
+"""What the holder of a receipt has, by status."""
 
 
 class PromiseWatch:
@@ -104,7 +104,7 @@ class PromiseWatch:
         got = f"got {GOT[self.arrival.outcome]}" if self.arrival.outcome else "entered"
         return f"number {self.arrival.number:,}, {got} at {_time(self.arrival.at)}, entry {self.index}"
 
-    def last_state(self) -> str:
+    def last_status(self) -> str:
         """What the person has now by the logs."""
         return GOT.get(self.status or "", "a ticket" if self.arrival else "nothing")
 

@@ -56,9 +56,9 @@ async def check_receipt_file(
     checked = {"key": key_text(key), "person": _person_text(file, options, findings)}
     if report.origin:
         checked["log"] = watch.summary()
-        for place, sentence in enumerate(watch.story, start=1):
-            checked[f"later {place}"] = sentence
-        checked["now"] = watch.last_state()
+        for number, sentence in enumerate(watch.story, start=1):
+            checked[f"later {number}"] = sentence
+        checked["now"] = watch.last_status()
     else:
         report.not_checked.append("The log was not read: whether it has the arrival, and what came later, is unknown.")
     if check and report.origin:
@@ -117,7 +117,7 @@ async def _compare_registration(
 
 def _difference(result: Difference) -> AuditFinding:
     """What is wrong if the service shows something else than its log leads to."""
-    if result.shown_value == ShownStatus("removed"):  # also after an event, for whoever had the data erased
+    if result.shown_value == ShownStatus("removed"):  # also after an event, for people who had their data erased
         message = (
             f"The service shows no registration behind the link. The log leads to {result.logged_value}. "
             "If you have not had your data erased, this receipt is the evidence."

@@ -1,4 +1,4 @@
-"""Heads of a log that somebody has kept: in the file of an earlier check, or in the head log."""
+"""Heads of a log that were saved: in the file of an earlier check, or in the head log."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,12 +58,12 @@ def check_saved_head(saved: Checkpoint, logs: Sequence[ReadLog], *, has_newest: 
     Raises `VerificationError` if the head is of another event or queue.
     """
     newest = logs[-1]
-    for place, log in enumerate(logs):
+    for index, log in enumerate(logs):
         if log.origin == saved.origin:
             contradiction = log.hashes.contradicted.get(saved_head(saved))
             if contradiction is None:
                 return []
-            is_restored = any(later.audit.earlier_log for later in logs[place + 1 :])
+            is_restored = any(later.audit.earlier_log for later in logs[index + 1 :])
             is_lost = is_restored and saved.size > log.log.size
             return [_lost(saved, log.log.size)] if is_lost else [_in_log(contradiction, log, newest)]
     for log in logs:

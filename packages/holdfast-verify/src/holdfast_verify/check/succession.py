@@ -22,7 +22,7 @@ class PlaceCounts(NamedTuple):
 
 
 class Succession(NamedTuple):
-    """What is wrong between two logs, and a sentence about what nobody can check; None: nothing happened there."""
+    """What is wrong between two logs, and a sentence about what cannot be checked; None: nothing happened there."""
 
     findings: list[AuditFinding]
     not_checked: str | None = None
@@ -33,7 +33,7 @@ def check_succession(before: ReadLog, after: ReadLog) -> Succession:
     earlier_log = after.audit.earlier_log
     findings = _check_named_end(before, after, earlier_log) if earlier_log else []
     if isinstance(before.audit, Audit) and isinstance(after.audit, Audit) and after.audit.opening:
-        result = _check_state(before.audit, before.origin, after.audit.opening, earlier_log)
+        result = _check_seats_and_settings(before.audit, before.origin, after.audit.opening, earlier_log)
         return Succession([*findings, *result.findings], result.not_checked)
     if earlier_log is None:
         findings.append(
@@ -56,7 +56,9 @@ def _check_named_end(before: ReadLog, after: ReadLog, earlier_log: EarlierLog) -
     return [AuditFinding("fraud", "consistency", message)]
 
 
-def _check_state(before: Audit, before_origin: str, opening: OpenEntry, earlier_log: EarlierLog | None) -> Succession:
+def _check_seats_and_settings(
+    before: Audit, before_origin: str, opening: OpenEntry, earlier_log: EarlierLog | None
+) -> Succession:
     findings = list[AuditFinding]()
     if opening.first_number <= before.last_number:
         message = (

@@ -1,4 +1,4 @@
-"""The key of a log: given by whoever checks, or else served by the log itself."""
+"""The key of a log: given by the user of the check, or else served by the log itself."""
 
 from typing import NamedTuple
 

@@ -25,9 +25,9 @@ FIRST_MEMBERS: Final = (
 LAST_MEMBERS: Final = ("after", "by", "reason")
 """The order of members. All others stand between these, in the order of the alphabet."""
 
-_PLACES: Mapping[str, int] = {
-    **{name: place for place, name in enumerate(FIRST_MEMBERS)},
-    **{name: 1_000 + place for place, name in enumerate(LAST_MEMBERS)},
+_RANKS: Mapping[str, int] = {
+    **{name: rank for rank, name in enumerate(FIRST_MEMBERS)},
+    **{name: 1_000 + rank for rank, name in enumerate(LAST_MEMBERS)},
 }
 
 
@@ -89,7 +89,7 @@ def entry(kind: str, at: datetime, members: Mapping[str, Any]) -> bytes:
     """An entry of another kind. Its times, which are `cut` and what ends in `_at`, may be texts in ISO 8601."""
     values = {"kind": kind, "at": at, **members}
     names = sorted(
-        (name for name, value in values.items() if value is not None), key=lambda name: (_PLACES.get(name, 500), name)
+        (name for name, value in values.items() if value is not None), key=lambda name: (_RANKS.get(name, 500), name)
     )
     return msgspec.json.encode({name: _text(name, values[name]) for name in names})
 

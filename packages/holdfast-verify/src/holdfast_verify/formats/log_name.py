@@ -26,8 +26,8 @@ class LogName(NamedTuple):
     @property
     def path(self) -> str:
         """The path of the addresses of the log; the first generation has none of its own."""
-        place = "heads" if self.noun == "heads" else f"{self.noun}/{self.id}"
-        return f"/log/{place}" + (f"/{self.generation}" if self.generation > 1 else "")
+        path = "heads" if self.noun == "heads" else f"{self.noun}/{self.id}"
+        return f"/log/{path}" + (f"/{self.generation}" if self.generation > 1 else "")
 
     def origin(self, base_url: str) -> str:
         """What the log calls itself: its address without a scheme."""

@@ -74,7 +74,7 @@ class WitnessDirectory:
     def store_refused(self, hash: str, head: Checkpoint, note: str) -> None:
         """Keep a head that was not proved to continue the cosigned one. Both together may prove a fork of the log.
 
-        Anybody can send a head with a wrong proof, so a head does not replace another one.
+        Every client can send a head with a wrong proof, so a head does not replace another one.
         """
         if len([*self._path.glob(f"{hash}.*.{REFUSED}")]) < MAX_REFUSED_HEADS:
             self._write(f"{hash}.{head.size}.{head.root.hex()[:16]}.{REFUSED}", note)

@@ -7,7 +7,7 @@ from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import ACCOUNT, HOME, Console
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import translatable
-from holdfast.kit.pages.site import Place
+from holdfast.kit.pages.site import NavigationEntry
 
 __all__ = ["BEFORE", "HINT", "HOME", "PLACES", "START", "Console", "first", "organizer", "places"]
 
@@ -18,21 +18,24 @@ HINT = "console/sign_in_hint.html"
 """The template that says how a link that a command has printed is replaced."""
 
 PLACES = {
-    HOME: Place(translatable("Events"), "calendar-days"),
-    "/console/queues": Place(translatable("Waiting rooms"), "list-ordered"),
-    AGENTS: Place(translatable("Agents"), "bot"),
-    "/console/mails": Place(translatable("E-mails"), "mail"),
-    "/console/look": Place(translatable("Appearance"), "palette"),
-    "/console/payouts": Place(translatable("Payouts"), "wallet"),
-    ACCOUNT: Place(translatable("Account"), "circle-user"),
+    HOME: NavigationEntry(translatable("Events"), "calendar-days"),
+    "/console/queues": NavigationEntry(translatable("Waiting rooms"), "list-ordered"),
+    AGENTS: NavigationEntry(translatable("Agents"), "bot"),
+    "/console/mails": NavigationEntry(translatable("E-mails"), "mail"),
+    "/console/look": NavigationEntry(translatable("Appearance"), "palette"),
+    "/console/payouts": NavigationEntry(translatable("Payouts"), "wallet"),
+    ACCOUNT: NavigationEntry(translatable("Account"), "circle-user"),
 }
 """The entries of the navigation of an organizer, by path."""
 
-ACCOUNT_PLACES = {START: Place(translatable("Become an organizer"), "calendar-plus"), ACCOUNT: PLACES[ACCOUNT]}
+ACCOUNT_PLACES = {
+    START: NavigationEntry(translatable("Become an organizer"), "calendar-plus"),
+    ACCOUNT: PLACES[ACCOUNT],
+}
 """The entries of an account that is no organizer yet."""
 
 
-def places(session: Session) -> Mapping[str, Place]:
+def places(session: Session) -> Mapping[str, NavigationEntry]:
     """The entries of the navigation of a session."""
     return ACCOUNT_PLACES if session.account.tenant_id is None else PLACES
 

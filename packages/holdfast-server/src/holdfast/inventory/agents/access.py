@@ -75,9 +75,9 @@ async def show(reader: Reader, caller: Caller, command: ShowAccess) -> list[Key]
           from api_keys
           left join made on made.actor_id = api_keys.id
          where api_keys.shop_id = %(shop_id)s
-         order by active desc, api_keys.id desc limit %(most)s
+         order by active desc, api_keys.id desc limit %(max_count)s
         """,
-        {"shop_id": caller.tenant, "looked_at": MAX_SEARCHED_ENTRIES, "most": MAX_KEYS},
+        {"shop_id": caller.tenant, "looked_at": MAX_SEARCHED_ENTRIES, "max_count": MAX_KEYS},
     )
     return [
         Key(id, _text(reader, sealed, active=active), scopes, active, *use) for id, sealed, scopes, active, *use in rows

@@ -25,7 +25,7 @@ from holdfast.inventory.resources import Database, Reader
 from holdfast.inventory.shops import model
 from holdfast.inventory.shops.model import Shop
 from holdfast.inventory.shops.operations import ENDED_SHOPS, find_active
-from holdfast.inventory.stock.stock_changes import CHANGES
+from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.client import create_shared_task
@@ -249,7 +249,7 @@ class AvailabilityCache:
             with (
                 self._shops.forgetting(),
                 self._database.listen(ENDED_SHOPS, self._on_end),
-                self._database.listen(CHANGES, self._on_change),
+                self._database.listen(STOCK_CHANNEL, self._on_change),
                 self._database.listen(model.CHANNEL, self._on_status),
             ):
                 yield

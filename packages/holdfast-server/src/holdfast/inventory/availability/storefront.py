@@ -110,8 +110,8 @@ class Storefront:
             answer = await self._fresh_answer(shop, cached_shop, window)
         is_compressed = accepts_gzip(request.headers.get(b"accept-encoding", b""))
         encoding = answer.compressed if is_compressed else answer.plain
-        known = request.headers.get(b"if-none-match")
-        unchanged = known is not None and not {encoding.etag, b"*"}.isdisjoint(_tags(known))
+        sent_etag = request.headers.get(b"if-none-match")
+        unchanged = sent_etag is not None and not {encoding.etag, b"*"}.isdisjoint(_tags(sent_etag))
         return encoding.unchanged if unchanged else encoding.full
 
     def _signed_domain(self, query: bytes) -> str:

@@ -361,8 +361,8 @@ RUN_IMPORT = Query(
     _RunAnswer,
 )
 READ_IMPORT = Query(
-    "look_at_import",
-    "query LookAtImport($id: ID!) { bulkOperation(id: $id) { id status errorCode url objectCount } }",
+    "read_import",
+    "query ReadImport($id: ID!) { bulkOperation(id: $id) { id status errorCode url objectCount } }",
     _OperationAnswer,
     cost=1,
 )
@@ -410,11 +410,11 @@ async def _begin_some(tx: Tx, *, after: int) -> Sequence[int]:
 
 async def advance_import(steps: Steps, of: ImportTask) -> None:
     """Do the next step of an import. May be called at any time, and twice."""
-    under_way = await steps.read(partial(find, shop_id=of.shop_id))
-    if under_way is None or under_way.id != of.import_id:
+    running_import = await steps.read(partial(find, shop_id=of.shop_id))
+    if running_import is None or running_import.id != of.import_id:
         return
     try:
-        await _advance(steps, of, under_way)
+        await _advance(steps, of, running_import)
     except Problem as problem:
         await _store_error(steps, of, problem.message)
         if problem.type is not SHOP_NOT_CONNECTED:
@@ -424,8 +424,8 @@ async def advance_import(steps: Steps, of: ImportTask) -> None:
         raise
 
 
-async def _advance(steps: Steps, of: ImportTask, under_way: Import) -> None:
-    if under_way.bulk_gid is None:
+async def _advance(steps: Steps, of: ImportTask, running_import: Import) -> None:
+    if running_import.bulk_gid is None:
         await _store_locations(steps, of)
         payload = (await ask(steps, of.shop_id, RUN_IMPORT, {"query": QUERY})).bulk_operation_run_query
         if payload.bulk_operation is None:
@@ -434,11 +434,11 @@ async def _advance(steps: Steps, of: ImportTask, under_way: Import) -> None:
         await steps.transact(partial(store_operation, shop_id=of.shop_id, import_id=of.import_id, bulk_gid=gid))
         await steps.transact(partial(_poll_later, of=of))
         return
-    bulk = (await ask(steps, of.shop_id, READ_IMPORT, {"id": under_way.bulk_gid})).bulk_operation
+    bulk = (await ask(steps, of.shop_id, READ_IMPORT, {"id": running_import.bulk_gid})).bulk_operation
     if bulk and bulk.status in {"CREATED", "RUNNING", "CANCELING"}:
         await steps.transact(partial(_poll_later, of=of, objects=int(bulk.object_count)))
     elif bulk and bulk.status == "COMPLETED":
-        await _store(steps, of, under_way, bulk.url)
+        await _store(steps, of, running_import, bulk.url)
         await steps.transact(partial(_finish, of=of))
     else:
         await steps.transact(partial(drop_operation, shop_id=of.shop_id, import_id=of.import_id))
@@ -464,7 +464,7 @@ async def _store_locations(steps: Steps, of: ImportTask) -> None:
         after = page.page_info.end_cursor
 
 
-async def _store(steps: Steps, of: ImportTask, under_way: Import, url: str | None) -> None:
+async def _store(steps: Steps, of: ImportTask, running_import: Import, url: str | None) -> None:
     """Store the lines of a result that are not stored yet. Without an address there are none."""
     if url is None:
         return
@@ -472,7 +472,7 @@ async def _store(steps: Steps, of: ImportTask, under_way: Import, url: str | Non
     number = 0
     async for line in steps.resources.platform.lines(url):
         number += 1
-        if number > under_way.stored_lines:
+        if number > running_import.stored_lines:
             lines.append(line)
         if len(lines) >= BATCH_LINES:
             await steps.transact(partial(_store_lines, of=of, lines=lines, upto=number))

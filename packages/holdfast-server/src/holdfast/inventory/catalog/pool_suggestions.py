@@ -218,12 +218,12 @@ def first_stock(members: Iterable[SuggestedMember]) -> FirstStock:
         for member in _smallest_first(members)
         if member.variant.tracked
     ]
-    most = max((packs * size for packs, size in counted), default=0)
+    max_stock = max((packs * size for packs, size in counted), default=0)
     terms = [(packs, size) for packs, size in counted if packs]
-    counts_once = len(terms) > 1 and all(packs == most // size for packs, size in counted)
+    counts_once = len(terms) > 1 and all(packs == max_stock // size for packs, size in counted)
     if counts_once:
-        terms.sort(key=lambda term: term[0] * term[1] < most)
-    return FirstStock(most if counts_once else sum(packs * size for packs, size in counted), terms, counts_once)
+        terms.sort(key=lambda term: term[0] * term[1] < max_stock)
+    return FirstStock(max_stock if counts_once else sum(packs * size for packs, size in counted), terms, counts_once)
 
 
 def quantities_after(quantity: int, units_by_variant: Mapping[str, int]) -> dict[str, int]:

@@ -15,9 +15,9 @@ from holdfast.inventory.merchants.model import Merchant
 from holdfast.inventory.settings import Settings
 from holdfast.kit.contract.caller import Caller, person
 from holdfast.kit.contract.messages import translatable
-from holdfast.kit.pages.site import Place
+from holdfast.kit.pages.site import NavigationEntry
 
-__all__ = ["HINT", "HOME", "MORE", "Console", "merchant", "picture_values", "places", "shop_of"]
+__all__ = ["HINT", "HOME", "MORE", "Console", "merchant", "navigation", "picture_values", "shop_of"]
 
 MORE = "console/account.html"
 """The template of the inventory part of the account page."""
@@ -25,24 +25,24 @@ MORE = "console/account.html"
 HINT = "console/sign_in_hint.html"
 """The template with who can sign in by a link."""
 
-PLACES = {
-    HOME: Place(translatable("Pools"), "package"),
-    "/console/low-stock": Place(translatable("Low stock"), "trending-down"),
-    "/console/holds": Place(translatable("Holds"), "hand"),
-    "/console/spreadsheets": Place(translatable("Spreadsheets"), "sheet"),
-    "/console/sync": Place(translatable("Sync"), "refresh-cw"),
-    AGENTS: Place(translatable("Agents"), "bot"),
-    "/console/settings": Place(translatable("Settings"), "settings"),
+NAVIGATION = {
+    HOME: NavigationEntry(translatable("Pools"), "package"),
+    "/console/low-stock": NavigationEntry(translatable("Low stock"), "trending-down"),
+    "/console/holds": NavigationEntry(translatable("Holds"), "hand"),
+    "/console/spreadsheets": NavigationEntry(translatable("Spreadsheets"), "sheet"),
+    "/console/sync": NavigationEntry(translatable("Sync"), "refresh-cw"),
+    AGENTS: NavigationEntry(translatable("Agents"), "bot"),
+    "/console/settings": NavigationEntry(translatable("Settings"), "settings"),
 }
 """The entries of the navigation, by path."""
 
-LINK_PLACES = {ACCOUNT: Place(translatable("Account"), "circle-user")}
+NAVIGATION_OF_LINK = {ACCOUNT: NavigationEntry(translatable("Account"), "circle-user")}
 """Places of merchants who have signed in by a link. A merchant who comes from the platform has no account here."""
 
 
-def places(session: Session) -> Mapping[str, Place]:
+def navigation(session: Session) -> Mapping[str, NavigationEntry]:
     """The places in the navigation of a session."""
-    return PLACES | LINK_PLACES if session.email else PLACES
+    return NAVIGATION | NAVIGATION_OF_LINK if session.email else NAVIGATION
 
 
 def merchant(session: Session) -> Caller:

@@ -13,8 +13,8 @@ _NUMBER = re.compile("-?[0-9]{1,100}")
 class NumberField(NamedTuple):
     """The least and the most that a field accepts, and an example that suits it."""
 
-    least: int
-    most: int
+    minimum: int
+    maximum: int
     example: int
 
     def read(self, text: str) -> int | Message:
@@ -22,14 +22,14 @@ class NumberField(NamedTuple):
         if not _NUMBER.fullmatch(text):
             return message("Enter a number, such as %(example)s.", example=GroupedNumber(self.example))
         number = int(text)
-        if number < self.least:
+        if number < self.minimum:
             return message(
                 "Enter %(least)s or more, such as %(example)s.",
-                least=GroupedNumber(self.least),
+                minimum=GroupedNumber(self.minimum),
                 example=GroupedNumber(self.example),
             )
-        if number > self.most:
-            return message("Enter %(most)s or less.", most=GroupedNumber(self.most))
+        if number > self.maximum:
+            return message("Enter %(most)s or less.", maximum=GroupedNumber(self.maximum))
         return number
 
 

@@ -36,7 +36,7 @@ from holdfast.kit.running.run_modes import read, single
 
 OPERATIONS = (
     Operation("list_actors", None, read(merchants.list_actors)),
-    Operation("look_at_pool", None, read(pool_page.get_pool_history)),
+    Operation("get_pool_history", None, read(pool_page.get_pool_history)),
     Operation("get_pool_figures", None, read(pool_figures.get_pool_figures)),
     Operation("list_unsynced_pools", None, read(pool_figures.list_unsynced_pools)),
     Operation("suggest_pools", None, read(pool_suggestions.suggest_pools)),

@@ -70,9 +70,9 @@ class MailBatch(Struct):
     orders: list[MailContent]
 
 
-def write(portion: MailBatch) -> list[bytes]:
+def write(batch: MailBatch) -> list[bytes]:
     """The content of each mail, as it is sent."""
-    return [_message(order).encoded(portion.sender) for order in portion.orders]
+    return [_message(order).encoded(batch.sender) for order in batch.orders]
 
 
 def _message(order: MailContent) -> MailMessage:

@@ -95,10 +95,10 @@ async def wants_low_stock(reader: Reader[Any], shop_id: int, id: int) -> bool:
 async def set_low_stock_mails(tx: Tx[Any], shop_id: int, id: int, wish: SetLowStockMails) -> None:
     await tx.run(
         """
-        update merchants set wants_low_stock = %(wanted)s, language = %(language)s
+        update merchants set wants_low_stock = %(is_enabled)s, language = %(language)s
          where shop_id = %(shop_id)s and id = %(id)s
         """,
-        {"shop_id": shop_id, "id": id, "wanted": wish.enabled, "language": wish.language},
+        {"shop_id": shop_id, "id": id, "is_enabled": wish.enabled, "language": wish.language},
     )
 
 

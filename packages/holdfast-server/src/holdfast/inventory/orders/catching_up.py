@@ -108,16 +108,16 @@ async def _missed(reader: Reader, *, shop_id: int, orders: Sequence[_ListedOrder
     linked = await sql.find_ever_linked(reader, shop_id, gids)
 
     def is_missed(order: _ListedOrder) -> bool:
-        known = stored.get(gid_number(order.id))
+        stored_order = stored.get(gid_number(order.id))
         lines, has_more = order.line_items.nodes, order.line_items.page_info.has_next_page
-        if known is None:
+        if stored_order is None:
             return has_more or any(_draws(line, linked) for line in lines)
-        if known.updated_at != order.updated_at:
-            return known.updated_at < order.updated_at
+        if stored_order.updated_at != order.updated_at:
+            return stored_order.updated_at < order.updated_at
         if has_more or order.refunds:
             return True  # What was refunded may be taken nevertheless, and the list does not say that.
         present_units = {gid_number(line.id): line.current_quantity for line in lines if _draws(line, linked)}
-        return present_units != {id: line.taken for id, line in known.lines.items()}
+        return present_units != {id: line.taken for id, line in stored_order.lines.items()}
 
     return [gid_number(order.id) for order in orders if is_missed(order)]
 

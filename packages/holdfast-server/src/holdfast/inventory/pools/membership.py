@@ -156,14 +156,14 @@ async def link(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, Me
     )
 
 
-async def find_oversized_kits(reader: Reader, shop_id: int, variant_gids: Collection[str], most: int) -> list[str]:
-    """Those of the variants that draw on more than `most` pools."""
+async def find_oversized_kits(reader: Reader, shop_id: int, variant_gids: Collection[str], max_pools: int) -> list[str]:
+    """Those of the variants that draw on more than `max_pools` pools."""
     rows = await reader.tuples(
         """
         select variant_gid from members where shop_id = %(shop_id)s and variant_gid = any(%(gids)s)
-         group by variant_gid having count(*) > %(most)s order by variant_gid
+         group by variant_gid having count(*) > %(max_count)s order by variant_gid
         """,
-        {"shop_id": shop_id, "gids": [*variant_gids], "most": most},
+        {"shop_id": shop_id, "gids": [*variant_gids], "max_count": max_pools},
     )
     return [gid for (gid,) in rows]
 
@@ -255,15 +255,15 @@ async def find_variants(reader: Reader, shop_id: int, command: FindVariant) -> l
     """The variants that match, the best match first. The platform's names count too."""
     params = {"shop_id": shop_id, "gid": command.gid, "sku": command.sku, "limit": MAX_VARIANTS}
     rows: list[Sequence[Any]] = []
-    for place, known in SEARCHED_TABLES:
-        listing = partial(_listing, place, known)
+    for searched, named_condition in SEARCHED_TABLES:
+        listing = partial(_listing, searched, named_condition)
         if command.text is not None:
             for text in _spellings(command.text):
-                rows += await search(reader.tuples, place, listing, {**params, "query": text})
+                rows += await search(reader.tuples, searched, listing, {**params, "query": text})
         elif command.sku is not None:
-            rows += await reader.tuples(listing(place.table, " and sku_key = lower(%(sku)s)"), params)
-        elif place is BEST_FIT:
-            rows += await reader.tuples(listing(place.table, " and gid = %(gid)s"), params)
+            rows += await reader.tuples(listing(searched.table, " and sku_key = lower(%(sku)s)"), params)
+        elif searched is BEST_FIT:
+            rows += await reader.tuples(listing(searched.table, " and gid = %(gid)s"), params)
     fields_by_gid = {row[0]: dict(zip(Variant.__struct_fields__, row, strict=True)) for row in rows}
     variants = [msgspec.convert(fields, Variant) for fields in fields_by_gid.values()]
     return sorted(variants, key=lambda variant: (variant.title is None, len(variant.title or ""), variant.gid))[
@@ -277,7 +277,7 @@ def _spellings(text: str) -> Sequence[str]:
 
 
 def _listing(
-    place: SearchedTable, known: LiteralString, source: LiteralString, condition: LiteralString = ""
+    searched: SearchedTable, named_condition: LiteralString, source: LiteralString, condition: LiteralString = ""
 ) -> LiteralString:
     # An unused condition is not in the statement: one plan for all conditions would read every variant.
     return f"""
@@ -290,7 +290,7 @@ def _listing(
                  where members.shop_id = %(shop_id)s and members.variant_gid = gid)
           from {source}
          cross join lateral (select named.sku as shown_sku, named.title as shown_title from named_variants as named
-                              where named.shop_id = %(shop_id)s and named.gid = {place.table}.gid limit 1) as named
-         where shop_id = %(shop_id)s {condition} {known}
-         order by {place.order} limit %(limit)s
+                              where named.shop_id = %(shop_id)s and named.gid = {searched.table}.gid limit 1) as named
+         where shop_id = %(shop_id)s {condition} {named_condition}
+         order by {searched.order} limit %(limit)s
         """

@@ -33,7 +33,7 @@ Policy = Annotated[
     Meta(description="What becomes of quantities that others set at the platform."),
 ]
 
-Status = Literal["active", "paused", "archived"]
+PoolStatus = Literal["active", "paused", "archived"]
 
 Name = Annotated[
     OneLineText,
@@ -83,7 +83,7 @@ Members = Annotated[list[MemberFields], Meta(max_length=250, description="Varian
 class ListPools(CursorPage):
     """All options are optional: `{}` lists the first page."""
 
-    status: Annotated[Status | None, Meta(description="Only these; archived pools are left out otherwise.")] = None
+    status: Annotated[PoolStatus | None, Meta(description="Only these; archived pools are left out otherwise.")] = None
     query: Annotated[Filled | None, Meta(description="Only pools whose name contains this.")] = None
     low_stock_only: Annotated[bool, Meta(description="Only pools at or below their low_stock_at.")] = False
 
@@ -179,7 +179,7 @@ class Pool(Struct):
     low_stock: bool
     allow_negative: bool
     policy: Policy
-    status: Status
+    status: PoolStatus
     member_count: int
     version: Annotated[
         int | None, Meta(description="For expected_version; grows with every change of the pool. null in a dry run.")

@@ -32,7 +32,7 @@ from holdfast.inventory.pools.model import (
 )
 from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE, STALE, no_pool
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock.stock_changes import CHANGES, increase_version, lock
+from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL, increase_version, lock
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Repeatable, sent_fields
 from holdfast.kit.contract.problems import (
@@ -339,7 +339,7 @@ async def _change(
     members = await membership.find_members(tx, caller.tenant, [pool_id])
     after = await membership.effective_quantities(tx, caller.tenant, variant_gids)
     affected = [EffectiveChange(gid, before[gid], after[gid]) for gid in sorted(before) if before[gid] != after[gid]]
-    await tx.notify(CHANGES, f"{caller.tenant} {pool.version}")
+    await tx.notify(STOCK_CHANNEL, f"{caller.tenant} {pool.version}")
     if command.dry_run:
         pool.version = None
     return PoolChange(pool.version, command.dry_run, sql.with_members(pool, members.get(pool_id, ())), affected)
@@ -347,8 +347,8 @@ async def _change(
 
 async def _expect_members(reader: Reader, caller: Caller, pool: Pool, variant_gids: Collection[str]) -> None:
     members = await membership.find_members(reader, caller.tenant, [pool.id])
-    known = {member.variant_gid for member in members.get(pool.id, ())}
-    if unknown := sorted({*variant_gids} - known):
+    linked_gids = {member.variant_gid for member in members.get(pool.id, ())}
+    if unknown := sorted({*variant_gids} - linked_gids):
         raise NOT_FOUND(
             f"Not linked to pool {pool.id}: {', '.join(unknown)}.", hint="get_pool shows the variants of a pool."
         )
@@ -356,8 +356,8 @@ async def _expect_members(reader: Reader, caller: Caller, pool: Pool, variant_gi
 
 def _distinct(field: str, variant_gids: Sequence[str]) -> Sequence[str]:
     """The variants. Raises `validation_failed` if one is named twice."""
-    first = {gid: place for place, gid in reversed([*enumerate(variant_gids)])}
-    for place, gid in enumerate(variant_gids):
-        if first[gid] < place:
-            raise invalid({field: [f"{field}[{place}] names the same variant as {field}[{first[gid]}]"]})
+    first = {gid: index for index, gid in reversed([*enumerate(variant_gids)])}
+    for index, gid in enumerate(variant_gids):
+        if first[gid] < index:
+            raise invalid({field: [f"{field}[{index}] names the same variant as {field}[{first[gid]}]"]})
     return variant_gids

@@ -11,8 +11,8 @@ from holdfast.inventory.pools.model import (
     ListPools,
     Member,
     Pool,
+    PoolStatus,
     PoolWithMembers,
-    Status,
 )
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock.substring_search import SearchedTable, search
@@ -26,7 +26,7 @@ SELECT_POOL: LiteralString = f"{SELECT_COLUMNS} from pools "
 
 BY_ID = SearchedTable("pools", "name_key", "id", "shop_id = %(shop_id)s and id > %(after)s")
 
-OF_STATUS: Mapping[Status | None, LiteralString] = {
+OF_STATUS: Mapping[PoolStatus | None, LiteralString] = {
     # Under row-level security the planner expects no row for `<> 'archived'`, so all would be read and sorted.
     None: "status = any('{active,paused}'::pool_status[])",
     # Not a parameter: for a parameter the planner expects that most pools have this status.
@@ -112,7 +112,7 @@ async def update_pool(tx: Tx, shop_id: int, id: int, version: int, fields: Mappi
     )
 
 
-async def set_status(tx: Tx, shop_id: int, id: int, version: int, status: Status) -> None:
+async def set_status(tx: Tx, shop_id: int, id: int, version: int, status: PoolStatus) -> None:
     await tx.run(
         """
         update pools set status = %(status)s::pool_status, version = %(version)s

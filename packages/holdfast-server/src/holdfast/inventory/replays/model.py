@@ -11,6 +11,8 @@ from holdfast.inventory.cursor import CursorPage
 from holdfast.kit.contract.command import Command
 from holdfast.kit.postgres.tasks import Task
 
+ReplayStatus = Literal["none", "running", "failed", "done"]
+
 DAYS = 30
 """How many days of orders are replayed. The platform shows an app without a further scope the orders of 60 days."""
 
@@ -181,7 +183,7 @@ class Replay(Struct):
     result    None: it is not done
     """
 
-    status: Literal["none", "running", "failed", "done"]
+    status: ReplayStatus
     read: int = 0
     pools: int = 0
     requested_at: dt.datetime | None = None

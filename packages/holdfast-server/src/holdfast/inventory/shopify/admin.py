@@ -43,7 +43,7 @@ class PointBucket:
         self._rate = DEFAULT_RATE
         self._points = DEFAULT_MAX_POINTS
         self._at = now
-        self._under_way = 0.0
+        self._cost_in_progress = 0.0
 
     def take(self, cost: float, now: float, *, is_background: bool = False) -> float:
         """Take points. Returns the seconds until they are available; the call may not be made earlier.
@@ -52,26 +52,26 @@ class PointBucket:
         """
         self._flow(now)
         self._points -= cost
-        self._under_way += cost
+        self._cost_in_progress += cost
         reserved = min(self._maximum / 2, max(0.0, self._maximum - cost)) if is_background else 0.0
         return max(0.0, (reserved - self._points) / self._rate)
 
     def give_back(self, cost: float) -> None:
         """Give back the points of a call that is not made."""
         self._points += cost
-        self._under_way -= cost
+        self._cost_in_progress -= cost
 
     def lose(self, cost: float) -> None:
         """End a call whose cost the platform did not tell."""
-        self._under_way -= cost
+        self._cost_in_progress -= cost
 
     def learn(self, cost: float, now: float, *, maximum: float, available: float, rate: float) -> None:
         """End a call, and store the present points that the platform has told."""
-        self._under_way -= cost
+        self._cost_in_progress -= cost
         self._maximum = max(maximum, 1.0)
         self._rate = max(rate, 1.0)
         # The answer does not include the calls that are still under way.
-        self._points = min(available, maximum) - self._under_way
+        self._points = min(available, maximum) - self._cost_in_progress
         self._at = now
 
     def pause(self, cost: float) -> float:

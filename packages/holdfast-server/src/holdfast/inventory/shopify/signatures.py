@@ -113,7 +113,7 @@ def sign_webhook(body: bytes, secret: bytes) -> bytes:
 
 
 PROXY_SHAPES = {
-    "logged_in_customer_id": re.compile(r"[0-9]{0,20}"),  # empty when nobody is logged in
+    "logged_in_customer_id": re.compile(r"[0-9]{0,20}"),  # empty when no customer is logged in
     "path_prefix": re.compile(r"/(?:a|apps|community|tools)/[A-Za-z0-9_-]{1,30}"),
     "shop": re.compile(DOMAIN),
     "signature": re.compile(r"[0-9a-f]{64}"),

@@ -28,7 +28,14 @@ from holdfast.inventory.spreadsheets.model import (
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
-from holdfast.inventory.stock.stock_changes import CHANGES, Draft, TouchedRows, increase_version, present_version, write
+from holdfast.inventory.stock.stock_changes import (
+    STOCK_CHANNEL,
+    Draft,
+    TouchedRows,
+    increase_version,
+    present_version,
+    write,
+)
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import Message, message
 from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem, invalid
@@ -83,7 +90,7 @@ async def apply(
         return Imported(command.dry_run, False, 0, 0, len(report), None, [*report[:MAX_REPORTED_ROWS]])
     await save(await increase_version(tx, caller.tenant))
     version = await present_version(tx, caller.tenant)
-    await tx.notify(CHANGES, f"{caller.tenant} {version}")
+    await tx.notify(STOCK_CHANNEL, f"{caller.tenant} {version}")
     return Imported(
         dry_run=command.dry_run,
         applied=not command.dry_run,
@@ -122,8 +129,8 @@ def repeated_message(column: str, name: str) -> Message:
 
 def repeated(rows: Sequence[tuple[int, T]], keys: Sequence[object]) -> list[tuple[int, T]]:
     """The rows whose key is in an earlier row too."""
-    first = {key: place for place, key in reversed([*enumerate(keys)])}
-    return [row for place, row in enumerate(rows) if first[keys[place]] < place]
+    first = {key: index for index, key in reversed([*enumerate(keys)])}
+    return [row for index, row in enumerate(rows) if first[keys[index]] < index]
 
 
 async def load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
@@ -131,10 +138,10 @@ async def load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     if any(row.quantity is not None for _, row in rows):
         require_scope(caller, "write_pools", "write_inventory")
     names = [row.name for _, row in rows]
-    known = await find_pools(tx, caller.tenant, [(row.name, row.pool_id) for _, row in rows])
-    report = [_pool_result(line, row, known, command) for line, row in rows]
+    known_pools = await find_pools(tx, caller.tenant, [(row.name, row.pool_id) for _, row in rows])
+    report = [_pool_result(line, row, known_pools, command) for line, row in rows]
     refused += [result for result in report if isinstance(result, RowRefusal)]
-    refused += [RowRefusal(line, repeated_message("name", row.name)) for line, row in _repeated(rows, known)]
+    refused += [RowRefusal(line, repeated_message("name", row.name)) for line, row in _repeated(rows, known_pools)]
     if refused:
         raise nothing_imported(refused)
     results = [result for result in report if isinstance(result, Row)]
@@ -143,7 +150,7 @@ async def load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     async def save(version: int) -> None:
         fields = [
             {
-                "id": pool.id if (pool := known.pool(row.name, row.pool_id)) else None,
+                "id": pool.id if (pool := known_pools.pool(row.name, row.pool_id)) else None,
                 "name": row.name if pool is None or _is_renamed(row, pool) else None,
                 "unit": row.unit,
                 "buffer": row.buffer,
@@ -164,10 +171,10 @@ async def load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     return await apply(tx, caller, command, results, save)
 
 
-def _repeated(rows: Sequence[tuple[int, PoolRow]], known: KnownPools) -> list[tuple[int, PoolRow]]:
+def _repeated(rows: Sequence[tuple[int, PoolRow]], known_pools: KnownPools) -> list[tuple[int, PoolRow]]:
     """The rows whose pool or name is in an earlier row too."""
-    names = [known.key(row.name) for _, row in rows]
-    ids = [pool.id if (pool := known.pool(row.name, row.pool_id)) else f"line {line}" for line, row in rows]
+    names = [known_pools.key(row.name) for _, row in rows]
+    ids = [pool.id if (pool := known_pools.pool(row.name, row.pool_id)) else f"line {line}" for line, row in rows]
     return [*dict([*repeated(rows, names), *repeated(rows, ids)]).items()]
 
 
@@ -176,11 +183,11 @@ def _is_renamed(row: PoolRow, pool: Pool) -> bool:
     return row.pool_id == pool.id and row.name != pool.name
 
 
-def _pool_result(line: int, row: PoolRow, known: KnownPools, command: ImportCsv) -> Row | RowRefusal:
+def _pool_result(line: int, row: PoolRow, known_pools: KnownPools, command: ImportCsv) -> Row | RowRefusal:
     """The result of a row, or its refusal."""
-    if conflict := known.conflict(row.name, row.pool_id):
+    if conflict := known_pools.conflict(row.name, row.pool_id):
         return RowRefusal(line, conflict)
-    pool = known.pool(row.name, row.pool_id)
+    pool = known_pools.pool(row.name, row.pool_id)
     if pool and row.version not in {None, pool.version}:
         wrong = message(
             "%(pool)s has changed since; its version is %(version)s", pool=row.name, version=f"{pool.version}"
@@ -225,13 +232,13 @@ async def _count(tx: Tx, caller: Caller, command: ImportCsv, counts: Mapping[int
 
 async def load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     rows, refused = sheet.read_rows(command.text, MemberRow)
-    known = await find_pools(tx, caller.tenant, [(row.pool, row.pool_id) for _, row in rows])
+    known_pools = await find_pools(tx, caller.tenant, [(row.pool, row.pool_id) for _, row in rows])
     skus = {row.sku for _, row in rows if row.sku and not row.variant_gid}
     gids_by_sku = await membership.find_by_sku(tx, caller.tenant, skus) if skus else {}
     links: list[tuple[int, MemberFields]] = []
     linked_rows: list[tuple[int, MemberRow]] = []
     for line, row in rows:
-        link = _link(row, known, gids_by_sku)
+        link = _link(row, known_pools, gids_by_sku)
         if isinstance(link, Message):
             refused.append(RowRefusal(line, link))
         else:
@@ -257,12 +264,12 @@ async def load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
 
 
 def _link(
-    row: MemberRow, known: KnownPools, gids_by_sku: Mapping[str, Sequence[str]]
+    row: MemberRow, known_pools: KnownPools, gids_by_sku: Mapping[str, Sequence[str]]
 ) -> tuple[int, MemberFields] | Message:
     """The pool and the member of a row, or why the row is refused."""
-    if conflict := known.conflict(row.pool, row.pool_id):
+    if conflict := known_pools.conflict(row.pool, row.pool_id):
         return conflict
-    pool = known.pool(row.pool, row.pool_id)
+    pool = known_pools.pool(row.pool, row.pool_id)
     if pool is None:
         return sheet.column_message("pool", message("no pool is named %(name)s", name=row.pool))
     member = MemberFields(row.variant_gid or "", row.units_per_sale, row.sku, row.title)

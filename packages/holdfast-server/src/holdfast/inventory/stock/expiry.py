@@ -13,7 +13,7 @@ from holdfast.inventory.resources import Database, Reader, Tx
 from holdfast.inventory.stock import hold_sql
 from holdfast.inventory.stock.model import ReleaseHold, StockChange
 from holdfast.inventory.stock.operations import end_holds
-from holdfast.inventory.stock.stock_changes import HOLDS
+from holdfast.inventory.stock.stock_changes import HOLDS_CHANNEL
 from holdfast.kit.background.loops import LockedRows, Loop
 from holdfast.kit.contract.caller import system
 from holdfast.kit.postgres.notifications import POLL_SECONDS
@@ -37,7 +37,7 @@ async def end_expired(database: Database, locked_rows: LockedRows) -> float:
     return pause(await database.read(partial(hold_sql.seconds_until_expiry, excluded_ids=locked_rows.ids)))
 
 
-LOOP = Loop("expiry.run", end_expired, (HOLDS,))
+LOOP = Loop("expiry.run", end_expired, (HOLDS_CHANNEL,))
 
 
 def pause(seconds_until_expiry: float | None) -> float:

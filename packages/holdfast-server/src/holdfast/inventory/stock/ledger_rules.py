@@ -190,7 +190,7 @@ class Stock:
         before = self._available_by_variant(counted)
         self.version += 1
         entries = [
-            self._entry(posting, cause, self.entry_count + place) for place, posting in enumerate(postings, start=1)
+            self._entry(posting, cause, self.entry_count + number) for number, posting in enumerate(postings, start=1)
         ]
         self.entry_count += len(entries)
         for pool, entry in zip(touched, entries, strict=True):
@@ -210,12 +210,15 @@ class Stock:
         takes = posting.kind == "hold" or (posting.delta < 0 and not pool.allow_negative)
         if not takes or _has_happened(posting.kind, actor):
             return
-        most, requested = _max_quantity(pool, posting), posting.held_delta if posting.kind == "hold" else -posting.delta
-        if requested > most:
+        available, requested = (
+            _max_quantity(pool, posting),
+            posting.held_delta if posting.kind == "hold" else -posting.delta,
+        )
+        if requested > available:
             raise NOT_ENOUGH_STOCK(
-                f"Pool {pool.id} ({pool.name}) has {most} {pool.unit} to give, not {requested}.",
+                f"Pool {pool.id} ({pool.name}) has {available} {pool.unit} to give, not {requested}.",
                 pool_id=pool.id,
-                available=most,
+                available=available,
                 requested=requested,
             )
 

@@ -102,7 +102,7 @@ class BulkAdjust(Write):
 
     @rule("items")
     def _each_moves(self) -> str | None:
-        still = [place for place, item in enumerate(self.items) if item.delta == 0]
+        still = [index for index, item in enumerate(self.items) if item.delta == 0]
         return f"items[{still[0]}].delta must not be 0" if still else None
 
 

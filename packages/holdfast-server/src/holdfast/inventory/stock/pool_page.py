@@ -111,13 +111,14 @@ async def get_pool_history(reader: Reader, caller: Caller, command: GetPoolHisto
                and day >= (%(since)s::timestamptz at time zone 'UTC')::date
              group by grouping sets ((variant_gid), (source))),
         named_sums as (
-            select is_variant, case when place <= %(most)s or name = '' then name end as name, times, taken, returned
+            select is_variant, case when place <= %(max_count)s or name = '' then name end as name,
+                   times, taken, returned
               from sums)
         select is_variant, name, sum(times)::bigint, sum(taken)::bigint, sum(returned)::bigint
           from named_sums group by is_variant, name
          order by nullif(name, '') is null, name is null, sum(taken) desc, name
         """,
-        {**params, "since": moments[0].at, "most": MAX_NAMED_DRAWS},
+        {**params, "since": moments[0].at, "max_count": MAX_NAMED_DRAWS},
     )
     by_variant = [DrawSum(*row) for is_variant, *row in draw_rows if is_variant]
     return PoolHistory(moments, by_variant, [DrawSum(*row) for is_variant, *row in draw_rows if not is_variant])
@@ -166,9 +167,9 @@ async def _moments(reader: Reader, params: Mapping[str, Any]) -> list[StockMomen
         """
         select created_at as at, balance_after as on_hand, kind::text as kind from ledger
          where shop_id = %(shop_id)s and pool_id = %(pool_id)s and created_at > %(since)s
-         order by created_at desc, seq desc limit %(most)s
+         order by created_at desc, seq desc limit %(max_count)s
         """,
-        {**params, "since": begin.at, "most": MAX_NEWEST_CHANGES},
+        {**params, "since": begin.at, "max_count": MAX_NEWEST_CHANGES},
     )
     before = [change for change in changes if change.at < newest[-1].at] if len(newest) == MAX_NEWEST_CHANGES else []
     return [begin, *before, *reversed(newest), now]

@@ -3,10 +3,11 @@
 The shop is locked, the rows of all calls are read once if they are not remembered, the rules (`ledger_rules.py`) decide
 on one call after the other, and one statement stores all entries. So five hundred changes cost about as much as one.
 
-A shop is locked before anything of it is changed. Each batch of entries gives it another random stamp, each change
-another version, and a change of pools or members removes the stamp. So a shop that still has the version and the stamp
-that this process remembers was not changed since, and its pools are as remembered. Nothing has to be announced,
-and it does not matter whether the transaction that is remembered was committed: only then the shop has its stamp.
+A transaction locks a shop before it changes anything of it. Each batch of entries sets a new random stamp, each change
+increases the version, and a change of pools or members removes the stamp. If a shop still has the version and the stamp
+that this process remembers, nothing was changed, and the remembered stock is current. So processes need not announce
+their changes to each other. The stock may be remembered before the transaction commits: if the transaction is rolled
+back, the shop does not have the new stamp, and the remembered stock is not used.
 """
 
 import secrets
@@ -38,18 +39,18 @@ class TouchedRows(NamedTuple):
 
 
 class RememberedStock:
-    """The stock of one shop, for as long as the shop has its version and this stamp.
+    """The stock of one shop. It is current while the shop has the same version and stamp.
 
-    was_right    whether it was right when it was last compared. If not, another process may change the shop by turns
-                 with this one, and the stock is read together with the stamp
+    was_current    whether no other process had changed the shop when the stock was last compared with it. If one had,
+                   it may do so often: then the stock is read together with the stamp, by one statement
     """
 
-    def __init__(self, position: ShopPosition, *, was_right: bool) -> None:
+    def __init__(self, position: ShopPosition, *, was_current: bool) -> None:
         self.stock = Stock(position.version, position.entry_count, position.now, ())
         self.stamp = position.stamp
-        self.was_right = was_right
+        self.was_current = was_current
         self._complete: set[int] = set()
-        """The pools of which each pool that shares a variant with them is in the stock."""
+        """The ids of pools that are in the stock together with every pool that shares a variant with them."""
 
     def __len__(self) -> int:
         return len(self.stock.pools)
@@ -78,33 +79,55 @@ class RememberedStock:
 
 
 async def lock_stock(tx: Tx, shop_id: int, touched: TouchedRows) -> RememberedStock:
-    """Lock a shop, and return its stock with everything that is touched, and all pools that share variants with it.
+    """Lock a shop. Returns its stock, with everything that is touched and all pools that share variants with it.
 
-    No other caller has it: give it back with `remember`.
+    While the shop is locked, the stock is not in the memory of the process, so that no other call changes it. Put it
+    back with `remember`.
     """
     remembered: RememberedStock | None = tx.resources.stock.pop(shop_id, None)
-    position = None
-    if remembered and remembered.was_right:
-        position = await sql.lock_and_read_position(tx, shop_id)
-        remembered.was_right = remembered.is_of(position)
-    else:
-        await lock(tx, shop_id)
+    position = await _lock_and_compare(tx, shop_id, remembered)
     holds = await hold_sql.find_holds(tx, shop_id, touched.hold_ids) if touched.hold_ids else []
     touched = TouchedRows({*touched.pool_ids, *(id for hold in holds for id in hold.lines)}, touched.variant_gids)
-    if position and remembered and remembered.was_right:
-        unknown = remembered.unknown(touched)
-        if unknown.pool_ids or unknown.variant_gids:
-            remembered.add(unknown, (await pools_around(tx, shop_id, unknown.pool_ids, unknown.variant_gids))[1])
+    if position and remembered:
+        await _add_unknown(tx, shop_id, remembered, touched)
     else:
-        position, pools = await pools_around(tx, shop_id, touched.pool_ids, touched.variant_gids)
-        if remembered and remembered.is_of(position):
-            remembered.was_right = True
-        else:
-            remembered = RememberedStock(position, was_right=remembered is None)
-        remembered.add(touched, pools)
+        remembered, position = await _read_stock(tx, shop_id, remembered, touched)
     remembered.stock.now = position.now
     remembered.stock.set_holds(holds)
     return remembered
+
+
+async def _lock_and_compare(tx: Tx, shop_id: int, remembered: RememberedStock | None) -> ShopPosition | None:
+    """Lock a shop. Returns its position if the remembered stock is current, else None.
+
+    Stock that was not current the last time is not compared here: `_read_stock` does it.
+    """
+    if not remembered or not remembered.was_current:
+        await lock(tx, shop_id)
+        return None
+    position = await sql.lock_and_read_position(tx, shop_id)
+    remembered.was_current = remembered.is_of(position)
+    return position if remembered.was_current else None
+
+
+async def _add_unknown(tx: Tx, shop_id: int, remembered: RememberedStock, touched: TouchedRows) -> None:
+    """Read the touched pools and variants that current stock does not have yet, and add them."""
+    unknown = remembered.unknown(touched)
+    if unknown.pool_ids or unknown.variant_gids:
+        remembered.add(unknown, (await pools_around(tx, shop_id, unknown.pool_ids, unknown.variant_gids))[1])
+
+
+async def _read_stock(
+    tx: Tx, shop_id: int, remembered: RememberedStock | None, touched: TouchedRows
+) -> tuple[RememberedStock, ShopPosition]:
+    """Read what is touched together with the position of the shop. Remembered stock is used if it is current."""
+    position, pools = await pools_around(tx, shop_id, touched.pool_ids, touched.variant_gids)
+    if remembered and remembered.is_of(position):
+        remembered.was_current = True
+    else:
+        remembered = RememberedStock(position, was_current=remembered is None)
+    remembered.add(touched, pools)
+    return remembered, position
 
 
 def new_stamp() -> int:
@@ -112,16 +135,16 @@ def new_stamp() -> int:
 
 
 def remember(tx: Tx, shop_id: int, remembered: RememberedStock) -> None:
-    """Remember the stock of a shop, as it is after the last statement of a transaction that has locked the shop."""
+    """Put the stock of a locked shop into the memory of the process, as the transaction leaves it."""
     if remembered.stamp is not None and len(remembered) <= MAX_REMEMBERED_POOLS:
         tx.resources.stock[shop_id] = remembered
 
 
-CHANGES = "stock"
+STOCK_CHANNEL = "stock"
 """The channel on which a change is announced; the payload is `shop version`."""
 
-HOLDS = "holds"
-"""The channel on which new holds are announced, so that the worker of expiry knows of them."""
+HOLDS_CHANNEL = "holds"
+"""The channel on which new holds are announced, so that the loop that ends expired holds knows of them."""
 
 ACTORS: Mapping[Principal, Actor] = {
     "api_key": "agent",
@@ -302,11 +325,11 @@ class PendingEntries:
         await entry_rows.insert_entries(tx, shop_id, self._stock.version, remembered.stamp, self._entries)
         if self._new_holds:
             await hold_sql.insert_holds(tx, shop_id, self._new_holds, self._stock.now)
-            await tx.notify(HOLDS)
+            await tx.notify(HOLDS_CHANNEL)
         if self._ended:
             await hold_sql.end_holds(tx, shop_id, self._ended)
         remember(tx, shop_id, remembered)
-        await tx.notify(CHANGES, f"{shop_id} {self._stock.version}")
+        await tx.notify(STOCK_CHANNEL, f"{shop_id} {self._stock.version}")
 
 
 def as_dry_run(change: StockChange) -> StockChange:

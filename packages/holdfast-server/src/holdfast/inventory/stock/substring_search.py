@@ -34,7 +34,7 @@ class SearchedTable(NamedTuple):
 
 async def search(
     read: Callable[[LiteralString, Params], Awaitable[list[T]]],
-    place: SearchedTable,
+    searched: SearchedTable,
     statement: Callable[[LiteralString], LiteralString],
     params: Params,
 ) -> list[T]:
@@ -44,7 +44,7 @@ async def search(
     statement   returns the statement that lists rows in the order of the place, from what follows its `from`
     params      its parameters; `query` is the text, `limit` the most rows that it returns
     """
-    table, column, order, among = place
+    table, column, order, among = searched
     first: LiteralString = f"""
         (select * from (select * from {table} where {among} order by {order} limit {SCANNED_ROWS}) as first
           where fold_text({column}) like (select search_pattern(%(query)s))) as {table}

@@ -171,11 +171,11 @@ async def next_writing(tx: Tx, shop_id: int) -> list[CartNumbers] | NumbersReadi
     return rows or None
 
 
-async def store_written(tx: Tx, shop_id: int, done: Sequence[CartNumbers], digests: Mapping[str, str]) -> None:
+async def store_written(tx: Tx, shop_id: int, written: Sequence[CartNumbers], digests: Mapping[str, str]) -> None:
     """Store that the platform has these numbers, and their digests."""
     records = [
         {"gid": numbers.variant_gid, "pools": numbers.pools, "digest": digests.get(numbers.variant_gid)}
-        for numbers in done
+        for numbers in written
     ]
     await tx.run(
         """
@@ -345,7 +345,7 @@ async def write(steps: Steps, shop_id: int, work: Sequence[CartNumbers]) -> None
         digests = {
             metafield.owner.id: metafield.compare_digest for metafield in payload.metafields or () if metafield.owner.id
         }
-        await steps.transact(partial(store_written, shop_id=shop_id, done=work, digests=digests))
+        await steps.transact(partial(store_written, shop_id=shop_id, written=work, digests=digests))
 
 
 def _unwritable(work: Sequence[CartNumbers], errors: Sequence[_WriteError]) -> list[NumbersRefusal]:
@@ -353,8 +353,8 @@ def _unwritable(work: Sequence[CartNumbers], errors: Sequence[_WriteError]) -> l
     why: dict[str, str | None] = {}
     for error in errors:
         text = None if error.code in STALE else f"{error.code or 'REFUSED'}: {error.message}"
-        place = error.element_index
-        concerned = work if place is None or not 0 <= place < len(work) else work[place : place + 1]
+        index = error.element_index
+        concerned = work if index is None or not 0 <= index < len(work) else work[index : index + 1]
         for numbers in concerned:
             why[numbers.variant_gid] = why.get(numbers.variant_gid) or text
     return [NumbersRefusal(gid, text) for gid, text in why.items()]

@@ -149,7 +149,7 @@ async def _mark_explained(
 ) -> None:
     """Mark the differences of judged items as explained. If a level is set again, no pool is the cause.
 
-    At a level that is left alone, nobody is told of the difference: it may be a sale that is told later.
+    At a level that is left alone, merchants are not told of the difference: it may be a sale that is told later.
     """
     await levels.end_changes(tx, shop_id, judged)
     await tx.run(

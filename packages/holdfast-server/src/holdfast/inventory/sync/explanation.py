@@ -54,7 +54,7 @@ class ItemExplanation(NamedTuple):
     """What explains the levels of an item.
 
     expected     by location
-    places       by id, the level whose `expected` has the change; None: none
+    locations    by id, the level whose `expected` has the change; None: none
     certain      the changes whose place is certain; they need not be compared again. One that may be included in a
                  quantity is never certain: only where all levels were read just now, what is left tells
     is_settled   whether no difference is left
@@ -62,13 +62,13 @@ class ItemExplanation(NamedTuple):
     """
 
     expected: Mapping[str, int]
-    places: Mapping[int, str | None]
+    locations: Mapping[int, str | None]
     certain: Collection[int]
     is_settled: bool
     is_moved: bool
 
 
-class _Places(NamedTuple):
+class _Placement(NamedTuple):
     """The places of groups of changes, and their sums."""
 
     at_set: int = 0
@@ -95,7 +95,7 @@ def explain(
     others = [level for level in levels if not level.is_set]
     set_moved = sum(moved[level.location_gid] for level in at_set)
     others_moved = sum(moved[level.location_gid] for level in others)
-    chosen, best = _best_places(changes, set_moved, others_moved, has_others=bool(others))
+    chosen, best = _best_locations(changes, set_moved, others_moved, has_others=bool(others))
     total = sum(change.amount for change in changes)
     set_left = set_moved - best.at_set
     others_left = others_moved - (total - best.at_set - best.included)
@@ -105,17 +105,17 @@ def explain(
     if is_complete and set_left and _is_included_in_part(changes, chosen, set_left):
         set_left = 0
     expected: dict[str, int] = {}
-    places: dict[int, str | None] = {change.id: None for change in changes}
+    locations: dict[int, str | None] = {change.id: None for change in changes}
     for group_levels, name, left in ((at_set, "set", set_left), (others, "others", others_left)):
         of_group = [change for change in changes if chosen[change.id] == name]
-        expected |= _place(group_levels, of_group, moved, places)
+        expected |= _place(group_levels, of_group, moved, locations)
         if left == 0:
             expected |= {level.location_gid: level.available for level in group_levels}
     here = sorted(change for change in changes if chosen[change.id] == "set" and not change.may_be_included)
     certain = [change.id for change in here] if set_left == 0 else []
     if len(changes) > MAX_CHANGES:
         certain = certain or _surely_seen(here, set_moved)
-    return ItemExplanation(expected, places, certain, set_left == others_left == 0, is_moved)
+    return ItemExplanation(expected, locations, certain, set_left == others_left == 0, is_moved)
 
 
 def _is_included_in_part(changes: Sequence[PendingChange], chosen: Mapping[int, str], set_left: int) -> bool:
@@ -128,11 +128,11 @@ def _is_included_in_part(changes: Sequence[PendingChange], chosen: Mapping[int, 
     return abs(set_left) <= abs(missing)
 
 
-def _best_places(
+def _best_locations(
     changes: Sequence[PendingChange], set_moved: int, others_moved: int, *, has_others: bool
-) -> tuple[Mapping[int, str], _Places]:
+) -> tuple[Mapping[int, str], _Placement]:
     """The place of each change, `set`, `others` or `included`, and the sums of these places."""
-    reached = {(0, 0): _Places()}
+    reached = {(0, 0): _Placement()}
     groups: list[Sequence[PendingChange]] = []
     for number, change in enumerate(changes):
         if len(reached) > MAX_COMBINATIONS:
@@ -144,14 +144,14 @@ def _best_places(
         reached = _further(reached, [change], has_others=has_others)
     total = sum(change.amount for change in changes)
 
-    def badness(places: _Places) -> tuple[int, int, int]:
-        set_left = set_moved - places.at_set
-        others_left = others_moved - (total - places.at_set - places.included)
+    def badness(placement: _Placement) -> tuple[int, int, int]:
+        set_left = set_moved - placement.at_set
+        others_left = others_moved - (total - placement.at_set - placement.included)
         differences = (set_left != 0) + (others_left != 0 and set_left + others_left != 0)
-        return differences, -places.count_at_set, abs(set_left)
+        return differences, -placement.count_at_set, abs(set_left)
 
     best = min(reached.values(), key=badness)
-    return {change.id: place for group, place in zip(groups, best.chosen, strict=True) for change in group}, best
+    return {change.id: location for group, location in zip(groups, best.chosen, strict=True) for change in group}, best
 
 
 def _by_kind(changes: Sequence[PendingChange]) -> list[Sequence[PendingChange]]:
@@ -162,21 +162,23 @@ def _by_kind(changes: Sequence[PendingChange]) -> list[Sequence[PendingChange]]:
 
 
 def _further(
-    reached: Mapping[tuple[int, int], _Places], group: Sequence[PendingChange], *, has_others: bool
-) -> dict[tuple[int, int], _Places]:
+    reached: Mapping[tuple[int, int], _Placement], group: Sequence[PendingChange], *, has_others: bool
+) -> dict[tuple[int, int], _Placement]:
     """The combinations with a place of a further group. Of equal sums, those with most groups at set levels."""
     amount = sum(change.amount for change in group)
-    further: dict[tuple[int, int], _Places] = {}
-    for places in reached.values():
-        ways = [_Places(places.at_set + amount, places.included, places.count_at_set + 1, (*places.chosen, "set"))]
+    further: dict[tuple[int, int], _Placement] = {}
+    for before in reached.values():
+        placements = [
+            _Placement(before.at_set + amount, before.included, before.count_at_set + 1, (*before.chosen, "set"))
+        ]
         if has_others:
-            ways.append(places._replace(chosen=(*places.chosen, "others")))
+            placements.append(before._replace(chosen=(*before.chosen, "others")))
         if group[0].may_be_included:
-            ways.append(places._replace(included=places.included + amount, chosen=(*places.chosen, "included")))
-        for way in ways:
-            key = (way.at_set, way.included)
-            if key not in further or further[key].count_at_set < way.count_at_set:
-                further[key] = way
+            placements.append(before._replace(included=before.included + amount, chosen=(*before.chosen, "included")))
+        for placement in placements:
+            key = (placement.at_set, placement.included)
+            if key not in further or further[key].count_at_set < placement.count_at_set:
+                further[key] = placement
     return further
 
 
@@ -184,7 +186,7 @@ def _place(
     levels: Sequence[ExplainedLevel],
     changes: Sequence[PendingChange],
     moved: Mapping[str, int],
-    places: dict[int, str | None],
+    locations: dict[int, str | None],
 ) -> Mapping[str, int]:
     """Place changes at levels that have moved like them, the largest change first. Returns what is expected of each."""
     left = {level.location_gid: moved[level.location_gid] for level in levels}
@@ -192,7 +194,7 @@ def _place(
         sign = 1 if change.amount > 0 else -1
         location_gid = min(left, key=lambda location_gid: (-left[location_gid] * sign, location_gid))
         left[location_gid] -= change.amount
-        places[change.id] = location_gid
+        locations[change.id] = location_gid
     return {level.location_gid: level.available - left[level.location_gid] for level in levels}
 
 

@@ -136,17 +136,17 @@ async def recheck(tx: Tx, shop_id: int, item_gids: Collection[str], *, is_comple
         if not any(row.level.is_set for row in rows):
             continue
         if any(row.is_pushed for row in rows):
-            expected, places = _place_for_now(rows, item_changes)
+            expected, locations = _place_for_now(rows, item_changes)
             is_settled = is_moved = False
-            is_open = bool(places)
+            is_open = bool(locations)
         else:
             explanation = explain_levels([row.level for row in rows], item_changes, is_complete=is_complete)
-            expected, places = explanation.expected, explanation.places
+            expected, locations = explanation.expected, explanation.locations
             is_settled, is_moved = explanation.is_settled, explanation.is_moved
             certain += explanation.certain
-            is_open = len(places) > len(explanation.certain)
+            is_open = len(locations) > len(explanation.certain)
         placed += [
-            (change.id, places[change.id]) for change in item_changes if places[change.id] != change.location_gid
+            (change.id, locations[change.id]) for change in item_changes if locations[change.id] != change.location_gid
         ]
         is_judged = any(row.has_target for row in rows)
         for row in rows:
@@ -154,7 +154,7 @@ async def recheck(tx: Tx, shop_id: int, item_gids: Collection[str], *, is_comple
             is_suspect = is_judged and (is_open or (not is_settled and of_level != row.level.available))
             settled.append(_SettledLevel(item_gid, location_gid, of_level, is_suspect, is_moved))
     await _store_explained(tx, shop_id, settled)
-    await _store_places(tx, placed, certain)
+    await _store_locations(tx, placed, certain)
 
 
 class _SettledLevel(Struct, frozen=True):
@@ -232,13 +232,13 @@ def _place_for_now(
 ) -> tuple[dict[str, int], dict[int, str | None]]:
     """Place new changes at the first level that is set from pools: it is not known whether a call has changed it."""
     expected = {row.level.location_gid: row.level.expected for row in rows}
-    places = {change.id: change.location_gid for change in changes}
+    locations = {change.id: change.location_gid for change in changes}
     first = min(row.level.location_gid for row in rows if row.level.is_set)
     for change in changes:
         if change.location_gid is None and not change.may_be_included:
             expected[first] += change.amount
-            places[change.id] = first
-    return expected, places
+            locations[change.id] = first
+    return expected, locations
 
 
 async def _store_explained(tx: Tx, shop_id: int, settled: Sequence[_SettledLevel]) -> None:
@@ -264,7 +264,7 @@ async def _store_explained(tx: Tx, shop_id: int, settled: Sequence[_SettledLevel
     )
 
 
-async def _store_places(tx: Tx, placed: Sequence[tuple[int, str | None]], certain: Sequence[int]) -> None:
+async def _store_locations(tx: Tx, placed: Sequence[tuple[int, str | None]], certain: Sequence[int]) -> None:
     if certain:
         await tx.run("delete from order_level_changes where id = any(%(certain)s)", {"certain": [*certain]})
     if placed:
@@ -291,7 +291,7 @@ async def release_changes(tx: Tx, shop_id: int, pairs: Sequence[tuple[str, str]]
          where change.shop_id = %(shop_id)s and change.variant_gid = known.gid
            and change.location_gid = level.location_gid
         """,
-        {"shop_id": shop_id, "items": [item for item, _ in pairs], "locations": [place for _, place in pairs]},
+        {"shop_id": shop_id, "items": [item for item, _ in pairs], "locations": [location for _, location in pairs]},
     )
 
 
@@ -324,20 +324,25 @@ async def forget(tx: Tx, shop_id: int, pairs: Sequence[tuple[str, str]]) -> None
         insert into ended_levels (shop_id, item_gid) select distinct %(shop_id)s, item_gid from gone
             on conflict (shop_id, item_gid) do update set ended_at = excluded.ended_at
         """,
-        {"shop_id": shop_id, "items": [item for item, _ in pairs], "locations": [place for _, place in pairs]},
+        {"shop_id": shop_id, "items": [item for item, _ in pairs], "locations": [location for _, location in pairs]},
     )
     await recheck(tx, shop_id, items)
 
 
 async def store_reading(
-    tx: Tx, shop_id: int, known: Sequence[tuple[str, str]], observed: Sequence[ObservedLevel], *, is_complete: bool
+    tx: Tx,
+    shop_id: int,
+    known_levels: Sequence[tuple[str, str]],
+    observed: Sequence[ObservedLevel],
+    *,
+    is_complete: bool,
 ) -> None:
     """Store levels that were just read, and delete those of the known ones that the platform no longer has.
 
     is_complete    all levels of the items were read
     """
     observed_levels = {(level.item_gid, level.location_gid) for level in observed}
-    await forget(tx, shop_id, [level for level in known if level not in observed_levels])
+    await forget(tx, shop_id, [level for level in known_levels if level not in observed_levels])
     await observe(tx, shop_id, observed, fresh=True, is_complete=is_complete)
 
 

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 from holdfast.inventory.stock.model import PoolId
 from holdfast.kit.contract.command import Command, Repeatable, Timestamp
 
+ImportStatus: TypeAlias = Literal["none", "running", "done"]
 Rule: TypeAlias = Literal["all", "one", "shares"]
 """How the quantity of a variant is spread: all of it to each location, all to one, or fixed shares."""
 
@@ -123,7 +124,7 @@ class Share(Struct, frozen=True):
 class ImportProgress(Struct):
     """The import of the shop's variants and levels."""
 
-    status: Literal["none", "running", "done"]
+    status: ImportStatus
     objects: Annotated[int, Meta(description="Objects that the platform has found so far.")]
     stored: Annotated[int, Meta(description="Of these, so many are stored.")]
     requested_at: Timestamp | None

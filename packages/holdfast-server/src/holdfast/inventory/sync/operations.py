@@ -59,9 +59,9 @@ async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclus
     shop_id, pool_id = caller.tenant, command.pool_id
     if not await steps.read(partial(reports.has_pool, shop_id=shop_id, pool_id=pool_id)):
         raise no_pool(pool_id)
-    known = await steps.read(partial(reports.levels_of_pool, shop_id=shop_id, pool_id=pool_id))
+    item_locations = await steps.read(partial(reports.levels_of_pool, shop_id=shop_id, pool_id=pool_id))
     try:
-        observed = await platform.read_levels_of_items(steps, shop_id, known)
+        observed = await platform.read_levels_of_items(steps, shop_id, item_locations)
     except (PlatformUnreachable, PlatformRefusal) as error:
         pause = error.retry_after if isinstance(error, PlatformUnreachable) else None
         message = f"The platform does not say what it has. {error}"
@@ -70,9 +70,9 @@ async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclus
     async def conclude(tx: Tx) -> Reconciled:
         await tx.run("savepoint dry_run")
         await stock_changes.lock(tx, shop_id)
-        items = {item for item, _ in known}
+        items = {item for item, _ in item_locations}
         await levels.lock(tx, shop_id, items)
-        await levels.store_reading(tx, shop_id, known, observed, is_complete=True)
+        await levels.store_reading(tx, shop_id, item_locations, observed, is_complete=True)
         different = await reports.drift(tx, shop_id, pool_id, MAX_DRIFT_ROWS)
         calls = await reports.unanswered_calls(tx, shop_id, pool_id)
         if command.dry_run:
@@ -92,8 +92,8 @@ async def resync(tx: Tx, caller: Caller, command: Resync) -> Resynced:
     """Set the levels of a pool's variants to what it has, also parked ones."""
     if not await reports.has_pool(tx, caller.tenant, command.pool_id):
         raise no_pool(command.pool_id)
-    known = await reports.levels_of_pool(tx, caller.tenant, command.pool_id)
-    items = {item for item, _ in known}
+    item_locations = await reports.levels_of_pool(tx, caller.tenant, command.pool_id)
+    items = {item for item, _ in item_locations}
     await levels.lock(tx, caller.tenant, items)
     set_again = await reports.resync(tx, caller.tenant, command.pool_id)
     begun = [(item, location) for item, location, begins in set_again if begins]
@@ -108,9 +108,9 @@ async def spread(tx: Tx, shop_id: int, shares: Sequence[Share]) -> Spreading:
 
     Raises `validation_failed` for shares that do not sum to 100 percent, or of locations that the shop does not have.
     """
-    known = {location.gid for location in (await reports.spreading(tx, shop_id)).locations}
+    known_gids = {location.gid for location in (await reports.spreading(tx, shop_id)).locations}
     location_gids = [share.location_gid for share in shares]
-    if unknown := [gid for gid in location_gids if gid not in known]:
+    if unknown := [gid for gid in location_gids if gid not in known_gids]:
         raise invalid({"share": [f"the shop has no location {unknown[0]}"]})
     if len({*location_gids}) < len(location_gids):
         raise invalid({"share": ["must name each location once"]})

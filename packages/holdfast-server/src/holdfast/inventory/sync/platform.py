@@ -250,7 +250,7 @@ def _refused_levels(push: LevelPush, errors: Sequence[_QuantityError]) -> list[L
     reasons: dict[int, str | None] = {}
     for error in errors:
         why = None if error.code in STALE else f"{error.code or 'REFUSED'}: {error.message}"
-        index = _place(error.field or ())
+        index = _change_index(error.field or ())
         if index is None and why:
             raise RuntimeError(f"The platform does not change levels: {why}")
         for refused_index in range(len(push.levels)) if index is None else (index,):
@@ -261,7 +261,7 @@ def _refused_levels(push: LevelPush, errors: Sequence[_QuantityError]) -> list[L
     ]
 
 
-def _place(field: Sequence[str]) -> int | None:
+def _change_index(field: Sequence[str]) -> int | None:
     """The index of the level that an error is about: its field is like `input.quantities.3.locationId`."""
     named = len(field) > 2 and field[1] in {"quantities", "changes"} and field[2].isdecimal()
     return int(field[2]) if named else None
@@ -277,12 +277,12 @@ async def read_levels(steps: Steps, shop_id: int, gids: Sequence[str]) -> list[O
     return observed
 
 
-async def read_levels_of_items(steps: Steps, shop_id: int, known: Sequence[tuple[str, str]]) -> list[ObservedLevel]:
+async def read_levels_of_items(steps: Steps, shop_id: int, levels: Sequence[tuple[str, str]]) -> list[ObservedLevel]:
     """All levels of items as they are now, also those that are not known yet. Raises as `ask` does.
 
-    known    the known levels, by item and location
+    levels   the known levels, by item and location
     """
-    counts = Counter(item for item, _ in known)
+    counts = Counter(item for item, _ in levels)
     page_size = min(max(counts.values(), default=0) + 2, MAX_LEVELS_PER_PAGE)
     batch_size = max(1, MAX_READ_COST // (ITEM_COST + COST * page_size))
     items = sorted(counts)

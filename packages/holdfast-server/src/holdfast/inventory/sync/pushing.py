@@ -77,12 +77,12 @@ class PushSizes:
         self._sizes[shop_id] = max(still if still >= moved else still // 2, 1)
 
 
-async def next_push(tx: Tx, shop_id: int, most: int) -> LevelPush | None:
+async def next_push(tx: Tx, shop_id: int, max_levels: int) -> LevelPush | None:
     """The call under way unchanged; else a new call for levels that are not as wanted; None: there are none.
 
-    most    the most levels of a call that sets them
+    max_levels  the most levels of a call that sets them
     """
-    if push := await _under_way(tx, shop_id):
+    if push := await _push_in_progress(tx, shop_id):
         return push
     chosen = await tx.value(
         f"""
@@ -103,15 +103,15 @@ async def next_push(tx: Tx, shop_id: int, most: int) -> LevelPush | None:
               from numbered, made
              where levels.shop_id = numbered.shop_id and levels.item_gid = numbered.item_gid
                and levels.location_gid = numbered.location_gid
-               and numbered.adjusts = made.adjusts and (made.adjusts or place <= %(most)s) returning 1)
+               and numbered.adjusts = made.adjusts and (made.adjusts or place <= %(max_count)s) returning 1)
         select count(*) from chosen_levels
         """,
-        {"shop_id": shop_id, "limit": MAX_LEVELS_PER_PUSH, "most": most, "apart": MIN_PUSH_INTERVAL_SECONDS},
+        {"shop_id": shop_id, "limit": MAX_LEVELS_PER_PUSH, "max_count": max_levels, "apart": MIN_PUSH_INTERVAL_SECONDS},
     )
-    return await _under_way(tx, shop_id) if chosen else None
+    return await _push_in_progress(tx, shop_id) if chosen else None
 
 
-async def _under_way(tx: Tx, shop_id: int) -> LevelPush | None:
+async def _push_in_progress(tx: Tx, shop_id: int) -> LevelPush | None:
     rows = await tx.tuples(
         """
         select id, coalesce(key, adjust_key)::text, adjust_key is not null,
@@ -128,7 +128,7 @@ async def _under_way(tx: Tx, shop_id: int) -> LevelPush | None:
     return LevelPush(id, key, adjusts, age, [LevelChange(*row[4:]) for row in rows if row[4]])
 
 
-async def store_accepted(tx: Tx, shop_id: int, push: LevelPush, outcome: AcceptedPush) -> list[float]:
+async def store_accepted(tx: Tx, shop_id: int, push: LevelPush, accepted: AcceptedPush) -> list[float]:
     """Store that the platform has changed the levels of a call. Returns the seconds from each cause until now."""
     await _lock(tx, shop_id, push)
     lags = await tx.tuples(
@@ -152,7 +152,7 @@ async def store_accepted(tx: Tx, shop_id: int, push: LevelPush, outcome: Accepte
                    read_again = read_again or available = pushed_from and coalesce(seen_at > %(at)s, false),
                    seen_at = greatest(seen_at, %(at)s), pushed_at = clock_timestamp(), push_id = null,
                    pushed_from = null, pushed_to = null, caused_at = null, brisk = brisk + 1,
-                   parked = case when brisk + 1 >= %(most)s
+                   parked = case when brisk + 1 >= %(max_count)s
                                  then 'Somebody else sets it as often as it is set from here.' end
               from changed
              where levels.shop_id = %(shop_id)s and levels.item_gid = changed.item_gid
@@ -164,9 +164,9 @@ async def store_accepted(tx: Tx, shop_id: int, push: LevelPush, outcome: Accepte
         {
             "shop_id": shop_id,
             "id": push.id,
-            "at": outcome.at,
-            "left": msgspec.json.encode(outcome.left).decode(),
-            "most": MAX_PUSH_STREAK,
+            "at": accepted.at,
+            "left": msgspec.json.encode(accepted.left).decode(),
+            "max_count": MAX_PUSH_STREAK,
         },
     )
     await _end(tx, shop_id, push)

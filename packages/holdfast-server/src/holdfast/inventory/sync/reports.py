@@ -275,7 +275,7 @@ async def resync(tx: Tx, shop_id: int, pool_id: int) -> list[tuple[str, str, boo
 
 async def set_rule(tx: Tx, shop_id: int, rule: Rule, shares: Sequence[Share]) -> None:
     """Spread quantities by a rule from now on. Locations that are not named have no share."""
-    ends = [sum(share.percent for share in shares[: place + 1]) for place in range(len(shares))]
+    ends = [sum(share.percent for share in shares[: index + 1]) for index in range(len(shares))]
     await tx.run(
         """
         with location_share as (

@@ -17,7 +17,7 @@ from holdfast.inventory.resources import Database, Reader, Steps, Tx
 from holdfast.inventory.shopify.platform import PlatformUnreachable
 from holdfast.inventory.shops import model
 from holdfast.inventory.stock import stock_changes
-from holdfast.inventory.stock.stock_changes import CHANGES
+from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL
 from holdfast.inventory.sync import cart_check, edits, levels, platform, pushing, sql
 from holdfast.inventory.sync.cart_check import CartNumbers, NumbersReading
 from holdfast.inventory.sync.levels import CHANNEL
@@ -135,7 +135,7 @@ async def _push(steps: Steps, shop_id: int, push: LevelPush, sizes: PushSizes) -
             LEVELS.inc(len(push.levels))
             if not push.adjusts:
                 sizes.accepted(shop_id)
-            store = partial(pushing.store_accepted, shop_id=shop_id, push=push, outcome=result)
+            store = partial(pushing.store_accepted, shop_id=shop_id, push=push, accepted=result)
             for seconds in await steps.transact(store):
                 LAG.observe(seconds)
         case UnknownPushResult():
@@ -164,8 +164,8 @@ async def _call_platform(
 async def _read(steps: Steps, shop_id: int, reading: LevelReading) -> None:
     """Read levels from the platform, and store them. To judge differences, all levels of their items are read."""
     if reading.judges:
-        known = [(item, location) for item, location, _ in reading.levels]
-        observed = await platform.read_levels_of_items(steps, shop_id, known)
+        pairs = [(item, location) for item, location, _ in reading.levels]
+        observed = await platform.read_levels_of_items(steps, shop_id, pairs)
     else:
         observed = await platform.read_levels(steps, shop_id, [gid for _, _, gid in reading.levels])
     await steps.transact(partial(_store, shop_id=shop_id, reading=reading, observed=observed))
@@ -177,7 +177,7 @@ async def _store(tx: Tx, *, shop_id: int, reading: LevelReading, observed: Seque
     items = {item for item, _, _ in reading.levels}
     await levels.lock(tx, shop_id, items)
     await levels.store_reading(
-        tx, shop_id, [known_level[:2] for known_level in reading.levels], observed, is_complete=reading.judges
+        tx, shop_id, [level[:2] for level in reading.levels], observed, is_complete=reading.judges
     )
     if reading.judges:
         await edits.handle_edits(tx, shop_id, items)
@@ -203,7 +203,7 @@ class SyncWork(RowWork[LeasedShop]):
     """Syncs the shops that need it. Between two polls, only shops that a notification named are looked at."""
 
     name = "levels"
-    channels = (CHANGES, CHANNEL)
+    channels = (STOCK_CHANNEL, CHANNEL)
     max_concurrent = MAX_CONCURRENT_SHOPS
     collect_seconds = COLLECT_SECONDS
 

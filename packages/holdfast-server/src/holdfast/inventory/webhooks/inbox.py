@@ -254,7 +254,7 @@ class WebhookWork(RowWork[DeliveryGroup]):
         leased, status = result.leased, "handled"
         topic = leased.delivery.topic
         if result.error is not None:
-            status = "parked" if result.pause is None else "put off"
+            status = "parked" if result.pause is None else "deferred"
             log.warning(
                 f"a webhook is {status}", topic=topic, id=leased.id, attempts=leased.attempts, error=result.error
             )

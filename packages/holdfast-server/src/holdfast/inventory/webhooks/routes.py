@@ -70,7 +70,7 @@ def routes(database: Database, limits: Limits, topics: Collection[str]) -> list[
         length = request.headers.get(b"content-length", b"")
         if length.isdigit() and len(length) < 10 and MAX_BODY < int(length) <= MAX_BODY_BYTES:
             async with large.of(caller.owner):
-                body = await read_body(request, most=MAX_BODY_BYTES)
+                body = await read_body(request, max_bytes=MAX_BODY_BYTES)
         else:
             body = await read_body(request)
         if not signatures.is_webhook_signed(body, request.headers.get(b"x-shopify-hmac-sha256", b""), secrets):

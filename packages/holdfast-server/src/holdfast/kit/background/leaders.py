@@ -101,9 +101,9 @@ class Leaders:
         sessions = [is_this for (is_this,) in rows]
         if True not in sessions:
             return self._loops
-        place = sessions.index(True)
-        self._pause = LEADER_POLL_SECONDS if place <= len(self._loops) else POLL_SECONDS
-        return self._loops[place :: len(sessions)]
+        index = sessions.index(True)
+        self._pause = LEADER_POLL_SECONDS if index <= len(self._loops) else POLL_SECONDS
+        return self._loops[index :: len(sessions)]
 
     @contextlib.asynccontextmanager
     async def _session(self, database: Database[Any]) -> AsyncGenerator[AsyncConnection[Any]]:

@@ -227,8 +227,8 @@ def in_batches(work: Callable[[Tx[R]], Awaitable[int]]) -> Callable[[Steps[R]], 
 
     async def run(steps: Steps[R]) -> int:
         total = 0
-        while done := await steps.transact(work):
-            total += done
+        while count := await steps.transact(work):
+            total += count
         return total
 
     return run
@@ -353,10 +353,10 @@ def _register_timed(app: procrastinate.App, database: Database[Any], timed: Time
 def _count_failure(context: JobContext, attempts: int, error: Exception) -> str:
     """Count and log a failed attempt, without the arguments. Returns `retried` or `failed`."""
     name = context.job.task_name
-    outcome = "retried" if context.job.attempts + 1 < attempts else "failed"
-    log.error("job failed", job=name, id=context.job.id, outcome=outcome, exc_info=error)
-    JOBS.labels(name, outcome).inc()
-    return outcome
+    status = "retried" if context.job.attempts + 1 < attempts else "failed"
+    log.error("job failed", job=name, id=context.job.id, outcome=status, exc_info=error)
+    JOBS.labels(name, status).inc()
+    return status
 
 
 async def retry_stalled(manager: JobManager, limits: Mapping[str, int]) -> int:

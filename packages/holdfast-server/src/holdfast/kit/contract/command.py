@@ -145,9 +145,9 @@ def read_field(field: FieldInfo, value: Any) -> Any:
     try:
         return normalized(msgspec.convert(_with_whole_numbers(_with_seconds(value, field), field), field.type))
     except msgspec.ValidationError as error:
-        place, reason = mismatch(error, field.type, value)
-        if place:
-            reason = message("%(field)s%(place)s %(message)s", field=FieldName(field.name), place=place, message=reason)
+        path, reason = mismatch(error, field.type, value)
+        if path:
+            reason = message("%(field)s%(place)s %(message)s", field=FieldName(field.name), place=path, message=reason)
         raise ValueError(reason) from error
 
 

@@ -18,7 +18,7 @@ MAX_QUOTED_LENGTH = 40
 
 A_TIME = message("a time such as 2030-01-31T18:00:00Z")
 
-_PLACE = re.compile(r" - at `\$([^`]*)`$")
+_PATH = re.compile(r" - at `\$([^`]*)`$")
 _MEMBER = re.compile(r"Object (missing required|contains unknown) field `(.+)`")
 _NOUNS: Mapping[type[inspect.Type], Message] = {
     inspect.IntType: message("an integer"),
@@ -35,11 +35,11 @@ _NOUNS: Mapping[type[inspect.Type], Message] = {
 class Mismatch(NamedTuple):
     """A value that does not fit its type.
 
-    place      its place inside the outer value, such as `[3].quantity`; `""` for the outer value itself
+    path       its place inside the outer value, such as `[3].quantity`; `""` for the outer value itself
     message    begins with a verb
     """
 
-    place: str
+    path: str
     message: Message
 
 
@@ -57,17 +57,17 @@ def mismatch(error: msgspec.ValidationError, kind: Any, value: Any) -> Mismatch:
     A pattern is described by the noun in its `Meta(extra={"noun": ...})`, such as "an e-mail address".
     """
     text = str(error)
-    match = _PLACE.search(text)
-    place = match[1] if match else ""
-    expected, value = _find_place(place, _expected_type(inspect.type_info(kind)), value)
-    reason = _PLACE.sub("", text)
+    match = _PATH.search(text)
+    path = match[1] if match else ""
+    expected, value = _find_at_path(path, _expected_type(inspect.type_info(kind)), value)
+    reason = _PATH.sub("", text)
     if member := _MEMBER.fullmatch(reason):
         field = FieldName(member[2])
         if member[1].startswith("missing"):
-            return Mismatch(place, message("needs %(field)s", field=field))
-        return Mismatch(place, message("has the unknown field %(field)s", field=field))
+            return Mismatch(path, message("needs %(field)s", field=field))
+        return Mismatch(path, message("has the unknown field %(field)s", field=field))
     return Mismatch(
-        place,
+        path,
         _broken_bound(expected, value)
         or message("must be %(wanted)s, not %(given)s", wanted=_expected_text(expected), given=_quoted_value(value)),
     )
@@ -97,22 +97,22 @@ def _expected_type(info: inspect.Type, noun: str | None = None, nullable: bool =
             return ExpectedType(info, noun, nullable)
 
 
-def _find_place(place: str, expected: ExpectedType, value: Any) -> tuple[ExpectedType, Any]:
+def _find_at_path(path: str, expected: ExpectedType, value: Any) -> tuple[ExpectedType, Any]:
     """The expected type and the value at a place, such as `.name` of an object or `[0]` of an array."""
-    while place:
+    while path:
         match expected.type:
             case inspect.StructType(fields=fields):
                 # A field name may contain dots.
                 inside = [
                     candidate
                     for candidate in fields
-                    if re.match(rf"\.{re.escape(candidate.encode_name)}(?![^.\[])", place)
+                    if re.match(rf"\.{re.escape(candidate.encode_name)}(?![^.\[])", path)
                 ]
                 field = max(inside, key=lambda info: len(info.encode_name))
                 expected, value = _expected_type(field.type), value.get(field.encode_name)
-                place = place[1 + len(field.encode_name) :]
+                path = path[1 + len(field.encode_name) :]
             case inspect.ListType(item_type=item):
-                number, place = place[1:].split("]", 1)
+                number, path = path[1:].split("]", 1)
                 expected, value = _expected_type(item), value[int(number)]
             case _:
                 break
@@ -134,16 +134,16 @@ def _broken_bound(expected: ExpectedType, value: Any) -> Message | None:
                     return message(
                         "must be at most %(most)s, not %(given)s", most=f"{number.le}", given=_quoted_value(value)
                     )
-        case inspect.StrType(min_length=least, max_length=most) if isinstance(value, str):
+        case inspect.StrType(min_length=min_length, max_length=max_length) if isinstance(value, str):
             few = translatable("must have at least %(least)s characters, not %(length)s")
             many = translatable("must have at most %(most)s characters, not %(length)s")
-            return _broken_length(len(value), least, most, few, many) or (
+            return _broken_length(len(value), min_length, max_length, few, many) or (
                 message("must be %(wanted)s", wanted=expected.noun) if expected.noun else None
             )
-        case inspect.ListType(min_length=least, max_length=most) if isinstance(value, list):
+        case inspect.ListType(min_length=min_length, max_length=max_length) if isinstance(value, list):
             few = translatable("must have at least %(least)s items, not %(length)s")
             many = translatable("must have at most %(most)s items, not %(length)s")
-            return _broken_length(len(cast(list[Any], value)), least, most, few, many)
+            return _broken_length(len(cast(list[Any], value)), min_length, max_length, few, many)
         case inspect.DateTimeType() if isinstance(value, str):
             return message("must be %(wanted)s", wanted=A_TIME)
         case _:
@@ -151,12 +151,12 @@ def _broken_bound(expected: ExpectedType, value: Any) -> Message | None:
     return None
 
 
-def _broken_length(length: int, least: int | None, most: int | None, few: str, many: str) -> Message | None:
+def _broken_length(length: int, min_length: int | None, max_length: int | None, few: str, many: str) -> Message | None:
     """The message for a wrong length. `few` and `many` are the texts for a length that is too small or too large."""
-    if least is not None and length < least:
-        return message("must not be empty") if least == 1 else message(few, least=least, length=length)
-    if most is not None and length > most:
-        return message(many, most=most, length=length)
+    if min_length is not None and length < min_length:
+        return message("must not be empty") if min_length == 1 else message(few, least=min_length, length=length)
+    if max_length is not None and length > max_length:
+        return message(many, most=max_length, length=length)
     return None
 
 

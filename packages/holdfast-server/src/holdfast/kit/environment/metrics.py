@@ -37,7 +37,7 @@ RATE_LIMIT_FAILURES = Counter(
 JOBS = Counter("holdfast_jobs", "Jobs that ended, or failed and will be tried again.", ["task", "outcome"])
 BUILD = Gauge("holdfast_build_info", "The version of the program; 1.", ["version"], multiprocess_mode="max")
 BUILD.labels(__version__).set(1)
-BATCH_SIZE = Histogram(
+BATCH_SIZES = Histogram(
     "holdfast_batch_calls",
     "Calls that shared one statement.",
     ["batch"],

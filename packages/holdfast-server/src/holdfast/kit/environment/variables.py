@@ -166,14 +166,14 @@ def warn_of_unknown_variables(kind: type[Settings]) -> None:
 
 def _unknown(names: Iterable[str], kinds: Iterable[type[Settings]]) -> Sequence[UnknownVariable]:
     kinds = list(kinds)
-    known = {kind.variable(field) for kind in kinds for field in kind.model_fields}
-    known_elsewhere = {name for kind in kinds for name in kind.variables_of_others}
+    names_of_settings = {kind.variable(field) for kind in kinds for field in kind.model_fields}
+    names_of_other_services = {name for kind in kinds for name in kind.variables_of_others}
     prefixes = (SHARED_PREFIX, *(f"{kind.service.upper()}_" for kind in kinds))
     unknown: dict[str, UnknownVariable] = {}
     for name in dict.fromkeys(name.upper() for name in names):
-        if name in known or name in known_elsewhere:
+        if name in names_of_settings or name in names_of_other_services:
             continue
-        similar, is_ours = _similar_variable(name, known), name.startswith(prefixes)
+        similar, is_ours = _similar_variable(name, names_of_settings), name.startswith(prefixes)
         if similar or is_ours:
             unknown[name] = UnknownVariable(name, similar, is_ours)
     return list(unknown.values())
@@ -221,9 +221,9 @@ def _address_without_password(address: str) -> str | None:
     return f"{parts.scheme}://{login}{host}{f':{port}' if port else ''}{path}"
 
 
-def _variable(kind: type[Settings], place: str) -> str:
-    """The environment variable of an invalid setting. For a default value, `place` is the name of its field."""
-    return kind.variable(place) if place in kind.model_fields else place
+def _variable(kind: type[Settings], name: str) -> str:
+    """The environment variable of an invalid setting. For a default value, `name` is the name of its field."""
+    return kind.variable(name) if name in kind.model_fields else name
 
 
 def error_text(error: Any) -> str:

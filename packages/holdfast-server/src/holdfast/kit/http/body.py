@@ -30,16 +30,16 @@ ARRIVING_BODIES = Bound(
 class Arrival:
     """A body that arrives."""
 
-    __slots__ = ("address", "has_given_way", "size", "timeout")
+    __slots__ = ("address", "size", "timeout", "was_stopped")
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.size = 0
-        self.has_given_way = False
+        self.was_stopped = False
         self.timeout: asyncio.Timeout | None = None
 
-    def give_way(self) -> None:
-        self.has_given_way = True
+    def stop(self) -> None:
+        self.was_stopped = True
         if self.timeout:
             self.timeout.reschedule(asyncio.get_running_loop().time())
 
@@ -47,13 +47,13 @@ class Arrival:
 class ArrivingBodies:
     """The bodies of a process that have arrived in part. Each address gives way when it holds the most."""
 
-    def __init__(self, bound: Bound, most: int) -> None:
+    def __init__(self, bound: Bound, max_bytes: int) -> None:
         self.bound = bound
         self.size = 0
         """The bytes that are held."""
         self.received = 0
         """All bytes that were counted so far."""
-        self._most = most
+        self._max_bytes = max_bytes
         self._sizes: Counter[str] = Counter()
         self._arrivals: dict[str, dict[Arrival, None]] = {}
         """The bodies of each address, the oldest first."""
@@ -67,11 +67,11 @@ class ArrivingBodies:
         """Count bytes that have arrived. If there are too many, the address with the most loses its oldest body."""
         self.received += size
         self._count(arrival, size)
-        while self.size > self._most:
+        while self.size > self._max_bytes:
             [(largest, _)] = self._sizes.most_common(1)
             oldest = next(iter(self._arrivals[largest]))
             self.end(oldest)
-            oldest.give_way()
+            oldest.stop()
 
     def end(self, arrival: Arrival) -> None:
         """Count a body no longer."""
@@ -85,7 +85,7 @@ class ArrivingBodies:
             del self._sizes[arrival.address]
 
     def _count(self, arrival: Arrival, size: int) -> None:
-        if not arrival.has_given_way:
+        if not arrival.was_stopped:
             arrival.size += size
             self.size += size
             self._sizes[arrival.address] += size
@@ -94,10 +94,10 @@ class ArrivingBodies:
 BODIES = ArrivingBodies(ARRIVING_BODIES, MAX_ARRIVING_BYTES)
 
 
-async def read_body(request: Request, kind: str = "application/json", *, most: int = MAX_BODY) -> bytes:
+async def read_body(request: Request, kind: str = "application/json", *, max_bytes: int = MAX_BODY) -> bytes:
     """Read the whole body. Refuses a missing or wrong media type, a body that is too large, or one that takes too long.
 
-    most    the maximum size of the body in bytes
+    max_bytes    the maximum size of the body in bytes
     """
     declared = request.headers.get(b"content-type")
     if declared is not None and declared.split(b";")[0].strip().lower() != kind.encode():
@@ -108,26 +108,26 @@ async def read_body(request: Request, kind: str = "application/json", *, most: i
         raise problems.UNSUPPORTED_MEDIA_TYPE(
             f"The body is compressed (Content-Encoding: {name}).", hint="Send it uncompressed, without this header."
         )
-    if declared_length(request) > most:
+    if declared_length(request) > max_bytes:
         raise problems.PAYLOAD_TOO_LARGE()
     if request.has_arrived:
-        body = await _receive_body(request, most)  # it does not wait, so a timeout would only cost time
+        body = await _receive_body(request, max_bytes)  # it does not wait, so a timeout would only cost time
     else:
-        body = await _receive_late_body(request, most)
+        body = await _receive_late_body(request, max_bytes)
     if body and declared is None:
         raise wrong_media_type(kind)
     return body
 
 
-async def _receive_late_body(request: Request, most: int) -> bytes:
+async def _receive_late_body(request: Request, max_bytes: int) -> bytes:
     """Receive a body that has not arrived whole."""
     bodies = BODIES
     arrival = bodies.begin(address(request.scope))
     try:
         async with asyncio.timeout(BODY_TIMEOUT_SECONDS) as arrival.timeout:
-            return await _receive_body(request, most, lambda size: bodies.add(arrival, size))
+            return await _receive_body(request, max_bytes, lambda size: bodies.add(arrival, size))
     except TimeoutError as error:
-        if arrival.has_given_way:
+        if arrival.was_stopped:
             raise problems.SERVICE_UNAVAILABLE("Too many bodies arrive at the same time.", retry_after=1) from error
         raise problems.BAD_REQUEST("The body took too long to arrive.") from error
     finally:
@@ -135,10 +135,10 @@ async def _receive_late_body(request: Request, most: int) -> bytes:
         bodies.end(arrival)
 
 
-async def _receive_body(request: Request, most: int, count: Callable[[int], None] | None = None) -> bytes:
+async def _receive_body(request: Request, max_bytes: int, count: Callable[[int], None] | None = None) -> bytes:
     """Receive a body. `count` is called with the size of each piece, if it is given."""
     pieces: list[bytes] = []
-    room, more = most, True
+    room, more = max_bytes, True
     while more:
         message = await request.receive()
         if message["type"] == "http.disconnect":

@@ -77,16 +77,16 @@ class LimitedConnection(Protocol):
 class ConnectionLimits:
     """Counts the connections of one server, and limits them.
 
-    most                the maximum number of open connections
-    most_per_address    the maximum from one address, of IPv6 from one network of /64, four times as many from one
-                        of /48; connections of trusted proxies are not counted by address
+    max_connections                the maximum number of open connections
+    max_connections_per_address    the maximum from one address, of IPv6 from one network of /64, four times as many
+                                   from one of /48; connections of trusted proxies are not counted by address
     header_seconds      the seconds a client may take to send headers
     pace                the pace at which requests are begun
     write_seconds       the seconds for which a client may read less than `MIN_READ_BYTES` of a waiting answer
     """
 
-    most: int
-    most_per_address: int
+    max_connections: int
+    max_connections_per_address: int
     trusted_proxies: str = ""
     error_body: ErrorBody = Problem.body
     header_seconds: float = 10
@@ -123,7 +123,7 @@ class ConnectionLimits:
                 hint="Close some of them, or use one of them for this request.",
                 retry_after=1,
             )
-        elif self._open >= self.most and not self._make_room(client):
+        elif self._open >= self.max_connections and not self._make_room(client):
             problem = SERVICE_UNAVAILABLE("Too many connections are open.", retry_after=1)
         if problem is None:
             self._open += 1
@@ -139,8 +139,8 @@ class ConnectionLimits:
     def _exceeded(self, client: str) -> int | None:
         """The limit that an address, or the network that it is in, has reached; None: it has room."""
         *wide_networks, _ = path_of(client)
-        limits = {client: self.most_per_address}
-        limits |= dict.fromkeys(wide_networks, WIDE_CONNECTIONS * self.most_per_address)
+        limits = {client: self.max_connections_per_address}
+        limits |= dict.fromkeys(wide_networks, WIDE_CONNECTIONS * self.max_connections_per_address)
         return next((limit for name, limit in limits.items() if self._by_source[name] >= limit), None)
 
     @property
@@ -218,11 +218,11 @@ def files_for_connections() -> int:
         return DEFAULT_MAX_FILES
     import resource
 
-    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if most == resource.RLIM_INFINITY:
-        most = DEFAULT_MAX_FILES
-    if most > allowed != resource.RLIM_INFINITY:
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard_limit == resource.RLIM_INFINITY:
+        hard_limit = DEFAULT_MAX_FILES
+    if hard_limit > soft_limit != resource.RLIM_INFINITY:
         with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-            allowed = most
-    return DEFAULT_MAX_FILES if allowed == resource.RLIM_INFINITY else max(1, allowed - RESERVED_FILES)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+            soft_limit = hard_limit
+    return DEFAULT_MAX_FILES if soft_limit == resource.RLIM_INFINITY else max(1, soft_limit - RESERVED_FILES)

@@ -113,7 +113,7 @@ class Feed(Generic[M]):
         newest_first = itertools.takewhile(lambda entry: entry[0] > position, reversed(self._messages))
         return [message for _, message, _ in newest_first][::-1]
 
-    def known(self, position: int) -> int:
+    def last_known_position(self, position: int) -> int:
         """The last position, up to this one, that every process knows, so that a reader can continue at any process."""
         return position - position % self._grain
 
@@ -178,7 +178,7 @@ class OpenStream:
 
     def __init__(self, owners: Mapping[StreamOwner, object]) -> None:
         self.owners = owners
-        self.has_given_way = False
+        self.was_ended = False
         """Whether it has to end, so that another address gets its place."""
         self.wake: Callable[[], None] = lambda: None
 
@@ -193,18 +193,21 @@ class Streams:
 
     bound               what is limited, for the page of all bounds
     most                the maximum number of open streams of one owner
-    most_in_process     the maximum number of open streams of all owners together; None: no maximum
+    max_streams_in_process    the maximum number of open streams of all owners together; None: no maximum
 
     When a tenant or the process has the maximum, the address that has the most of these streams loses one to an address
     that has fewer.
     """
 
     def __init__(
-        self, bound: Bound, most: Mapping[StreamOwner, int] | None = None, most_in_process: int | None = None
+        self,
+        bound: Bound,
+        max_streams: Mapping[StreamOwner, int] | None = None,
+        max_streams_in_process: int | None = None,
     ) -> None:
         self.bound = bound
-        self._most = most or {}
-        self._most_in_process = most_in_process
+        self._max_streams = max_streams or {}
+        self._max_streams_in_process = max_streams_in_process
         self._open: Counter[tuple[StreamOwner, object]] = Counter()
         self._streams: set[OpenStream] = set()
         self._holdings = Holdings[OpenStream]()
@@ -220,20 +223,22 @@ class Streams:
         Raises `service_unavailable` if this process has.
         """
         full: list[tuple[StreamOwner, object, int]] = [
-            (owner, name, most) for owner, name, most in self._shares(owners) if self._open[owner, name] >= most
+            (owner, name, max_streams)
+            for owner, name, max_streams in self._shares(owners)
+            if self._open[owner, name] >= max_streams
         ]
         source = OpenStream(owners).source
-        for owner, name, most in full:
+        for owner, name, max_streams in full:
             if len(full) == 1 and owner == "tenant" and source and self._make_room(self._tenants.get(name), source):
                 continue
             raise RATE_LIMITED(
-                f"At most {most} streams {OWNER_TEXTS[owner]} may be open.",
+                f"At most {max_streams} streams {OWNER_TEXTS[owner]} may be open.",
                 hint="Close one of them first: each of them tells every change.",
                 retry_after=RETRY_AFTER_SECONDS,
             )
         if (
-            self._most_in_process is not None
-            and len(self._streams) >= self._most_in_process
+            self._max_streams_in_process is not None
+            and len(self._streams) >= self._max_streams_in_process
             and not (source and self._make_room(self._holdings, source))
         ):
             raise SERVICE_UNAVAILABLE("Too many streams are open.", retry_after=RETRY_AFTER_SECONDS)
@@ -258,7 +263,7 @@ class Streams:
         if excess is None:
             return False
         self._stop_counting(excess)
-        excess.has_given_way = True
+        excess.was_ended = True
         excess.wake()
         return True
 
@@ -284,12 +289,12 @@ class Streams:
 
     def _shares(self, owners: Mapping[StreamOwner, object]) -> Iterator[tuple[StreamOwner, object, int]]:
         """What a stream is counted for, with the maximum of each. An address counts with the network that it is in."""
-        for owner, most in self._most.items():
+        for owner, max_streams in self._max_streams.items():
             if owner in owners:
                 name = owners[owner]
-                yield owner, name, most
+                yield owner, name, max_streams
                 if isinstance(name, str) and (wide := wide_network(name)):
-                    yield owner, wide, WIDE_CONNECTIONS * most
+                    yield owner, wide, WIDE_CONNECTIONS * max_streams
 
     def close(self) -> None:
         """End every stream, each with its last event."""
@@ -334,7 +339,7 @@ class EventStream(Reply, kw_only=True):
             with self.feed.waking(woken.set):
                 while not gone.done():
                     woken.clear()
-                    if self.streams.closing or self.feed.has_ended or stream.has_given_way:
+                    if self.streams.closing or self.feed.has_ended or stream.was_ended:
                         last = self.last
                         break
                     if chunk := await self.pending():

@@ -27,7 +27,7 @@ class Holdings(Generic[T]):
         """The things of each address, the oldest first."""
         self._addresses: dict[int, dict[str, None]] = {}
         """The addresses that hold so many things."""
-        self._most = 0
+        self._max_held = 0
 
     def __len__(self) -> int:
         return len(self._things)
@@ -54,9 +54,9 @@ class Holdings(Generic[T]):
         wants it, or more.
         """
         mine = self._things.get(path_of(source)[0], {})
-        if self._most < len(mine) + 2:
+        if self._max_held < len(mine) + 2:
             return None
-        largest = next(iter(self._addresses[self._most]))
+        largest = next(iter(self._addresses[self._max_held]))
         newest = [*itertools.islice(reversed(self._things[largest]), MAX_COMPARED)]
         return next((thing for thing in newest if is_idle(thing)), newest[0])
 
@@ -68,5 +68,5 @@ class Holdings(Generic[T]):
             self._addresses.setdefault(after, {})[address] = None
         if before and not self._addresses[before]:
             del self._addresses[before]
-        if after > self._most or (before == self._most and before not in self._addresses):
-            self._most = after
+        if after > self._max_held or (before == self._max_held and before not in self._addresses):
+            self._max_held = after

@@ -47,7 +47,7 @@ _FIELD = re.compile(r"\{([a-z_]+)(:path)?\}")
 class _PartWithField(NamedTuple):
     """A part of a path, by its place, with a field inside: the name of the field, and what surrounds it."""
 
-    place: int
+    position: int
     name: str
     before: str
     after: str
@@ -78,12 +78,12 @@ class _Pattern(NamedTuple, Generic[T]):
 
     def surroundings(self) -> Sequence[tuple[int, str, str]]:
         """What surrounds its fields, whatever their names."""
-        return [(part.place, part.before, part.after) for part in self.inside]
+        return [(part.position, part.before, part.after) for part in self.inside]
 
     def fields(self, parts: Sequence[str]) -> Fields:
         fields = {name: parts[index] for name, index in self.whole_fields.items()}
         if self.inside:
-            fields |= {part.name: part.value(parts[part.place]) for part in self.inside}
+            fields |= {part.name: part.value(parts[part.position]) for part in self.inside}
         if self.rest:
             fields[self.rest[1]] = "/".join(parts[self.rest[0] :])
         return fields
@@ -102,9 +102,9 @@ class _PatternsOfLength(Generic[T]):
             in_order = sorted(self._masks, key=lambda shape: (sum(shape), shape), reverse=True)
             self._masks = {shape: self._masks[shape] for shape in in_order}
         patterns = self._masks[mask].setdefault(tuple(compress(parts, mask)), [])
-        for known in patterns:
-            if known.surroundings() == pattern.surroundings():
-                return known.value
+        for earlier in patterns:
+            if earlier.surroundings() == pattern.surroundings():
+                return earlier.value
         patterns.append(pattern)
         patterns.sort(key=lambda pattern: len(pattern.inside), reverse=True)
         return pattern.value
@@ -114,7 +114,7 @@ class _PatternsOfLength(Generic[T]):
             return None
         for mask, patterns in self._masks.items():
             for pattern in patterns.get(tuple(compress(parts, mask)), ()):
-                if not pattern.inside or all(part.matches(parts[part.place]) for part in pattern.inside):
+                if not pattern.inside or all(part.matches(parts[part.position]) for part in pattern.inside):
                     return pattern
         return None
 

@@ -25,7 +25,7 @@ MAX_URGENT_REQUESTS = 32
 """Urgent requests that are begun in one turn besides the others. Further ones wait as others do."""
 
 MAX_URGENT_REQUESTS_PER_ADDRESS = 8
-"""Those of one address. Anybody can send a request whose beginning is that of an urgent one."""
+"""Those of one address. Every client can send a request whose beginning is that of an urgent one."""
 
 TURN_SECONDS = 0.01
 """The processor time of a turn that is aimed at while requests wait."""
@@ -71,7 +71,7 @@ class Pace:
 
     def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
         self._clock = clock
-        self._most = REQUESTS_IN_A_TURN
+        self._max_requests = REQUESTS_IN_A_TURN
         """How many requests a turn begins at present."""
         self._room = REQUESTS_IN_A_TURN
         """How many requests may still be begun. When it is used up, it is there again in the next turn."""
@@ -100,8 +100,8 @@ class Pace:
 
     def _begins_urgent(self, source: str | None) -> bool:
         address = _address_of(source)
-        most = MAX_URGENT_REQUESTS_PER_ADDRESS if address else MAX_URGENT_REQUESTS
-        if self._urgent[address] >= most or self._urgent.total() >= MAX_URGENT_REQUESTS:
+        max_urgent = MAX_URGENT_REQUESTS_PER_ADDRESS if address else MAX_URGENT_REQUESTS
+        if self._urgent[address] >= max_urgent or self._urgent.total() >= MAX_URGENT_REQUESTS:
             return False
         self._urgent[address] += 1
         return True
@@ -115,8 +115,8 @@ class Pace:
         now = self._clock()
         took, self._began_at = now - self._began_at, now
         # By half or twice at most, since turns differ: in some of them the answers of a whole batch are written.
-        fitting = int(self._most * min(2.0, max(0.5, TURN_SECONDS / max(took, 0.001))))
-        self._most = self._room = min(REQUESTS_IN_A_TURN, max(MIN_REQUESTS_IN_A_TURN, fitting))
+        fitting = int(self._max_requests * min(2.0, max(0.5, TURN_SECONDS / max(took, 0.001))))
+        self._max_requests = self._room = min(REQUESTS_IN_A_TURN, max(MIN_REQUESTS_IN_A_TURN, fitting))
         self._urgent.clear()
         while self._waiting and self._room:
             self._use(loop)

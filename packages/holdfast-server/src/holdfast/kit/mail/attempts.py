@@ -145,5 +145,5 @@ class MailAttempts:
     async def store(self, result: AttemptResult) -> None:
         """Store the result of an attempt: the end of the mail, or its deferral. Returns after the commit."""
         await self._results.add(result)
-        outbox.MAILS.labels(result.outcome or "put off").inc()
+        outbox.MAILS.labels(result.outcome or "deferred").inc()
         self._breaks.pop(result.id, None)

@@ -70,6 +70,7 @@ async def hold_behind(reader: Reader[Any], ids: Sequence[int]) -> None:
 
 
 MailOutcome = Literal["sent", "superseded", "failed"]
+UnsentMailStatus = Literal["waiting", "held", "failed"]
 
 CHANNEL: LiteralString = "mails"
 
@@ -270,7 +271,7 @@ class UnsentMail(Struct):
     """A waiting, held or failed mail, for operators."""
 
     id: int
-    state: Literal["waiting", "held", "failed"]
+    status: UnsentMailStatus
     kind: str
     recipient: str
     attempts: int
@@ -284,7 +285,7 @@ async def unsent_mails(reader: Reader[Any], limit: int = MAX_LISTED_MAILS) -> li
     return await reader.rows(
         UnsentMail,
         """
-        (select id, 'failed' as state, kind, recipient, attempts, inserted_at, due_at, error from mails
+        (select id, 'failed' as status, kind, recipient, attempts, inserted_at, due_at, error from mails
           where outcome = 'failed' order by id desc limit %(listed)s)
         union all
         (select id, 'waiting', kind, recipient, attempts, inserted_at, due_at, error from mails
@@ -371,7 +372,7 @@ async def forget_mails(tx: Tx[Any]) -> int:
     )
 
 
-MAILS = Counter("holdfast_mails", "Mails that ended, or were put off by the mail server.", ["outcome"])
+MAILS = Counter("holdfast_mails", "Mails that ended, or were deferred by the mail server.", ["outcome"])
 WAITING = Gauge("holdfast_mails_waiting", "Mails that wait to be sent.", multiprocess_mode="mostrecent")
 OLDEST = Gauge("holdfast_mails_oldest_seconds", "How long the oldest of them waits.", multiprocess_mode="mostrecent")
 HELD = Gauge("holdfast_mails_held", "Mails that may not be sent yet.", multiprocess_mode="mostrecent")

@@ -51,7 +51,7 @@ PREFLIGHT: Sequence[Header] = (
     (b"access-control-allow-headers", b", ".join(HEADERS)),
     (b"access-control-max-age", b"600"),
 )
-_NOT_WANTED = re.compile(rb"q[ \t]*=[ \t]*0(\.0{0,3})?")
+_ZERO_QUALITY = re.compile(rb"q[ \t]*=[ \t]*0(\.0{0,3})?")
 _ARRAY = re.compile(r"[ \t\r\n]*\[")
 
 
@@ -242,7 +242,7 @@ def accepts(headers: Headers, kind: bytes) -> bool:
     qualities: dict[bytes, bool] = {}
     for entry in accept.split(b","):
         name, *parameters = (part.strip() for part in entry.split(b";"))
-        qualities[name] = not any(_NOT_WANTED.fullmatch(parameter) for parameter in parameters)
+        qualities[name] = not any(_ZERO_QUALITY.fullmatch(parameter) for parameter in parameters)
     ranges = (kind, kind.split(b"/")[0] + b"/*", b"*/*")
     return next((qualities[name] for name in ranges if name in qualities), False)
 

@@ -2,7 +2,7 @@
 
 No state is kept between requests, so any process can answer any request. The answer to `initialize` still has a session
 id, because clients open the stream of changes only if they have one. It carries the name that the program of the agent
-gives itself, such as `claude-ai`, which nobody has checked; clients repeat it. Since 2026-07-28 each request may have
+gives itself, such as `claude-ai`, which is not checked; clients repeat it. Since 2026-07-28 each request may have
 the name in `_meta`.
 """
 
@@ -224,7 +224,7 @@ class Handshake:
             notifications = encode_notifications(uris, listed)
             # Only the last event has the position as its id: a client that misses it gets all of them again.
             return b"".join(map(encode_event, notifications[:-1])) + b"".join(
-                encode_event(notice, id=str(feed.known(position))) for notice in notifications[-1:]
+                encode_event(notice, id=str(feed.last_known_position(position))) for notice in notifications[-1:]
             )
 
         since = feed.position
@@ -237,7 +237,7 @@ class Handshake:
             feed,
             authenticated,
             render,
-            first=b"id: %d\nretry: %d\n%s\n" % (feed.known(since), retry_ms(), empty),
+            first=b"id: %d\nretry: %d\n%s\n" % (feed.last_known_position(since), retry_ms(), empty),
             since=since,
             missed=self._config.missed,
         )

@@ -195,8 +195,8 @@ def _error_text(error: Exception, members: dict[str, Any]) -> str:
     """The text of a decoder's error, with its place."""
     if not isinstance(error, ValidationError):
         return f"The message cannot be read: {json_error(error)}."
-    place, message = mismatch(error, RpcMessage, members)
-    return f"`{place.removeprefix('.') or 'message'}` {message}."
+    path, message = mismatch(error, RpcMessage, members)
+    return f"`{path.removeprefix('.') or 'message'}` {message}."
 
 
 class _OnlyId(Struct):
@@ -289,15 +289,15 @@ async def perform(work: AdmittedRequest) -> Result:
     """Run and measure an admitted request. Raises `RpcError`, or a `Problem` that is answered with its HTTP status."""
     started = time.perf_counter()
     try:
-        outcome = await work.run()
+        result = await work.run()
     except RpcError as fault:
-        outcome = CallResult(fault, 400)
+        result = CallResult(fault, 400)
     except Exception as error:
-        outcome = _result_of_problem(as_problem(error, work.access))
-    work.access.count(outcome.status, started)
-    if isinstance(outcome.result, Result):
-        return outcome.result
-    raise outcome.result
+        result = _result_of_problem(as_problem(error, work.access))
+    work.access.count(result.status, started)
+    if isinstance(result.result, Result):
+        return result.result
+    raise result.result
 
 
 def _result_of_problem(problem: Problem) -> CallResult:

@@ -111,13 +111,13 @@ def _argument(schema: Schema, shared: dict[str, Schema]) -> Schema:
 
 def bounds_in_words(schema: Schema) -> str:
     """The bounds of a member as a sentence; empty if they go without saying, such as that an id is at least 1."""
-    least, most = schema.get("minimum", 0), schema.get("maximum")
-    if most is not None and least not in {0, 1}:
-        return f"{least} to {most}."
+    minimum, maximum = schema.get("minimum", 0), schema.get("maximum")
+    if maximum is not None and minimum not in {0, 1}:
+        return f"{minimum} to {maximum}."
     longest = schema.get("items", {}).get("maxLength")
     of_each = f" of up to {longest} characters" if longest else ""
     for bound, noun in (
-        (most, ""),
+        (maximum, ""),
         (schema.get("maxLength"), " characters"),
         (schema.get("maxItems"), f" items{of_each}"),
     ):

@@ -161,10 +161,10 @@ def _form_message(error: str, instruction: str | None) -> str:
                 return message("%(instruction)s It must be at least %(least)s.", instruction=instruction, least=least)
             return message("Enter a number of at least %(least)s.", least=least)
         case "must be at most %(most)s, not %(given)s":
-            most = _number(values["most"])
+            maximum = _number(values["most"])
             if instruction:
-                return message("%(instruction)s It must be at most %(most)s.", instruction=instruction, most=most)
-            return message("Enter a number of at most %(most)s.", most=most)
+                return message("%(instruction)s It must be at most %(most)s.", instruction=instruction, most=maximum)
+            return message("Enter a number of at most %(most)s.", most=maximum)
         case "must have at least %(least)s characters, not %(length)s":
             return message("Enter at least %(least)s characters. This has %(length)s.", **_numbers(values))
         case "must have at most %(most)s characters, not %(length)s":

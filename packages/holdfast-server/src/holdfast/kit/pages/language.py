@@ -202,8 +202,8 @@ UNITS = (("second", 1, 120), ("minute", 60, 120), ("hour", 3_600, 48))
 
 
 def _duration(seconds: float, locale: str) -> str:
-    for unit, length, most in UNITS:
-        if (count := ceil(seconds / length)) < most:
+    for unit, length, max_count in UNITS:
+        if (count := ceil(seconds / length)) < max_count:
             return format_unit(count, f"duration-{unit}", locale=locale)
     return format_unit(ceil(seconds / 86_400), "duration-day", locale=locale)
 
@@ -244,10 +244,10 @@ def language_of(request: "Request") -> Language:
 def query_in_language(query: bytes, code: str) -> str:
     """The relative URL of the same page in another language, with the other query parameters unchanged."""
     parameters = query.split(b"&") if len(query) <= MAX_QUERY_BYTES else []
-    kept_parameters = [
+    retained_parameters = [
         quote(parameter, UNQUOTED) for parameter in parameters if parameter and parameter.partition(b"=")[0] != b"lang"
     ]
-    return f"?{'&'.join([*kept_parameters, f'lang={code}'])}"
+    return f"?{'&'.join([*retained_parameters, f'lang={code}'])}"
 
 
 def _requested_code(query: bytes) -> str:

@@ -27,7 +27,7 @@ FIXED_PAGES = cache_bound(
 )
 
 CACHE_TTL_SECONDS = 3600
-"""Seconds that a page is cached. Nobody requests an outdated page by its key; the cache drops it when it gets full."""
+"""Seconds that a page is cached. No request has the key of an outdated page; the cache drops it when it gets full."""
 
 CACHED_PAGES = cache_bound("Rendered pages", "both", f"{MAX_CACHE_BYTES // 1_000_000} MB for each kind of page")
 
@@ -66,13 +66,13 @@ class PageCache:
     """Renders each page once, for concurrent and later requests.
 
     bound   what is limited, for the page of all bounds
-    most    the maximum size of all cached pages in bytes
+    max_bytes  the maximum size of all cached pages in bytes
     """
 
-    def __init__(self, bound: Bound, most: int = MAX_CACHE_BYTES) -> None:
+    def __init__(self, bound: Bound, max_bytes: int = MAX_CACHE_BYTES) -> None:
         self.bound = bound
         # Pages with the times at which they end. A `TTLCache` would look for ended ones at each request.
-        self._pages: LRUCache[Hashable, tuple[CachedPage, float]] = LRUCache(most, lambda entry: _size(entry[0]))
+        self._pages: LRUCache[Hashable, tuple[CachedPage, float]] = LRUCache(max_bytes, lambda entry: _size(entry[0]))
         self._rendering: dict[Hashable, asyncio.Task[CachedPage]] = {}
 
     async def get(self, key: Hashable, render: Callable[[], Awaitable[CachedPage]]) -> CachedPage:

@@ -46,7 +46,7 @@ PROGRAM_PATHS = ("/api/", "/mcp/", "/.well-known/", "/oauth/")
 """The prefixes of paths where browsers also get errors as JSON."""
 
 
-class Place(NamedTuple):
+class NavigationEntry(NamedTuple):
     """An entry of the navigation: its name in English, and the name of its icon."""
 
     name: str

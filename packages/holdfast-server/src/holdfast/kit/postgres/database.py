@@ -92,7 +92,7 @@ class Reader(Generic[R_co]):
 class Tx(Reader[R_co]):
     """A transaction. It begins with its first statement.
 
-    commit    commits what was done so far; None: nothing is committed before the end
+    commit    commits the statements so far before the block of the transaction ends; None: it must not commit early
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Tx(Reader[R_co]):
         """Every row of the last statement, after the commit, which is sent with the statement.
 
         So PostgreSQL does not wait for this process before it commits. Later statements are in another transaction.
-        If more belongs to the transaction than the function that calls this, nothing is committed yet.
+        In a transaction that must not commit early, this only runs the statement; the commit follows at the end.
         """
         if self._commit is None:
             return await self.tuples(sql, params)
@@ -224,13 +224,13 @@ class Database(Generic[R]):
 
     @contextlib.asynccontextmanager
     async def transaction(
-        self, tenant: int | None = None, begin: LiteralString = "begin", *, is_whole: bool = False
+        self, tenant: int | None = None, begin: LiteralString = "begin", *, can_commit_early: bool = False
     ) -> AsyncGenerator[Tx[R]]:
         """A transaction, committed when the block ends and rolled back when it raises.
 
         Its statements are pipelined: BEGIN and statements whose result is not read are sent with the next one.
 
-        is_whole    whether the block may commit with its last statement (`tuples_and_commit`)
+        can_commit_early    whether the block may send the commit together with its last statement (`tuples_and_commit`)
         """
         async with contextlib.AsyncExitStack() as stack:
 
@@ -252,7 +252,7 @@ class Database(Generic[R]):
                 else:
                     self._tell(tx)
 
-            tx = Tx(self.resources, connect, tenant, commit if is_whole else None)
+            tx = Tx(self.resources, connect, tenant, commit if can_commit_early else None)
             yield tx
             await commit(tx)
 
@@ -262,17 +262,17 @@ class Database(Generic[R]):
         tenant: int | None = None,
         *,
         keep: bool = True,
-        is_whole: bool = False,
+        can_commit_early: bool = False,
     ) -> T:
         """Run `work` in a transaction and return its result after the commit.
 
         After a conflict, and if the connection was lost before the COMMIT was sent, `work` is run again. A COMMIT that
         was sent continues even if the caller stops waiting. With `tenant`, in a service with row-level security, `work`
         sees only that tenant's rows. If `keep` is false, the transaction is rolled back, and the result says what would
-        have happened. If `is_whole`, `work` may commit with its last statement. Raises `service_unavailable` if the
-        database cannot be reached or takes too long; then it is unknown whether the changes were stored.
+        have happened. If `can_commit_early`, `work` may commit with its last statement. Raises `service_unavailable` if
+        the database cannot be reached or takes too long; then it is unknown whether the changes were stored.
         """
-        return await self._retry(lambda: self._attempt(work, tenant, keep, is_whole))
+        return await self._retry(lambda: self._attempt(work, tenant, keep, can_commit_early))
 
     async def read(self, work: Callable[[Reader[R]], Awaitable[T]], tenant: int | None = None) -> T:
         """Run `work`, which reads, with each statement in its own transaction.
@@ -319,11 +319,11 @@ class Database(Generic[R]):
                 await self.pool.putconn(reader.opened.connection)
 
     async def _attempt(
-        self, work: Callable[[Tx[R]], Awaitable[T]], tenant: int | None, keep: bool, is_whole: bool
+        self, work: Callable[[Tx[R]], Awaitable[T]], tenant: int | None, keep: bool, can_commit_early: bool
     ) -> T:
         answers: list[T] = []
         with contextlib.suppress(_RollBack):
-            async with self.transaction(tenant, is_whole=is_whole and keep) as tx:
+            async with self.transaction(tenant, can_commit_early=can_commit_early and keep) as tx:
                 answers.append(await work(tx))
                 if not keep:
                     # Wait for statements whose results were not read, so that their errors are raised here.

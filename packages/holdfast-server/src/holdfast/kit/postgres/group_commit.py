@@ -22,7 +22,7 @@ from psycopg.errors import LockNotAvailable
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.client import create_shared_task, wait_while_connected
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.environment.metrics import BATCH_SIZE
+from holdfast.kit.environment.metrics import BATCH_SIZES
 
 C = TypeVar("C")
 A = TypeVar("A")
@@ -88,7 +88,7 @@ class Batcher(Generic[C, A]):
         """Called when no call is waiting any more."""
         self.on_locked: Callable[[LockedRow, C], object] = lambda locked, call: None
         """Called when a call begins to wait for a locked row, in a batch of its own."""
-        self._observe = BATCH_SIZE.labels(name).observe
+        self._observe = BATCH_SIZES.labels(name).observe
 
     async def submit(self, call: C) -> A:
         """The answer to one call, after its batch has committed."""

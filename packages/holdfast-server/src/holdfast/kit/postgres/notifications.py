@@ -205,12 +205,12 @@ def merge_notices(notices: Iterable[Notice]) -> list[str]:
     texts: list[str] = []
     for channel, group in itertools.groupby(sorted(notices, key=_channel), key=_channel):
         payloads: list[str] = []
-        room = most = MAX_NOTICE_BYTES - len(channel)
+        room = max_bytes = MAX_NOTICE_BYTES - len(channel)
         for _, payload in group:
             size = len(payload.encode()) + 1
             if payloads and size > room:
                 texts.append(f"{channel} {PAYLOAD_SEPARATOR.join(payloads)}")
-                payloads, room = [], most
+                payloads, room = [], max_bytes
             payloads.append(payload)
             room -= size
         texts.append(f"{channel} {PAYLOAD_SEPARATOR.join(payloads)}")

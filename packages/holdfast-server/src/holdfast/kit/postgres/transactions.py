@@ -43,7 +43,7 @@ class Commits:
     """The commits of a process in progress. Each of them completes even if its caller no longer waits."""
 
     def __init__(self) -> None:
-        self._under_way: dict[asyncio.Task[None], AsyncConnection[Any]] = {}
+        self._in_progress: dict[asyncio.Task[None], AsyncConnection[Any]] = {}
 
     async def finish(
         self,
@@ -58,12 +58,12 @@ class Commits:
         # The task sets the future itself. With `asyncio.shield` the caller goes on one turn of the event loop later.
         ended = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(_finish(stack, after_commit_attempt, ended))
-        self._under_way[task] = connection
+        self._in_progress[task] = connection
         task.add_done_callback(partial(self._finished, ended))
         await ended
 
     def _finished(self, ended: asyncio.Future[None], task: asyncio.Task[None]) -> None:
-        del self._under_way[task]
+        del self._in_progress[task]
         error = None if task.cancelled() else task.exception()
         if not ended.done():  # else the caller has the result, or no longer waits
             if error:
@@ -73,13 +73,13 @@ class Commits:
 
     async def close(self) -> None:
         """Wait for the commits, then shut the sockets of the remaining ones. PostgreSQL continues these commits."""
-        if self._under_way:
-            await asyncio.wait(self._under_way, timeout=CLOSE_TIMEOUT_SECONDS)
-        for connection in self._under_way.values():
+        if self._in_progress:
+            await asyncio.wait(self._in_progress, timeout=CLOSE_TIMEOUT_SECONDS)
+        for connection in self._in_progress.values():
             _shut_socket(connection)
-        if self._under_way:
-            await asyncio.wait(self._under_way, timeout=CLOSE_TIMEOUT_SECONDS)
-        await end_tasks(self._under_way)
+        if self._in_progress:
+            await asyncio.wait(self._in_progress, timeout=CLOSE_TIMEOUT_SECONDS)
+        await end_tasks(self._in_progress)
 
 
 async def _finish(

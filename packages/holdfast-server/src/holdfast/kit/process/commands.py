@@ -51,7 +51,7 @@ def jobs_command(process: "Callable[[], ServiceProcess[Any, Any]]") -> Callable[
 
         settings = process().configured()
         url = process().existing(settings).database_url
-        place = database_location.location_text(settings)
+        location = database_location.location_text(settings)
 
         async def run() -> "Sequence[FailedJob]":
             async with tasks.open_job_manager(url) as manager:
@@ -63,7 +63,7 @@ def jobs_command(process: "Callable[[], ServiceProcess[Any, Any]]") -> Callable[
         try:
             failed = asyncio.run(run())
         except Problem as problem:
-            raise CannotStart(f"{problem.message} This was looked for in {place}.") from problem
+            raise CannotStart(f"{problem.message} This was looked for in {location}.") from problem
         if retry is not None:
             typer.echo(f"Job {retry} is tried again.")
             return
@@ -73,7 +73,7 @@ def jobs_command(process: "Callable[[], ServiceProcess[Any, Any]]") -> Callable[
             typer.echo(f"These are the newest {len(failed)} jobs that failed for good; there may be more.")
         else:
             typer.echo(f"{len(failed)} jobs failed for good." if failed else "No job has failed for good.")
-        typer.echo(f"Looked in {place}.", err=True)
+        typer.echo(f"Looked in {location}.", err=True)
 
     return jobs
 
@@ -91,7 +91,7 @@ def mail_commands(process: "Callable[[], ServiceProcess[Any, Any]]", title: str)
 
     @group.command("list")
     def list_mails(
-        limit: Annotated[int, typer.Option(metavar="N", min=1, help="The most mails of each state.")] = 100,
+        limit: Annotated[int, typer.Option(metavar="N", min=1, help="The most mails of each status.")] = 100,
     ) -> None:
         """List the mails that were not sent.
 
@@ -102,10 +102,10 @@ def mail_commands(process: "Callable[[], ServiceProcess[Any, Any]]", title: str)
         """
         from holdfast.kit.mail import outbox
 
-        mails, place = process().transact_existing(partial(outbox.unsent_mails, limit=limit + 1))
+        mails, location = process().transact_existing(partial(outbox.unsent_mails, limit=limit + 1))
         if mails:
             _print_mails(mails, limit, process().name)
-        typer.echo(f"Looked in {place}.", err=True)
+        typer.echo(f"Looked in {location}.", err=True)
 
     @group.command("retry")
     def retry_mail(
@@ -170,15 +170,15 @@ def mail_commands(process: "Callable[[], ServiceProcess[Any, Any]]", title: str)
 
 
 def _print_mails(mails: "Sequence[UnsentMail]", limit: int, service: str) -> None:
-    """Print mails, which are in groups by their state; at most `limit` of each state."""
+    """Print mails, which are in groups by their status; at most `limit` of each status."""
     typer.echo(tab_line(*COLUMNS), err=True)
-    for state, group in groupby(mails, lambda mail: mail.state):
-        mails_of_state = [*group]
-        for mail in mails_of_state[:limit]:
-            due = None if state == "failed" else iso_time(mail.due_at)
+    for status, group in groupby(mails, lambda mail: mail.status):
+        mails_of_status = [*group]
+        for mail in mails_of_status[:limit]:
+            due = None if status == "failed" else iso_time(mail.due_at)
             since = iso_time(mail.inserted_at)
-            typer.echo(tab_line(mail.id, state, mail.kind, mail.recipient, mail.attempts, since, due, mail.error))
-        if len(mails_of_state) > limit:
+            typer.echo(tab_line(mail.id, status, mail.kind, mail.recipient, mail.attempts, since, due, mail.error))
+        if len(mails_of_status) > limit:
             more = f"holdfast {service} mail list --limit {limit * 10}"
-            typer.echo(f"Only {limit} of the mails with the state {state} are listed. To see more: {more}", err=True)
+            typer.echo(f"Only {limit} of the mails with the status {status} are listed. To see more: {more}", err=True)
     typer.echo(f"What the mail server says at present: holdfast {service} mail test ADDRESS", err=True)

@@ -250,9 +250,11 @@ def document(
     declared_type = _with_charset(media_type)
 
     @cache
-    def reply(compressed: bool, known: bool) -> Reply:
+    def reply(compressed: bool, is_current: bool) -> Reply:
         built = build(compressed)
-        return Reply(304 if known else 200, b"" if known else built.content, [*built.headers.items()], declared_type)
+        return Reply(
+            304 if is_current else 200, b"" if is_current else built.content, [*built.headers.items()], declared_type
+        )
 
     def show(request: Request) -> Reply:
         compressed = accepts_gzip(request.headers.get(b"accept-encoding", b""))

@@ -191,9 +191,9 @@ class ServiceProcess(Generic[S, R]):
         Raises `CannotStart`, also for a `Problem` of the work.
         """
         settings = self.configured()
-        place = database_location.location_text(settings)
+        location = database_location.location_text(settings)
         try:
-            return asyncio.run(self.step(self.existing(settings), work)), place
+            return asyncio.run(self.step(self.existing(settings), work)), location
         except Problem as problem:
             raise CannotStart(problem.message) from problem
 
@@ -203,11 +203,11 @@ class ServiceProcess(Generic[S, R]):
         Raises `CannotStart`, also for a `Problem` of the work.
         """
         settings = self.configured()
-        place = database_location.location_text(settings)
+        location = database_location.location_text(settings)
         try:
-            return asyncio.run(self.transact(self.existing(settings), work)), place
+            return asyncio.run(self.transact(self.existing(settings), work)), location
         except Problem as problem:
-            raise CannotStart(f"{problem.message} This was looked for in {place}.") from problem
+            raise CannotStart(f"{problem.message} This was looked for in {location}.") from problem
 
     def app(self, settings: S, *, background: bool) -> ASGIApp:
         self._log_start()

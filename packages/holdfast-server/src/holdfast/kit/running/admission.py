@@ -26,7 +26,7 @@ class Priority(Enum):
     """The seconds that work may wait while more work of this kind is still begun."""
 
     READ = 2
-    """Reads and lists, which anybody can repeat."""
+    """Reads and lists, which every caller can repeat."""
 
     CHANGE = 4
     """Registrations, joins, changes of stock and everything else that is stored."""
@@ -57,7 +57,7 @@ MAX_RETRY_SECONDS = 10
 
 
 class Backlog:
-    """The work in progress of a process, or of one tenant that waits for nobody but itself.
+    """The work in progress of a process, or of one tenant that waits only for work of its own.
 
     What takes `now` is told the present time in seconds.
     """

@@ -69,7 +69,7 @@ class NewAnswer(NamedTuple):
 class PeopleInAnswers:
     """The people that answers are about. Their answers are erased with them, by `forget_people`.
 
-    person_of    returns the public id of the person that an answer is about; None: it is about nobody
+    person_of    returns the public id of the person that an answer is about; None: it is about no person
     find_known   SQL: the public ids among `%(people)s` of people who are not erased. It locks them, so that nobody is
                  erased between this statement and the commit. It may leave out people whom others have locked
     """
@@ -114,26 +114,26 @@ class Idempotency:
         work    answers the new requests, given by their indexes; a `Problem` among its answers is not stored
         """
         stored = await self._find(tx, requests)
-        first = {request.id: place for place, request in reversed([*enumerate(requests)])}
-        fresh = sorted(place for id, place in first.items() if id not in stored)
-        done = dict(zip(fresh, await work(fresh), strict=True)) if fresh else {}
+        first = {request.id: index for index, request in reversed([*enumerate(requests)])}
+        fresh = sorted(index for id, index in first.items() if id not in stored)
+        new_answers = dict(zip(fresh, await work(fresh), strict=True)) if fresh else {}
         if stored:
             await tx.confirm()
         secret = tx.resources.secret
         await self._insert(
             tx,
             {
-                requests[place]: NewAnswer(
+                requests[index]: NewAnswer(
                     secret.seal(msgspec.json.encode(answer).decode()), self.people.person_of(answer)
                 )
-                for place, answer in done.items()
+                for index, answer in new_answers.items()
                 if not isinstance(answer, Problem | LockedRow)
             },
         )
         return [
             self._replayed(secret, stored[request.id], request)
             if request.id in stored
-            else done[first[request.id]]
+            else new_answers[first[request.id]]
             if request.fingerprint == requests[first[request.id]].fingerprint
             else self.reused()
             for request in requests
@@ -226,7 +226,7 @@ class Idempotency:
                 for request, answer in answers.items()
             ],
             "hours": self.hours,
-            "most": MAX_LARGE_ANSWERS_BYTES,
+            "max_count": MAX_LARGE_ANSWERS_BYTES,
         }
         people = [answer.person for answer in answers.values()]
         if any(people):
@@ -241,7 +241,7 @@ _SEALED: LiteralString = """
            or (select coalesce(sum(octet_length(earlier.sealed)), 0) from idempotency_answers as earlier
                 where earlier.account = answer.account
                   and earlier.inserted_at > now() - make_interval(hours => %(hours)s))
-              + octet_length(answer.sealed) <= %(most)s
+              + octet_length(answer.sealed) <= %(max_count)s
          then answer.sealed else '' end
 """
 

@@ -36,7 +36,8 @@ class Batch(Struct, Generic[C], frozen=True):
     """The calls that share a statement, in order of arrival.
 
     tenant_id  the tenant of all calls, in a service with row-level security; else 0: they may have several tenants
-    waits      whether to wait for locked rows. If not, calls that need one are answered with `LockedRow`
+    waits      whether the statement waits for rows that other transactions have locked. If not, each call that needs
+               such a row is answered with `LockedRow`
     """
 
     tenant_id: int
@@ -93,7 +94,7 @@ class Batched(RunMode[C, A]):
 
     A call that is answered with `LockedRow` is run again in a batch that waits.
 
-    complete    completes the answers after the commit; None: they are complete
+    complete    adds to the answers, after the commit, what the statement did not return; None: nothing is missing
     """
 
     complete: Completion | None = None

@@ -166,19 +166,19 @@ class Runner:
         slots = self._reads if mode.reads else self._writes
         answer_mode = _answer_batch if isinstance(mode, Batched) else _answer_singly
         answer_calls: AnswerCalls = partial(answer_mode, operation, mode.function)
-        is_whole = _always
+        can_commit_early = _always
         if self._agent_log and not mode.reads and self._agent_log.covers(operation):
             answer_calls = partial(_answer_and_log, operation, self._agent_log, answer_calls)
-            is_whole = _is_without_agents
+            can_commit_early = _is_without_agents
         answer_once = partial(self._answer_once, answer_calls)
-        transact: TransactCalls = partial(self._transact, mode.reads, answer_calls, is_whole=is_whole)
+        transact: TransactCalls = partial(self._transact, mode.reads, answer_calls, can_commit_early=can_commit_early)
         transact_once: TransactCalls = partial(self._transact, False, answer_once)
         if isinstance(mode, Batched):
-            complete, complete_kept = (
+            complete, complete_once = (
                 mode.complete and partial(mode.complete, self._database, have_keys) for have_keys in (False, True)
             )
             submit = self._submit_together(operation.name, slots, transact, complete)
-            submit_once = self._submit_together(operation.name, slots, transact_once, complete_kept)
+            submit_once = self._submit_together(operation.name, slots, transact_once, complete_once)
         else:
             submit = partial(self._submit_alone, operation.lane, slots, transact)
             submit_once = partial(self._submit_alone, operation.lane, slots, transact_once)
@@ -312,14 +312,23 @@ class Runner:
         *,
         waits: bool = True,
         keep: bool = True,
-        is_whole: Callable[[Sequence[Any]], bool] | None = None,
+        can_commit_early: Callable[[Sequence[Any]], bool] | None = None,
     ) -> Sequence[Any]:
+        """The answers to calls, from one transaction, or without one if the operation only reads.
+
+        waits               as in `Batch`
+        keep                whether to commit; if not, the transaction is rolled back
+        can_commit_early    says whether these calls let the transaction commit with its last statement; None: never
+        """
+
         def work(tx: Any) -> Awaitable[Sequence[Any]]:
             return answer_calls(tx, tenant, calls, waits=waits)
 
         if reads:
             return await self._database.read(work, tenant)
-        return await self._database.transact(work, tenant, keep=keep, is_whole=bool(is_whole and is_whole(calls)))
+        return await self._database.transact(
+            work, tenant, keep=keep, can_commit_early=bool(can_commit_early and can_commit_early(calls))
+        )
 
 
 def lane_owner(lane: str, caller: Caller) -> Owner:

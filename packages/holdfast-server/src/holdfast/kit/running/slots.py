@@ -109,8 +109,8 @@ class Slots:
             if part.waiting < part.max_waiting:
                 continue
             waiting = path[depth].waiting if depth < len(path) else 0
-            most = max((other.waiting for other in part.waiting_below.values()), default=0)
-            if depth == len(owner) or most <= waiting + 1:
+            max_waiting = max((other.waiting for other in part.waiting_below.values()), default=0)
+            if depth == len(owner) or max_waiting <= waiting + 1:
                 raise self._too_much(part)
             return  # another one would give way, here and in the parts above
 

@@ -185,11 +185,13 @@ async def reseal(database: Database[Any], tables: Sequence[SealedTable]) -> list
 
 
 async def _reseal_table(database: Database[Any], of: SealedTable) -> ResealedTable:
-    done, left, last = await database.transact(lambda tx: _reseal_batch(tx, of, None))
+    resealed, unreadable, last = await database.transact(lambda tx: _reseal_batch(tx, of, None))
     while last is not None:
-        more, unreadable, last = await database.transact(lambda tx, after=last: _reseal_batch(tx, of, after))
-        done, left = done + more, left + unreadable
-    return ResealedTable(of.table, done, left)
+        resealed_now, unreadable_now, last = await database.transact(
+            lambda tx, after=last: _reseal_batch(tx, of, after)
+        )
+        resealed, unreadable = resealed + resealed_now, unreadable + unreadable_now
+    return ResealedTable(of.table, resealed, unreadable)
 
 
 async def _reseal_batch(tx: Tx[HasSecret], of: SealedTable, after: Any) -> tuple[int, int, Any]:
@@ -198,9 +200,9 @@ async def _reseal_batch(tx: Tx[HasSecret], of: SealedTable, after: Any) -> tuple
         f"""
         select {of.key}, sealed from {of.table}
          where %(after)s::{of.type} is null or {of.key} > %(after)s::{of.type}
-         order by {of.key} limit %(most)s for update
+         order by {of.key} limit %(max_count)s for update
         """,
-        {"after": after, "most": BATCH_SIZE},
+        {"after": after, "max_count": BATCH_SIZE},
     )
     fresh: dict[Any, bytes] = {}
     for key, sealed in rows:

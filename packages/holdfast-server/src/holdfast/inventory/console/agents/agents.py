@@ -128,7 +128,7 @@ class ShopAgents:
             *(self._get_pool(merchant(session), GetPool(pool_id=id)) for id in ids)
         )
         by_id = dict(zip(ids, pools, strict=True))
-        lines = [
+        actions = [
             AgentLine(
                 icon=ICONS.get(row.entry.kind, "pencil"),
                 at=row.entry.created_at,
@@ -138,7 +138,7 @@ class ShopAgents:
             )
             for row in rows
         ]
-        return AgentLines(lines, older or "")
+        return AgentLines(actions, older or "")
 
     async def values(self, session: Session, request: Request) -> Mapping[str, Any]:
         """The key of the shop, and the keys before it."""

@@ -86,9 +86,9 @@ def text_of(content: bytes) -> FileText:
     text = _decoded(content, "utf-16" if is_utf16 else "utf-8-sig")
     if text is None and not is_utf16:
         readings = _readings(content)
-        for place, reading in enumerate(readings):
+        for index, reading in enumerate(readings):
             if (text := _decoded(content, reading.codec)) is not None:
-                others = readings[:place] + readings[place + 1 :]
+                others = readings[:index] + readings[index + 1 :]
                 return FileText(text, (reading, *others), b64encode(content).decode())
     if text is None:
         raise _no_text()

@@ -88,7 +88,7 @@ class PoolPage:
 
     def __init__(self, console: Console, platform: Platform) -> None:
         self._console = console
-        self._look, self._available = console.run["look_at_pool"], console.run["get_availability"]
+        self._get_history, self._get_availability = console.run["get_pool_history"], console.run["get_availability"]
         self._rows = HistoryRows(console, platform)
 
     def routes(self) -> list[Route]:
@@ -101,15 +101,15 @@ class PoolPage:
     async def show(self, session: Session, request: Request) -> Reply:
         """Show a pool."""
         # Read at the same time: under overload each look-up takes turns of the event loop.
-        look: PoolHistory
-        look, pool = await asyncio.gather(
-            self._look(merchant(session), GetPoolHistory(pool_id=command_in_path(PoolPath, request).pool_id)),
+        history: PoolHistory
+        history, pool = await asyncio.gather(
+            self._get_history(merchant(session), GetPoolHistory(pool_id=command_in_path(PoolPath, request).pool_id)),
             pool_of(self._console, session, request),
         )
         kind = filter_of(request)
         (lines, older), names, limiting = await asyncio.gather(
             self._rows.read(session, request, history_command(pool, kind, limit=MAX_NEWEST_ENTRIES)),
-            names_of(self._console, session, request, gids_of(pool, look)),
+            names_of(self._console, session, request, gids_of(pool, history)),
             self._limiting(session, pool),
         )
         texts = SITE.texts(language_of(request))
@@ -118,16 +118,16 @@ class PoolPage:
             request,
             "pools/pool.html",
             pool=pool,
-            since=look.moments[0].at,
+            since=history.moments[0].at,
             drawn=draw_steps(
-                [(moment.at, moment.on_hand) for moment in look.moments],
-                look.moments[-1].at,
-                [KIND_IN_CHART.get(moment.kind, "") for moment in look.moments],
+                [(moment.at, moment.on_hand) for moment in history.moments],
+                history.moments[-1].at,
+                [KIND_IN_CHART.get(moment.kind, "") for moment in history.moments],
             ),
             kinds={kind: (shape, texts.gettext(name)) for kind, (shape, name) in CHART_KINDS.items()},
-            most_on_hand=max(moment.on_hand for moment in look.moments),
-            by_variant=look.by_variant,
-            by_source=look.by_source,
+            most_on_hand=max(moment.on_hand for moment in history.moments),
+            by_variant=history.by_variant,
+            by_source=history.by_source,
             names=names,
             sources=SOURCES,
             limiting=limiting,
@@ -162,7 +162,7 @@ class PoolPage:
         """The limiting pool of each variant; a kit may be limited by another pool than this one."""
         if pool.status == "archived":
             return {}
-        availability: Availability = await self._available(merchant(session), GetAvailability(pool_id=pool.id))
+        availability: Availability = await self._get_availability(merchant(session), GetAvailability(pool_id=pool.id))
         return availability.limiting_pool
 
 
@@ -180,9 +180,11 @@ def history_command(
     return check(GetStockHistory, {"pool_id": pool.id, "kinds": kinds, "limit": limit, "cursor": cursor})
 
 
-def gids_of(pool: PoolWithMembers, look: PoolHistory) -> set[str]:
+def gids_of(pool: PoolWithMembers, history: PoolHistory) -> set[str]:
     """The variants that the page of a pool names: those that draw on it, and those that did."""
-    return {member.variant_gid for member in pool.members} | {member.name for member in look.by_variant if member.name}
+    return {member.variant_gid for member in pool.members} | {
+        member.name for member in history.by_variant if member.name
+    }
 
 
 class PoolPath(Command):

@@ -28,7 +28,7 @@ from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 
 EXPLAINED = (NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE)
 
-WAYS = {
+REASONS = {
     "take": translatable("Take out: broken, lost or used"),
     "add": translatable("Add: found, or counted too low"),
     "restock": translatable("Goods came in"),
@@ -70,14 +70,14 @@ class TransferTarget(Struct):
 
 def adjustment(pool_id: int, fields: Mapping[str, str]) -> Write:
     """The command of a correction by a number of units."""
-    way = fields.get("way", "")
+    reason = fields.get("way", "")
     number, unread = _amount("delta", fields, least=1)
-    if way not in WAYS:
+    if reason not in REASONS:
         unread["way"] = [message("Choose what happened.")]
     values = {
         "pool_id": pool_id,
-        "delta": -number if way == "take" else number,
-        "kind": "restock" if way == "restock" else "adjust",
+        "delta": -number if reason == "take" else number,
+        "kind": "restock" if reason == "restock" else "adjust",
         "reason": fields.get("reason") or None,
     }
     return check(AdjustPoolQuantity, values, unread=unread)
@@ -161,7 +161,7 @@ class QuantityPages:
             errors={"delta": refusal.errors.get("quantity", []), **refusal.errors},
             code=refusal.code,
             labels=LABELS,
-            ways=WAYS,
+            ways=REASONS,
             targets=await self._targets(session, pool) if form.name == "transfer" else [],
             once=forms.new_token(),
         )

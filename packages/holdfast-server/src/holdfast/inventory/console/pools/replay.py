@@ -88,12 +88,12 @@ def picture_of(pool: PoolResult) -> PoolPicture:
     """The picture of a pool and what became of it."""
     packs: list[PicturedPack] = []
     pictured = pool.packs[:MAX_PICTURED_PACKS]
-    for place, pack in enumerate(pictured):
+    for index, pack in enumerate(pictured):
         count = min(pack.units_per_sale, MAX_PICTURED_UNITS)
         columns = min(count, 4)
         rows = -(-count // columns)
         width, height = 14 * columns + 10, 18 * rows + 8
-        x = (2 * place + 1) * 320 // (2 * len(pictured)) - width // 2
+        x = (2 * index + 1) * 320 // (2 * len(pictured)) - width // 2
         jars = [(x + 6 + 14 * (jar % columns), 72 - height + 5 + 18 * (jar // columns)) for jar in range(count)]
         packs.append(PicturedPack(pack, x, width, height, jars))
     return PoolPicture(packs, [(22 + 14 * (jar % 20), 134 + 18 * (jar // 20), kind) for jar, kind in _jars(pool)])

@@ -88,10 +88,10 @@ class SuggestionsPage:
         self, session: Session, request: Request, fields: Mapping[str, str], suggestions: Sequence[PoolSuggestion]
     ) -> Reply:
         """Make the pool of one suggestion, unless its numbers are to be said first."""
-        known = {member.variant.gid: member.variant for pool in suggestions for member in pool.members}
+        variants_by_gid = {member.variant.gid: member.variant for pool in suggestions for member in pool.members}
 
         async def make() -> PoolChange | None:
-            command = _create_command(fields, known)
+            command = _create_command(fields, variants_by_gid)
             for suggestion in suggestions:
                 if _key(suggestion) == fields.get("suggestion") and _numbers(suggestion, fields) != fields.get("said"):
                     return None
@@ -144,10 +144,10 @@ class SuggestionsPage:
         suggestions = await self._suggestions(session, cursor)
         cards = [_card(suggestion, fields or {}, refusal) for suggestion in suggestions.suggestions]
         pools: PoolList = await self._list(merchant(session), ListPools(limit=1))
-        state: SyncStatus = await self._status(merchant(session), GetSyncStatus())
-        is_imported = bool(suggestions.variants) or state.imported.status == "done"
+        status: SyncStatus = await self._status(merchant(session), GetSyncStatus())
+        is_imported = bool(suggestions.variants) or status.imported.status == "done"
         # This service does not know whether the theme shows the live number: step 3 is never done.
-        done = [step for step, is_done in ((1, is_imported), (2, bool(pools.pools))) if is_done]
+        done_steps = [step for step, is_done in ((1, is_imported), (2, bool(pools.pools))) if is_done]
         return self._console.page(
             session,
             request,
@@ -160,11 +160,11 @@ class SuggestionsPage:
             is_outdated=is_outdated,
             is_changed=is_changed,
             taken_names=taken_names,
-            imported=state.imported,
-            is_connected=state.connected,
+            imported=status.imported,
+            is_connected=status.connected,
             is_unconnected=refusal.code == SHOP_NOT_CONNECTED.code,
-            done=done,
-            step=2 if cards else next(number for number in (1, 2, 3) if number not in done),
+            done=done_steps,
+            step=2 if cards else next(number for number in (1, 2, 3) if number not in done_steps),
             after=suggestions.next_cursor,
             cursor=cursor,
             errors=refusal.errors,
@@ -219,7 +219,7 @@ class Card(NamedTuple):
     """A suggestion as its form shows it.
 
     values         of its fields: those that were sent, or the suggested ones
-    first_stock    the sum of the quantity; None: somebody has typed another one
+    first_stock    the sum of the quantity; None: the merchant has typed another one
     quantity       the typed or suggested one; None: it cannot be read
     shop_numbers   what the shop shows of each variant that it counts, now and with the pool
     numbers        all numbers that the card says, as one text
@@ -306,7 +306,7 @@ def _title_of(variant: ProductVariant) -> str:
     return variant.product_title if variant.title == ONLY_VARIANT else f"{variant.product_title} · {variant.title}"
 
 
-def _create_command(fields: Mapping[str, str], known: Mapping[str, ProductVariant]) -> CreatePool:
+def _create_command(fields: Mapping[str, str], variants_by_gid: Mapping[str, ProductVariant]) -> CreatePool:
     """The command of the form of a suggestion. Raises `validation_failed`."""
     units = {name: UNITS_PER_SALE for name in fields if name.startswith(UNITS_PREFIX)}
     numbers, unread = read_numbers(fields, {"quantity": QUANTITY, **units})
@@ -318,7 +318,7 @@ def _create_command(fields: Mapping[str, str], known: Mapping[str, ProductVarian
         {
             "variant_gid": (gid := name.removeprefix(UNITS_PREFIX)),
             "units_per_sale": numbers[name],
-            "sku": storable_label(variant.sku) if (variant := known.get(gid)) else None,
+            "sku": storable_label(variant.sku) if (variant := variants_by_gid.get(gid)) else None,
             "title": storable_label(_title_of(variant)) if variant else None,
         }
         for name in units

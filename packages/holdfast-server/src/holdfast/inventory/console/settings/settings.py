@@ -41,7 +41,7 @@ class SettingsPages:
             "settings/settings.html",
             key=next((key for key in keys if key.active), None),
             scripts=[COPY_SCRIPT],
-            state=await self._status(merchant(session), GetSyncStatus()),
+            sync_status=await self._status(merchant(session), GetSyncStatus()),
             shop=shop_of(session),
             wants_mails=await self._get_low_stock(merchant(session), GetLowStockMails()),
         )

@@ -129,7 +129,7 @@ class SyncPage:
 
     async def _status_page(self, session: Session, request: Request, refusal: FormRefusal = NOT_REFUSED) -> Reply:
         caller = merchant(session)
-        state: SyncStatus = await self._status(caller, GetSyncStatus())
+        status: SyncStatus = await self._status(caller, GetSyncStatus())
         report: DriftReport = await self._drift(caller, GetDrift(limit=MAX_DIFFERENCES))
         pools: PoolList = await self._pools(caller, check(ListPools, {"limit": 200}))
         return await self._page(
@@ -138,7 +138,7 @@ class SyncPage:
             "sync/sync.html",
             refusal.status,
             report.drift,
-            state=state,
+            sync_status=status,
             pools=pools.pools,
             failed=refusal.code,
             headers=refusal.headers,

@@ -177,7 +177,7 @@ def change_command(does: str, pool_id: int, fields: Mapping[str, str], hits: Seq
 
 def _link_fields(pool_id: int, fields: Mapping[str, str], hits: Sequence[Hit]) -> Mapping[str, Any]:
     """The arguments of `link_variants`: the variants with units, and the one named by its id."""
-    known = {hit_row.variant_gid: hit_row for hit_row in hits}
+    hits_by_gid = {hit_row.variant_gid: hit_row for hit_row in hits}
     units_by_gid = {
         name.removeprefix(UNITS_PREFIX): text for name, text in fields.items() if name.startswith(UNITS_PREFIX) and text
     }
@@ -191,7 +191,7 @@ def _link_fields(pool_id: int, fields: Mapping[str, str], hits: Sequence[Hit]) -
                 raise incomplete() from problem
             errors[f"{UNITS_PREFIX}{gid}"] = [*problem.errors["units_per_sale"]]
         else:
-            hit = known.get(gid)
+            hit = hits_by_gid.get(gid)
             words = {"sku": storable_label(hit.sku), "title": storable_label(title_of(hit))} if hit else {}
             members.append({"variant_gid": gid, "units_per_sale": member.units_per_sale, **words})
     if typed_gid := fields.get("variant_gid"):

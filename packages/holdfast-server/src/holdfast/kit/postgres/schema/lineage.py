@@ -59,7 +59,7 @@ class MigrationError(Exception):
 class FailedMigration(MigrationError):
     """PostgreSQL has refused a statement of a migration."""
 
-    def __init__(self, migration: Migration, place: str, error: psycopg.Error, *, is_trial: bool) -> None:
+    def __init__(self, migration: Migration, location: str, error: psycopg.Error, *, is_trial: bool) -> None:
         notes, position = getattr(error, "__notes__", ()), error.diag.statement_position or ""
         part = f" at {notes[0]}" if notes else ""
         if not notes and position.isdecimal():
@@ -79,7 +79,7 @@ class FailedMigration(MigrationError):
                     "report this message."
                 )
         super().__init__(
-            f"{migration.name} failed{part}, in {place}. PostgreSQL says: {first_line(error).rstrip('.')}. "
+            f"{migration.name} failed{part}, in {location}. PostgreSQL says: {first_line(error).rstrip('.')}. "
             f"{'This was a trial: nothing is stored.' if is_trial else stored} The version that has served until now "
             f"goes on working. {remedy}"
         )
@@ -91,7 +91,7 @@ def read_migrations(directory: Path) -> Iterator[Migration]:
         yield Migration(path.name, path.read_text(encoding="utf-8"))
 
 
-def place_of(connection: psycopg.Connection[object]) -> str:
+def location_of(connection: psycopg.Connection[object]) -> str:
     """The database of a connection, in words."""
     info = connection.info
     return f"the database {info.dbname} at {info.host or 'this machine'}:{info.port}"
@@ -108,7 +108,7 @@ def applied_migrations(connection: psycopg.Connection[Any]) -> dict[str, str]:
         return dict(connection.execute("select name, checksum from migrations order by applied_at, name").fetchall())
     except errors.UndefinedColumn as error:
         raise MigrationError(
-            f"The table migrations in {place_of(connection)} is of another program. Nothing was changed. "
+            f"The table migrations in {location_of(connection)} is of another program. Nothing was changed. "
             "Use a database that is only for this service."
         ) from error
 
@@ -125,12 +125,12 @@ def not_applied(
 
     Raises `MigrationError`.
     """
-    place = place_of(connection)
+    location = location_of(connection)
     _require_own_database(connection, applied, migrations, other_services)
     for migration in migrations:
         if applied.get(migration.name, migration.checksum) != migration.checksum:
             raise MigrationError(
-                f"{migration.name} was edited after it had been applied to {place}, or a version in development has "
+                f"{migration.name} was edited after it had been applied to {location}, or a version in development has "
                 "applied another text of it. Nothing was changed. Start the version that the database was made with, "
                 "or restore a backup of a release. If you have edited the file, undo that, and add a new migration "
                 "instead."
@@ -141,29 +141,29 @@ def not_applied(
     unknown = [name for name in recorded if name not in names and not WITHOUT_FILE.match(name)]
     baselines: list[Migration] = []
     missing: list[Migration] = []
-    last_known = -1
+    newest_position = -1
     for migration in migrations:
         baseline = BASELINE.match(migration.sql)
         if baseline:
-            last_known = max(last_known, order.get(migration.name, -1), order.get(baseline["last"], -1))
+            newest_position = max(newest_position, order.get(migration.name, -1), order.get(baseline["last"], -1))
         if migration.is_in(recorded):
             continue
         if baseline and baseline["last"] in order:
             baselines.append(migration)
         elif baseline and unknown and baseline["release"]:
             raise MigrationError(
-                f"The last migration of {place} is {unknown[-1]}, and this version goes on from {baseline['last']}. "
+                f"The last migration of {location} is {unknown[-1]}, and this version goes on from {baseline['last']}. "
                 f"Nothing was changed. Install release {baseline['release']} and migrate with it, which brings the "
                 "database there. Then migrate with this version."
             )
         elif baseline and unknown:
-            raise _unknown_lineage(place, unknown, migration)
+            raise _unknown_lineage(location, unknown, migration)
         else:
             missing.append(migration)
-    newer = [name for name in unknown if order[name] > last_known]
+    newer = [name for name in unknown if order[name] > newest_position]
     lacking = [migration for migration in missing if not WITHOUT_FILE.match(migration.name)]
     if newer and lacking:
-        raise _unknown_lineage(place, newer, lacking[0])
+        raise _unknown_lineage(location, newer, lacking[0])
     return baselines, missing
 
 
@@ -174,7 +174,7 @@ def _require_own_database(
     other_services: Mapping[str, str],
 ) -> None:
     """Raise `MigrationError` for a database of another service, and for tables of ours without records."""
-    place = place_of(connection).replace("the", "The", 1)
+    location = location_of(connection).replace("the", "The", 1)
     # A database with records may have all tables of ours.
     created = [] if applied else [name for migration in migrations for name in CREATED_TABLE.findall(migration.sql)]
     names = [*created, *other_services.values()]
@@ -185,21 +185,21 @@ def _require_own_database(
     for title, table in other_services.items():
         if table in existing:
             raise MigrationError(
-                f"{place} is one of {title}. Nothing was changed. Each service has a database of its own: correct the "
-                "address of this one in the settings."
+                f"{location} is one of {title}. Nothing was changed. Each service has a database of its own: correct "
+                "the address of this one in the settings."
             )
     if tables := [name for name in created if name in existing]:
         raise MigrationError(
-            f"{place} has tables with names of ours ({_listing(tables)}), and no record of the migrations that made "
+            f"{location} has tables with names of ours ({_listing(tables)}), and no record of the migrations that made "
             "them. Nothing was changed. If it is a backup that was restored in part, restore all of it, with the table "
             "migrations. If the tables are of another program, use an empty database."
         )
 
 
-def _unknown_lineage(place: str, unknown: Sequence[str], lacking: Migration) -> MigrationError:
+def _unknown_lineage(location: str, unknown: Sequence[str], lacking: Migration) -> MigrationError:
     return MigrationError(
-        f"{place.replace('the', 'The', 1)} has migrations that this version does not know ({_listing(unknown)}), and "
-        f"lacks {lacking.name}. It was made by a version in development, by a version from before release "
+        f"{location.replace('the', 'The', 1)} has migrations that this version does not know ({_listing(unknown)}), "
+        f"and lacks {lacking.name}. It was made by a version in development, by a version from before release "
         f"{FIRST_RELEASE}, or by a newer one. Nothing was changed. This version upgrades databases of release "
         f"{FIRST_RELEASE} and later. Start the version that made it, restore a backup of a release, or use an empty "
         "database."

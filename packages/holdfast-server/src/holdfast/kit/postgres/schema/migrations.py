@@ -19,8 +19,8 @@ from holdfast.kit.postgres.schema.lineage import (
     Migration,
     MigrationError,
     applied_migrations,
+    location_of,
     not_applied,
-    place_of,
 )
 
 LOCK = 0x686F6C64  # "hold": one migration at a time, of all processes
@@ -88,7 +88,7 @@ def migrate(
                 with connection.transaction():
                     _apply(connection, migration)
 
-            _make_way(apply, migration.name, patience)
+            _apply_when_unblocked(apply, migration.name, patience)
         _deny_temporary_tables(connection)
         return [migration.name for migration in missing]
 
@@ -107,7 +107,7 @@ def try_migrations(
     with _session(url, patience) as connection:
         applied = applied_migrations(connection)
         baselines, missing = not_applied(connection, applied, migrations, other_services)
-        seconds = seconds if applied else patience  # nobody uses an empty database
+        seconds = seconds if applied else patience  # no process uses an empty database
         names = [migration.name for migration in missing]
         succeeded: list[str] = []
 
@@ -122,7 +122,7 @@ def try_migrations(
                     succeeded.append(migration.name)
 
         try:
-            _make_way(apply, ", ".join(names), patience)
+            _apply_when_unblocked(apply, ", ".join(names), patience)
         except FailedMigration as failure:
             match failure.__cause__:
                 case errors.QueryCanceled():
@@ -167,7 +167,7 @@ def _session(url: str, patience: float) -> Generator[psycopg.Connection[Any]]:
 
 def _apply(connection: psycopg.Connection[Any], migration: Migration, *, is_trial: bool = False) -> None:
     """Apply a migration in the transaction of the caller, and record it. Raises `FailedMigration`."""
-    place = place_of(connection)
+    location = location_of(connection)
     try:
         migration.apply(connection)
         # What is checked at the commit is checked here.
@@ -176,10 +176,10 @@ def _apply(connection: psycopg.Connection[Any], migration: Migration, *, is_tria
     except (errors.DeadlockDetected, errors.LockNotAvailable):
         raise
     except psycopg.Error as error:
-        raise FailedMigration(migration, place, error, is_trial=is_trial) from error
+        raise FailedMigration(migration, location, error, is_trial=is_trial) from error
 
 
-def _make_way(apply: Callable[[], None], names: str, patience: float) -> None:
+def _apply_when_unblocked(apply: Callable[[], None], names: str, patience: float) -> None:
     """Apply migrations, and retry while other transactions block them. Raises `MigrationError`."""
     until = time.monotonic() + patience
     while True:

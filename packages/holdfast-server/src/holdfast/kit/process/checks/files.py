@@ -32,10 +32,10 @@ BACKUPS_FILE = "backups.json"
 @CHECKS.point("secret")
 async def check_secret_file(inspection: Inspection[Any]) -> None:
     """Whether there is a secret, and whether other users of this machine can read it."""
-    await asyncio.to_thread(_look_at_secret, inspection)
+    await asyncio.to_thread(_check_secret, inspection)
 
 
-def _look_at_secret(inspection: Inspection[Any]) -> None:
+def _check_secret(inspection: Inspection[Any]) -> None:
     settings, variable, file = inspection.settings, inspection.variable("secret_key"), secret_file(inspection.settings)
     is_in_file = not settings.secret_key and not settings.database_url
     if is_in_file and not file.exists():
@@ -53,13 +53,13 @@ def _look_at_secret(inspection: Inspection[Any]) -> None:
             inspection.secret()
         except SecretTooShort as error:
             inspection.wrong(str(error), f"Restore the file {file.resolve()} from the backup.")
-        _look_at_mode(inspection, file)
+        _check_mode(inspection, file)
     if _names_secrets(ENV_FILE):
-        _look_at_mode(inspection, ENV_FILE)
+        _check_mode(inspection, ENV_FILE)
     inspection.ok("There is a secret, and other users of this machine cannot read it.")
 
 
-def _look_at_mode(inspection: Inspection[Any], file: Path) -> None:
+def _check_mode(inspection: Inspection[Any], file: Path) -> None:
     if file.stat().st_mode & 0o007:
         inspection.wrong(f"Every user of this machine can read {file.resolve()}.", f"Run: chmod o= {file.resolve()}")
 
@@ -113,11 +113,11 @@ def _opens(secret: Secret, sealed: bytes) -> bool:
 
 @CHECKS.point("data directory")
 async def check_data_directory(inspection: Inspection[Any]) -> None:
-    await asyncio.to_thread(look_at_directory, inspection, inspection.settings.data_dir)
+    await asyncio.to_thread(check_directory, inspection, inspection.settings.data_dir)
 
 
-def look_at_directory(inspection: Inspection[Any], directory: Path) -> None:
-    """Look whether a directory, or the first one above it that exists, can be written to and has space."""
+def check_directory(inspection: Inspection[Any], directory: Path) -> None:
+    """Check whether a directory, or the first one above it that exists, can be written to and has space."""
     directory = directory.resolve()
     existing = next(path for path in (directory, *directory.parents) if path.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
@@ -156,8 +156,8 @@ async def check_backups(inspection: Inspection[Any]) -> None:
         inspection.warning(f"No backup is known: {file.resolve()} names none.", remedy)
         return
     finished_at = backup.finished_at if backup.finished_at.tzinfo else backup.finished_at.replace(tzinfo=UTC)
-    age, place = inspection.clock() - finished_at.timestamp(), f" It is in {backup.place}." if backup.place else ""
-    message = f"The last backup is {duration(max(age, 0))} old.{place}"
+    age, location = inspection.clock() - finished_at.timestamp(), f" It is in {backup.place}." if backup.place else ""
+    message = f"The last backup is {duration(max(age, 0))} old.{location}"
     if age > MAX_BACKUP_SECONDS:
         inspection.warning(message, remedy)
     inspection.ok(message)

@@ -34,7 +34,7 @@ CHECK_TIMEOUT_SECONDS = 10.0
 START_TIMEOUT_SECONDS = 30.0
 """Seconds that the bundled PostgreSQL may take to start, if it does not run."""
 
-Status = Literal["ok", "warning", "wrong", "skipped"]
+CheckStatus = Literal["ok", "warning", "wrong", "skipped"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Finding:
     remedy     what to do, with the command or the setting; empty if there is nothing to do
     """
 
-    status: Status
+    status: CheckStatus
     message: str
     remedy: str = ""
     point: str = ""
@@ -113,7 +113,7 @@ class Inspection(Generic[S]):
             return None
         return secret(settings.secret_key, secret_file(settings), settings.old_secret_key, settings.service)
 
-    def add(self, status: Status, message: str, remedy: str = "") -> None:
+    def add(self, status: CheckStatus, message: str, remedy: str = "") -> None:
         self.findings.append(Finding(status, sentences(message), remedy))
 
     def ok(self, message: str) -> None:

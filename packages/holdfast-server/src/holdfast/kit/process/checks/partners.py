@@ -98,7 +98,7 @@ async def check_base_address(inspection: Inspection[Any]) -> None:
     inspection.ok(f"{title} answers at {base_url}.")
 
 
-async def look_at_webhooks(inspection: Inspection[Any], path: str, sender: str) -> None:
+async def check_webhooks(inspection: Inspection[Any], path: str, sender: str) -> None:
     """Look whether the address to which a partner sends webhooks leads to the service. Nothing is sent there.
 
     sender    who sends the webhooks, for the sentences

@@ -7,7 +7,7 @@ from datetime import timedelta
 from string import Formatter
 from typing import Any, LiteralString, NamedTuple, cast
 
-from holdfast.kit.process.checks.inspection import Inspection, Status
+from holdfast.kit.process.checks.inspection import CheckStatus, Inspection
 from holdfast_verify.terminal import names_text
 
 
@@ -17,7 +17,7 @@ class Fault(NamedTuple):
     condition: LiteralString
     message: str
     remedy: str
-    status: Status = "wrong"
+    status: CheckStatus = "wrong"
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class FaultQuery:
             for fault, is_met in zip(self.faults, row["conditions"], strict=True):
                 if is_met:
                     message, remedy = (
-                        SENTENCE.format(text, **variables, **row) for text in (fault.message, fault.remedy)
+                        SENTENCE_FORMATTER.format(text, **variables, **row) for text in (fault.message, fault.remedy)
                     )
                     inspection.add(fault.status, message, remedy)
-        inspection.ok(SENTENCE.format(self.ok, **(rows or [{}])[0]))
+        inspection.ok(SENTENCE_FORMATTER.format(self.ok, **(rows or [{}])[0]))
 
 
-class _Sentence(Formatter):
+class _SentenceFormatter(Formatter):
     """Puts columns into sentences: intervals as durations, numbers with their noun: `{count:1 mail was|mails were}`."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
@@ -69,7 +69,7 @@ class _Sentence(Formatter):
         return super().format_field(value, format_spec)
 
 
-SENTENCE = _Sentence()
+SENTENCE_FORMATTER = _SentenceFormatter()
 
 
 def duration(seconds: float) -> str:

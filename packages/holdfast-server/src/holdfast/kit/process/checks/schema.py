@@ -86,10 +86,10 @@ def _newer(applied: list[str], migrations: list[Migration]) -> list[str]:
 
     Those before were replaced by a baseline. Sets of functions are not counted: each version has one of its own.
     """
-    known = {migration.name for migration in migrations}
+    names_of_this_version = {migration.name for migration in migrations}
     names = [name for name in applied if not name.startswith("functions ")]
-    last = max((place for place, name in enumerate(names) if name in known), default=len(names))
-    return [name for name in names[last + 1 :] if name not in known]
+    last = max((position for position, name in enumerate(names) if name in names_of_this_version), default=len(names))
+    return [name for name in names[last + 1 :] if name not in names_of_this_version]
 
 
 @CHECKS.point("schema")

@@ -16,9 +16,9 @@ async def check_machines(inspection: Inspection[Any]) -> None:
         inspection.skipped("the database cannot be reached")
     if inspection.machine_count > 1:
         for description in inspection.settings.per_machine_state():
-            state, _, remedy = description.partition(": ")
+            problem, _, remedy = description.partition(": ")
             inspection.warning(
-                f"{inspection.machine_count} machines run the service, and {state}.",
+                f"{inspection.machine_count} machines run the service, and {problem}.",
                 f"{remedy[:1].upper()}{remedy[1:]}.",
             )
     inspection.ok("Nothing is kept on one machine that others need.")
