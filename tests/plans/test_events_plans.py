@@ -297,8 +297,8 @@ class Work(running.Work):
             await job.run(Steps(self.database), OF_JOBS[job.task.name])
         await self.operation(PROVE, account_id=next(self.strangers), session_id=0, keep=False)
         await self.operation(SEARCH, text="person7")
-        for state in ("unpaid", "absent"):
-            await self.operation(SEARCH, state=state)
+        for status in ("unpaid", "absent"):
+            await self.operation(SEARCH, status=status)
         await self.operation(READ_ORGANIZER, after=None)
         await self.operation(READ_ORGANIZER, after=None, before=["2040-01-01T00:00:00Z", 1])
         await self.pages()

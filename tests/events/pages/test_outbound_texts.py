@@ -242,7 +242,7 @@ def written(kind: Kind, language: str) -> EmailMessage:
     values: dict[str, Any] = dict.fromkeys(MailFacts.__struct_fields__)
     values |= {**TEXTS, "organizer_name": NAME, "organizer_slug": "bank", "id": 7, "organizer_id": 1}
     values |= {"datetime": NOW + timedelta(days=9), "now": NOW, "proved_at": NOW - timedelta(days=99)}
-    values |= {"standing": "registered", "cancellation_hours": 24, "currency": "EUR", "calendar_sequence": 1}
+    values |= {"status": "registered", "cancellation_hours": 24, "currency": "EUR", "calendar_sequence": 1}
     mail = RegistrationMail(
         recipient=ANN,
         message_id="1@events.test",

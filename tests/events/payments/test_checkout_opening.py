@@ -73,7 +73,7 @@ async def test_whose_page_was_not_asked_for_in_time_keeps_the_seat_and_then_has_
     assert "A seat is held for you until" in page_text(await ann.page())
     await ann.pay()
     await shop.deliver()
-    assert await ann.state() == "registered"
+    assert await ann.status() == "registered"
 
 
 async def test_who_comes_back_from_paying_is_not_asked_again_and_sees_the_seat_soon(shop: Scene) -> None:
@@ -126,7 +126,7 @@ async def test_who_waited_for_a_processor_that_was_away_has_the_whole_time_when_
     assert session["expires_at"] > time.time() + 30 * 60
     await ann.pay()
     await shop.deliver()
-    assert await ann.state() == "registered"
+    assert await ann.status() == "registered"
 
 
 async def test_who_moved_up_from_the_waiting_list_has_the_whole_time_too(shop: Scene) -> None:
@@ -135,7 +135,7 @@ async def test_who_moved_up_from_the_waiting_list_has_the_whole_time_too(shop: S
     ben = await held(shop, event_id, BEN)
     shop.processor.plan(Fault("down", "/checkout/sessions$"))
     await shop.time_is_up()
-    assert await ben.state() == "held"
+    assert await ben.status() == "held"
 
     await pass_minutes(shop, 30)
     await shop.work()
@@ -218,7 +218,7 @@ async def test_a_payment_that_was_made_does_not_wait_until_all_pages_are_opened(
     tables = [kind._replace(max_concurrent=1) for kind in (checkout.OPENING, checkout.FOLLOWING)]
 
     async def is_seated() -> bool:
-        return await ann.state() == "registered"
+        return await ann.status() == "registered"
 
     works = due.payment_rows(shop.service.database, tables)
     working = asyncio.gather(*(row_work.run(shop.service.database, work) for work in works))

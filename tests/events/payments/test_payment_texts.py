@@ -197,7 +197,7 @@ async def test_a_hold_that_the_processor_has_not_ended_yet_has_no_button_to_pay(
     for page in (page_text(own_response), page_text(await ann.page())):
         assert "Your time to pay is over." in page
         assert "being prepared" not in page
-    assert await ann.state() == "held"
+    assert await ann.status() == "held"
 
 
 async def test_who_pays_for_a_hold_that_was_just_removed_is_told_that_the_money_comes_back(shop: Scene) -> None:

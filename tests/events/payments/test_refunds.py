@@ -116,7 +116,7 @@ async def test_a_part_is_given_back_by_hand_and_never_more_than_was_paid(shop: S
     ann = await paid(shop, ada)
     caller = api_key(1, ada.id)
     made = await payment(shop, caller, ann)
-    assert (made.state, made.fee, made.refundable) == ("paid", 60, 1200)
+    assert (made.status, made.fee, made.refundable) == ("paid", 60, 1200)
 
     async def give(amount: int) -> int:
         command = RefundPayment(event_id=ann.event_id, user_id=handle(ann), payment_id=made.id, amount=amount)
@@ -129,7 +129,7 @@ async def test_a_part_is_given_back_by_hand_and_never_more_than_was_paid(shop: S
     await shop.work()
 
     after = await payment(shop, caller, ann)
-    assert [(refund.amount, refund.state) for refund in after.refunds] == [(500, "made"), (700, "made")]
+    assert [(refund.amount, refund.status) for refund in after.refunds] == [(500, "made"), (700, "made")]
     assert (shop.moved("refund"), shop.moved("transfer_reversal")) == (1200, 1200)
     assert await shop.counts(ann.event_id) == {"registered": 1}
 

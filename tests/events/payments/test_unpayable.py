@@ -84,9 +84,9 @@ async def test_who_pays_another_amount_than_was_asked_gets_that_back_and_the_sea
 
     await shop.work()
 
-    assert await ann.state() == "rejected"
+    assert await ann.status() == "rejected"
     assert f"goes back to you in full: {amount_text}." in page_text(await ann.page())
-    assert await ben.state() == "held"
+    assert await ben.status() == "held"
     [charge] = shop.processor.things("charge")
     assert (charge["amount"], charge["currency"], charge["amount_refunded"]) == (amount, currency, amount)
     assert await shop.service.run_sql("select state::text, amount, error from refunds") == [("made", amount, None)]

@@ -192,7 +192,7 @@ async def test_who_signs_in_at_the_same_time_is_signed_out_or_somebody_new(servi
             signing_in = asyncio.create_task(service.database.transact(lambda tx: use(tx, STRANGER, command)))
             await is_waited_for(service)
             await commit()
-        assert (await signing_in).state == "expired"
+        assert (await signing_in).status == "expired"
 
     assert not await browser.is_signed_in()
     assert await service.run_sql("select from sessions") == []

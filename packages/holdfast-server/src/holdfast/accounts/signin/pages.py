@@ -175,7 +175,7 @@ class SignInPages:
         browser = sessions.digest(request.cookies.get(self._sessions.cookie_name("browser"), ""))
         if request.method != "POST":
             link: SignInLinkView = await self._look(caller, GetSignInLink(id=id, browser=browser))
-            if link.state == "used" and await self._sessions.of(request):
+            if link.status == "used" and await self._sessions.of(request):
                 return redirect(link.return_to or self._home)
             return self._link_page(request, link, id)
         require_same_site(request, self._base_url)
@@ -185,8 +185,8 @@ class SignInPages:
             return self._link_page(request, link, id, 422)
         user_agent = request.headers.get(b"user-agent", b"").decode("latin-1")
         done: LinkSignInResult = await self._use(caller, UseLink(id=id, browser=browser, user_agent=user_agent))
-        if done.state != "good":
-            return self._link_page(request, SignInLinkView(done.state, done.email, "", done.is_unbound), id, 410)
+        if done.status != "good":
+            return self._link_page(request, SignInLinkView(done.status, done.email, "", done.is_unbound), id, 410)
         return self._enter(done.secret, done.known, done.return_to)
 
     async def sign_out(self, session: Session, request: Request) -> Reply:
@@ -273,7 +273,7 @@ class SignInPages:
             token=self._tokens.issue("sign in"),
             notice=notice,
             hint=self._hint,
-            state="",
+            link_status="",
         )
 
     def _link_page(self, request: Request, link: SignInLinkView, id: int, status: int = 200) -> Reply:
@@ -281,8 +281,8 @@ class SignInPages:
             "signin/link.html",
             status,
             language=language_of(request),
-            state=link.state,
-            email=link.email if link.state in {"good", "nobody"} else "",
+            link_status=link.status,
+            email=link.email if link.status in {"good", "nobody"} else "",
             is_unbound=link.is_unbound,
             hint=self._hint,
             path=f"{SIGN_IN}/{links.encode_token(self._secret, id)}",

@@ -308,7 +308,7 @@ async def _change_draw(tx: Tx, command: UpdateEvent, before: EventRow, after: Ev
     places in the order of arrival then.
     """
     draw_at = before.draw_at if command.opens_at is UNSET else command.opens_at
-    is_changed, is_given_up = draw_at != before.draw_at, draw_at is None and before.draw_state == "void"
+    is_changed, is_given_up = draw_at != before.draw_at, draw_at is None and before.draw_status == "void"
     if not is_changed and (before.published or not after.published):
         return after
     is_fixed = before.published and (before.is_closed or await sql.has_arrivals(tx, before.id))

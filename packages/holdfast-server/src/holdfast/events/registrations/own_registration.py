@@ -21,6 +21,7 @@ from holdfast.events.photos.model import PHOTO_SIZES
 from holdfast.events.registrations import sql
 from holdfast.events.registrations.cancellation import cancellation_deadline
 from holdfast.events.registrations.links import Link
+from holdfast.events.registrations.model import RegistrationStatus
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats.drawn import DRAWN_PLACE, IS_CONFIRMED
 from holdfast.events.seats.intake import ADVISORY_LOCK_ID, LOGGED_AT, LOGGED_NONCE
@@ -34,8 +35,6 @@ from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt
 
 UNDO_SECONDS = 30
 """Seconds in which a person can undo that a registration is given up."""
-
-RegistrationStatus = Literal["pending", "in_draw", "held", "registered", "waitlisted", "rejected"]
 
 
 class OwnRegistrationCommand(Command):

@@ -54,7 +54,7 @@ class PublicationTerms(Struct):
             obstacles.append("past")
         if event.pricing_mode != "free" and not is_payable(price, event.currency):
             obstacles.append("price")
-        if event.pricing_mode != "free" and self.payouts.state != "ready":
+        if event.pricing_mode != "free" and self.payouts.status != "ready":
             obstacles.append("payouts")
         return obstacles
 
