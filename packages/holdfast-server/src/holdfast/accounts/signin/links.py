@@ -122,7 +122,7 @@ async def create_unbound_link(tx: Tx[Any], email: str, return_to: str) -> int:
     )
 
 
-async def look(reader: Reader[Any], caller: Caller, command: GetSignInLink) -> SignInLinkView:
+async def get(reader: Reader[Any], caller: Caller, command: GetSignInLink) -> SignInLinkView:
     """The status of a link. This changes nothing: programs that check mails follow the links in them."""
     return await _find_status(reader, command.id, command.browser)
 

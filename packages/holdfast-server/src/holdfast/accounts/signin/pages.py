@@ -90,7 +90,11 @@ class SignInPages:
     def __init__(
         self, operations: SignInOperations, directory: Directory, runner: Runner, signed_in: SignedInPages
     ) -> None:
-        self._ask, self._look, self._use = runner[operations.ask], runner[operations.look], runner[operations.use]
+        self._ask, self._get_link, self._use = (
+            runner[operations.ask],
+            runner[operations.get_link],
+            runner[operations.use],
+        )
         self._by_password, self._list = runner[operations.by_password], runner[operations.list]
         self._known = runner[operations.known]
         self._end = runner[operations.end]
@@ -174,14 +178,14 @@ class SignInPages:
             raise NOT_FOUND()
         browser = sessions.digest(request.cookies.get(self._sessions.cookie_name("browser"), ""))
         if request.method != "POST":
-            link: SignInLinkView = await self._look(caller, GetSignInLink(id=id, browser=browser))
+            link: SignInLinkView = await self._get_link(caller, GetSignInLink(id=id, browser=browser))
             if link.status == "used" and await self._sessions.of(request):
                 return redirect(link.return_to or self._home)
             return self._link_page(request, link, id)
         require_same_site(request, self._base_url)
         fields = await read_form(request)
         if self._tokens.check(f"link {id}", fields.get("token", "")) != "good":
-            link = await self._look(caller, GetSignInLink(id=id, browser=browser))
+            link = await self._get_link(caller, GetSignInLink(id=id, browser=browser))
             return self._link_page(request, link, id, 422)
         user_agent = request.headers.get(b"user-agent", b"").decode("latin-1")
         done: LinkSignInResult = await self._use(caller, UseLink(id=id, browser=browser, user_agent=user_agent))

@@ -169,6 +169,6 @@ GIVE: LiteralString = f"""
       from done
 """
 
-PREVIEW = Operation("look_at_no_shows", None, read(preview))
+PREVIEW = Operation("preview_no_shows", None, read(preview))
 GIVE_SEATS = Operation("give_seats_of_no_shows", None, single(give))
 OPERATIONS = (PREVIEW, GIVE_SEATS)

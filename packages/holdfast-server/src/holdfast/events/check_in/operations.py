@@ -272,7 +272,7 @@ def _verdict_of_others(
 
 
 STORE_SCANS = Operation("store_scans", None, single(store_scans))
-READ_STATUS = Operation("look_at_check_in", None, read(read_status))
+READ_STATUS = Operation("get_check_in", None, read(read_status))
 FIND_PEOPLE = Operation("find_people_to_check_in", None, single(find))
 TAKE_BACK = Operation("take_back_scan", None, single(take_back))
 LIST_PEOPLE = Operation("list_people_to_check_in", None, read(list_people))

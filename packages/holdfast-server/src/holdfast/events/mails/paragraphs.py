@@ -15,7 +15,7 @@ from holdfast.events.events.model import EventRow
 from holdfast.events.mails import sql
 from holdfast.events.mails.kinds import KINDS, ParagraphKind
 from holdfast.events.mails.model import MailFacts
-from holdfast.events.organizers.look import logo_url, photo_origin
+from holdfast.events.organizers.branding import logo_url, photo_origin
 from holdfast.events.paths import EventId
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events.log.model import changed_by
-from holdfast.events.organizers.look import LOGO
+from holdfast.events.organizers.branding import LOGO
 from holdfast.events.registrations.own_registration import (
     UNDO_SECONDS,
     OwnRegistration,

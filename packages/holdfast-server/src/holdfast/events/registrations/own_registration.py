@@ -16,7 +16,7 @@ from typing import Any, Literal, LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.organizers.look import LOGO
+from holdfast.events.organizers.branding import LOGO
 from holdfast.events.photos.model import PHOTO_SIZES
 from holdfast.events.registrations import sql
 from holdfast.events.registrations.cancellation import cancellation_deadline

@@ -58,7 +58,7 @@ class CheckInPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._look, self._find = runner[operations.READ_STATUS], runner[operations.FIND_PEOPLE]
+        self._get_check_in, self._find = runner[operations.READ_STATUS], runner[operations.FIND_PEOPLE]
         self._scan, self._take_back = runner[operations.STORE_SCANS], runner[operations.TAKE_BACK]
 
     def routes(self) -> list[Route]:
@@ -90,7 +90,7 @@ class CheckInPage:
     async def shell(self, session: Session, request: Request) -> Reply:
         """The page without any people. Browsers cache it and open it offline."""
         event_id = id_of(request.fields["event_id"])
-        check_in: CheckInStatus = await self._look(organizer(session), GetCheckInStatus(event_id=event_id))
+        check_in: CheckInStatus = await self._get_check_in(organizer(session), GetCheckInStatus(event_id=event_id))
         return self._page(session, request, check_in.event)
 
     async def _store_scan(self, session: Session, event_id: int, fields: Mapping[str, str]) -> Verdict:
@@ -119,7 +119,7 @@ class CheckInPage:
         verdict: Verdict | None = None,
         errors: Mapping[str, Sequence[str]] | None = None,
     ) -> Reply:
-        check_in: CheckInStatus = await self._look(organizer(session), GetCheckInStatus(event_id=event_id))
+        check_in: CheckInStatus = await self._get_check_in(organizer(session), GetCheckInStatus(event_id=event_id))
         text = fields.get("q", "")
         matches: list[PersonMatch] = []
         if text:

@@ -93,6 +93,6 @@ async def read_latest(reader: Reader, caller: Caller, command: ReadLatest) -> Se
     return await reader.rows(Happening, LATEST, values)
 
 
-READ_LATEST = Operation("look_at_latest_of_event", None, read(read_latest))
+READ_LATEST = Operation("get_latest_of_event", None, read(read_latest))
 OPERATIONS = (READ_LATEST,)
 """It has no route and no tool of its own."""

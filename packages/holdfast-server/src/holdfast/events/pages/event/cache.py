@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventStatus, Frequency
 from holdfast.events.events.recurrence import CURRENT_OCCURRENCES
-from holdfast.events.organizers.look import LOGO
+from holdfast.events.organizers.branding import LOGO
 from holdfast.events.pages.model import EventQueue, Opening
 from holdfast.events.pages.sql import NUMBERED, OPENING, QUEUE, read_opening, read_queue
 from holdfast.events.paths import EventId

@@ -10,8 +10,8 @@ from typing import Any
 from markupsafe import Markup
 
 from holdfast.events.log.signed_answers import receipt_file
-from holdfast.events.organizers.look import photo_origin
-from holdfast.events.pages.look import look_values
+from holdfast.events.organizers.branding import photo_origin
+from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.paths import event_path, organizer_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.push.encryption import sender_keys
@@ -52,10 +52,10 @@ from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.secrets import Secret
 from holdfast_verify.formats.receipts import ReceiptFile
 
-READ_REGISTRATION = Operation("look_at_own", None, read_batched(own_registration.get))
+READ_REGISTRATION = Operation("get_own_registration", None, read_batched(own_registration.get))
 """Reads the registration that a link names. It has no route and no tool of its own."""
 
-READ_REMOVED_PAYMENT = Operation("look_at_removed_payment", None, read_once(own_registration.last_payment))
+READ_REMOVED_PAYMENT = Operation("get_removed_payment", None, read_once(own_registration.last_payment))
 """Reads the last payment of a registration that was removed. It has no route and no tool of its own."""
 
 
@@ -114,7 +114,7 @@ def gone_page(
     return SITE.page("pages/gone.html", status, language=language, framed=framed, own=payment, paid=paid, digits=places)
 
 
-READ_GIVEN_UP = Operation("look_at_given_up", None, read_once(giving_up.find_given_up))
+READ_GIVEN_UP = Operation("get_cancelled_place", None, read_once(giving_up.find_given_up))
 """Reads what became of a registration that the person gave up. It has no route and no tool of its own."""
 
 GIVE_UP = Operation("give_up_own", None, single(giving_up.give_up), limit="forms")
@@ -136,7 +136,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
         return Route(path, handler)
 
     return [
-        page("/registrations/{link}", "own_registration", pages.look),
+        page("/registrations/{link}", "own_registration", pages.show),
         page("/registrations/{link}/cancel", "own_cancellation", pages.cancel, "POST"),
         page("/registrations/{link}/undo", "undoing", pages.undo, "POST"),
         page("/registrations/{link}/confirm", "own_confirmation", pages.confirm, "POST"),
@@ -150,16 +150,16 @@ class OwnRegistrationPages:
     def __init__(self, database: Database, runner: Runner, limits: Limits) -> None:
         self._receipts = ReceiptFiles(database, runner)
         self._settings, self._secret = database.resources.settings, database.resources.secret
-        self._look, self._stop = runner[READ_REGISTRATION], runner[STOP_MAILS]
-        self._give_up, self._keep, self._look_at_given_up = runner[GIVE_UP], runner[KEEP], runner[READ_GIVEN_UP]
+        self._get_registration, self._stop = runner[READ_REGISTRATION], runner[STOP_MAILS]
+        self._give_up, self._keep, self._get_cancelled_place = runner[GIVE_UP], runner[KEEP], runner[READ_GIVEN_UP]
         self._giving_up = Access.of(GIVE_UP, runner)
         self._push_key = sender_keys(self._secret)[0].public_key
         self._confirm = runner[CONFIRM]
-        self._look_at_removed = runner[READ_REMOVED_PAYMENT]
+        self._get_removed_payment = runner[READ_REMOVED_PAYMENT]
         self._limits = limits
         self._tokens = FormTokens(self._secret.signer("own registration forms"))
 
-    async def look(self, caller: Caller, request: Request) -> Reply:
+    async def show(self, caller: Caller, request: Request) -> Reply:
         """Show a registration, or give its receipt as a file."""
         link, language = await self._read_link(caller, request), language_of(request)
         if asks_receipt(request):
@@ -192,7 +192,7 @@ class OwnRegistrationPages:
             return redirect(language.at(path))
         require_same_site(request, self._settings.base_url)
         try:
-            registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))
+            registration: OwnRegistration = await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
             if registration.gives_up_at is not None:
                 await self._keep(caller, KeepOwnRegistration(**link._asdict()))
         except Problem as problem:
@@ -220,7 +220,7 @@ class OwnRegistrationPages:
         if stopped:
             await self._stop(caller, StopMails(**link._asdict()))
         try:
-            registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))
+            registration: OwnRegistration = await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language, 200 if stopped else 410)
         values = self._values(registration, language)
@@ -247,7 +247,7 @@ class OwnRegistrationPages:
     ) -> Reply:
         """The page; `is_late`: it was too late to give it up; `is_kept`: that was undone just now."""
         try:
-            registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))
+            registration: OwnRegistration = await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language)
         path = self._path(link)
@@ -276,7 +276,7 @@ class OwnRegistrationPages:
     async def _ask_to_cancel(self, caller: Caller, link: Link, language: Language, status: int = 200) -> Reply:
         """The question; with the status 422 once more, since its form was shown too long ago."""
         try:
-            registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))
+            registration: OwnRegistration = await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language)
         path = self._path(link)
@@ -299,8 +299,8 @@ class OwnRegistrationPages:
         """The page for a registration that no longer exists, with its refund. Raises other problems."""
         if problem.type is not NOT_FOUND:
             raise problem
-        payment: RemovedPayment | None = await self._look_at_removed(caller, GetRemovedPayment(**link._asdict()))
-        place: GivenUpPlace | None = await self._look_at_given_up(caller, GetGivenUpPlace(**link._asdict()))
+        payment: RemovedPayment | None = await self._get_removed_payment(caller, GetRemovedPayment(**link._asdict()))
+        place: GivenUpPlace | None = await self._get_cancelled_place(caller, GetGivenUpPlace(**link._asdict()))
         if place:
             return SITE.page(
                 "pages/given_up.html",
@@ -310,7 +310,7 @@ class OwnRegistrationPages:
                 own=payment,
                 digits=digits(payment.currency) if payment else 0,
                 images=photo_origin(self._settings),
-                **look_values(place.accent, place.logo, self._settings),
+                **branding_values(place.accent, place.logo, self._settings),
                 event_path=language.at(event_path(place.organizer_slug, place.event_id)),
                 form_path=language.at(f"/events/{place.event_id}/registrations"),
             )
@@ -321,7 +321,7 @@ class OwnRegistrationPages:
         return {
             "own": registration,
             "undo_seconds": UNDO_SECONDS,
-            **look_values(registration.accent, registration.logo, self._settings),
+            **branding_values(registration.accent, registration.logo, self._settings),
             "images": photo_origin(self._settings),
             "zone": registration.timezone or "UTC",
             "digits": digits(registration.currency),
