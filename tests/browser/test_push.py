@@ -82,7 +82,7 @@ async def test_one_click_asks_for_it_and_another_takes_it_back(
     await going.goto(f"{ann}/cancel")
     await going.locator("main form button").click()
     await going.wait_for_url(ann)
-    await service.give_up()
+    await service.cancel_due()
     await sending.send_due(service.database)
 
     [message] = browser.messages

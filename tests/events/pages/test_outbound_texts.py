@@ -206,7 +206,7 @@ async def test_heads_of_pages_after_a_form_have_none(scene: Scene) -> None:
         "leaving": await visitor.http.get(own_page),
     }
 
-    await scene.service.give_up()
+    await scene.service.cancel_due()
     answers["given up"] = await visitor.http.get(own_page)
 
     assert (state(answers["known"]), state(answers["given up"])) == ("known", "given_up")

@@ -48,7 +48,7 @@ async def cancel(service: Service, address: str) -> httpx2.Response:
     http = Visitor(service).http
     page = await http.get(f"{address}/cancel")
     await http.post(f"{address}/cancel", data={"token": value(page, "token")})
-    await service.give_up()
+    await service.cancel_due()
     return await http.get(address)
 
 

@@ -107,7 +107,7 @@ async def cancelled(shop: Scene, ann: Buyer) -> str:
     path = await own_page(shop, ann)
     page = await ann.visitor.http.get(f"{path}/cancel")
     await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
-    await shop.service.give_up()
+    await shop.service.cancel_due()
     return page_text(await ann.visitor.http.get(path))
 
 
@@ -306,7 +306,7 @@ async def test_who_cancels_too_late_for_money_is_told_the_number_of_days(shop: S
     page = await ann.visitor.http.get(f"{path}/cancel")
 
     await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
-    await shop.service.give_up()
+    await shop.service.cancel_due()
     done = await ann.visitor.http.get(path)
 
     nothing = "you get nothing back: the organizer gives money back only until 40 days before the event."

@@ -53,7 +53,7 @@ async def test_who_cancels_gets_back_what_the_rule_says(shop: Scene, days: int, 
     assert ("you get €12.00 back" in page_text(page)) is bool(back)
 
     await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
-    await shop.service.give_up()
+    await shop.service.cancel_due()
     await shop.work()
 
     done = await ann.visitor.http.get(path)

@@ -6,7 +6,7 @@ from tests.events.console.event_scene import signed_in
 from tests.events.pages.test_own_registration import cancel, own_path, settled
 from tests.events.pages.visitor import Visitor, page_text
 from tests.events.payments.scene import Scene
-from tests.events.registrations.test_giving_up import ask
+from tests.events.registrations.test_own_cancellations import ask
 from tests.support import Service
 
 PHRASE = "seats were passed on."
@@ -72,7 +72,7 @@ async def test_a_seat_that_has_to_be_paid_counts_when_it_is_paid(shop: Scene) ->
     ben = await shop.register(event_id, "ben@example.com")
     [address] = await own_pages(shop, "ann@example.com")
     await ask(shop.service, address)
-    await shop.service.give_up()
+    await shop.service.cancel_due()
     await shop.work()
 
     assert "Somebody who waited has it now." in page_text(await Visitor(shop.service).http.get(address))
@@ -92,7 +92,7 @@ async def test_who_pays_a_seat_that_is_being_given_up_keeps_it(shop: Scene) -> N
     await ann.pay()
     await shop.deliver()
 
-    assert await shop.service.give_up() == 0
+    assert await shop.service.cancel_due() == 0
     assert await ann.status() == "registered"
 
 

@@ -1,4 +1,5 @@
-"""A person's own registration, behind a signed link: read it, confirm an entry, stop its mails. `giving_up.py` ends it.
+"""A person's own registration, behind a signed link: read it, confirm an entry, stop its mails.
+`own_cancellations.py` ends it.
 
 Every holder of the link may do all of this. Reading changes nothing, because mail scanners follow links. The receipt is
 made again from the stored row. An entry of a draw is confirmed by a link that was only mailed to its address; the

@@ -15,16 +15,16 @@ from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.paths import event_path, organizer_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.push.encryption import sender_keys
-from holdfast.events.registrations import giving_up, links, own_registration
+from holdfast.events.registrations import links, own_cancellations, own_registration
 from holdfast.events.registrations.code import qr_code, short_code
-from holdfast.events.registrations.giving_up import (
-    GetGivenUpPlace,
-    GivenUpPlace,
-    GiveUpOwnRegistration,
-    GivingUpResult,
-    KeepOwnRegistration,
-)
 from holdfast.events.registrations.links import OWN_PAGE, Link, LinkKind, read
+from holdfast.events.registrations.own_cancellations import (
+    CancellationResult,
+    CancelledPlace,
+    CancelOwnRegistration,
+    GetCancelledPlace,
+    UndoOwnCancellation,
+)
 from holdfast.events.registrations.own_registration import (
     UNDO_SECONDS,
     ConfirmOwnRegistration,
@@ -65,7 +65,7 @@ GET_RECEIPT = Operation("get_own_receipt", None, single(own_registration.get_rec
 PUSH_WORKER_PATH = "/registrations/push-worker.js"
 """The address of the worker that shows push messages. Its scope is the pages of registrations, as its address says."""
 
-KEPT = "kept"
+UNDONE = "kept"
 """The query of a page behind a link whose registration was being given up, until the person has undone that."""
 
 RECEIPT = "receipt"
@@ -114,16 +114,16 @@ def gone_page(
     return SITE.page("pages/gone.html", status, language=language, framed=framed, own=payment, paid=paid, digits=places)
 
 
-READ_GIVEN_UP = Operation("get_cancelled_place", None, read_once(giving_up.find_given_up))
+GET_CANCELLED_PLACE = Operation("get_cancelled_place", None, read_once(own_cancellations.find_cancelled_place))
 """Reads what became of a registration that the person gave up. It has no route and no tool of its own."""
 
-GIVE_UP = Operation("give_up_own", None, single(giving_up.give_up), limit="forms")
+CANCEL = Operation("cancel_own_registration", None, single(own_cancellations.cancel), limit="forms")
 """Counts like a form: who gives up a seat, undoes it and does so again costs no more than who registers again."""
 
-KEEP = Operation("keep_own", None, single(giving_up.keep))
+UNDO = Operation("undo_own_cancellation", None, single(own_cancellations.undo))
 CONFIRM = Operation("confirm_own", None, single(own_registration.confirm))
 STOP_MAILS = Operation("stop_mails", None, single(own_registration.stop_mails))
-OPERATIONS = (READ_GIVEN_UP, GIVE_UP, KEEP, CONFIRM, STOP_MAILS)
+OPERATIONS = (GET_CANCELLED_PLACE, CANCEL, UNDO, CONFIRM, STOP_MAILS)
 """The operations of the pages. They have no routes and no tools of their own."""
 
 
@@ -151,8 +151,8 @@ class OwnRegistrationPages:
         self._receipts = ReceiptFiles(database, runner)
         self._settings, self._secret = database.resources.settings, database.resources.secret
         self._get_registration, self._stop = runner[READ_REGISTRATION], runner[STOP_MAILS]
-        self._give_up, self._keep, self._get_cancelled_place = runner[GIVE_UP], runner[KEEP], runner[READ_GIVEN_UP]
-        self._giving_up = Access.of(GIVE_UP, runner)
+        self._cancel, self._undo, self._get_cancelled_place = runner[CANCEL], runner[UNDO], runner[GET_CANCELLED_PLACE]
+        self._cancelling = Access.of(CANCEL, runner)
         self._push_key = sender_keys(self._secret)[0].public_key
         self._confirm = runner[CONFIRM]
         self._get_removed_payment = runner[READ_REMOVED_PAYMENT]
@@ -164,7 +164,7 @@ class OwnRegistrationPages:
         link, language = await self._read_link(caller, request), language_of(request)
         if asks_receipt(request):
             return await self._receipts.answer(caller, link)
-        return await self._show(caller, link, language, is_kept=KEPT in SITE.read_query(request))
+        return await self._show(caller, link, language, is_undone=UNDONE in SITE.read_query(request))
 
     async def cancel(self, caller: Caller, request: Request) -> Reply:
         """Ask whether to give up a registration, and say what happens then; with POST do it, with time to undo it."""
@@ -175,12 +175,12 @@ class OwnRegistrationPages:
         fields = await read_form(request)
         if self._tokens.check(self._path(link), fields.get("token", "")) != "good":
             return await self._ask_to_cancel(caller, link, language, 422)
-        await admit(self._giving_up, self._limits, caller)
+        await admit(self._cancelling, self._limits, caller)
         try:
-            result: GivingUpResult = await self._give_up(caller, GiveUpOwnRegistration(**link._asdict()))
+            result: CancellationResult = await self._cancel(caller, CancelOwnRegistration(**link._asdict()))
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language)
-        if not result.done:
+        if not result.is_cancelled:
             return await self._show(caller, link, language, 422, is_late=True)
         return redirect(language.at(self._path(link)))
 
@@ -194,10 +194,10 @@ class OwnRegistrationPages:
         try:
             registration: OwnRegistration = await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
             if registration.gives_up_at is not None:
-                await self._keep(caller, KeepOwnRegistration(**link._asdict()))
+                await self._undo(caller, UndoOwnCancellation(**link._asdict()))
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language)
-        return redirect(language.at(f"{path}?{KEPT}"))
+        return redirect(language.at(f"{path}?{UNDONE}"))
 
     async def confirm(self, caller: Caller, request: Request) -> Reply:
         """Confirm the entry of a draw, if its own page asks for it. The link is proof of the address."""
@@ -243,9 +243,9 @@ class OwnRegistrationPages:
         status: int = 200,
         *,
         is_late: bool = False,
-        is_kept: bool = False,
+        is_undone: bool = False,
     ) -> Reply:
-        """The page; `is_late`: it was too late to give it up; `is_kept`: that was undone just now."""
+        """The page; `is_late`: it was too late to give it up; `is_undone`: that was undone just now."""
         try:
             registration: OwnRegistration = await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
         except Problem as problem:
@@ -257,7 +257,7 @@ class OwnRegistrationPages:
             status,
             language=language,
             is_late=is_late,
-            is_kept=is_kept,
+            is_undone=is_undone,
             qr=qr(links.own_url(self._settings, self._secret, *link)) if has_code else None,
             typed=short_code(links.write(self._secret, OWN_PAGE, link)) if has_code else None,
             cancel_path=language.at(f"{path}/cancel"),
@@ -300,7 +300,7 @@ class OwnRegistrationPages:
         if problem.type is not NOT_FOUND:
             raise problem
         payment: RemovedPayment | None = await self._get_removed_payment(caller, GetRemovedPayment(**link._asdict()))
-        place: GivenUpPlace | None = await self._get_cancelled_place(caller, GetGivenUpPlace(**link._asdict()))
+        place: CancelledPlace | None = await self._get_cancelled_place(caller, GetCancelledPlace(**link._asdict()))
         if place:
             return SITE.page(
                 "pages/given_up.html",
