@@ -46,9 +46,15 @@ from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single
 from holdfast.kit.security.secrets import Secret
 
-Letter = Literal["r", "w", "p", "x"]
+StatusLetter = Literal["r", "w", "p", "x"]
 
-LETTERS: Mapping[str, Letter] = {"registered": "r", "waitlisted": "w", "pending": "p", "in_draw": "p", "rejected": "x"}
+LETTERS: Mapping[str, StatusLetter] = {
+    "registered": "r",
+    "waitlisted": "w",
+    "pending": "p",
+    "in_draw": "p",
+    "rejected": "x",
+}
 
 
 class CodeReading(Struct, frozen=True):

@@ -104,8 +104,8 @@ async def update(tx: Tx, caller: Caller, command: UpdateMailParagraphs) -> bool:
     if _version(before) != command.version:
         return before == texts
     if _characters(texts) > _characters(before):
-        most = tx.resources.settings.text_per_organizer
-        await require_room(tx, event.organizer_id, message("bytes of text in all its events"), most, sql.TEXT_BYTES)
+        limit = tx.resources.settings.text_per_organizer
+        await require_room(tx, event.organizer_id, message("bytes of text in all its events"), limit, sql.TEXT_BYTES)
     await sql.store_paragraphs(tx, event.id, texts)
     return True
 

@@ -27,7 +27,7 @@ from holdfast.events.registrations.own_registration import (
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.events.seats import seats
 from holdfast.events.users.model import PUBLIC_ACCENT
-from holdfast.kit.background.loops import LockedRows, Loop
+from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
 from holdfast.kit.postgres.notifications import POLL_SECONDS
@@ -133,31 +133,31 @@ async def find_cancelled_place(reader: Reader, caller: Caller, command: GetCance
     )
 
 
-async def cancel_due(database: Database, locked_rows: LockedRows) -> float:
+async def cancel_due(database: Database, row_waiters: RowWaiters) -> float:
     """Remove the registrations whose cancellation is due. Returns the seconds until the next ones are due."""
-    await remove_cancelled(database, locked_rows)
-    seconds = await database.read(partial(seconds_until_due, excluded_ids=locked_rows.ids))
-    least = LOCKED_RETRY_SECONDS if locked_rows.are_busy else MIN_POLL_SECONDS
+    await remove_cancelled(database, row_waiters)
+    seconds = await database.read(partial(seconds_until_due, excluded_ids=row_waiters.ids))
+    least = LOCKED_RETRY_SECONDS if row_waiters.are_busy else MIN_POLL_SECONDS
     return POLL_SECONDS if seconds is None else min(max(seconds, least), POLL_SECONDS)
 
 
 LOOP = Loop("giving_up.run", cancel_due)
 
 
-async def remove_cancelled(database: Database, locked_rows: LockedRows | None = None) -> int:
+async def remove_cancelled(database: Database, row_waiters: RowWaiters | None = None) -> int:
     """Remove all registrations whose cancellation is due, and leave locked events to the waiters. Returns their number.
 
     Any number of processes may do this: the one that has the lock on the event removes them.
     """
     total = 0
-    due_ids = await database.read(partial(list_due_events, excluded_ids=locked_rows.ids if locked_rows else ()))
+    due_ids = await database.read(partial(list_due_events, excluded_ids=row_waiters.ids if row_waiters else ()))
     for event_id in due_ids:
         while count := await database.transact(partial(remove_from_event, event_id=event_id)):
             total += count
             if count < BATCH_SIZE:
                 break
-        if count is None and locked_rows:
-            locked_rows.leave(event_id, partial(remove_when_unlocked, database, event_id))
+        if count is None and row_waiters:
+            row_waiters.leave(event_id, partial(remove_when_unlocked, database, event_id))
     return total
 
 

@@ -196,13 +196,13 @@ class ShareWork(RowWork[LeasedShare]):
         self._render_turn = asyncio.Lock()
         self._send_turn = asyncio.Lock()
         self._pause = ServerPause()
-        self._has_paused = False
+        self._is_idle_since_pause = False
         """Whether nothing was leased since the last pause began."""
         self._fatal_event = asyncio.Event()
         self._fatal_error: Exception | None = None
 
     async def lease(self, limit: int, excluded: Sequence[Any], *, scan_all: bool) -> list[LeasedShare]:
-        self._has_paused = False
+        self._is_idle_since_pause = False
         await asyncio.sleep(self._found_nothing_at + EMPTY_LEASE_PAUSE_SECONDS - time.monotonic())
         # A result that is not stored may be of a share that this process has lost: it must not be sent again.
         await self._results.flushed()
@@ -230,7 +230,7 @@ class ShareWork(RowWork[LeasedShare]):
         return await self._database.autocommit(lambda reader: shares.renew(reader, row))
 
     async def seconds_until_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
-        if self._has_paused:
+        if self._is_idle_since_pause:
             return max(0.0, self.pause_seconds())  # mails are due that could not be sent
         return None if self._next_due_at is None else self._next_due_at - time.monotonic()
 
@@ -339,7 +339,7 @@ class ShareWork(RowWork[LeasedShare]):
 
     async def _connection_lost(self, mail: Mail, error: MailServerUnavailable) -> None:
         if self._pause.begin(error):
-            self._has_paused = True
+            self._is_idle_since_pause = True
             await self._database.autocommit(lambda reader: outbox.store_error(reader, mail.id, str(error)))
         breaks = self._breaks.get(mail.id, 0) + isinstance(error, ConnectionLostAtContent)
         # Each stall keeps the share from other mails, in all processes: so one is enough.
