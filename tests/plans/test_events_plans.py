@@ -208,7 +208,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "list_events_without_queue": {},
     "list_mails": {"limit": 50},
     "retry_mail": {"mail_id": 7},
-    "search_registrations": {"event_id": 1, "state": None, "text": None, "user_id": None, "newest_first": True}
+    "search_registrations": {"event_id": 1, "status": None, "text": None, "user_id": None, "newest_first": True}
     | {"after": None, "limit": 50},
     "move_registrations": {"event_id": 1, "user_ids": [ANN]},
     "remove_registrations": {"event_id": 1, "user_ids": [ANN]},
