@@ -19,7 +19,7 @@ from holdfast.events.events.model import CHANGE_CHANNEL
 from holdfast.events.keys.operations import mint
 from holdfast.events.log import keys as log_keys
 from holdfast.events.queues import places
-from holdfast.events.registrations import giving_up
+from holdfast.events.registrations import own_cancellations
 from holdfast.events.resources import Database
 from holdfast.events.seats import settlement
 from holdfast.events.service import EVENTS
@@ -137,10 +137,10 @@ class Service:
         await self.hear()
         return settled
 
-    async def give_up(self) -> int:
+    async def cancel_due(self) -> int:
         """Let the time to undo be over for all registrations that are being given up; how many are gone."""
         await self.run_sql("update registrations set gives_up_at = clock_timestamp() where gives_up_at is not null")
-        removed = await giving_up.remove(self.database)
+        removed = await own_cancellations.remove_cancelled(self.database)
         await self.hear()
         return removed
 

@@ -82,7 +82,7 @@ async def test_a_push_message_is_switched_on_and_off_with_one_click_each(
     await going.goto(f"{ann}/cancel")
     await going.locator("main form button").click()
     await going.wait_for_url(ann)
-    await service.give_up()
+    await service.cancel_due()
     await sending.send_due(service.database)
 
     [message] = browser.messages

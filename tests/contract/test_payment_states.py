@@ -64,7 +64,7 @@ PRICES: dict[str, dict[str, Any]] = {
     "too low": {"pricing_mode": "fixed", "price": 49},
     "too low, moving": {"pricing_mode": "dynamic", "price": 20, "min_price": 1, "max_price": 49},
 }
-STANDINGS: dict[str, dict[str, Any]] = {
+EVENT_STATUSES: dict[str, dict[str, Any]] = {
     "open": {},
     "with a waiting list": {"capacity": 1, "waitinglist_capacity": 1},
     "full": {"capacity": 1},
@@ -85,14 +85,14 @@ Places = dict[tuple[str, str], int]
 
 
 async def create_all(service: Service, ada: Client) -> Places:
-    """An event of every price and standing: their ids."""
+    """An event of every price and event_status: their ids."""
     ids: Places = {}
-    for (price, fields), (standing, more) in product(PRICES.items(), STANDINGS.items()):
+    for (price, fields), (event_status, more) in product(PRICES.items(), EVENT_STATUSES.items()):
         id = (await ada.create_event(**fields, **more))["id"]
-        ids[price, standing] = id
+        ids[price, event_status] = id
         if more.get("capacity"):
             await ada.register(id, email="ann@example.com")
-        if standing == "cancelled":
+        if event_status == "cancelled":
             await ada.delete(f"/api/events/{id}")
     await service.settle()
     return ids
@@ -102,13 +102,13 @@ async def check(ada: Client, ids: Places, *, is_ready: bool) -> list[Payment]:
     """Read all events, and compare each with the table. Returns their payment objects."""
     events = {event.id: event for event in listed(await ada.get("/api/events?limit=100"), Event)}
     assert events.keys() == set(ids.values())
-    for (price, standing), id in ids.items():
+    for (price, event_status), id in ids.items():
         event, expected = events[id], EXPECTED[price, is_ready]
-        assert event.payment == expected, (price, standing)
-        assert event.agent.payment == expected, (price, standing)
+        assert event.payment == expected, (price, event_status)
+        assert event.agent.payment == expected, (price, event_status)
         assert event.agent.agent_payment_required is False
-        can_register = standing in OPEN and expected.status != "unavailable"
-        assert event.agent.hosted_registration_ready is can_register, (price, standing)
+        can_register = event_status in OPEN and expected.status != "unavailable"
+        assert event.agent.hosted_registration_ready is can_register, (price, event_status)
         assert one(await ada.get(f"/api/events/{id}"), Event) == event
     return [event.payment for event in events.values()]
 

@@ -48,8 +48,8 @@ async def test_a_visitor_who_joins_gets_an_address_to_poll_and_a_position(servic
     polls = [await join(ada, queue, visitor) for visitor in ("ann", "ben")]
 
     assert polls == [f"/api/queues/{queue['id']}/status/{visitor}" for visitor in ("ann", "ben")]
-    standing = [msgspec.convert((await ada.get(poll)).json(), Waiting) for poll in polls]
-    assert [(visitor.position, visitor.estimated_wait_seconds) for visitor in standing] == [(1, 9), (2, 18)]
+    visitors = [msgspec.convert((await ada.get(poll)).json(), Waiting) for poll in polls]
+    assert [(visitor.position, visitor.estimated_wait_seconds) for visitor in visitors] == [(1, 9), (2, 18)]
 
 
 @requirement("queues.status")

@@ -124,7 +124,7 @@ async def test_an_event_is_made_from_another_and_a_visitor_pays_and_cancels(shop
     await ann.send({"action": "/undo$"})
     await ann.click(href="/cancel$")
     await ann.send({"action": "/cancel$"})
-    await service.give_up()
+    await service.cancel_due()
     await shop.deliver()
     assert shop.moved("refund") == 1200
 

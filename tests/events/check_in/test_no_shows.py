@@ -17,7 +17,7 @@ async def preview(gate: Entrance) -> NoShowsPreview:
     return await gate.run(no_shows.PREVIEW, GetCheckInStatus(event_id=gate.event_id))
 
 
-async def standing(gate: Entrance) -> dict[str, str]:
+async def statuses(gate: Entrance) -> dict[str, str]:
     rows = await gate.service.run_sql(
         "select split_part(email, '@', 1), coalesce(reason, status::text) from registrations "
         "join users on users.id = user_id where event_id = %(id)s order by arrival",
@@ -36,7 +36,7 @@ async def test_the_last_to_register_lose_their_seats_to_the_first_who_wait(servi
     assert (before.absent, before.free, before.waiting, before.seats_given, before.seats_lost) == (3, 0, 2, 2, 2)
     assert before.names == ["p4@example.com", "p5@example.com"]
     assert (done.seats_given, done.seats_lost) == (2, 2)
-    assert await standing(gate) == {
+    assert await statuses(gate) == {
         "p0": "registered",
         "p1": "no_show",
         "p2": "no_show",
@@ -55,14 +55,14 @@ async def test_free_seats_are_given_first(service: Service) -> None:
 
     assert (before.free, before.seats_given, before.seats_lost) == (1, 2, 1)
     assert (done.seats_given, done.seats_lost) == (2, 1)
-    assert [*(await standing(gate)).values()] == ["registered", "no_show", "registered", "registered"]
+    assert [*(await statuses(gate)).values()] == ["registered", "no_show", "registered", "registered"]
 
 
 async def test_at_most_as_many_seats_are_given_as_the_page_showed(service: Service) -> None:
     gate = await begun_event(service, 3, 6)
 
     assert (await give_seats(gate, at_most=1)).seats_given == 1
-    assert [*(await standing(gate)).values()].count("no_show") == 1
+    assert [*(await statuses(gate)).values()].count("no_show") == 1
 
 
 async def test_a_scanner_tells_no_shows_from_people_who_have_moved_up(service: Service) -> None:
@@ -109,17 +109,17 @@ async def test_seats_are_kept_until_the_event_begins_and_given_for_a_day(
 ) -> None:
     gate = await begun_event(service, 1, 2, ago)
 
-    assert (await preview(gate)).standing == refused
-    assert (await give_seats(gate)).standing == refused
-    assert [*(await standing(gate)).values()] == ["registered", "waitlisted"]
+    assert (await preview(gate)).status == refused
+    assert (await give_seats(gate)).status == refused
+    assert [*(await statuses(gate)).values()] == ["registered", "waitlisted"]
 
 
 async def test_seats_of_a_cancelled_event_are_not_given_away(service: Service) -> None:
     gate = await begun_event(service, 1, 2)
     await service.run_sql("update events set cancelled_at = now() where id = %(id)s", id=gate.event_id)
 
-    assert (await give_seats(gate)).standing == "cancelled"
-    assert [*(await standing(gate)).values()] == ["registered", "waitlisted"]
+    assert (await give_seats(gate)).status == "cancelled"
+    assert [*(await statuses(gate)).values()] == ["registered", "waitlisted"]
 
 
 async def test_no_operation_reaches_another_organizers_seats(service: Service) -> None:
@@ -135,7 +135,7 @@ async def test_no_operation_reaches_another_organizers_seats(service: Service) -
             await run(eve)
         assert refused.value.type is NOT_FOUND
         eve.event_id = gate.event_id
-    assert [*(await standing(gate)).values()] == ["registered", "waitlisted"]
+    assert [*(await statuses(gate)).values()] == ["registered", "waitlisted"]
 
 
 async def test_a_person_scanned_while_seats_are_given_away_keeps_the_seat(service: Service) -> None:
@@ -145,7 +145,7 @@ async def test_a_person_scanned_while_seats_are_given_away_keeps_the_seat(servic
     results = await asyncio.gather(*scans[:6], give_seats(gate, 6), *scans[6:], give_seats(gate, 6))
 
     verdicts = [result for result in results if not isinstance(result, SeatHandover)]
-    after = await standing(gate)
+    after = await statuses(gate)
     assert sum(status == "registered" for status in after.values()) == 12
     for name, verdict in zip([f"p{number}" for number in range(12)], verdicts, strict=True):
         assert (after[name], verdict.say) in {("registered", "in"), ("no_show", "no_show")}
@@ -158,7 +158,7 @@ async def test_seats_and_arrivals_add_up_in_any_order_of_scans_and_handovers(ser
     gate = await begun_event(service, seats, people)
     names = [f"p{number}" for number in range(people)]
     inside: set[str] = set()
-    before = await standing(gate)
+    before = await statuses(gate)
 
     for _ in range(8):
         if chance.random() < 0.6:
@@ -168,7 +168,7 @@ async def test_seats_and_arrivals_add_up_in_any_order_of_scans_and_handovers(ser
         else:
             seen, done = await preview(gate), await give_seats(gate, chance.randint(1, 5))
             assert done.seats_given <= seen.seats_given
-        after = await standing(gate)
+        after = await statuses(gate)
         seated = [name for name in names if after[name] == "registered"]
         assert len(seated) <= seats
         assert inside <= {*seated}

@@ -142,10 +142,10 @@ async def test_a_person_let_in_by_a_device_with_old_data_is_in(service: Service)
     assert (await gate.scan("ann")).say == "waitlisted"
     assert (await gate.scan("ann", let_in=True)).say == "in_without_seat"
 
-    standing = await gate.run(operations.READ_STATUS, GetCheckInStatus(event_id=gate.event_id))
-    assert [person.name for person in standing.unseated] == ["Ann Example"]
-    assert standing.counts.entered == 1
-    assert standing.counts.seated == 0
+    check_in = await gate.run(operations.READ_STATUS, GetCheckInStatus(event_id=gate.event_id))
+    assert [person.name for person in check_in.unseated] == ["Ann Example"]
+    assert check_in.counts.entered == 1
+    assert check_in.counts.seated == 0
 
 
 async def test_an_entry_can_be_taken_back_and_the_next_scan_becomes_the_entry(service: Service) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.events.check_in import operations as by_hand
 from holdfast.events.check_in.operations import CheckInPeople
-from holdfast.events.console.account import look
+from holdfast.events.console.account import branding_page
 from holdfast.events.console.events import event_operations, new_event
 from holdfast.events.console.events.event_operations import EditEvent
 from holdfast.events.console.events.new_event import CopyEvent
@@ -19,7 +19,7 @@ from holdfast.events.console.people.resent_mails import ResendMail
 from holdfast.events.console.queues import queues
 from holdfast.events.events.model import CreateEvent, GetEvent, UpdateEvent
 from holdfast.events.mails.paragraphs import UpdateMailParagraphs
-from holdfast.events.organizers.look import ChangeLogo
+from holdfast.events.organizers.branding import ChangeLogo
 from holdfast.events.payments.operations import ListPayments, ListPersonPayments
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.queues.model import GetQueue
@@ -146,7 +146,7 @@ async def test_a_logo_is_no_photo_of_somebody_else(service: Service) -> None:
 
     command = ChangeLogo(key="photos/2/abcdefghijklmnopqrstuv.jpg")
 
-    assert await refusal(service, look.CHANGE_LOGO, ada, command) is VALIDATION_FAILED
+    assert await refusal(service, branding_page.CHANGE_LOGO, ada, command) is VALIDATION_FAILED
 
 
 async def test_a_copy_counts_among_the_events_that_an_organizer_may_have(settings: Settings) -> None:

@@ -208,7 +208,7 @@ async def test_heads_of_pages_after_a_form_contain_no_web_address_of_an_unproved
         "leaving": await visitor.http.get(own_page),
     }
 
-    await scene.service.give_up()
+    await scene.service.cancel_due()
     answers["given up"] = await visitor.http.get(own_page)
 
     assert (state(answers["known"]), state(answers["given up"])) == ("known", "given_up")
@@ -244,7 +244,7 @@ def written(kind: Kind, language: str) -> EmailMessage:
     values: dict[str, Any] = dict.fromkeys(MailFacts.__struct_fields__)
     values |= {**TEXTS, "organizer_name": NAME, "organizer_slug": "bank", "id": 7, "organizer_id": 1}
     values |= {"datetime": NOW + timedelta(days=9), "now": NOW, "proved_at": NOW - timedelta(days=99)}
-    values |= {"standing": "registered", "cancellation_hours": 24, "currency": "EUR", "calendar_sequence": 1}
+    values |= {"status": "registered", "cancellation_hours": 24, "currency": "EUR", "calendar_sequence": 1}
     mail = RegistrationMail(
         recipient=ANN,
         message_id="1@events.test",

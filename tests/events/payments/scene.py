@@ -144,7 +144,7 @@ class Buyer:
     async def page(self) -> httpx2.Response:
         return await self.visitor.http.get(self.path)
 
-    async def state(self) -> str:
+    async def status(self) -> str:
         """How the registration stands, as the page says."""
         match = re.search(r'data-state="(\w+)"', (await self.page()).text)
         assert match

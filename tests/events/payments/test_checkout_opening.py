@@ -73,7 +73,7 @@ async def test_a_person_whose_checkout_opens_late_keeps_the_seat_and_has_the_who
     assert "A seat is held for you until" in page_text(await ann.page())
     await ann.pay()
     await shop.deliver()
-    assert await ann.state() == "registered"
+    assert await ann.status() == "registered"
 
 
 async def test_a_person_who_returns_from_paying_is_not_asked_to_pay_again_and_sees_the_seat_soon(shop: Scene) -> None:
@@ -124,7 +124,7 @@ async def test_a_person_has_the_whole_time_to_pay_after_an_outage_of_the_process
     assert session["expires_at"] > time.time() + 30 * 60
     await ann.pay()
     await shop.deliver()
-    assert await ann.state() == "registered"
+    assert await ann.status() == "registered"
 
 
 async def test_a_person_who_moved_up_has_the_whole_time_to_pay_after_an_outage(shop: Scene) -> None:
@@ -133,7 +133,7 @@ async def test_a_person_who_moved_up_has_the_whole_time_to_pay_after_an_outage(s
     ben = await held(shop, event_id, BEN)
     shop.processor.plan(Fault("down", "/checkout/sessions$"))
     await shop.time_is_up()
-    assert await ben.state() == "held"
+    assert await ben.status() == "held"
 
     await pass_minutes(shop, 30)
     await shop.work()
@@ -216,7 +216,7 @@ async def test_a_payment_does_not_wait_until_all_checkouts_are_opened(shop: Scen
     tables = [kind._replace(max_concurrent=1) for kind in (checkout.OPENING, checkout.FOLLOWING)]
 
     async def is_seated() -> bool:
-        return await ann.state() == "registered"
+        return await ann.status() == "registered"
 
     works = due.payment_rows(shop.service.database, tables)
     working = asyncio.gather(*(row_work.run(shop.service.database, work) for work in works))

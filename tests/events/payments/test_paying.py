@@ -13,7 +13,7 @@ async def test_a_seat_is_held_until_it_is_paid_and_then_belongs_to_the_person(sh
     event_id = await shop.event(ada)
 
     ann = await shop.register(event_id, ANN)
-    assert await ann.state() == "held"
+    assert await ann.status() == "held"
     page = page_text(await ann.page())
     assert "Pay €12.00" in page
     link = await ann.link()
@@ -25,7 +25,7 @@ async def test_a_seat_is_held_until_it_is_paid_and_then_belongs_to_the_person(sh
     await ann.pay()
     assert await shop.deliver()
 
-    assert await ann.state() == "registered"
+    assert await ann.status() == "registered"
     assert "You have paid €12.00" in page_text(await ann.page())
     [registration] = (await ada.get(f"/api/registrations?event_id={event_id}")).json()["data"]
     assert (registration["status"], registration["amount_paid"]) == ("registered", 1200)
@@ -37,20 +37,20 @@ async def test_a_seat_that_is_not_paid_in_time_goes_to_the_next_who_gets_time_to
     event_id = await shop.event(ada, waitinglist_capacity=5)
     ann = await shop.register(event_id, ANN)
     ben = await shop.register(event_id, BEN)
-    assert await ben.state() == "waitlisted"
+    assert await ben.status() == "waitlisted"
 
     await shop.time_is_up()
 
-    assert await ann.state() == "rejected"
+    assert await ann.status() == "rejected"
     page = await ann.page()
     assert "not paid in time" in page_text(page)
     [form] = re.findall(r'href="([^"]+)">Go to the registration form', page.text)
     assert "Tell me when a seat is free" in page_text(await ann.visitor.http.get(form))
-    assert await ben.state() == "held"
+    assert await ben.status() == "held"
     await shop.work()
     await ben.pay()
     await shop.deliver()
-    assert await ben.state() == "registered"
+    assert await ben.status() == "registered"
     assert await shop.counts(event_id) == {"rejected": 1, "registered": 1}
 
 
@@ -61,7 +61,7 @@ async def test_a_payment_that_was_made_in_the_last_moment_gets_the_seat(shop: Sc
 
     await shop.time_is_up()
 
-    assert await ann.state() == "registered"
+    assert await ann.status() == "registered"
 
 
 async def test_a_held_seat_is_not_free_for_others(shop: Scene) -> None:
@@ -69,7 +69,7 @@ async def test_a_held_seat_is_not_free_for_others(shop: Scene) -> None:
 
     people = [await shop.register(event_id, email) for email in (ANN, BEN)]
 
-    assert [await person.state() for person in people] == ["held", "waitlisted"]
+    assert [await person.status() for person in people] == ["held", "waitlisted"]
     assert "Every seat is taken" in page_text(await Visitor(shop.service).open(event_id))
 
 
@@ -142,7 +142,7 @@ async def test_capacity_cannot_be_lowered_below_the_seats_that_are_held_or_paid(
 
     assert await resize(2) == 422
     assert await shop.counts(event_id) == {"registered": 1, "held": 2, "waitlisted": 1}
-    assert await dan.state() == "waitlisted"
+    assert await dan.status() == "waitlisted"
 
     # A hold that has ended is given to who waits, as before.
     await shop.time_is_up()
@@ -151,5 +151,5 @@ async def test_capacity_cannot_be_lowered_below_the_seats_that_are_held_or_paid(
     assert await resize(2) == 200
     await dan.pay()
     await shop.deliver()
-    assert [await ann.state(), await dan.state()] == ["registered", "registered"]
+    assert [await ann.status(), await dan.status()] == ["registered", "registered"]
     assert (shop.moved("charge"), shop.moved("refund")) == (2400, 0)

@@ -106,7 +106,7 @@ async def cancelled(shop: Scene, ann: Buyer) -> str:
     path = await own_page_path(shop, ann)
     page = await ann.visitor.http.get(f"{path}/cancel")
     await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
-    await shop.service.give_up()
+    await shop.service.cancel_due()
     return page_text(await ann.visitor.http.get(path))
 
 
@@ -196,7 +196,7 @@ async def test_a_hold_that_the_processor_has_not_ended_yet_has_no_button_to_pay(
     for page in (page_text(own_response), page_text(await ann.page())):
         assert "Your time to pay is over." in page
         assert "being prepared" not in page
-    assert await ann.state() == "held"
+    assert await ann.status() == "held"
 
 
 async def test_a_person_who_pays_for_a_removed_hold_reads_that_the_money_comes_back(shop: Scene) -> None:
@@ -305,7 +305,7 @@ async def test_a_person_who_cancels_too_late_for_a_refund_reads_the_number_of_da
     page = await ann.visitor.http.get(f"{path}/cancel")
 
     await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
-    await shop.service.give_up()
+    await shop.service.cancel_due()
     done = await ann.visitor.http.get(path)
 
     nothing = "you get nothing back: the organizer gives money back only until 40 days before the event."

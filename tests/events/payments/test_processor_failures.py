@@ -22,7 +22,7 @@ async def test_a_checkout_is_opened_once_even_if_the_first_answer_is_lost(shop: 
     assert len(shop.processor.things("checkout.session")) == 1
     await ann.pay()
     await shop.deliver()
-    assert await ann.state() == "registered"
+    assert await ann.status() == "registered"
 
 
 async def test_a_page_of_a_held_seat_refreshes_until_the_checkout_is_ready(shop: Scene) -> None:
@@ -49,7 +49,7 @@ async def test_a_checkout_opened_without_an_answer_is_recognized_by_its_payment(
     shop.processor.pay(session["id"])
     await shop.deliver()
 
-    assert await ann.state() == "registered"
+    assert await ann.status() == "registered"
 
 
 @pytest.mark.parametrize(("hours", "state"), [(2, "held"), (25, "rejected")])
@@ -72,7 +72,7 @@ async def test_a_checkout_never_known_to_open_is_tried_again_after_its_end_for_a
     )
     await shop.work()
 
-    assert await ann.state() == state
+    assert await ann.status() == state
     assert bool(await ann.link()) is (state == "held")
 
 
@@ -83,7 +83,7 @@ async def test_a_payment_that_the_processor_refuses_gives_the_seat_away_and_says
 
     ann = await shop.register(event_id, ANN)
 
-    assert await ann.state() == "rejected"
+    assert await ann.status() == "rejected"
     assert "could not be taken" in page_text(await ann.page())
     [(error,)] = await shop.service.run_sql("select error from payments")
     assert error
@@ -110,7 +110,7 @@ async def test_a_checkout_that_expires_gives_the_seat_away(shop: Scene) -> None:
     shop.processor.clock.advance(2 * 3600)
     await shop.deliver()
 
-    assert await ann.state() == "rejected"
+    assert await ann.status() == "rejected"
 
 
 async def test_a_payment_that_comes_after_the_seat_was_given_away_goes_back(shop: Scene) -> None:
@@ -140,5 +140,5 @@ async def test_a_payment_that_comes_late_takes_a_seat_that_nobody_waits_for(shop
     await ann.pay()
     await shop.deliver()
 
-    assert await ann.state() == "registered"
+    assert await ann.status() == "registered"
     assert shop.moved("refund") == 0

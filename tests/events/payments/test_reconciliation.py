@@ -49,7 +49,7 @@ async def test_books_that_agree_have_no_differences_even_after_refunds(shop: Sce
     assert shop.moved("refund") == 500
     assert await differs(shop) == []
     assert (await compared(shop)).compared == 1
-    assert await ann.state() == "registered"
+    assert await ann.status() == "registered"
 
 
 async def test_an_unpaid_checkout_is_not_compared(shop: Scene) -> None:
@@ -71,7 +71,7 @@ async def test_a_payment_whose_message_was_lost_is_named_and_gets_its_seat(shop:
     assert "It is asked about now" in difference.meaning
     await shop.work()
 
-    assert await ann.state() == "registered"
+    assert await ann.status() == "registered"
     assert await differs(shop) == []
 
 

@@ -29,7 +29,7 @@ async def test_a_person_who_cancels_gets_the_refund_of_the_rule(shop: Scene, day
     assert ("you get €12.00 back" in page_text(page)) is bool(back)
 
     await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
-    await shop.service.give_up()
+    await shop.service.cancel_due()
     await shop.work()
 
     done = await ann.visitor.http.get(path)
@@ -92,7 +92,7 @@ async def test_a_part_is_given_back_by_hand_and_never_more_than_was_paid(shop: S
     ann = await pay_for_seat(shop, ada)
     caller = api_key(1, ada.id)
     made = await payment(shop, caller, ann)
-    assert (made.state, made.fee, made.refundable) == ("paid", 60, 1200)
+    assert (made.status, made.fee, made.refundable) == ("paid", 60, 1200)
 
     async def give(amount: int) -> int:
         command = RefundPayment(event_id=ann.event_id, user_id=handle_of(ann), payment_id=made.id, amount=amount)
@@ -105,7 +105,7 @@ async def test_a_part_is_given_back_by_hand_and_never_more_than_was_paid(shop: S
     await shop.work()
 
     after = await payment(shop, caller, ann)
-    assert [(refund.amount, refund.state) for refund in after.refunds] == [(500, "made"), (700, "made")]
+    assert [(refund.amount, refund.status) for refund in after.refunds] == [(500, "made"), (700, "made")]
     assert (shop.moved("refund"), shop.moved("transfer_reversal")) == (1200, 1200)
     assert await shop.counts(ann.event_id) == {"registered": 1}
 

@@ -84,9 +84,9 @@ async def test_a_payment_of_a_wrong_amount_is_refunded_and_the_seat_goes_to_the_
 
     await shop.work()
 
-    assert await ann.state() == "rejected"
+    assert await ann.status() == "rejected"
     assert f"goes back to you in full: {amount_text}." in page_text(await ann.page())
-    assert await ben.state() == "held"
+    assert await ben.status() == "held"
     [charge] = shop.processor.things("charge")
     assert (charge["amount"], charge["currency"], charge["amount_refunded"]) == (amount, currency, amount)
     assert await shop.service.run_sql("select state::text, amount, error from refunds") == [("made", amount, None)]

@@ -179,7 +179,7 @@ async def test_a_sign_in_during_an_erasure_is_signed_out_or_makes_a_new_account(
             signing_in = asyncio.create_task(service.database.transact(lambda tx: use(tx, STRANGER, command)))
             await wait_for_lock_waiters(service)
             await commit()
-        assert (await signing_in).state == "expired"
+        assert (await signing_in).status == "expired"
 
     assert not await browser.is_signed_in()
     assert await service.run_sql("select from sessions") == []

@@ -100,7 +100,7 @@ def test_the_price_never_leaves_its_bounds(sale: Sale) -> None:
 @given(sale=sales())
 def test_the_price_is_always_payable_if_any_price_within_the_bounds_is(sale: Sale) -> None:
     rules = rules_of(sale.currency)
-    lowest = max(sale.min_price, rules.least)
+    lowest = max(sale.min_price, rules.min_amount)
     fits = any(
         is_payable(price, sale.currency) for price in range(lowest, min(lowest + rules.unit, sale.max_price + 1))
     )

@@ -71,14 +71,14 @@ async def test_a_seat_that_has_to_be_paid_counts_when_it_is_paid(shop: Scene) ->
     ben = await shop.register(event_id, "ben@example.com")
     [address] = await own_pages(shop, "ann@example.com")
     await ask_to_cancel(shop.service, address)
-    await shop.service.give_up()
+    await shop.service.cancel_due()
     await shop.work()
 
     assert "Somebody who waited has it now." in page_text(await Visitor(shop.service).http.get(address))
-    assert (await ben.state(), await counted(shop.service, event_id)) == ("held", 0)
+    assert (await ben.status(), await counted(shop.service, event_id)) == ("held", 0)
     await ben.pay()
     await shop.deliver()
-    assert (await ben.state(), await counted(shop.service, event_id)) == ("registered", 1)
+    assert (await ben.status(), await counted(shop.service, event_id)) == ("registered", 1)
 
 
 async def test_a_person_who_pays_for_a_seat_that_is_being_given_up_keeps_it(shop: Scene) -> None:
@@ -91,8 +91,8 @@ async def test_a_person_who_pays_for_a_seat_that_is_being_given_up_keeps_it(shop
     await ann.pay()
     await shop.deliver()
 
-    assert await shop.service.give_up() == 0
-    assert await ann.state() == "registered"
+    assert await shop.service.cancel_due() == 0
+    assert await ann.status() == "registered"
 
 
 async def own_pages(shop: Scene, *emails: str) -> list[str]:

@@ -12,7 +12,8 @@ from holdfast.events.check_in.operations import FIND_PEOPLE
 from holdfast.events.console.people.registrations import SEARCH
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.registrations import substring_search
-from holdfast.events.registrations.search import ListedStatus, SearchRegistrations
+from holdfast.events.registrations.model import RegistrationStatus
+from holdfast.events.registrations.search import SearchRegistrations
 from holdfast.events.registrations.substring_search import IndexArguments
 from holdfast.events.service import IDEMPOTENCY
 from holdfast.kit.contract.caller import person
@@ -34,10 +35,12 @@ class Crowd:
         self._caller = person(1, ada.id)
         self._run = Runner((SEARCH, FIND_PEOPLE), service.database, IDEMPOTENCY)
 
-    async def search(self, text: str, state: ListedStatus | None = None, *, newest_first: bool = True) -> list[str]:
+    async def search(
+        self, text: str, status: RegistrationStatus | None = None, *, newest_first: bool = True
+    ) -> list[str]:
         """The names of those whom a search in the console finds, part by part; each is `ann` for ann@example.com."""
         command = SearchRegistrations(
-            event_id=self.event["id"], text=text, state=state, newest_first=newest_first, limit=2
+            event_id=self.event["id"], text=text, status=status, newest_first=newest_first, limit=2
         )
         names: list[str] = []
         while True:

@@ -18,7 +18,7 @@ async def line(service: Service, ada: Client, names: str, **fields: Any) -> tupl
     return event["id"], polls
 
 
-async def standing(ada: Client, polls: dict[str, str]) -> dict[str, str]:
+async def statuses(ada: Client, polls: dict[str, str]) -> dict[str, str]:
     """Status or code of each."""
     answers = {name: (await ada.get(poll)).json() for name, poll in polls.items()}
     return {name: answer["data"]["status"] if "data" in answer else answer["code"] for name, answer in answers.items()}
@@ -30,7 +30,7 @@ async def test_deleting_a_seat_promotes_the_first_who_waits(service: Service) ->
 
     assert (await ada.delete(polls.pop("a"))).status_code == 204
 
-    assert await standing(ada, polls) == {"b": "registered", "c": "waitlisted"}
+    assert await statuses(ada, polls) == {"b": "registered", "c": "waitlisted"}
 
 
 async def test_deleting_a_waiting_place_promotes_nobody(service: Service) -> None:
@@ -39,7 +39,7 @@ async def test_deleting_a_waiting_place_promotes_nobody(service: Service) -> Non
 
     await ada.delete(polls.pop("b"))
 
-    assert await standing(ada, polls) == {"a": "registered", "c": "waitlisted"}
+    assert await statuses(ada, polls) == {"a": "registered", "c": "waitlisted"}
 
 
 async def test_moving_someone_to_the_waiting_list_promotes_the_first_who_waits_but_not_them(service: Service) -> None:
@@ -49,7 +49,7 @@ async def test_moving_someone_to_the_waiting_list_promotes_the_first_who_waits_b
     moved = await ada.patch(polls["a"], {"registration": {"status": "waitlisted"}})
 
     assert moved.json()["data"]["status"] == "waitlisted"
-    assert await standing(ada, polls) == {"a": "waitlisted", "b": "registered", "c": "waitlisted"}
+    assert await statuses(ada, polls) == {"a": "waitlisted", "b": "registered", "c": "waitlisted"}
 
 
 async def test_a_person_moved_to_the_waiting_list_stays_there_until_moved_back(service: Service) -> None:
@@ -57,15 +57,15 @@ async def test_a_person_moved_to_the_waiting_list_stays_there_until_moved_back(s
     event_id, polls = await line(service, ada, "abc", capacity=2, waitinglist_capacity=2)
 
     await ada.patch(polls["a"], {"registration": {"status": "waitlisted"}})
-    assert await standing(ada, polls) == {"a": "waitlisted", "b": "registered", "c": "registered"}
+    assert await statuses(ada, polls) == {"a": "waitlisted", "b": "registered", "c": "registered"}
     await ada.delete(polls.pop("b"))
     await ada.patch(f"/api/events/{event_id}", {"event": {"capacity": 3}})
     polls["d"] = await ada.register(event_id, email="d@example.com")
     await service.settle()
-    assert await standing(ada, polls) == {"a": "waitlisted", "c": "registered", "d": "registered"}
+    assert await statuses(ada, polls) == {"a": "waitlisted", "c": "registered", "d": "registered"}
 
     await ada.patch(polls["a"], {"registration": {"status": "registered"}})
-    assert await standing(ada, polls) == {"a": "registered", "c": "registered", "d": "registered"}
+    assert await statuses(ada, polls) == {"a": "registered", "c": "registered", "d": "registered"}
 
 
 async def test_a_person_who_registers_again_after_being_moved_waits_in_order_of_arrival(
@@ -78,11 +78,11 @@ async def test_a_person_who_registers_again_after_being_moved_waits_in_order_of_
     await ada.patch(f"/api/events/{event_id}", {"event": {"capacity": 1}})
     polls["a"] = await ada.register(event_id, email="a@example.com")
     await service.settle()
-    assert await standing(ada, polls) == {"a": "waitlisted", "b": "registered"}
+    assert await statuses(ada, polls) == {"a": "waitlisted", "b": "registered"}
 
     await ada.delete(polls.pop("b"))
 
-    assert await standing(ada, polls) == {"a": "registered"}
+    assert await statuses(ada, polls) == {"a": "registered"}
 
 
 async def test_a_pending_registration_that_is_removed_frees_no_seat_for_a_moved_person(
@@ -95,7 +95,7 @@ async def test_a_pending_registration_that_is_removed_frees_no_seat_for_a_moved_
 
     await ada.delete(pending)
 
-    assert await standing(ada, polls) == {"a": "waitlisted", "b": "registered"}
+    assert await statuses(ada, polls) == {"a": "waitlisted", "b": "registered"}
 
 
 async def test_more_new_seats_than_people_who_wait_seat_them_all(service: Service) -> None:
@@ -105,7 +105,7 @@ async def test_more_new_seats_than_people_who_wait_seat_them_all(service: Servic
     raised = await ada.patch(f"/api/events/{event_id}", {"event": {"capacity": 100}})
 
     assert (raised.json()["data"]["registration_count"], raised.json()["data"]["status"]) == (3, "active")
-    assert set((await standing(ada, polls)).values()) == {"registered"}
+    assert set((await statuses(ada, polls)).values()) == {"registered"}
 
 
 async def test_raising_capacity_promotes_as_many_as_there_are_new_seats_in_order(service: Service) -> None:
@@ -115,7 +115,7 @@ async def test_raising_capacity_promotes_as_many_as_there_are_new_seats_in_order
     raised = await ada.patch(f"/api/events/{event_id}", {"event": {"capacity": 3}})
 
     assert (raised.json()["data"]["registration_count"], raised.json()["data"]["status"]) == (3, "full")
-    assert await standing(ada, polls) == {"a": "registered", "b": "registered", "c": "registered", "d": "waitlisted"}
+    assert await statuses(ada, polls) == {"a": "registered", "b": "registered", "c": "registered", "d": "waitlisted"}
 
 
 async def test_an_event_that_is_put_off_gives_the_seats_freed_meanwhile_to_those_who_wait(service: Service) -> None:
@@ -123,11 +123,11 @@ async def test_an_event_that_is_put_off_gives_the_seats_freed_meanwhile_to_those
     event_id, polls = await line(service, ada, "ab", capacity=1, waitinglist_capacity=1)
     await ada.patch(f"/api/events/{event_id}", {"event": {"datetime": "2020-01-01T00:00:00Z"}})
     await ada.delete(polls.pop("a"))
-    assert await standing(ada, polls) == {"b": "waitlisted"}
+    assert await statuses(ada, polls) == {"b": "waitlisted"}
 
     await ada.patch(f"/api/events/{event_id}", {"event": {"datetime": "2090-01-01T00:00:00Z"}})
 
-    assert await standing(ada, polls) == {"b": "registered"}
+    assert await statuses(ada, polls) == {"b": "registered"}
 
 
 async def test_seats_added_while_the_event_lay_in_the_past_go_to_those_who_wait_once_it_is_put_off(
@@ -137,11 +137,11 @@ async def test_seats_added_while_the_event_lay_in_the_past_go_to_those_who_wait_
     event_id, polls = await line(service, ada, "ab", capacity=1, waitinglist_capacity=1)
     await ada.patch(f"/api/events/{event_id}", {"event": {"datetime": "2020-01-01T00:00:00Z"}})
     await ada.patch(f"/api/events/{event_id}", {"event": {"capacity": 2}})
-    assert await standing(ada, polls) == {"a": "registered", "b": "waitlisted"}
+    assert await statuses(ada, polls) == {"a": "registered", "b": "waitlisted"}
 
     await ada.patch(f"/api/events/{event_id}", {"event": {"datetime": "2090-01-01T00:00:00Z"}})
 
-    assert await standing(ada, polls) == {"a": "registered", "b": "registered"}
+    assert await statuses(ada, polls) == {"a": "registered", "b": "registered"}
 
 
 async def test_registering_someone_beyond_capacity_is_refused(service: Service) -> None:
@@ -171,7 +171,7 @@ async def test_a_cancelled_event_promotes_nobody(service: Service) -> None:
 
     await ada.delete(polls.pop("a"))
 
-    assert await standing(ada, polls) == {"b": "waitlisted"}
+    assert await statuses(ada, polls) == {"b": "waitlisted"}
 
 
 async def test_a_registration_removed_before_settlement_takes_no_seat(service: Service) -> None:
@@ -182,7 +182,7 @@ async def test_a_registration_removed_before_settlement_takes_no_seat(service: S
     assert (await ada.delete(gone)).status_code == 204
     await service.settle()
 
-    assert await standing(ada, {"gone": gone, "stays": stays}) == {"gone": "not_found", "stays": "registered"}
+    assert await statuses(ada, {"gone": gone, "stays": stays}) == {"gone": "not_found", "stays": "registered"}
 
 
 async def test_a_pending_registration_cannot_be_changed_yet(service: Service) -> None:
@@ -263,5 +263,5 @@ async def test_seats_are_never_oversold_nor_left_free_while_an_unmoved_person_wa
         registered, waiting, capacity = stored[0]
         assert (registered, waiting) == counted[0]
         assert registered <= capacity
-        waits = {name for name, status in (await standing(ada, polls)).items() if status == "waitlisted"}
+        waits = {name for name, status in (await statuses(ada, polls)).items() if status == "waitlisted"}
         assert registered == capacity or waits <= moved

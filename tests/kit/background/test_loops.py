@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from prometheus_client import CollectorRegistry, Gauge
 
 from holdfast.events.resources import Database
-from holdfast.kit.background.loops import LockedRows, Loop, LoopStep
+from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
 from tests.kit.background_loops import at_work
 from tests.support import Service, eventually
 
@@ -23,7 +23,7 @@ class Steps:
         self.made = 0
         self._seconds = iter(seconds)
 
-    async def step(self, database: Database, locked: LockedRows) -> float:
+    async def step(self, database: Database, locked: RowWaiters) -> float:
         self.made += 1
         return next(self._seconds, HOUR)
 
@@ -56,7 +56,7 @@ async def test_a_notification_on_any_of_its_channels_causes_the_next_step(servic
 async def test_a_notification_that_comes_during_a_step_causes_another_one(service: Service) -> None:
     steps = Steps()
 
-    async def notify_first(database: Database, locked: LockedRows) -> float:
+    async def notify_first(database: Database, locked: RowWaiters) -> float:
         if not steps.made:
             await database.transact(lambda tx: tx.notify(CHANNEL))
         return await steps.step(database, locked)
@@ -72,7 +72,7 @@ async def test_a_loop_goes_on_while_a_locked_row_has_a_waiter_and_at_once_when_t
         await is_free.wait()
         done.append(7)
 
-    async def leave_locked(database: Database, locked: LockedRows) -> float:
+    async def leave_locked(database: Database, locked: RowWaiters) -> float:
         if not steps.made:
             locked.leave(7, work)
         return await steps.step(database, locked)
@@ -106,7 +106,7 @@ async def test_a_resource_of_a_loop_is_opened_once_and_closed_at_its_end(service
 async def test_gauges_of_a_loop_that_ends_or_fails_are_zero(service: Service) -> None:
     gauge = Gauge("tested", "A figure that a loop sets.", registry=CollectorRegistry())
 
-    async def fail(_: Database, __: LockedRows) -> float:
+    async def fail(_: Database, __: RowWaiters) -> float:
         gauge.set(7)
         raise RuntimeError("no step is made")
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from holdfast.kit.background.loops import MAX_WAITERS, LockedRows
+from holdfast.kit.background.loops import MAX_WAITERS, RowWaiters
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 
 
@@ -21,7 +21,7 @@ class Row:
 async def test_a_locked_row_has_one_waiter_and_the_loop_is_woken_at_its_end() -> None:
     row, ended = Row(), asyncio.Event()
 
-    async with LockedRows(ended.set) as waiters, asyncio.timeout(5):
+    async with RowWaiters(ended.set) as waiters, asyncio.timeout(5):
         for _ in range(2):
             waiters.leave(7, row.work)
         assert waiters.ids == [7]
@@ -36,7 +36,7 @@ async def test_a_locked_row_without_a_free_waiter_is_left_to_the_loop() -> None:
     rows = [Row() for _ in range(MAX_WAITERS + 1)]
     ended = asyncio.Event()
 
-    async with LockedRows(ended.set) as waiters, asyncio.timeout(5):
+    async with RowWaiters(ended.set) as waiters, asyncio.timeout(5):
         for id, row in enumerate(rows):
             waiters.leave(id, row.work)
         assert waiters.ids == [*range(MAX_WAITERS)]
@@ -53,7 +53,7 @@ async def test_a_waiter_that_gives_up_makes_room_for_another() -> None:
     async def give_up() -> None:
         raise SERVICE_UNAVAILABLE()
 
-    async with LockedRows(ended.set) as waiters, asyncio.timeout(5):
+    async with RowWaiters(ended.set) as waiters, asyncio.timeout(5):
         waiters.leave(7, give_up)
         await ended.wait()
         assert waiters.ids == []
@@ -62,7 +62,7 @@ async def test_a_waiter_that_gives_up_makes_room_for_another() -> None:
 async def test_waiters_end_with_their_loop() -> None:
     row = Row()
 
-    async with LockedRows(lambda: None) as waiters:
+    async with RowWaiters(lambda: None) as waiters:
         waiters.leave(7, row.work)
         await asyncio.sleep(0)
 

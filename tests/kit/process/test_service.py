@@ -10,7 +10,7 @@ from holdfast.events.keys.operations import find_callers
 from holdfast.events.oauth import handover
 from holdfast.events.queues.release_tokens import KEYS as QUEUE_KEYS
 from holdfast.events.resources import Database, Steps
-from holdfast.kit.background.loops import LockedRows, Loop, LoopStep
+from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
 from holdfast.kit.background.tasks import Schedule, TimedTask
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.process import service as kit
@@ -93,7 +93,7 @@ async def test_a_loop_that_fails_is_logged_and_started_again(service: Service) -
     runs = 0
     again = asyncio.Event()
 
-    async def fail_once(_: Database, __: LockedRows) -> float:
+    async def fail_once(_: Database, __: RowWaiters) -> float:
         nonlocal runs
         runs += 1
         if runs == 1:
@@ -112,7 +112,7 @@ async def test_a_loop_that_fails_is_logged_and_started_again(service: Service) -
 async def test_background_work_ends_with_the_service(service: Service) -> None:
     started, ended = asyncio.Event(), asyncio.Event()
 
-    async def work(_: Database, __: LockedRows) -> float:
+    async def work(_: Database, __: RowWaiters) -> float:
         started.set()
         try:
             await asyncio.Event().wait()
@@ -132,7 +132,7 @@ async def test_background_work_ends_with_the_service(service: Service) -> None:
 async def test_a_service_that_fails_ends_its_background_work_too(service: Service) -> None:
     started, ended = asyncio.Event(), asyncio.Event()
 
-    async def work(_: Database, __: LockedRows) -> float:
+    async def work(_: Database, __: RowWaiters) -> float:
         started.set()
         try:
             await asyncio.Event().wait()

@@ -10,7 +10,7 @@ from holdfast.accounts.signin import links
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import CreateEvent
 from holdfast.events.keys.operations import mint
-from holdfast.events.organizers import look
+from holdfast.events.organizers import branding
 from holdfast.events.organizers import operations as organizers
 from holdfast.events.organizers.accounts import prove
 from holdfast.events.organizers.model import RegisterOrganizer
@@ -69,7 +69,7 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
     organizer = api_key(demo.api_key.id, demo.organizer.id)
     # This code made the account, so its owner need not be asked who made it.
     await prove(tx, demo.organizer.id)
-    await look.change(tx, organizer, look.ChangeLook(accent=ACCENT, about=ABOUT))
+    await branding.change(tx, organizer, branding.ChangeBranding(accent=ACCENT, about=ABOUT))
     starts: dt.datetime = await tx.value(BEGINS)
     studio = await _publish(
         tx,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 
-from holdfast.accounts.agent_limits import MAX_DAILY_LIMIT, GetLimit, LimitOfCredential, LimitOperations, SetLimit
+from holdfast.accounts.agent_limits import MAX_DAILY_LIMIT, CredentialLimit, GetLimit, LimitOperations, SetLimit
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import Console
 from holdfast.kit.contract.caller import Caller
@@ -57,7 +57,7 @@ class AgentLimitPage:
         """Show the limit of a credential with the form to change it; with POST change it."""
         command = _credential(request)
         kind = "key" if command.key_id is not None else "app"
-        limit: LimitOfCredential = await self._get(self._caller_of(session), command)
+        limit: CredentialLimit = await self._get(self._caller_of(session), command)
         if request.method != "POST":
             return self._page(session, request, command, limit, "" if limit.daily_limit is None else limit.daily_limit)
         fields = await self._console.signed_in.read(session, request)
@@ -74,7 +74,7 @@ class AgentLimitPage:
         session: Session,
         request: Request,
         command: GetLimit,
-        limit: LimitOfCredential,
+        limit: CredentialLimit,
         value: int | str,
         error: Message | None = None,
     ) -> Reply:

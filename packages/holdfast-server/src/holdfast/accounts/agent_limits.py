@@ -77,7 +77,7 @@ class AgentLimit(Struct, frozen=True):
     starts_again_at: dt.datetime
 
 
-class LimitOfCredential(Struct, frozen=True):
+class CredentialLimit(Struct, frozen=True):
     """The limit of a credential, with the name that people know it by.
 
     name    empty: it has none
@@ -219,7 +219,7 @@ class LimitOperations:
         }
 
         @refuses(NOT_FOUND)
-        async def get_limit(reader: Reader[Any], caller: Caller, command: GetLimit) -> LimitOfCredential:
+        async def get_limit(reader: Reader[Any], caller: Caller, command: GetLimit) -> CredentialLimit:
             """Read the daily limit of an API key or of a connected app, and what was used of it today."""
             return await self._require(reader, caller, command)
 
@@ -246,14 +246,14 @@ class LimitOperations:
         self.set = Operation("set_agent_limit", None, steps(set_limit))
         self.all = (self.list, self.get, self.set)
 
-    async def _require(self, reader: Reader[Any], caller: Caller, command: GetLimit) -> LimitOfCredential:
+    async def _require(self, reader: Reader[Any], caller: Caller, command: GetLimit) -> CredentialLimit:
         """The limit of a credential of the caller. Raises `not_found`."""
         kind = "key_id" if command.key_id is not None else "client_id"
         parameters = {"tenant_id": caller.tenant, "key_id": command.key_id, "client_id": command.client_id}
         rows = await reader.tuples(self._find[kind], parameters)
         if not rows:
             raise NOT_FOUND("You have no such key or app.")
-        return LimitOfCredential(*rows[0])
+        return CredentialLimit(*rows[0])
 
     async def store(self, tx: Tx[Any], caller: Caller, command: SetLimit) -> tuple[AgentLimit, bool]:
         """Store the limit of a credential. Returns it, and whether the credential had none before.

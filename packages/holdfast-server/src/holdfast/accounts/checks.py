@@ -7,7 +7,7 @@ from holdfast.kit.process.checks.inspection import Inspection
 from holdfast_verify.terminal import names_text
 
 
-async def look_at_mailboxes(table: LiteralString, inspection: Inspection[Any]) -> None:
+async def check_mailboxes(table: LiteralString, inspection: Inspection[Any]) -> None:
     """Look whether each mailbox has one account in a table."""
     different = [f"{address.id} ({address.email})" for address in await list_different(inspection.database, table)]
     if different:

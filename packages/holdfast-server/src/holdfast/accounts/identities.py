@@ -11,7 +11,7 @@ import structlog
 from msgspec import Struct
 from psycopg.errors import UniqueViolation
 
-from holdfast.kit.background.loops import LockedRows, Loop
+from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.contract.addresses import NoAddress, identity
 from holdfast.kit.postgres.database import Database, Reader, Tx
 
@@ -56,7 +56,7 @@ class UnusualAddress(Struct, frozen=True):
 def unifying_loop(table: LiteralString) -> Loop:
     """The loop that does it for a table of accounts, at once and then each day."""
 
-    async def unify_addresses(database: Database[Any], _: LockedRows) -> float:
+    async def unify_addresses(database: Database[Any], _: RowWaiters) -> float:
         unified = await unify(database.across_tenants() if database.tenancy else database, table)
         return LOCKED_INTERVAL_SECONDS if unified.locked else INTERVAL_SECONDS
 

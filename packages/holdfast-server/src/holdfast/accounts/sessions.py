@@ -238,7 +238,7 @@ async def list_open(reader: Reader[Any], account_id: int) -> list[SessionRow]:
 
 async def end(tx: Tx[Any], account_id: int, id: int | None = None) -> None:
     """End a session of an account; without an id all of them."""
-    await _announce(
+    await _change_and_announce(
         tx,
         """
         delete from sessions where account_id = %(account_id)s and (%(id)s::bigint is null or id = %(id)s)
@@ -250,12 +250,14 @@ async def end(tx: Tx[Any], account_id: int, id: int | None = None) -> None:
 
 async def end_of_accounts(tx: Tx[Any], account_ids: Sequence[int]) -> None:
     """End all sessions of some accounts."""
-    await _announce(tx, "delete from sessions where account_id = any(%(ids)s) returning hash", {"ids": [*account_ids]})
+    await _change_and_announce(
+        tx, "delete from sessions where account_id = any(%(ids)s) returning hash", {"ids": [*account_ids]}
+    )
 
 
 async def move(tx: Tx[Any], id: int, account_id: int) -> None:
     """Move a session to another account of the same person."""
-    await _announce(
+    await _change_and_announce(
         tx,
         "update sessions set account_id = %(account_id)s where id = %(id)s returning hash",
         {"id": id, "account_id": account_id},
@@ -264,7 +266,7 @@ async def move(tx: Tx[Any], id: int, account_id: int) -> None:
 
 async def end_others(tx: Tx[Any], account_id: int, id: int | None) -> None:
     """End all sessions of an account except one; with None, all."""
-    await _announce(
+    await _change_and_announce(
         tx,
         "delete from sessions where account_id = %(account_id)s and id is distinct from %(id)s::bigint returning hash",
         {"account_id": account_id, "id": id},
@@ -274,7 +276,9 @@ async def end_others(tx: Tx[Any], account_id: int, id: int | None) -> None:
 async def hand_over(tx: Tx[Any], giver: int, taker: int) -> None:
     """Move the sessions and known browsers of one account to another account of the same owner."""
     both = {"giver": giver, "taker": taker}
-    await _announce(tx, "update sessions set account_id = %(taker)s where account_id = %(giver)s returning hash", both)
+    await _change_and_announce(
+        tx, "update sessions set account_id = %(taker)s where account_id = %(giver)s returning hash", both
+    )
     await tx.run("update known_browsers set account_id = %(taker)s where account_id = %(giver)s", both)
 
 
@@ -297,10 +301,12 @@ async def lock_if_exists(tx: Tx[Any], id: int) -> bool:
 
 async def announce_change(tx: Tx[Any], account_id: int) -> None:
     """Announce that an account has changed: every process looks up its sessions again."""
-    await _announce(tx, "select hash from sessions where account_id = %(account_id)s", {"account_id": account_id})
+    await _change_and_announce(
+        tx, "select hash from sessions where account_id = %(account_id)s", {"account_id": account_id}
+    )
 
 
-async def _announce(tx: Tx[Any], hash_query: LiteralString, params: Mapping[str, Any]) -> None:
+async def _change_and_announce(tx: Tx[Any], hash_query: LiteralString, params: Mapping[str, Any]) -> None:
     """Tell every process to drop from its cache the sessions whose hashes the query returns."""
     digests = [hash.hex() for (hash,) in await tx.tuples(hash_query, params)]
     for payload in digests if len(digests) <= MAX_ANNOUNCED_SESSIONS else [""]:

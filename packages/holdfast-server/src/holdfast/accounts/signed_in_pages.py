@@ -101,8 +101,8 @@ class SignedInPages:
     first      returns the path that a session has to visit before any other page; None: there is none
     places     returns the navigation of a session: its entries by path
     account    the template that the service adds to the page of the account; it has the variable `account`
-    hint       the template with what the service says about who can sign in; it has the variables `state`, which is
-               empty on the form, `email` and `is_unbound`. Without it the service says nothing
+    hint       the template with what the service says about who can sign in; it has the variables `link_status`,
+               which is empty on the form, `email` and `is_unbound`. Without it the service says nothing
     scripts    files of the site that run on pages with a button to sign out
     """
 

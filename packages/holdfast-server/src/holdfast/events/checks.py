@@ -5,7 +5,7 @@ import secrets
 from datetime import UTC, datetime
 from functools import partial
 
-from holdfast.accounts.checks import look_at_mailboxes
+from holdfast.accounts.checks import check_mailboxes
 from holdfast.events.processor.processor import ProcessorRefusal, ProcessorUnreachable
 from holdfast.events.resources import MissingPackage, photo_store
 from holdfast.events.settings import Settings
@@ -213,4 +213,4 @@ async def check_payable_events(inspection: EventsInspection) -> None:
     inspection.ok("Events with a price can be paid, or there are none.")
 
 
-CHECKS.point("mailboxes")(partial(look_at_mailboxes, "users"))
+CHECKS.point("mailboxes")(partial(check_mailboxes, "users"))

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from holdfast.accounts.checks import look_at_mailboxes
+from holdfast.accounts.checks import check_mailboxes
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.platform import Platform, PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
@@ -118,7 +118,7 @@ CHECKS.query(
     ok="Every connected shop gives access, and sends webhooks.",
 )
 
-CHECKS.point("mailboxes")(partial(look_at_mailboxes, "merchants"))
+CHECKS.point("mailboxes")(partial(check_mailboxes, "merchants"))
 
 CHECKS.query(
     "webhooks",

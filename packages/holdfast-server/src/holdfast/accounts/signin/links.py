@@ -24,7 +24,7 @@ from holdfast.kit.security.secrets import Secret
 
 _TOKEN = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{64})")
 
-State = Literal["good", "used", "expired", "elsewhere", "nobody"]
+LinkStatus = Literal["good", "used", "expired", "elsewhere", "nobody"]
 """`elsewhere`: another browser asked for the link; `nobody`: no account has the e-mail address."""
 
 
@@ -67,7 +67,7 @@ class SignInLinkView(Struct):
     is_unbound    whether an operator may have made the link: no browser asked for it, or it is no longer stored
     """
 
-    state: State
+    status: LinkStatus
     email: str
     return_to: str
     is_unbound: bool
@@ -82,7 +82,7 @@ class LinkSignInResult(Struct):
     is_unbound    as in `SignInLinkView`, of a link that does not work
     """
 
-    state: State
+    status: LinkStatus
     email: str = ""
     return_to: str = ""
     secret: str = ""
@@ -122,7 +122,7 @@ async def create_unbound_link(tx: Tx[Any], email: str, return_to: str) -> int:
     )
 
 
-async def look(reader: Reader[Any], caller: Caller, command: GetSignInLink) -> SignInLinkView:
+async def get(reader: Reader[Any], caller: Caller, command: GetSignInLink) -> SignInLinkView:
     """The status of a link. This changes nothing: programs that check mails follow the links in them."""
     return await _find_status(reader, command.id, command.browser)
 
@@ -146,7 +146,7 @@ class SignInByLink:
         )
         if not rows:
             link = await _find_status(tx, command.id, command.browser)
-            return LinkSignInResult(link.state, is_unbound=link.is_unbound)
+            return LinkSignInResult(link.status, is_unbound=link.is_unbound)
         [(email, return_to)] = rows
         account = await self._directory.prove(tx, email)
         if account is None:
@@ -183,7 +183,7 @@ async def _find_status(reader: Reader[Any], id: int, browser: bytes) -> SignInLi
         select case when browser <> %(browser)s then 'elsewhere'
                     when used_at is not null then 'used'
                     when asked_at <= now() - make_interval(mins => %(minutes)s) then 'expired'
-                    else 'good' end as state,
+                    else 'good' end as status,
                email, return_to, browser is null as is_unbound
           from sign_in_links where id = %(id)s
         """,

@@ -213,12 +213,12 @@ class SignInOperations:
     def __init__(self, directory: Directory) -> None:
         operation = partial(Operation, lane=SIGN_IN_LANE)
         self.ask = operation("ask_sign_in_link", None, single(links.ask))
-        self.look = operation("look_at_sign_in_link", None, read(links.look))
+        self.get_link = operation("get_sign_in_link", None, read(links.get))
         self.use = operation("sign_in_by_link", None, single(SignInByLink(directory).use))
         self.by_password = Operation(
             "sign_in_by_password", None, steps(SignInByPassword(directory).sign_in), lane=SIGN_IN_LANE
         )
-        self.known = operation("look_at_known_browser", None, read(known_browsers.is_known_browser))
+        self.known = operation("get_known_browser", None, read(known_browsers.is_known_browser))
         self.list = operation("list_sessions", None, read(list_open))
         self.end = operation("end_sessions", None, single(end))
-        self.all = (self.ask, self.look, self.use, self.by_password, self.known, self.list, self.end)
+        self.all = (self.ask, self.get_link, self.use, self.by_password, self.known, self.list, self.end)

@@ -90,7 +90,11 @@ class SignInPages:
     def __init__(
         self, operations: SignInOperations, directory: Directory, runner: Runner, signed_in: SignedInPages
     ) -> None:
-        self._ask, self._look, self._use = runner[operations.ask], runner[operations.look], runner[operations.use]
+        self._ask, self._get_link, self._use = (
+            runner[operations.ask],
+            runner[operations.get_link],
+            runner[operations.use],
+        )
         self._by_password, self._list = runner[operations.by_password], runner[operations.list]
         self._known = runner[operations.known]
         self._end = runner[operations.end]
@@ -174,19 +178,19 @@ class SignInPages:
             raise NOT_FOUND()
         browser = sessions.digest(request.cookies.get(self._sessions.cookie_name("browser"), ""))
         if request.method != "POST":
-            link: SignInLinkView = await self._look(caller, GetSignInLink(id=id, browser=browser))
-            if link.state == "used" and await self._sessions.of(request):
+            link: SignInLinkView = await self._get_link(caller, GetSignInLink(id=id, browser=browser))
+            if link.status == "used" and await self._sessions.of(request):
                 return redirect(link.return_to or self._home)
             return self._link_page(request, link, id)
         require_same_site(request, self._base_url)
         fields = await read_form(request)
         if self._tokens.check(f"link {id}", fields.get("token", "")) != "good":
-            link = await self._look(caller, GetSignInLink(id=id, browser=browser))
+            link = await self._get_link(caller, GetSignInLink(id=id, browser=browser))
             return self._link_page(request, link, id, 422)
         user_agent = request.headers.get(b"user-agent", b"").decode("latin-1")
         done: LinkSignInResult = await self._use(caller, UseLink(id=id, browser=browser, user_agent=user_agent))
-        if done.state != "good":
-            return self._link_page(request, SignInLinkView(done.state, done.email, "", done.is_unbound), id, 410)
+        if done.status != "good":
+            return self._link_page(request, SignInLinkView(done.status, done.email, "", done.is_unbound), id, 410)
         return self._enter(done.secret, done.known, done.return_to)
 
     async def sign_out(self, session: Session, request: Request) -> Reply:
@@ -273,7 +277,7 @@ class SignInPages:
             token=self._tokens.issue("sign in"),
             notice=notice,
             hint=self._hint,
-            state="",
+            link_status="",
         )
 
     def _link_page(self, request: Request, link: SignInLinkView, id: int, status: int = 200) -> Reply:
@@ -281,8 +285,8 @@ class SignInPages:
             "signin/link.html",
             status,
             language=language_of(request),
-            state=link.state,
-            email=link.email if link.state in {"good", "nobody"} else "",
+            link_status=link.status,
+            email=link.email if link.status in {"good", "nobody"} else "",
             is_unbound=link.is_unbound,
             hint=self._hint,
             path=f"{SIGN_IN}/{links.encode_token(self._secret, id)}",

@@ -43,7 +43,7 @@ class Order(Protocol):
 ContentT = TypeVar("ContentT", bound=Order)
 
 
-async def look(reader: Reader[Any], caller: Caller, command: Mailbox) -> bool:
+async def get(reader: Reader[Any], caller: Caller, command: Mailbox) -> bool:
     """Whether the mails to a mailbox are stopped."""
     return command.mailbox in await _find_stopped(reader, [command.mailbox])
 
@@ -60,7 +60,7 @@ async def resume(tx: Tx[Any], caller: Caller, command: Mailbox) -> None:
     await tx.run("delete from stopped_mails where mailbox = %(mailbox)s", {"mailbox": command.mailbox})
 
 
-MAILBOX_STATUS = Operation("look_at_mailbox", None, read(look), lane=SIGN_IN_LANE)
+MAILBOX_STATUS = Operation("get_mailbox", None, read(get), lane=SIGN_IN_LANE)
 STOP = Operation("stop_mails_to_mailbox", None, single(stop), lane=SIGN_IN_LANE)
 RESUME = Operation("resume_mails_to_mailbox", None, single(resume), lane=SIGN_IN_LANE)
 OPERATIONS = (MAILBOX_STATUS, STOP, RESUME)

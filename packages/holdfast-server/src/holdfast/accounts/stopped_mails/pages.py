@@ -20,7 +20,7 @@ class StoppedMailsPages:
     """Answers requests about the mails to one mailbox. A GET changes nothing: mail servers follow links."""
 
     def __init__(self, runner: Runner, limits: Limits, site: Site, secret: Secret) -> None:
-        self._look, self._stop, self._resume = runner[MAILBOX_STATUS], runner[STOP], runner[RESUME]
+        self._get_mailbox, self._stop, self._resume = runner[MAILBOX_STATUS], runner[STOP], runner[RESUME]
         self._limits = limits
         self._site = site
         self._secret = secret
@@ -48,7 +48,7 @@ class StoppedMailsPages:
         return self._site.page(
             "stopped_mails/mails.html",
             language=language,
-            stopped=await self._look(caller, Mailbox(mailbox=mailbox)),
+            stopped=await self._get_mailbox(caller, Mailbox(mailbox=mailbox)),
             stop_path=language.at(path),
             again_path=language.at(f"{path}/again"),
         )

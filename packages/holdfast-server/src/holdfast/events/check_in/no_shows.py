@@ -65,7 +65,7 @@ class NoShowsPreview(Struct, frozen=True):
     has_log: bool
 
     @property
-    def standing(self) -> HandoverStatus:
+    def status(self) -> HandoverStatus:
         """Whether seats can be given away now, or the reason why not."""
         if self.event.cancelled_at:
             return "cancelled"
@@ -77,11 +77,11 @@ class NoShowsPreview(Struct, frozen=True):
 class SeatHandover(Struct):
     """The result of giving seats to the waiting list.
 
-    seats_given    the number of people who got a seat; 0 unless `standing` is `open`
+    seats_given    the number of people who got a seat; 0 unless `status` is `open`
     seats_lost     the number of no-shows who lost their seat
     """
 
-    standing: HandoverStatus
+    status: HandoverStatus
     seats_given: int = 0
     seats_lost: int = 0
 
@@ -107,8 +107,8 @@ async def give(tx: Tx, caller: Caller, command: GiveSeats) -> SeatHandover:
     # A transaction that stores scans locks the event too, so no person enters in between.
     await sql.lock_event(tx, caller, command.event_id)
     before = await preview(tx, caller, GetCheckInStatus(event_id=command.event_id))
-    if before.standing != "open":
-        return SeatHandover(before.standing)
+    if before.status != "open":
+        return SeatHandover(before.status)
     minutes = tx.resources.settings.hold_minutes
     rows = await tx.tuples(GIVE, {"event_id": command.event_id, "at_most": command.at_most, "hold": minutes})
     seated, held, lost = rows[0]
@@ -169,6 +169,6 @@ GIVE: LiteralString = f"""
       from done
 """
 
-PREVIEW = Operation("look_at_no_shows", None, read(preview))
+PREVIEW = Operation("preview_no_shows", None, read(preview))
 GIVE_SEATS = Operation("give_seats_of_no_shows", None, single(give))
 OPERATIONS = (PREVIEW, GIVE_SEATS)

@@ -46,9 +46,15 @@ from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single
 from holdfast.kit.security.secrets import Secret
 
-Letter = Literal["r", "w", "p", "x"]
+StatusLetter = Literal["r", "w", "p", "x"]
 
-LETTERS: Mapping[str, Letter] = {"registered": "r", "waitlisted": "w", "pending": "p", "in_draw": "p", "rejected": "x"}
+LETTERS: Mapping[str, StatusLetter] = {
+    "registered": "r",
+    "waitlisted": "w",
+    "pending": "p",
+    "in_draw": "p",
+    "rejected": "x",
+}
 
 
 class CodeReading(Struct, frozen=True):
@@ -272,7 +278,7 @@ def _verdict_of_others(
 
 
 STORE_SCANS = Operation("store_scans", None, single(store_scans))
-READ_STATUS = Operation("look_at_check_in", None, read(read_status))
+READ_STATUS = Operation("get_check_in", None, read(read_status))
 FIND_PEOPLE = Operation("find_people_to_check_in", None, single(find))
 TAKE_BACK = Operation("take_back_scan", None, single(take_back))
 LIST_PEOPLE = Operation("list_people_to_check_in", None, read(list_people))

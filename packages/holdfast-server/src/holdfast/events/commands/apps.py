@@ -28,14 +28,14 @@ def list_apps(slug: Slug) -> None:
     from holdfast.events.service import EVENTS
     from holdfast.kit.contract.caller import system
 
-    async def look(tx: "Tx") -> "Sequence[Connection]":
+    async def list_apps(tx: "Tx") -> "Sequence[Connection]":
         return await grants.list_connections(tx, system(await find(tx, slug)), ListConnections())
 
-    app_list, place = EVENTS.transact_existing(look)
+    app_list, location = EVENTS.transact_existing(list_apps)
     for app in app_list:
         times = (f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in (app.since, app.used_at))
         typer.echo("\t".join([app.client_id, app.name or "-", " ".join(app.scopes), *times]))
-    typer.echo(f"Looked in {place}.", err=True)
+    typer.echo(f"Looked in {location}.", err=True)
 
 
 @apps.command()

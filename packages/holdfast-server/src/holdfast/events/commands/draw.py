@@ -39,7 +39,7 @@ def draw(
         except (drawing.DrawRefusal, InvalidRound) as error:
             raise CannotStart(str(error)) from error
 
-    result, place = EVENTS.run_steps(work)
+    result, location = EVENTS.run_steps(work)
     name = f"{subject.noun} {id}"
     typer.echo(
         {
@@ -48,4 +48,4 @@ def draw(
             "busy": f"{name.capitalize()} is being drawn by another process.",
         }[result]
     )
-    typer.echo(f"Looked in {place}.", err=True)
+    typer.echo(f"Looked in {location}.", err=True)

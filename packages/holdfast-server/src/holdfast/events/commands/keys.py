@@ -55,11 +55,11 @@ def list_keys() -> None:
     from holdfast.events.service import EVENTS
     from holdfast.kit.contract.caller import ADMIN
 
-    active, place = EVENTS.transact_existing(lambda tx: list(tx, ADMIN, ListKeys()))
+    active, location = EVENTS.transact_existing(lambda tx: list(tx, ADMIN, ListKeys()))
     for key in active:
         owner = "admin" if key.user_id is None else str(key.user_id)
         typer.echo(tab_line(key.id, owner, key.key, iso_time(key.inserted_at), key.name))
-    typer.echo(f"Looked in {place}.", err=True)
+    typer.echo(f"Looked in {location}.", err=True)
 
 
 @keys.command("revoke")
@@ -74,6 +74,6 @@ def revoke_key(
     from holdfast.kit.contract.command import check
 
     command = check(RevokeKey, {"id": id})
-    _, place = EVENTS.transact_existing(lambda tx: revoke(tx, ADMIN, command))
+    _, location = EVENTS.transact_existing(lambda tx: revoke(tx, ADMIN, command))
     typer.echo(f"Key {id} is revoked.")
-    typer.echo(f"Looked in {place}.", err=True)
+    typer.echo(f"Looked in {location}.", err=True)

@@ -81,10 +81,10 @@ def list_organizers() -> None:
             if not page.pagination.has_more:
                 return users
 
-    users, place = EVENTS.transact_existing(pages)
+    users, location = EVENTS.transact_existing(pages)
     for user in users:
         typer.echo(tab_line(user.id, user.slug, user.email, user.name))
-    typer.echo(f"Looked in {place}.", err=True)
+    typer.echo(f"Looked in {location}.", err=True)
 
 
 def console_link(
@@ -160,10 +160,10 @@ def subjects(slug: Slug) -> None:
     from holdfast.kit.contract.command import check
 
     command = check(ListSubjects, {"slug": slug})
-    rows, place = EVENTS.transact_existing(lambda tx: operations.list_subjects(tx, command))
+    rows, location = EVENTS.transact_existing(lambda tx: operations.list_subjects(tx, command))
     for row in rows:
         typer.echo(tab_line(row.issuer, row.subject, row.email, iso_time(row.since)))
-    typer.echo(f"Looked in {place}.", err=True)
+    typer.echo(f"Looked in {location}.", err=True)
 
 
 def _issuer() -> str:

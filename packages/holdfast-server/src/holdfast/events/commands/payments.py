@@ -40,13 +40,13 @@ def reconcile(
         except (ProcessorRefusal, ProcessorUnreachable) as error:
             raise CannotStart(f"The payment processor did not answer: {error}") from error
 
-    report, place = EVENTS.run_steps(compare)
+    report, location = EVENTS.run_steps(compare)
     for row in report.differences:
         fields = (row.kind, row.intent_id, row.payment_id, row.ours, row.theirs, row.currency, row.meaning)
         typer.echo("\t".join("-" if field is None else str(field) for field in fields))
     typer.echo(
         f"Compared {report.compared} payments of the processor since {report.since:%Y-%m-%dT%H:%M:%SZ} with those in "
-        f"{place}: {len(report.differences)} differ.",
+        f"{location}: {len(report.differences)} differ.",
         err=True,
     )
     if report.differences:

@@ -30,11 +30,11 @@ def export_person(address: Address) -> None:
     from holdfast.events.people import operations
     from holdfast.events.service import EVENTS
 
-    exported, place = EVENTS.transact_existing(lambda tx: operations.export(tx, _person(address)))
+    exported, location = EVENTS.transact_existing(lambda tx: operations.export(tx, _person(address)))
     text = msgspec.json.format(msgspec.json.encode(exported), indent=2).decode()
     # Escaped like this it is the same JSON, and acts on no terminal.
     typer.echo("".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text))
-    typer.echo(f"Looked in {place}.", err=True)
+    typer.echo(f"Looked in {location}.", err=True)
 
 
 @people.command("erase")
@@ -53,7 +53,7 @@ def erase_person(
     from holdfast.events.service import EVENTS
 
     person = _person(address)
-    done, place = EVENTS.transact_existing(lambda tx: erase(tx, person) if yes else preview(tx, person))
+    done, location = EVENTS.transact_existing(lambda tx: erase(tx, person) if yes else preview(tx, person))
     cancelled, are_kept, mails = (
         ("were cancelled", "are kept", "were deleted")
         if yes
@@ -69,7 +69,7 @@ def erase_person(
         typer.echo(f"Organizer that was registered with the address, never confirmed, and {ends}: {done.organizer}")
     typer.echo(f"Mails that {mails}: {done.mails}")
     typer.echo("Erased. A backup still has the data." if yes else "Nothing was changed. Say --yes to do it.")
-    typer.echo(f"Looked in {place}.", err=True)
+    typer.echo(f"Looked in {location}.", err=True)
 
 
 def _person(address: str) -> "AccountSelector":

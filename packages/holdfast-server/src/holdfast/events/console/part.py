@@ -6,9 +6,9 @@ from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.events import api
 from holdfast.events.check_in import no_shows
 from holdfast.events.check_in import operations as check_in
-from holdfast.events.console.account import account, look, start
+from holdfast.events.console.account import account, branding_page, start
 from holdfast.events.console.account.account import AccountPages
-from holdfast.events.console.account.look import LookPage
+from holdfast.events.console.account.branding_page import BrandingPage
 from holdfast.events.console.account.start import StartPages
 from holdfast.events.console.agents import agents
 from holdfast.events.console.agents.apps import AppsPages
@@ -54,7 +54,7 @@ from holdfast.kit.process.part import Endpoints, Part
 OPERATIONS = (
     *start.OPERATIONS,
     *account.OPERATIONS,
-    *look.OPERATIONS,
+    *branding_page.OPERATIONS,
     *home.OPERATIONS,
     *event_operations.OPERATIONS,
     *latest.OPERATIONS,
@@ -124,7 +124,7 @@ def endpoints(context: Context) -> Endpoints:
             layout="console.html",
             lists={"key": AGENTS, "app": AGENTS},
         ).routes(),
-        *LookPage(console, runner, uploads).routes(),
+        *BrandingPage(console, runner, uploads).routes(),
         *QueuesPages(console, runner, settings.queue_interval, settings.base_url).routes(),
         *MailsPage(console, runner).routes(),
         *RegistrationsPage(console, runner).routes(),

@@ -113,12 +113,12 @@ def _tokens(settings: Settings) -> str:
     if not issuer:
         return ""
     scopes = "\n".join(f"| `{scope}` | {meaning} |" for scope, meaning in SCOPES.items())
-    how = _OWN_TOKENS if settings.has_own_server else _TOKENS_OF_ANOTHER
+    token_text = _OWN_TOKENS if settings.has_own_server else _TOKENS_OF_ANOTHER
     return f"""
 ### With an access token instead of a key
 
 Access tokens of `{issuer}` are accepted as bearer tokens at `{base}/mcp`, and only there; the
-[metadata of the endpoint]({base}{RESOURCE_PATH}/mcp) says so to OAuth clients. {how} `tools/list` shows the
+[metadata of the endpoint]({base}{RESOURCE_PATH}/mcp) says so to OAuth clients. {token_text} `tools/list` shows the
 tools it may call; a call of another is HTTP 403 with the scope that is missing.
 
 | scope | allows |

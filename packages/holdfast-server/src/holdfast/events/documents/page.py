@@ -237,8 +237,8 @@ def _request(spec: Spec, method: str, path: str, entry: Spec, content: str) -> s
     places = {parameter["name"]: parameter["in"] for parameter in entry["parameters"]}
     query = urlencode({name: value for name, value in values.items() if places[name] == "query"})
     address = spec["servers"][0]["url"] + re.sub(r"{(\w+)}", lambda name: str(values[name[1]]), path)
-    how = "" if method == "GET" else f"-X {method} "
-    lines = [f"curl {how}'{address}{'?' if query else ''}{query}'"]
+    method_option = "" if method == "GET" else f"-X {method} "
+    lines = [f"curl {method_option}'{address}{'?' if query else ''}{query}'"]
     if "security" not in entry:
         lines.append('-H "X-API-Key: $KEY"')
     if content:

@@ -32,7 +32,7 @@ from holdfast.events.draws.sql import Frozen
 from holdfast.events.log import freeze_proofs
 from holdfast.events.log.sealing import wait_for_sealing
 from holdfast.events.resources import Database, Tx
-from holdfast.kit.background.loops import LockedRows, Loop, LoopStep
+from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
 from holdfast.kit.contract.problems import Problem, invalid
 from holdfast.kit.outbound.requests import FetchRefusal, OutboundClient
 from holdfast.kit.postgres.notifications import POLL_SECONDS
@@ -95,7 +95,7 @@ def drawing_loop(name: str, subjects: Sequence[DrawSubject], after: Callable[[Da
     async def open_rounds(_: Database) -> AsyncGenerator[LoopStep]:
         rounds = Rounds()
 
-        async def freeze_and_draw(database: Database, _: LockedRows) -> float:
+        async def freeze_and_draw(database: Database, _: RowWaiters) -> float:
             is_busy = False
             for subject in subjects:
                 is_busy |= await freeze_due(database, subject)

@@ -12,7 +12,7 @@ from holdfast.kit.contract.messages import message
 CHANNEL: LiteralString = "draws"
 """The channel that announces that a draw was set, or goes on."""
 
-DrawState = Literal["open", "closed", "drawn", "void"]
+DrawStatus = Literal["open", "closed", "drawn", "void"]
 """How far a draw is: people enter, the list is closed, it is drawn, or it could not be frozen in time."""
 
 DRAW_IS_FIXED = message("cannot be changed once somebody has entered, or the list has closed")
@@ -81,7 +81,7 @@ class DrawColumns(CheckColumns, kw_only=True):
     is_closed: bool
 
     @property
-    def draw_state(self) -> DrawState | None:
+    def draw_status(self) -> DrawStatus | None:
         """How far the draw is; None: there is no draw."""
         if self.draw_at is None:
             return None

@@ -89,7 +89,7 @@ def moved_end(ends_at: dt.datetime | None, begins: dt.datetime, moved_to: dt.dat
         return None
 
 
-Status = Literal["active", "expired", "full", "cancelled"]
+EventStatus = Literal["active", "expired", "full", "cancelled"]
 CHANGE_CHANNEL: LiteralString = "events"
 """The channel on which triggers announce the id of each event that changes."""
 DETAILS_CHANNEL: LiteralString = "event_details"
@@ -247,7 +247,7 @@ class Event(Struct):
     """An event as its organizer sees it."""
 
     id: int
-    status: Status
+    status: EventStatus
     address: str | None
     title: str
     body: Annotated[str, Meta(description="Markdown.")]
@@ -326,7 +326,7 @@ class EventRow(DrawColumns, kw_only=True):
     takes_entries: bool
     inserted_at: dt.datetime
     queue_id: int | None
-    status: Status
+    status: EventStatus
     organizer_slug: str
     payouts_ready: bool
 

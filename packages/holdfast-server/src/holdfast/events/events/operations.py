@@ -106,8 +106,8 @@ async def publish(tx: Tx, caller: Caller, command: CreateEvent, html: RenderedTe
     organizer_id = owner(caller, command.organizer_id)
     if unknown := await acceptance.unknown_key_errors(tx, caller, organizer_id, command.image_keys):
         raise invalid({"image_keys": unknown})
-    most = tx.resources.settings.events_per_organizer
-    await require_room(tx, organizer_id, message("events that are neither cancelled nor over"), most, sql.COUNT_OPEN)
+    limit = tx.resources.settings.events_per_organizer
+    await require_room(tx, organizer_id, message("events that are neither cancelled nor over"), limit, sql.COUNT_OPEN)
     await _require_room_for_text(tx, organizer_id)
     first = first_price(command.pricing_mode, command.price, command.min_price, command.max_price, command.currency)
     public_log = command.public_log and tx.resources.settings.public_logs
@@ -246,8 +246,8 @@ _UNKNOWN_ORGANIZER = message("no organizer has this id")
 
 
 async def _require_room_for_text(tx: Tx, organizer_id: int) -> None:
-    most = tx.resources.settings.text_per_organizer
-    await require_room(tx, organizer_id, message("bytes of text in all its events"), most, sql.TEXT)
+    limit = tx.resources.settings.text_per_organizer
+    await require_room(tx, organizer_id, message("bytes of text in all its events"), limit, sql.TEXT)
 
 
 def _text_length(event: EventRow) -> int:
@@ -308,7 +308,7 @@ async def _change_draw(tx: Tx, command: UpdateEvent, before: EventRow, after: Ev
     places in the order of arrival then.
     """
     draw_at = before.draw_at if command.opens_at is UNSET else command.opens_at
-    is_changed, is_given_up = draw_at != before.draw_at, draw_at is None and before.draw_state == "void"
+    is_changed, is_given_up = draw_at != before.draw_at, draw_at is None and before.draw_status == "void"
     if not is_changed and (before.published or not after.published):
         return after
     is_fixed = before.published and (before.is_closed or await sql.has_arrivals(tx, before.id))

@@ -19,7 +19,7 @@ from holdfast.events.events.public import is_public
 from holdfast.events.pricing.operations import record_first_prices
 from holdfast.events.pricing.policy import FIRST_PRICE
 from holdfast.events.resources import Database, Reader, Tx
-from holdfast.kit.background.loops import LockedRows, Loop
+from holdfast.kit.background.loops import Loop, RowWaiters
 
 BATCH_SIZE = 100
 """The most occurrences that one transaction creates."""
@@ -28,7 +28,7 @@ POLL_SECONDS = 5.0
 """The most seconds between two checks: events are created and change their dates at any time."""
 
 
-async def continue_due(database: Database, _: LockedRows) -> float:
+async def continue_due(database: Database, _: RowWaiters) -> float:
     """Create the next occurrence of every series that is due. Returns the seconds until the next check."""
     while await database.transact(continue_series):
         pass

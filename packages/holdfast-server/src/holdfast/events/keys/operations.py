@@ -81,8 +81,8 @@ async def create(tx: Tx, caller: Caller, command: CreateKey) -> ApiKey:
     """Create an API key; the answer shows its secret, once."""
     refuse_agent_with_limit(caller, "create API keys")
     organizer_id = await _owner(tx, caller, command.user_id)
-    most = tx.resources.settings.keys_per_organizer
-    await require_room(tx, organizer_id, message("active API keys"), most, sql.COUNT)
+    limit = tx.resources.settings.keys_per_organizer
+    await require_room(tx, organizer_id, message("active API keys"), limit, sql.COUNT)
     await _require_active(tx, caller)
     return await mint(tx, organizer_id, command.name)
 

@@ -25,7 +25,7 @@ from holdfast.events.log import sql
 from holdfast.events.log.keys import signing_key
 from holdfast.events.log.model import HeadLog, ListedHead
 from holdfast.events.resources import Database, Reader, Tx
-from holdfast.kit.background.loops import LockedRows, Loop, LoopStep
+from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 from holdfast_verify.formats.add_checkpoint import PATH, SIZE_MEDIA_TYPE, AddCheckpoint
 from holdfast_verify.formats.cosignature import CosignatureVerifier, find_cosignature
@@ -265,7 +265,7 @@ async def open_publishing(database: Database) -> AsyncGenerator[LoopStep]:
     async with http_client() if configured else nullcontext() as client:
         witnesses = [WitnessClient(client, url, verifier) for verifier, url in configured] if client else []
 
-        async def publish_new(database: Database, _: LockedRows) -> float:
+        async def publish_new(database: Database, _: RowWaiters) -> float:
             await publish(database, witnesses)
             return PUBLISH_INTERVAL_SECONDS
 

@@ -23,7 +23,7 @@ from holdfast.events.log import head_log, sql
 from holdfast.events.log.keys import signing_key
 from holdfast.events.log.model import LogHead, PendingRow, UnsignedHead
 from holdfast.events.resources import Database, Tx
-from holdfast.kit.background.loops import LockedRows, Loop
+from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.contract.bounds import Bound
 from holdfast_verify.formats import entries
 from holdfast_verify.formats.signed_note import Checkpoint, Signer
@@ -81,7 +81,7 @@ class SealedRound(NamedTuple):
     is_full: bool
 
 
-async def seal_pending(database: Database, _: LockedRows) -> float:
+async def seal_pending(database: Database, _: RowWaiters) -> float:
     """Seal what is pending, and sign it. Returns the seconds until what is pending then is sealed."""
     seconds, is_unsigned = await database.read(sql.read_work)
     OLDEST.set(seconds or 0)

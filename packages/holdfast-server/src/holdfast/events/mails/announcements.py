@@ -6,7 +6,7 @@ this: each batch is a transaction that has locked its announcement, or its organ
 
 from holdfast.events.mails import sql
 from holdfast.events.resources import Database
-from holdfast.kit.background.loops import LockedRows, Loop
+from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 
 CHANNEL = "mail_announcements"
@@ -14,7 +14,7 @@ CHANNEL = "mail_announcements"
 BATCH_SIZE = 1_000
 
 
-async def announce(database: Database, _: LockedRows) -> float:
+async def announce(database: Database, _: RowWaiters) -> float:
     """Turn announcements into mails, and release held mails. Returns the seconds until the next check."""
     await process_due(database)
     return POLL_SECONDS

@@ -61,7 +61,7 @@ MAIL_STATUSES: tuple[MailStatusFilter, ...] = get_args(MailStatusFilter)
 class ListMails(Command):
     limit: Annotated[int, Meta(ge=1, le=100, description="How many mails are listed.")] = 50
     before: Annotated[Id | None, Meta(description="Only mails that were caused before the one with this id.")] = None
-    fate: Annotated[MailStatusFilter | None, Meta(description="None: all mails.")] = None
+    status: Annotated[MailStatusFilter | None, Meta(description="None: all mails.")] = None
 
 
 class RetryMail(Command):
@@ -71,7 +71,7 @@ class RetryMail(Command):
 class MailStatus(Struct):
     """A mail about an event with its delivery status.
 
-    outcome    None while it waits: before the first attempt, or after the mail server has deferred it
+    status     None while it waits: before the first attempt, or after the mail server has deferred it
     error      the answer of the mail server to the last attempt
     hold       why it must not be sent yet: the organizer has not proved its address, or the recipient has too many
                mails from new organizers; None: it may be sent
@@ -85,7 +85,7 @@ class MailStatus(Struct):
     inserted_at: dt.datetime
     ended_at: dt.datetime | None
     due_at: dt.datetime
-    outcome: MailOutcome | None
+    status: MailOutcome | None
     attempts: int
     error: str | None
     hold: Literal["organizer", "recipient"] | None
@@ -93,16 +93,16 @@ class MailStatus(Struct):
     @property
     def why(self) -> FailureReason | None:
         """The reason of the failure; None if the mail has not failed."""
-        return failure_reason(self.error or "") if self.outcome == "failed" else None
+        return failure_reason(self.error or "") if self.status == "failed" else None
 
 
 async def list(reader: Reader, caller: Caller, command: ListMails) -> Sequence[MailStatus]:
     """List the mails about events of an organizer, newest first. Mails are deleted 30 days after they ended."""
-    statuses = [command.fate] if command.fate else [*MAIL_STATUSES, "superseded"]
+    statuses = [command.status] if command.status else [*MAIL_STATUSES, "superseded"]
     return await reader.rows(
         MailStatus,
         sql.LIST_MAILS,
-        {"seen_by": caller.tenant, "fates": statuses, "before": command.before, "limit": command.limit},
+        {"seen_by": caller.tenant, "statuses": statuses, "before": command.before, "limit": command.limit},
     )
 
 

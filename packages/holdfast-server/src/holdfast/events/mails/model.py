@@ -33,7 +33,7 @@ class MailArguments(Struct):
 class MailFacts(Struct):
     """The facts about the event and the registration of a mail, read when it is written.
 
-    standing    the status of the registration; None: there is no registration
+    status      the status of the registration; None: there is no registration
     is_newest   whether no later mail of its kind waits in its thread
     now         the time of the database
     refund_days    a cancellation at least so many days before the event is refunded in full, a later one not at
@@ -69,7 +69,7 @@ class MailFacts(Struct):
     cancelled_at: dt.datetime | None
     organizer_name: str | None
     organizer_slug: str
-    standing: str | None
+    status: str | None
     arrival: int | None
     notify: bool | None
     amount_paid: int | None
@@ -99,7 +99,7 @@ class MailFacts(Struct):
     @property
     def until(self) -> dt.datetime:
         """The time until which the person can cancel."""
-        return cancellation_deadline(self.standing, self.datetime, self.cancellation_hours, self.promoted_at)
+        return cancellation_deadline(self.status, self.datetime, self.cancellation_hours, self.promoted_at)
 
 
 class RegistrationMail(Struct, tag="registration"):
@@ -149,8 +149,8 @@ def is_true(kind: Kind, caused: MailArguments, known: MailFacts) -> bool:
     if kind == "refund":
         return True
     if kind == "removed":
-        return known.standing is None and known.cancelled_at is None
-    if (known.arrival, known.notify) != (caused.arrival, True) or known.standing not in KINDS[kind].true_with:
+        return known.status is None and known.cancelled_at is None
+    if (known.arrival, known.notify) != (caused.arrival, True) or known.status not in KINDS[kind].true_with:
         return False
     if kind == "event_cancelled":
         return known.cancelled_at is not None

@@ -15,7 +15,7 @@ from holdfast.events.events.model import EventRow
 from holdfast.events.mails import sql
 from holdfast.events.mails.kinds import KINDS, ParagraphKind
 from holdfast.events.mails.model import MailFacts
-from holdfast.events.organizers.look import logo_url, photo_origin
+from holdfast.events.organizers.branding import logo_url, photo_origin
 from holdfast.events.paths import EventId
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.quotas import require_room
@@ -104,8 +104,8 @@ async def update(tx: Tx, caller: Caller, command: UpdateMailParagraphs) -> bool:
     if _version(before) != command.version:
         return before == texts
     if _characters(texts) > _characters(before):
-        most = tx.resources.settings.text_per_organizer
-        await require_room(tx, event.organizer_id, message("bytes of text in all its events"), most, sql.TEXT_BYTES)
+        limit = tx.resources.settings.text_per_organizer
+        await require_room(tx, event.organizer_id, message("bytes of text in all its events"), limit, sql.TEXT_BYTES)
     await sql.store_paragraphs(tx, event.id, texts)
     return True
 

@@ -57,7 +57,7 @@ def _example_facts(kind: ParagraphKind, text: str, paragraphs: MailParagraphs) -
     """The facts about the event, with those of an invented registration that causes such a mail."""
     return msgspec.structs.replace(
         paragraphs.known,
-        standing=next(iter(KINDS[kind].true_with), None),
+        status=next(iter(KINDS[kind].true_with), None),
         amount_paid=paragraphs.event.current_price,
         amount_due=paragraphs.event.current_price,
         held_until=paragraphs.known.now + PAID_WITHIN if kind == "payment_due" else None,

@@ -17,7 +17,7 @@ from holdfast.events.mails.model import (
     is_true,
 )
 from holdfast.events.mails.writing import write
-from holdfast.events.organizers.look import logo_url
+from holdfast.events.organizers.branding import logo_url
 from holdfast.events.paths import event_path
 from holdfast.events.people import proof
 from holdfast.events.people.model import DataLink, url

@@ -191,13 +191,13 @@ async def release_batch(tx: Tx, limit: int) -> bool:
 # For each status the newest mails are read from an index; then the newest of these are taken. Mails of an event that
 # was handed over are read from where they are still filed.
 LIST_MAILS: LiteralString = f"""
-    select mail.id, events.id as event_id, events.title, kind, recipient, mail.inserted_at, ended_at, due_at, outcome,
-           attempts, error, hold
-      from unnest(%(fates)s::text[]) as fate
+    select mail.id, events.id as event_id, events.title, kind, recipient, mail.inserted_at, ended_at, due_at,
+           outcome as status, attempts, error, hold
+      from unnest(%(statuses)s::text[]) as status
      cross join lateral (
         (select * from mails
           where arguments ? 'organizer_id' and (arguments ->> 'organizer_id')::bigint = %(seen_by)s
-            and coalesce(outcome, 'waiting') = fate and id < coalesce(%(before)s, 9223372036854775807)
+            and coalesce(outcome, 'waiting') = status and id < coalesce(%(before)s, 9223372036854775807)
             and (arguments ->> 'event_id')::bigint <> all({GIVEN_AWAY})
           order by id desc limit %(limit)s)
         union all
@@ -206,7 +206,7 @@ LIST_MAILS: LiteralString = f"""
             select * from mails
              where arguments ? 'organizer_id'
                and (arguments ->> 'organizer_id')::bigint = event_hand_overs.organizer_id
-               and coalesce(outcome, 'waiting') = fate and id < coalesce(%(before)s, 9223372036854775807)
+               and coalesce(outcome, 'waiting') = status and id < coalesce(%(before)s, 9223372036854775807)
                and (arguments ->> 'event_id')::bigint = event_hand_overs.event_id
              order by id desc limit %(limit)s) as filed
           where handed_to = %(seen_by)s)) as mail

@@ -287,7 +287,7 @@ def _code(address: str, has_code: bool) -> list[Attachment]:
 def _calendar(mail: RegistrationMail, portion: MailBatch, url: str) -> list[Attachment]:
     caused, known = mail.caused, mail.known
     method = KINDS[mail.kind].calendar
-    if not method or (method == "PUBLISH" and known.standing != "registered"):
+    if not method or (method == "PUBLISH" and known.status != "registered"):
         return []
     content = calendar_file(
         known,

@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.events.draws.model import DrawCheck, DrawState
+from holdfast.events.draws.model import DrawCheck, DrawStatus
 from holdfast.events.events.model import EventRow
 from holdfast.events.paths import EventId
 from holdfast.events.photos.model import PhotoSizes
@@ -37,7 +37,7 @@ class Opening(Struct, frozen=True):
     confirmed  of a closed list: how many of them are confirmed
     """
 
-    state: DrawState
+    status: DrawStatus
     at: dt.datetime
     round: int
     round_at: dt.datetime

@@ -21,10 +21,10 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events.events.model import CHANGE_CHANNEL
-from holdfast.events.organizers.look import photo_origin
+from holdfast.events.organizers.branding import photo_origin
 from holdfast.events.pages import sql
+from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.pages.cover import title_cover
-from holdfast.events.pages.look import look_values
 from holdfast.events.pages.model import EventCard, OrganizerContent, ReadOrganizer
 from holdfast.events.paths import organizer_path
 from holdfast.events.photos.model import ImageAttributes, image_attributes
@@ -176,7 +176,7 @@ class OrganizerPage:
             language=language,
             organizer=organizer,
             name=one_line(organizer.name or ""),
-            **look_values(organizer.accent, organizer.logo, self._settings),
+            **branding_values(organizer.accent, organizer.logo, self._settings),
             is_confirmed=organizer.name is not None,
             address=language.at(address),
             alternates={code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},

@@ -31,7 +31,7 @@ from holdfast.kit.running.run_modes import read as reading
 from holdfast.kit.running.run_modes import single
 from holdfast.kit.running.runner import Run, Runner
 
-READ_LINK = Operation("look_at_data_link", None, reading(proof.check))
+READ_LINK = Operation("check_data_link", None, reading(proof.check))
 EXPORT = Operation("export_own_data", None, single(proof.export))
 PREVIEW = Operation("preview_own_erasure", None, single(proof.preview))
 ERASE = Operation("erase_own_data", None, single(ownership.erase_own))
@@ -53,7 +53,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
         return Route(f"{PATH}/{{link}}{suffix}", handler)
 
     return [
-        page("", "own_data", pages.look),
+        page("", "own_data", pages.show),
         page("/export", "own_data_export", pages.export, "POST"),
         page("/erase", "own_data_erasure", pages.erase, "POST"),
     ]
@@ -76,15 +76,15 @@ class OwnDataPages:
 
     def __init__(self, database: Database, runner: Runner, limits: Limits) -> None:
         self._base_url, self._secret = database.resources.settings.base_url, database.resources.secret
-        self._look, self._export, self._preview, self._erase = (runner[operation] for operation in OPERATIONS)
+        self._check_link, self._export, self._preview, self._erase = (runner[operation] for operation in OPERATIONS)
         self._limits = limits
         self._tokens = FormTokens(self._secret.signer("own data forms"))
 
-    async def look(self, caller: Caller, request: Request) -> Reply:
+    async def show(self, caller: Caller, request: Request) -> Reply:
         """Show the buttons. The page contains no personal data, since programs follow links in mails too."""
         link, language = await self._read_link(caller, request), language_of(request)
         try:
-            await self._look(caller, CheckDataLink(**link._asdict()))
+            await self._check_link(caller, CheckDataLink(**link._asdict()))
         except Problem as problem:
             return _ended_page(problem, language)
         return self._page("pages/person.html", link, secrets.token_urlsafe(24), language)

@@ -41,7 +41,7 @@ class DataPage:
 
     def __init__(self, database: Database, runner: Runner, limits: Limits) -> None:
         self._base_url, self._secret = database.resources.settings.base_url, database.resources.secret
-        self._look, self._send = runner[own_registration.READ_REGISTRATION], runner[SEND]
+        self._get_registration, self._send = runner[own_registration.READ_REGISTRATION], runner[SEND]
         self._limits = limits
         self._tokens = FormTokens(self._secret.signer("data link forms"))
 
@@ -52,7 +52,7 @@ class DataPage:
             language_of(request),
         )
         try:
-            await self._look(caller, GetOwnRegistration(**link._asdict()))
+            await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
         except Problem as problem:
             if problem.type is not NOT_FOUND:
                 raise

@@ -3,13 +3,13 @@
 from collections.abc import Awaitable, Callable
 
 from holdfast.events.pages import operations, own_data, own_data_request
+from holdfast.events.pages.accent_styles import STYLESHEETS, answer_stylesheet
 from holdfast.events.pages.cover import cover_svg
 from holdfast.events.pages.cover_file import CoverImage
 from holdfast.events.pages.event import cache, live
 from holdfast.events.pages.event.live import LiveEvents
 from holdfast.events.pages.event.page import EventPage
 from holdfast.events.pages.feeds import CalendarFile, OrganizerFeeds
-from holdfast.events.pages.look import STYLESHEETS, answer_stylesheet
 from holdfast.events.pages.organizer import LiveOrganizers, OrganizerCache, OrganizerPage
 from holdfast.events.pages.registration import form_pages, own_registration, push, status
 from holdfast.events.queues.event_releases import ReleaseTokenReader

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from holdfast.events.draws.model import CHECKED, CheckColumns
 from holdfast.events.events.public import is_public
-from holdfast.events.organizers.look import LOGO
+from holdfast.events.organizers.branding import LOGO
 from holdfast.events.pages.model import EventCard, EventQueue, FeedEvent, Opening
 from holdfast.events.resources import Reader
 from holdfast.events.seats.drawn import EVENT_DRAWS
@@ -26,7 +26,7 @@ NUMBERED: LiteralString = "select arrivals from logs where event_id = events.id 
 
 OPENING: LiteralString = """
     case when events.draw_at is not null
-         then jsonb_build_object('state', case when events.drawn_at is not null then 'drawn'
+         then jsonb_build_object('status', case when events.drawn_at is not null then 'drawn'
                                                when events.draw_void_at is not null then 'void'
                                                when events.draw_at <= now() then 'closed' else 'open' end,
                                  'at', events.draw_at, 'round', events.draw_round, 'round_at', events.draw_round_at,

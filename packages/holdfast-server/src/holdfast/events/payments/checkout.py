@@ -6,7 +6,6 @@ twice or in any order, and need not be trusted.
 
 import datetime as dt
 from functools import partial
-from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +15,7 @@ from holdfast.events.processor.processor import Checkout, Processor, ProcessorRe
 from holdfast.events.registrations import links
 from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.events.seats import seats
-from holdfast.events.seats.seats import SessionPayment
+from holdfast.events.seats.seats import PaymentStatus, SessionPayment
 from holdfast.kit.background.row_table import LeasedRow, RowTable
 
 SPARE_MINUTES = 45
@@ -47,7 +46,7 @@ class PaymentRow(Struct):
     """
 
     id: int
-    state: Literal["opening", "open", "paid", "ended", "refused"]
+    status: PaymentStatus
     event_id: int
     user_id: str
     arrival: int
@@ -72,18 +71,18 @@ async def handle_row(steps: Steps, row: LeasedRow) -> dt.datetime | None:
     processor = steps.resources.require_processor()
     id = row.key
     payment = await steps.read(partial(_find, id=id))
-    if payment.state == "opening":
+    if payment.status == "opening":
         return await _open(steps, processor, payment)
-    if payment.state == "paid" or payment.session_id is None:
+    if payment.status == "paid" or payment.session_id is None:
         return None
     session = await processor.find_session(payment.session_id)
-    if session.state == "open" and payment.is_over:
+    if session.status == "open" and payment.is_over:
         session = await processor.end_session(payment.session_id)
-    if session.state == "paid":
+    if session.status == "paid":
         paid = SessionPayment(session.intent_id or "", session.amount, session.currency)
         await steps.transact(lambda tx: seats.confirm(tx, id, paid))
         return None
-    if session.state == "ended":
+    if session.status == "ended":
         await steps.transact(lambda tx: seats.release(tx, id, "payment_expired"))
         return None
     return _next_poll_at(steps, payment, payment.ends_at)
@@ -131,7 +130,7 @@ async def _open(steps: Steps, processor: Processor, payment: PaymentRow) -> dt.d
         return None
     page = seats.CheckoutPage(session.id, session.url, checkout.ends_at)
     ends_at = await steps.transact(lambda tx: seats.begin(tx, payment.id, page))
-    has_ended = session.state != "open" or ends_at <= payment.now
+    has_ended = session.status != "open" or ends_at <= payment.now
     return payment.now if has_ended else _next_poll_at(steps, payment, ends_at)
 
 
@@ -170,10 +169,11 @@ async def _find(reader: Reader, id: int) -> PaymentRow:
     payment = await reader.row(
         PaymentRow,
         """
-        select payments.id, payments.state::text, payments.event_id, users.public_id as user_id, payments.arrival,
-               payments.amount, payments.fee, payments.currency, payments.account_id, payments.session_id,
-               payments.checkout::text, events.title, users.email, registrations.language, payments.inserted_at,
-               payments.ends_at, coalesce(registrations.status = 'held', false) and cancelled_at is null as is_held,
+        select payments.id, payments.state::text as status, payments.event_id, users.public_id as user_id,
+               payments.arrival, payments.amount, payments.fee, payments.currency, payments.account_id,
+               payments.session_id, payments.checkout::text, events.title, users.email, registrations.language,
+               payments.inserted_at, payments.ends_at,
+               coalesce(registrations.status = 'held', false) and cancelled_at is null as is_held,
                payments.ends_at <= now() as is_over, now() as now
           from payments
           join events on events.id = payments.event_id

@@ -7,7 +7,7 @@ from typing import Literal
 import structlog
 
 from holdfast.events.payments.due import PaymentTable
-from holdfast.events.processor.processor import Dispute
+from holdfast.events.processor.processor import Dispute, DisputeStatus
 from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.events.seats.seats import PAYMENTS_CHANNEL
 from holdfast.kit.background.row_table import LeasedRow, RowTable
@@ -17,8 +17,8 @@ log = structlog.get_logger()
 POLL_DAYS = 1
 """Days between polls of a dispute that is not decided, in case its message was lost."""
 
-DisputeState = Literal["unknown", "inquiry", "open", "won", "lost", "closed"]
-"""`inquiry`: the bank only asks; `closed`: the inquiry has ended, and no money was taken."""
+StoredDisputeStatus = Literal["unknown"] | DisputeStatus
+"""`unknown`: not read yet; `inquiry`: the bank only asks; `closed`: the inquiry has ended, and no money was taken."""
 
 
 async def handle_dispute(steps: Steps, row: LeasedRow) -> dt.datetime | None:
@@ -49,7 +49,7 @@ async def _find_dispute(reader: Reader, id: int) -> str:
 
 async def _store_dispute(tx: Tx, id: int, dispute: Dispute) -> dt.datetime | None:
     """Store the status of a dispute. Returns the time of the next poll."""
-    if dispute.state == "lost":
+    if dispute.status == "lost":
         log.warning("a dispute about a payment is lost", dispute=dispute.id, intent=dispute.intent_id)
     rows = await tx.tuples(
         """
@@ -67,7 +67,7 @@ async def _store_dispute(tx: Tx, id: int, dispute: Dispute) -> dt.datetime | Non
         """,
         {
             "id": id,
-            "state": dispute.state,
+            "state": dispute.status,
             "amount": dispute.amount,
             "refundable": dispute.refundable,
             "days": POLL_DAYS,

@@ -9,17 +9,16 @@ from msgspec import Meta, Struct
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import EventRow
 from holdfast.events.paths import EventId
-from holdfast.events.payments.disputes import DisputeState
-from holdfast.events.payments.refunds import RefundBlock
+from holdfast.events.payments.disputes import StoredDisputeStatus
+from holdfast.events.payments.refunds import RefundBlock, RefundStatus
 from holdfast.events.processor.currencies import rules_of
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.seats.seats import PaymentStatus
 from holdfast.events.users.model import PublicId
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
-
-PaymentState = Literal["opening", "open", "paid", "ended", "refused"]
 
 BLOCK_MESSAGES: Mapping[RefundBlock, str] = {
     "open": message("must wait: the holder of the card disputes the payment, and the bank has not decided yet"),
@@ -49,7 +48,7 @@ class RefundView(Struct):
 
     amount: int
     reason: Literal["no_seat", "seat_lost", "event_cancelled", "by_organizer"]
-    state: Literal["wanted", "made", "refused"]
+    status: RefundStatus
     error: str | None
     inserted_at: dt.datetime
 
@@ -57,7 +56,7 @@ class RefundView(Struct):
 class DisputeView(Struct):
     """A dispute about a payment. The amount is None until it is read from the processor."""
 
-    state: DisputeState
+    status: StoredDisputeStatus
     amount: int | None
     inserted_at: dt.datetime
 
@@ -75,7 +74,7 @@ class PaymentView(Struct):
     amount: int
     fee: int
     currency: str
-    state: PaymentState
+    status: PaymentStatus
     error: str | None
     intent_id: str | None
     inserted_at: dt.datetime
@@ -90,7 +89,7 @@ class PaymentView(Struct):
     @property
     def refundable(self) -> int:
         """The amount that can still be refunded."""
-        return self.amount - self.refunded if self.state == "paid" and self.blocked is None else 0
+        return self.amount - self.refunded if self.status == "paid" and self.blocked is None else 0
 
 
 class RefundResult(Struct):
@@ -215,10 +214,10 @@ class ListedPayment(Struct):
     amount: int
     fee: int
     currency: str
-    state: PaymentState
+    status: PaymentStatus
     refunded: int
     is_refused: bool
-    dispute: DisputeState | None
+    dispute: StoredDisputeStatus | None
     moment: dt.datetime
 
     @property
@@ -257,7 +256,8 @@ async def list_for_event(reader: Reader, caller: Caller, command: ListPayments) 
     payments = await reader.rows(
         ListedPayment,
         f"""
-        select payments.id, public_id as user_id, email, amount, {_KEPT_FEE} as fee, currency, state::text, refunded,
+        select payments.id, public_id as user_id, email, amount, {_KEPT_FEE} as fee, currency, state::text as status,
+               refunded,
                exists (select from refunds where payment_id = payments.id and refunds.state = 'refused') as is_refused,
                (select disputes.state::text from disputes
                  where disputes.intent_id = payments.intent_id order by disputes.id desc limit 1) as dispute,

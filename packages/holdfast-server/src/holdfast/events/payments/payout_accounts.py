@@ -365,11 +365,14 @@ class SetRefundRule(Command):
     refund_days: Annotated[int, Meta(ge=0, le=3650)]
 
 
+PayoutStatus = Literal["unavailable", "none", "unconfirmed", "unfinished", "ready"]
+
+
 class Payouts(Struct):
     """The payouts of an organizer.
 
     name, slug     the organizer
-    state          `unavailable`: this service takes no payments; `none`: there is no account; `unconfirmed`: there
+    status         `unavailable`: this service takes no payments; `none`: there is no account; `unconfirmed`: there
                    is one, and the owner has not confirmed it; `unfinished`; `ready`
     fee_percent    the share of the platform in each payment
     refund_days    see `SetRefundRule`
@@ -377,7 +380,7 @@ class Payouts(Struct):
 
     name: str
     slug: str
-    state: Literal["unavailable", "none", "unconfirmed", "unfinished", "ready"]
+    status: PayoutStatus
     account_id: str | None
     fee_percent: int
     refund_days: int
@@ -393,11 +396,11 @@ async def get(reader: Reader, caller: Caller, command: GetPayouts) -> Payouts:
         """,
         {"id": caller.tenant},
     )
-    state = "none" if not account_id else "unconfirmed" if not is_confirmed else "ready" if is_ready else "unfinished"
+    status = "none" if not account_id else "unconfirmed" if not is_confirmed else "ready" if is_ready else "unfinished"
     return Payouts(
         name,
         slug,
-        state if settings.takes_payments else "unavailable",
+        status if settings.takes_payments else "unavailable",
         account_id,
         settings.platform_fee_percent,
         refund_days,

@@ -18,6 +18,7 @@ from holdfast.events.payments import disputes
 from holdfast.events.payments.webhooks import mark_due
 from holdfast.events.processor.processor import ProcessorPayment
 from holdfast.events.resources import Reader, Steps, Tx
+from holdfast.events.seats.seats import PaymentStatus
 from holdfast.kit.environment.metrics import start_at_zero
 
 DEFAULT_DAYS = 2
@@ -73,7 +74,7 @@ class StoredPayment(Struct):
     id: int
     session_id: str
     intent_id: str | None
-    state: str
+    status: PaymentStatus
     amount: int
     currency: str
     made: int
@@ -140,7 +141,7 @@ async def _compare(steps: Steps, theirs: Sequence[ProcessorPayment]) -> list[Dif
         currency = payment.currency.upper()
         if mine is None:
             differences.append(Difference("unknown", payment.intent_id, None, None, payment.amount, currency))
-        elif mine.state != "paid":
+        elif mine.status != "paid":
             late.append(payment.session_id)
             differences.append(Difference("not_noted", payment.intent_id, mine.id, None, payment.amount, currency))
         elif (mine.amount, mine.currency) != (payment.amount, currency):
@@ -175,7 +176,7 @@ async def _record_disputes(steps: Steps, intent_id: str) -> None:
 
 
 SELECT_PAYMENTS: LiteralString = """
-    select payments.id, session_id, intent_id, payments.state::text, payments.amount, currency,
+    select payments.id, session_id, intent_id, payments.state::text as status, payments.amount, currency,
            coalesce((select sum(amount) from refunds
                       where payment_id = payments.id and state = 'made'), 0)::bigint as made,
            exists (select from disputes where disputes.intent_id = payments.intent_id) as is_disputed, paid_at

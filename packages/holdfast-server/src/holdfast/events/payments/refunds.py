@@ -17,6 +17,8 @@ from holdfast.events.processor.processor import Dispute, Processor, ProcessorRef
 from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.kit.background.row_table import LeasedRow, RowTable
 
+RefundStatus = Literal["wanted", "made", "refused"]
+
 RefundBlock = Literal["open", "lost"]
 """Why no refund can be made: the dispute is not decided, or the bank has taken the money back for good."""
 
@@ -27,14 +29,14 @@ class DueRefund(Struct):
     """A refund, as background work reads it.
 
     id                     the id of the row
-    state                  `wanted`: not made yet; `made`; `refused`: the processor refused it, or it failed later
+    status                 `wanted`: not made yet; `made`; `refused`: the processor refused it, or it failed later
     processor_refund_id    the id of the refund at the processor; None: it was not made yet
     refund_block           why it cannot be made now
     won_dispute_count      the number of disputes about the payment that were won
     """
 
     id: int
-    state: Literal["wanted", "made", "refused"]
+    status: RefundStatus
     intent_id: str
     amount: int
     currency: str
@@ -58,7 +60,7 @@ async def handle_refund(steps: Steps, row: LeasedRow) -> None:
     if refund.processor_refund_id is not None:
         if error := await processor.refund_failure(refund.processor_refund_id):
             await _refuse(steps, refund.id, error)
-    elif refund.state != "wanted":
+    elif refund.status != "wanted":
         return
     elif refund.refund_block == "open":  # it is due again when the dispute is decided
         await steps.transact(partial(_mark_waiting, id=refund.id, why=BLOCK_REASONS["open"]))
@@ -81,7 +83,7 @@ async def _request(steps: Steps, processor: Processor, refund: DueRefund, attemp
     try:
         processor_refund_id = await processor.refund(request, attempts)
     except ProcessorRefusal as refusal:
-        open_disputes = [item for item in await processor.disputes_of(refund.intent_id) if item.state == "open"]
+        open_disputes = [item for item in await processor.disputes_of(refund.intent_id) if item.status == "open"]
         if open_disputes:  # their messages have not come yet
             await steps.transact(partial(_record_disputes, disputes=open_disputes))
         else:
@@ -103,7 +105,7 @@ async def _find_refund(reader: Reader, id: int) -> DueRefund:
     refund = await reader.row(
         DueRefund,
         """
-        select refunds.id, refunds.state::text, payments.intent_id, refunds.amount, currency, fee,
+        select refunds.id, refunds.state::text as status, payments.intent_id, refunds.amount, currency, fee,
                refund_id as processor_refund_id, blocked_by_dispute(payments.intent_id) as refund_block,
                (select count(*) from disputes where disputes.intent_id = payments.intent_id and disputes.state = 'won')
                    as won_dispute_count

@@ -13,6 +13,8 @@ from uuid import UUID
 from msgspec import Struct
 
 from holdfast.accounts.signin.links import RequestedLink
+from holdfast.events.registrations.model import RegistrationStatus
+from holdfast.events.seats.seats import PaymentStatus
 from holdfast.events.settings import Settings
 from holdfast.events.users.model import Role
 from holdfast.kit.contract.problems import FORBIDDEN, Problem
@@ -131,7 +133,7 @@ class ExportedRegistration(Struct):
     timezone: str | None
     event_cancelled_at: dt.datetime | None
     organizer: str
-    status: Literal["pending", "in_draw", "held", "registered", "waitlisted", "rejected"]
+    status: RegistrationStatus
     reason: str | None
     received_at: dt.datetime
     settled_at: dt.datetime | None
@@ -160,7 +162,7 @@ class ExportedPayment(Struct):
     """
 
     event_id: int
-    state: Literal["opening", "open", "paid", "ended", "refused"]
+    state: PaymentStatus
     amount: int
     refunded: int
     currency: str
@@ -206,7 +208,7 @@ class AffectedRegistration(Struct):
     title: str
     datetime: dt.datetime
     timezone: str | None
-    status: Literal["pending", "in_draw", "held", "registered", "waitlisted", "rejected"]
+    status: RegistrationStatus
     amount_paid: int
     currency: str
     is_to_come: bool

@@ -56,8 +56,8 @@ def first_price(
 def chargeable(price: int, min_price: int, max_price: int, currency: str) -> int:
     """The amount nearest to a price, within the bounds, that the processor charges. If there is none, the price."""
     rules = rules_of(currency)
-    lowest = -(-max(min_price, rules.least) // rules.unit) * rules.unit
-    highest = min(max_price, rules.most) // rules.unit * rules.unit
+    lowest = -(-max(min_price, rules.min_amount) // rules.unit) * rules.unit
+    highest = min(max_price, rules.max_amount) // rules.unit * rules.unit
     if lowest > highest:
         return price
     return min(max((price + rules.unit // 2) // rules.unit * rules.unit, lowest), highest)
@@ -118,10 +118,11 @@ def _chargeable(price: LiteralString) -> LiteralString:
     return f"""(
     select case when lowest > highest then raw_price
                 else least(greatest((raw_price + unit / 2) / unit * unit, lowest), highest) end
-      from (select {price} as raw_price, unit, (greatest(events.min_price, least) + unit - 1) / unit * unit as lowest,
-                   least(events.max_price, most) / unit * unit as highest
-              from (select {by_currency("unit")} as unit, {by_currency("least")} as least,
-                           {by_currency("most")} as most offset 0) as rules offset 0) as bounds)
+      from (select {price} as raw_price, unit,
+                   (greatest(events.min_price, min_amount) + unit - 1) / unit * unit as lowest,
+                   least(events.max_price, max_amount) / unit * unit as highest
+              from (select {by_currency("unit")} as unit, {by_currency("min_amount")} as min_amount,
+                           {by_currency("max_amount")} as max_amount offset 0) as rules offset 0) as bounds)
 """
 
 

@@ -16,18 +16,18 @@ MAX_AMOUNT = 999_999_999_999
 class Currency(NamedTuple):
     """How a currency is counted.
 
-    digits    the digits of its minor unit; amounts are in minor units
-    unit      every charged amount is a multiple of it
-    times     the number of units that the processor counts for one minor unit
-    least     the smallest amount that the processor charges
-    most      the largest amount that the processor charges
+    digits      the digits of its minor unit; amounts are in minor units
+    unit        every charged amount is a multiple of it
+    times       the number of units that the processor counts for one minor unit
+    min_amount  the smallest amount that the processor charges
+    max_amount  the largest amount that the processor charges
     """
 
     digits: int = 2
     unit: int = 1
     times: int = 1
-    least: int = 1
-    most: int = MAX_AMOUNT
+    min_amount: int = 1
+    max_amount: int = MAX_AMOUNT
 
 
 def _read(path: Path) -> dict[str, Currency]:
@@ -64,7 +64,7 @@ def digits(currency: str) -> int:
 def is_payable(amount: int, currency: str) -> bool:
     """Whether the processor charges an amount. It may still refuse it, as when it has to convert currencies."""
     rules = CURRENCIES.get(currency)
-    return rules is not None and rules.least <= amount <= rules.most and amount % rules.unit == 0
+    return rules is not None and rules.min_amount <= amount <= rules.max_amount and amount % rules.unit == 0
 
 
 def to_processor(amount: int, currency: str) -> int:
@@ -77,7 +77,7 @@ def from_processor(amount: int, currency: str) -> int:
     return amount // rules_of(currency.upper()).times
 
 
-def by_currency(member: Literal["unit", "least", "most"]) -> LiteralString:
+def by_currency(member: Literal["unit", "min_amount", "max_amount"]) -> LiteralString:
     """SQL for a member of the rules of the currency of a row of `events`. The SQL is made of the list only."""
     default: int = getattr(_UNKNOWN, member)
     codes: defaultdict[int, list[str]] = defaultdict(list)

@@ -58,16 +58,20 @@ class Checkout(Struct):
     back_url: str
 
 
+SessionStatus = Literal["open", "paid", "ended"]
+DisputeStatus = Literal["inquiry", "open", "won", "lost", "closed"]
+
+
 class CheckoutSession(Struct):
     """A page of the processor on which one payment can be made.
 
-    state        `open`: it can be paid; `paid`; `ended`: it can never be paid
+    status       `open`: it can be paid; `paid`; `ended`: it can never be paid
     url          the address of the page, while it is open
     intent_id    the id of the payment, if one was made
     """
 
     id: str
-    state: Literal["open", "paid", "ended"]
+    status: SessionStatus
     url: str | None
     intent_id: str | None
     amount: int
@@ -93,14 +97,14 @@ class RefundRequest(Struct):
 class Dispute(Struct):
     """A dispute: the holder of the card disputes a payment at the bank.
 
-    state         `inquiry`: the bank asks, and has taken no money; `open`: the bank holds the money until it decides;
+    status        `inquiry`: the bank asks, and has taken no money; `open`: the bank holds the money until it decides;
                   `closed`: an inquiry that has ended, or a dispute that was prevented
     refundable    whether the payment can be refunded nevertheless
     """
 
     id: str
     intent_id: str
-    state: Literal["inquiry", "open", "won", "lost", "closed"]
+    status: DisputeStatus
     amount: int
     refundable: bool
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import stripe
 import structlog
@@ -18,11 +18,13 @@ from holdfast.events.processor.processor import (
     Checkout,
     CheckoutSession,
     Dispute,
+    DisputeStatus,
     NewAccount,
     ProcessorPayment,
     ProcessorRefusal,
     ProcessorUnreachable,
     RefundRequest,
+    SessionStatus,
 )
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.client import request_source, without_client
@@ -35,20 +37,19 @@ log = structlog.get_logger()
 
 def dispute_of(dispute: Any) -> Dispute:
     """The fields of a dispute that the service needs. An unknown status counts as not decided."""
-    status: str = dispute.status
-    state: Literal["inquiry", "open", "won", "lost", "closed"] = "open"
-    if status == "won":
-        state = "won"
-    elif status == "lost":
-        state = "lost"
-    elif status in ("warning_closed", "prevented"):
-        state = "closed"
-    elif status.startswith("warning_"):
-        state = "inquiry"
+    status: DisputeStatus = "open"
+    if dispute.status == "won":
+        status = "won"
+    elif dispute.status == "lost":
+        status = "lost"
+    elif dispute.status in ("warning_closed", "prevented"):
+        status = "closed"
+    elif dispute.status.startswith("warning_"):
+        status = "inquiry"
     return Dispute(
         dispute.id,
         dispute.payment_intent or "",
-        state,
+        status,
         from_processor(dispute.amount, dispute.currency),
         bool(dispute.is_charge_refundable),
     )
@@ -333,15 +334,15 @@ def _session_params(checkout: Checkout) -> SessionCreateParams:
 
 
 def _session_of(session: Any) -> CheckoutSession:
-    state: Literal["open", "paid", "ended"] = "open"
+    status: SessionStatus = "open"
     if session.payment_status == "paid":
-        state = "paid"
+        status = "paid"
     elif session.status == "expired":
-        state = "ended"
+        status = "ended"
     intent = session.payment_intent
     return CheckoutSession(
         session.id,
-        state,
+        status,
         session.url,
         intent if isinstance(intent, str) or intent is None else intent.id,
         from_processor(session.amount_total, session.currency),

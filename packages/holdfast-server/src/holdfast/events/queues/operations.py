@@ -110,13 +110,13 @@ async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
         raise invalid({"ends_at": [OUT_OF_ORDER]})
     after.public_log = after.public_log and (before.public_log or tx.resources.settings.public_logs)
     if after.draw_at != before.draw_at:
-        if before.is_fixed and not (after.draw_at is None and before.draw_state == "void"):
+        if before.is_fixed and not (after.draw_at is None and before.draw_status == "void"):
             raise invalid({"draw_at": [DRAW_IS_FIXED]})
         draw = await name_draw(tx, "draw_at", after.draw_at, is_logged=after.public_log)
         after = msgspec.structs.replace(after, **draw)
     if not is_in_order(after.draw_at, after.ends_at):
         raise invalid({"ends_at": [ENDS_BEFORE_THE_DRAW]})
-    if after.draw_state in {"open", "closed"} and not after.public_log:
+    if after.draw_status in {"open", "closed"} and not after.public_log:
         raise invalid({"public_log": [LOG_IS_NEEDED]})
     if before.event_id is not None and command.target_url not in (UNSET, target_of(before, tx.resources.settings)):
         raise invalid({"target_url": [LEADS_TO_THE_EVENT]})
@@ -239,7 +239,7 @@ async def _present_stored(reader: Reader, id: int) -> Queue:
     return public_queue(row, reader.resources.settings)
 
 
-QueueState = Literal["paused", "before", "open", "ended", "open_list", "closed_list", "void_draw"]
+QueueHistoryStatus = Literal["paused", "before", "open", "ended", "open_list", "closed_list", "void_draw"]
 
 
 class Minute(Struct):
@@ -258,7 +258,7 @@ class QueueHistory(Struct):
     event       the event behind it; None: another site
     """
 
-    state: QueueState
+    status: QueueHistoryStatus
     length: int
     wait: int
     interval: int
@@ -280,7 +280,7 @@ async def read_history(reader: Reader, caller: Caller, command: GetQueue) -> Que
     wait = estimated_wait(row.queue_length + 1, row.release_rate, interval, until_start)
     pairs = [Minute(released, waited) for released, waited in minutes]
     event = None if row.event_id is None else await sql.find_event_behind(reader, row.event_id)
-    return QueueHistory(_state_of(row, now), row.queue_length, wait, interval, pairs, now, event)
+    return QueueHistory(_status_of(row, now), row.queue_length, wait, interval, pairs, now, event)
 
 
 async def list_open_events(reader: Reader, caller: Caller, command: ListOpenEvents) -> list[EventBehind]:
@@ -288,10 +288,10 @@ async def list_open_events(reader: Reader, caller: Caller, command: ListOpenEven
     return await sql.list_open_events(reader, owner(caller, None))
 
 
-def _state_of(row: QueueRow, now: dt.datetime) -> QueueState:
+def _status_of(row: QueueRow, now: dt.datetime) -> QueueHistoryStatus:
     if row.ends_at and row.ends_at <= now:
         return "ended"
-    match row.draw_state:
+    match row.draw_status:
         case "void":
             return "void_draw"
         case "closed":

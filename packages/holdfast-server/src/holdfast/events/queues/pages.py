@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
-from holdfast.events.draws.model import DrawCheck, DrawState
+from holdfast.events.draws.model import DrawCheck, DrawStatus
 from holdfast.events.log.signed_answers import receipt_file
 from holdfast.events.paths import id_of, released_path
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
@@ -51,7 +51,7 @@ from holdfast_verify.formats.receipts import ReceiptFile
 DRAW_REFRESH_SECONDS = 300
 """The wait by which pages choose when to reload before a draw: they change seldom, and then all at once."""
 
-State = Literal[
+RoomStatus = Literal[
     "arriving",
     "waiting",
     "before",
@@ -66,7 +66,7 @@ State = Literal[
     "busy",
     "gone",
 ]
-"""The states of a page. Each has a template in `pages/`."""
+"""The statuses of a visitor, or why a page shows none. Each has a template in `pages/`."""
 
 
 EventSeats = Literal["free", "waiting_list", "full", "closed"]
@@ -108,7 +108,7 @@ class RoomView(NamedTuple):
                 `until_start` are what they are reckoned from
     """
 
-    state: State
+    status: RoomStatus
     title: str = ""
     description: str | None = None
     refresh: int | None = None
@@ -132,7 +132,7 @@ class RoomView(NamedTuple):
     shared: str = ""
     ticket: int = 0
     waited: int = 0
-    draw: DrawState | None = None
+    draw: DrawStatus | None = None
     draw_at: datetime | None = None
     draw_round: int = 0
     round_at: datetime | None = None
@@ -147,9 +147,9 @@ class RoomView(NamedTuple):
     until_start: int = 0
 
 
-def state_of(queue: QueueRow, until_start: int) -> State:
+def status_of(queue: QueueRow, until_start: int) -> RoomStatus:
     """The state of the page of a visitor who waits."""
-    if queue.draw_state not in {None, "drawn"}:
+    if queue.draw_status not in {None, "drawn"}:
         return "draw"
     return "paused" if not queue.active else "before" if until_start > 0 else "waiting"
 
@@ -159,7 +159,7 @@ def draw_fields(queue: RoomRow) -> dict[str, Any]:
     if queue.draw_at is None or queue.draw_round is None:
         return {}
     return {
-        "draw": queue.draw_state,
+        "draw": queue.draw_status,
         "draw_at": queue.draw_at,
         "draw_round": queue.draw_round,
         "round_at": queue.draw_round_at,
@@ -170,7 +170,7 @@ def draw_fields(queue: RoomRow) -> dict[str, Any]:
 
 def view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
     """The view for a visitor who has or had a place."""
-    queue, visitor = snapshot.queue, snapshot.standing
+    queue, visitor = snapshot.queue, snapshot.visitor
     if snapshot.release_token:
         return RoomView(
             "released",
@@ -186,16 +186,16 @@ def view_of(snapshot: RoomSnapshot, interval: int) -> RoomView:
         return RoomView("ended" if visitor.where == "ended" else "missed", queue.title, event_id=queue.event_id)
     wait = estimated_wait(visitor.position, visitor.release_rate, interval, visitor.until_start)
     waited = visitor.since_joined or 0
-    state = state_of(queue, visitor.until_start)
+    status = status_of(queue, visitor.until_start)
     return RoomView(
-        state,
+        status,
         queue.title,
         queue.description,
         **draw_fields(queue),
         **event_fields(queue),
         is_late=visitor.is_late,
         refresh=room.refresh_seconds(
-            max(wait, DRAW_REFRESH_SECONDS) if state == "draw" else wait if queue.active else max(wait, 30)
+            max(wait, DRAW_REFRESH_SECONDS) if status == "draw" else wait if queue.active else max(wait, 30)
         ),
         position=visitor.position,
         behind=max(0, queue.queue_length - visitor.position),
@@ -228,7 +228,7 @@ RECEIPT = "receipt"
 their cookies."""
 
 
-_REFUSAL_STATES: Mapping[ProblemType, tuple[State, int]] = {
+_STATUS_BY_REFUSAL: Mapping[ProblemType, tuple[RoomStatus, int]] = {
     QUEUE_FULL: ("full", 503),
     QUEUE_INACTIVE: ("closed", 503),
     QUEUE_ENDED: ("ended", 410),
@@ -281,7 +281,7 @@ def show_room(
         }
     )
     return SITE.page(
-        f"queues/pages/{view.state}.html",
+        f"queues/pages/{view.status}.html",
         status,
         language=language,
         framed=framed,
@@ -321,7 +321,7 @@ class RoomPage:
         if RECEIPT in SITE.read_query(request):
             return await self._receipt(caller, request, visitor)
         snapshot: RoomSnapshot = await self._visit(caller, visitor)
-        if snapshot.standing.where == "unknown" and request.method == "GET":
+        if snapshot.visitor.where == "unknown" and request.method == "GET":
             try:
                 await self._take_place(caller, visitor)
             except Problem as problem:
@@ -395,16 +395,16 @@ class RoomPage:
 
 def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[RoomView, int]:
     """The page for a visitor without a place, with the reason, and its HTTP status."""
-    state, status = _REFUSAL_STATES.get(problem.type, ("busy", problem.status))
+    room_status, http_status = _STATUS_BY_REFUSAL.get(problem.type, ("busy", problem.status))
     refresh = {
         "full": room.refresh_seconds(20),
         "closed": room.refresh_seconds(20),
         "crowded": problem.retry_after,
         "busy": room.refresh_seconds(5),
-    }.get(state)
+    }.get(room_status)
     now = datetime.now(UTC)
     event_id = queue.event_id if queue else None
-    return RoomView(state, queue.title if queue else "", event_id=event_id, refresh=refresh, now=now), status
+    return RoomView(room_status, queue.title if queue else "", event_id=event_id, refresh=refresh, now=now), http_status
 
 
 MAX_CACHE_BYTES = 4_000_000
@@ -453,7 +453,7 @@ def _view_of(queue: QueueProgress, interval: int) -> RoomView:
     if queue.is_over:
         return RoomView("ended", queue.title, event_id=queue.event_id, is_shared=True, serving=queue.serving)
     return RoomView(
-        state_of(queue, queue.until_start),
+        status_of(queue, queue.until_start),
         queue.title,
         queue.description,
         **draw_fields(queue),

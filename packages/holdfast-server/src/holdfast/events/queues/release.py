@@ -21,7 +21,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from holdfast.events.queues.places import CHANNEL
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background.leaders import MAX_TAKEOVER_SECONDS
-from holdfast.kit.background.loops import LockedRows, Loop
+from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.postgres.connection_pool import STALL_TIMEOUT_SECONDS
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 
@@ -49,26 +49,26 @@ MIN_POLL_SECONDS = 0.01
 """The least seconds between two checks."""
 
 
-async def release_due(database: Database, locked_rows: LockedRows) -> float:
+async def release_due(database: Database, row_waiters: RowWaiters) -> float:
     """Release the visitors who are due. Returns the seconds until the next ones are."""
-    await release(database, locked_rows)
-    seconds = await database.read(partial(poll_status, excluded_ids=locked_rows.ids))
-    return max(seconds, TICK_SECONDS if locked_rows.are_busy else 0)
+    await release(database, row_waiters)
+    seconds = await database.read(partial(poll_status, excluded_ids=row_waiters.ids))
+    return max(seconds, TICK_SECONDS if row_waiters.are_busy else 0)
 
 
 LOOP = Loop("release.run", release_due, (CHANNEL,), gauges=(WAITING_COUNT,))
 
 
-async def release(database: Database, locked_rows: LockedRows | None = None) -> int:
+async def release(database: Database, row_waiters: RowWaiters | None = None) -> int:
     """Release all due visitors, and leave locked queues to the waiters. Returns the number of released visitors."""
-    due = await database.read(partial(read_due, excluded_ids=locked_rows.ids if locked_rows else ()))
+    due = await database.read(partial(read_due, excluded_ids=row_waiters.ids if row_waiters else ()))
     if not due:
         return 0
     done = await database.transact(lambda tx: release_from(tx, due))
-    if locked_rows:
+    if row_waiters:
         # While many visitors join a queue, its lock is hardly ever free, so a waiter waits for it.
         for queue in set(due) - done.keys():
-            locked_rows.leave(queue, partial(release_locked, database, queue))
+            row_waiters.leave(queue, partial(release_locked, database, queue))
     return _record(done)
 
 

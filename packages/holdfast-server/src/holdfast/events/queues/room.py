@@ -47,7 +47,7 @@ class RoomSnapshot(NamedTuple):
     """The data on the page of a visitor."""
 
     queue: RoomRow
-    standing: VisitorStatus
+    visitor: VisitorStatus
     release_token: release_tokens.ReleaseToken | None
     now: datetime
 

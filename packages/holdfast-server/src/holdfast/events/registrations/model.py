@@ -17,7 +17,8 @@ NAME: LiteralString = f"coalesce(registrations.name, case when {IS_KNOWN} then u
 MAX_NAME_CHARACTERS = 100
 """The most characters of a name that is given with a registration."""
 
-Status = Literal["registered", "waitlisted"]
+RegistrationStatus = Literal["pending", "in_draw", "held", "registered", "waitlisted", "rejected"]
+AcceptedStatus = Literal["registered", "waitlisted"]
 ReceivedAt = Annotated[
     str, Meta(extra_json_schema={"format": "date-time"}, description="Time of arrival, UTC, in microseconds.")
 ]
@@ -71,7 +72,7 @@ class AddPerson(Command):
 class UpdateRegistration(Command):
     event_id: EventId
     user_id: PublicId
-    status: Annotated[Status | UnsetType, Meta(description="A seat, or a place on the waiting list.")] = UNSET
+    status: Annotated[AcceptedStatus | UnsetType, Meta(description="A seat, or a place on the waiting list.")] = UNSET
     amount_paid: Minor | UnsetType = UNSET
 
 
@@ -87,7 +88,7 @@ class Registration(Struct, dict=True):
     """
 
     id: Annotated[str, Meta(description="`<event_id>-<user_public_id>`")]
-    status: Status
+    status: AcceptedStatus
     event_id: int
     amount_paid: Minor
     user_id: PublicId

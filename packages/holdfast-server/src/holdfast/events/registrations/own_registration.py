@@ -1,4 +1,5 @@
-"""A person's own registration, behind a signed link: read it, confirm an entry, stop its mails. `giving_up.py` ends it.
+"""A person's own registration, behind a signed link: read it, confirm an entry, stop its mails.
+`own_cancellations.py` ends it.
 
 Every holder of the link may do all of this. Reading changes nothing, because mail scanners follow links. The receipt is
 made again from the stored row. An entry of a draw is confirmed by a link that was only mailed to its address; the
@@ -16,11 +17,12 @@ from typing import Any, Literal, LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.organizers.look import LOGO
+from holdfast.events.organizers.branding import LOGO
 from holdfast.events.photos.model import PHOTO_SIZES
 from holdfast.events.registrations import sql
 from holdfast.events.registrations.cancellation import cancellation_deadline
 from holdfast.events.registrations.links import Link
+from holdfast.events.registrations.model import RegistrationStatus
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats.drawn import DRAWN_PLACE, IS_CONFIRMED
 from holdfast.events.seats.intake import ADVISORY_LOCK_ID, LOGGED_AT, LOGGED_NONCE
@@ -34,8 +36,6 @@ from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt
 
 UNDO_SECONDS = 30
 """Seconds in which a person can undo that a registration is given up."""
-
-RegistrationStatus = Literal["pending", "in_draw", "held", "registered", "waitlisted", "rejected"]
 
 
 class OwnRegistrationCommand(Command):

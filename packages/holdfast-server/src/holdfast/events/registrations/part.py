@@ -1,6 +1,6 @@
 """What registrations register: the index for searches, those that are given up, and the forgetting of people."""
 
-from holdfast.events.registrations import giving_up, retention, substring_search
+from holdfast.events.registrations import own_cancellations, retention, substring_search
 from holdfast.events.registrations.stored_answers import PEOPLE_IN_ANSWERS
 from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Schedule, TaskHandler, TimedTask, in_batches
@@ -11,12 +11,12 @@ from holdfast.kit.security.secrets import SealedTable
 IDEMPOTENCY = Idempotency(people=PEOPLE_IN_ANSWERS)
 
 PART: Part[Context] = Part(
-    loops=(giving_up.LOOP,),
+    loops=(own_cancellations.LOOP,),
     tasks=(TaskHandler(substring_search.INDEX, substring_search.index),),
     timed_tasks=(
         TimedTask("forget_answers", Schedule.hourly(29), in_batches(IDEMPOTENCY.forget_answers)),
         TimedTask("forget_rejections", Schedule.daily("03:17"), in_batches(retention.forget_rejections)),
-        TimedTask("forget_given_up", Schedule.daily("03:27"), in_batches(giving_up.forget_given_up)),
+        TimedTask("forget_given_up", Schedule.daily("03:27"), in_batches(own_cancellations.forget_cancelled_places)),
         TimedTask("forget_registrants", Schedule.daily("03:37"), retention.forget_registrants),
     ),
     sealed=(SealedTable("idempotency_answers", "id", "bytea"),),

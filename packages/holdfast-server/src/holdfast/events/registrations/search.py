@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from holdfast.accounts.addresses import canonical
 from holdfast.events.paths import EventId
 from holdfast.events.registrations import substring_search
-from holdfast.events.registrations.model import NAME
+from holdfast.events.registrations.model import NAME, RegistrationStatus
 from holdfast.events.registrations.operations import REFUSALS
 from holdfast.events.registrations.sql import in_order, number_waiting
 from holdfast.events.registrations.substring_search import CONTAINS
@@ -23,7 +23,6 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
 
-ListedStatus = Literal["registered", "held", "waitlisted", "pending", "in_draw", "rejected"]
 ListFilter = Literal["unpaid", "absent"]
 """unpaid: people with a seat who have not paid for it; absent: people with a seat who have not entered"""
 
@@ -63,17 +62,23 @@ FILTERS: Mapping[str | None, tuple[Sequence[str], LiteralString]] = {
 """The statuses of each filter, and its condition on a row of `registrations`."""
 
 
-def condition(state: str | None) -> LiteralString:
+def condition(status_filter: str | None) -> LiteralString:
     """SQL for the condition of a filter on a row of `registrations`; `true` for a status."""
-    return FILTERS[state][1] if state in FILTERS else "true"
+    return FILTERS[status_filter][1] if status_filter in FILTERS else "true"
 
 
-def sources(state: str | None, after: LiteralString) -> Sequence[LiteralString]:
+def sources(status_filter: str | None, after: LiteralString) -> Sequence[LiteralString]:
     """SQL for the conditions of the statuses that have the registrations of a status, of a filter, or all (None).
 
     after    a further condition of each; it may be empty
     """
-    statuses = FILTERS[state][0] if state in FILTERS else [state] if state else STATUS_CONDITIONS
+    statuses = (
+        FILTERS[status_filter][0]
+        if status_filter in FILTERS
+        else [status_filter]
+        if status_filter
+        else STATUS_CONDITIONS
+    )
     return [f"{of_status} {after}" for status, of_status in STATUS_CONDITIONS.items() if status in statuses]
 
 
@@ -86,14 +91,14 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 class SearchRegistrations(Command):
     """Asks for a part of the registrations of an event.
 
-    state       a status, or a filter
+    status      a status, or a filter
     text        a text that the address or the name contains
     user_ids    only the registrations of these people
     after       the `key` of the registration after which the part begins
     """
 
     event_id: EventId
-    state: ListedStatus | ListFilter | None = None
+    status: RegistrationStatus | ListFilter | None = None
     text: Annotated[str, Meta(max_length=254)] | None = None
     user_id: PublicId | None = None
     user_ids: Annotated[list[PublicId], Meta(max_length=50)] | None = None
@@ -154,7 +159,7 @@ class RegistrationView(Struct, frozen=True):
     user_id: str
     email: str | None
     name: str | None
-    status: ListedStatus
+    status: RegistrationStatus
     reason: str | None
     amount_paid: int
     amount_due: int | None
@@ -271,8 +276,8 @@ async def _find(
     if command.user_ids is not None:
         of_some = "and users.public_id = any(%(user_ids)s)"
     order = _order(command)
-    conditions = sources(command.state, _after(command))
-    filter_condition = condition(command.state)
+    conditions = sources(command.status, _after(command))
+    filter_condition = condition(command.status)
 
     async def read(source: LiteralString) -> list[RegistrationView]:
         return await tx.rows(
@@ -296,17 +301,17 @@ async def _find(
             tx, command.event_id, text, conditions, order, limit, read, filter_condition
         )
     if contains or of_some:  # a match may be anywhere
-        of_event = STATUS_CONDITIONS.get(command.state, "event_id = %(event_id)s")
+        of_event = STATUS_CONDITIONS.get(command.status, "event_id = %(event_id)s")
         return await read(f"select * from registrations where {of_event} {_after(command)}")
     return await read(in_order(conditions, order, "%(read)s"))
 
 
 async def _last_read(tx: Tx, command: SearchRegistrations) -> str | None:
     """The key of the last registration that a part with a filter has read; None if it has read them all."""
-    if command.state not in FILTERS:
+    if command.status not in FILTERS:
         return None
     order = _order(command)
-    source = in_order(sources(command.state, _after(command)), order, "%(read)s")
+    source = in_order(sources(command.status, _after(command)), order, "%(read)s")
     rows = await tx.tuples(
         f"""
         select received_at, arrival from ({source}) as rows
@@ -337,7 +342,7 @@ def _params(command: SearchRegistrations) -> dict[str, Any]:
         "received_at": _EPOCH + dt.timedelta(microseconds=int(moment)),
         "arrival": int(arrival),
         "limit": limit,
-        "read": max(limit, MAX_FILTERED_ROWS) if command.state in FILTERS else limit,
+        "read": max(limit, MAX_FILTERED_ROWS) if command.status in FILTERS else limit,
     }
 
 

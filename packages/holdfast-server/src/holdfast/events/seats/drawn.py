@@ -119,21 +119,21 @@ async def list_to_place(reader: Reader) -> list[int]:
 
 async def place(tx: Tx, event_id: int) -> bool:
     """Process the next places of the order of an event. Returns whether more may follow."""
-    state = await lock_order(tx, event_id)
-    if state is None:
+    progress = await lock_order(tx, event_id)
+    if progress is None:
         return False
-    outcomes = await give_places(tx, event_id, state)
-    end = state.placed + BATCH_SIZE
-    await end_batch(tx, event_id, min(end, state.tickets), is_last=end >= state.tickets)
+    outcomes = await give_places(tx, event_id, progress)
+    end = progress.placed + BATCH_SIZE
+    await end_batch(tx, event_id, min(end, progress.tickets), is_last=end >= progress.tickets)
     if "held" in outcomes:
         await open_payments(tx, [event_id])
     if {"registered", "held"} & outcomes.keys():
         await reprice(tx, [event_id], "registration")
     count_settled(SettledBatch(outcomes, []))
-    return end < state.tickets
+    return end < progress.tickets
 
 
-class OrderState(Struct):
+class OrderProgress(Struct):
     """How far the order of a locked event is processed.
 
     placed      the number of places that are processed
@@ -146,11 +146,11 @@ class OrderState(Struct):
     drawn: int
 
 
-async def lock_order(tx: Tx, event_id: int) -> OrderState | None:
+async def lock_order(tx: Tx, event_id: int) -> OrderProgress | None:
     """Lock an event. None: its order is not known, or all is processed."""
     await tx.run("select from events where id = %(id)s for no key update", {"id": event_id})
     return await tx.row(
-        OrderState,
+        OrderProgress,
         """
         select draw_placed as placed,
                coalesce((select max(ticket) from event_entries where event_id = events.id), 0) as tickets,
@@ -163,7 +163,7 @@ async def lock_order(tx: Tx, event_id: int) -> OrderState | None:
     )
 
 
-async def give_places(tx: Tx, event_id: int, state: OrderState) -> dict[str, int]:
+async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[str, int]:
     """Give the outcomes of the next places, and tell the log. Returns their numbers, by outcome."""
     rows = await tx.tuples(
         """
@@ -222,9 +222,9 @@ async def give_places(tx: Tx, event_id: int, state: OrderState) -> dict[str, int
         """,
         {
             "event_id": event_id,
-            "placed": state.placed,
-            "drawn": state.drawn,
-            "end": min(state.placed + BATCH_SIZE, state.tickets),
+            "placed": progress.placed,
+            "drawn": progress.drawn,
+            "end": min(progress.placed + BATCH_SIZE, progress.tickets),
             "claim": tx.resources.settings.claim_hours,
         },
     )

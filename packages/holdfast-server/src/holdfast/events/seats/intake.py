@@ -24,13 +24,13 @@ class Stamp(NamedTuple):
 
     nonce        the nonce of its commitment; None: no log has it, or will have it
     logged_as    the public id in its commitment; None: the present one of the person
-    is_leaving   whether it is being given up
+    is_cancelling   whether it is being given up
     """
 
     received_at: dt.datetime | None
     nonce: str | None
     logged_as: str | None
-    is_leaving: bool
+    is_cancelling: bool
 
 
 LOGGED_NONCE: LiteralString = """
@@ -66,27 +66,27 @@ async def find_stamps(tx: Tx, people: Sequence[tuple[int, str | None]], commits:
     return [Stamp(*stamp) for stamp in await find(FIND, _named(people))]
 
 
-KEEP: LiteralString = """
-    with leaving as materialized (
+UNDO_CANCELLATIONS: LiteralString = """
+    with cancelling as materialized (
         select index, mine.event_id, mine.user_id
           from json_to_recordset(%(people)s::json) as person (index integer, event_id bigint, public_id text)
          cross join lateral (select id from users where users.public_id = person.public_id limit 1) as users
          cross join lateral (select event_id, user_id from registrations
                               where event_id = person.event_id and user_id = users.id
                               limit 1 for no key update skip locked) as mine),
-    kept as (
-        update registrations set gives_up_at = null from leaving
-         where registrations.event_id = leaving.event_id and registrations.user_id = leaving.user_id)
-    select index from leaving
+    undone as (
+        update registrations set gives_up_at = null from cancelling
+         where registrations.event_id = cancelling.event_id and registrations.user_id = cancelling.user_id)
+    select index from cancelling
 """
 
 
-async def keep(tx: Tx, people: Sequence[tuple[int, str | None]]) -> set[int]:
+async def undo_cancellations(tx: Tx, people: Sequence[tuple[int, str | None]]) -> set[int]:
     """Undo that registrations of (event, public id of a person) are given up. Returns the indexes of those kept.
 
     The others are gone, or another transaction has locked them.
     """
-    return {index for (index,) in await tx.tuples(KEEP, _named(people))}
+    return {index for (index,) in await tx.tuples(UNDO_CANCELLATIONS, _named(people))}
 
 
 def _named(people: Sequence[tuple[int, str | None]]) -> dict[str, str]:
@@ -218,9 +218,9 @@ async def _add_stamps(tx: Tx, requests: Sequence[IntakeRequest], results: list[I
         await tx.confirm()
     people = [(requests[index].event_id, results[index].public_id) for index in earlier]
     stamps = await find_stamps(tx, people, commits)
-    leaving = [place for place, stamp in enumerate(stamps) if stamp.is_leaving]
-    still_there = await keep(tx, [people[place] for place in leaving]) if leaving else set[int]()
-    gone = {place for number, place in enumerate(leaving) if number not in still_there}
+    cancelling = [place for place, stamp in enumerate(stamps) if stamp.is_cancelling]
+    still_there = await undo_cancellations(tx, [people[place] for place in cancelling]) if cancelling else set[int]()
+    gone = {place for number, place in enumerate(cancelling) if number not in still_there}
     for place, (index, stamp) in enumerate(zip(earlier, stamps, strict=True)):
         code = "removed" if stamp.received_at is None or place in gone else None
         results[index] = results[index]._replace(

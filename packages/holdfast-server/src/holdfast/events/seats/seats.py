@@ -115,6 +115,10 @@ ReleaseReason = Literal["payment_expired", "payment_refused"]
 """Why a held seat was released: it was not paid in time, or the processor takes no payment for it."""
 
 
+PaymentStatus = Literal["opening", "open", "paid", "ended", "refused"]
+"""The status of a payment, or of an attempt to make one."""
+
+
 class SessionPayment(Struct):
     """A payment as the processor reports it for a session."""
 

@@ -26,7 +26,7 @@ from holdfast.events.pricing.operations import reprice
 from holdfast.events.resources import Database, Tx
 from holdfast.events.seats.intake import wait_for_cut
 from holdfast.events.seats.seats import lock_event_of, open_payments
-from holdfast.kit.background.loops import LockedRows, Loop
+from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 
 SETTLED_COUNT = Counter("holdfast_registrations_settled", "Registrations settled.", ["outcome"])
@@ -69,21 +69,21 @@ class ConcernedEvents(NamedTuple):
     locked: list[int]
 
 
-async def settle_pending(database: Database, locked_rows: LockedRows) -> float:
+async def settle_pending(database: Database, row_waiters: RowWaiters) -> float:
     """Settle pending registrations. Returns the seconds until others are looked for."""
-    if await settle(database, locked_rows):
+    if await settle(database, row_waiters):
         await asyncio.sleep(PAUSE_SECONDS)
-    return RETRY_SECONDS if locked_rows.are_busy else POLL_SECONDS
+    return RETRY_SECONDS if row_waiters.are_busy else POLL_SECONDS
 
 
 LOOP = Loop("settlement.run", settle_pending, (CHANNEL,))
 
 
-async def settle(database: Database, locked_rows: LockedRows | None = None, *, batch_size: int = BATCH_SIZE) -> int:
+async def settle(database: Database, row_waiters: RowWaiters | None = None, *, batch_size: int = BATCH_SIZE) -> int:
     """Settle all pending registrations, and leave locked events to the waiters. Returns the number settled."""
     total = 0
     while cut := await read_cut(database):
-        before, locked = total, set(locked_rows.ids if locked_rows else ())
+        before, locked = total, set(row_waiters.ids if row_waiters else ())
         while True:
             batch_result = await database.transact(
                 partial(_settle_unlocked, cut=cut, limit=batch_size, locked=list(locked))
@@ -93,9 +93,9 @@ async def settle(database: Database, locked_rows: LockedRows | None = None, *, b
             if count < batch_size and not batch_result.locked:
                 break
             locked.update(batch_result.locked)
-            if locked_rows:
+            if row_waiters:
                 for event_id in batch_result.locked:
-                    locked_rows.leave(event_id, partial(settle_when_unlocked, database, event_id))
+                    row_waiters.leave(event_id, partial(settle_when_unlocked, database, event_id))
         if total == before:
             # The others are locked, another process has settled them, or the clock was set back.
             break

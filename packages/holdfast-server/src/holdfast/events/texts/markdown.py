@@ -96,9 +96,9 @@ class Work:
         self.steps += steps
         if self.steps > MAX_STEPS:
             raise TextLimitExceeded
-        self.look_at_clock()
+        self.check_clock()
 
-    def look_at_clock(self) -> None:
+    def check_clock(self) -> None:
         """Raise `TextLimitExceeded` if the text takes too long."""
         if time.thread_time() > self._until:
             raise TextLimitExceeded
@@ -127,7 +127,7 @@ def render(source: str, seconds: float = MAX_CPU_SECONDS) -> RenderedText:
         raise TextLimitExceeded from error
     if len(html) > MAX_HTML_CHARACTERS:
         raise TextLimitExceeded
-    work.look_at_clock()
+    work.check_clock()
     clean = nh3.clean(
         html,
         tags=TAGS,
@@ -136,7 +136,7 @@ def render(source: str, seconds: float = MAX_CPU_SECONDS) -> RenderedText:
         link_rel="noopener nofollow ugc",
     )
     text = RenderedText(clean, one_line(_words(tokens), MAX_SUMMARY_CHARACTERS))
-    work.look_at_clock()
+    work.check_clock()
     return text
 
 

@@ -14,7 +14,7 @@ from holdfast.inventory.stock import hold_sql
 from holdfast.inventory.stock.model import ReleaseHold, StockChange
 from holdfast.inventory.stock.operations import end_holds
 from holdfast.inventory.stock.stock_changes import HOLDS_CHANNEL
-from holdfast.kit.background.loops import LockedRows, Loop
+from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.contract.caller import system
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 from holdfast.kit.running.run_modes import Batch, Call
@@ -31,10 +31,10 @@ LOCK_TIMEOUT = "10ms"
 """How long to wait for a lock in one shop before the next shop is handled."""
 
 
-async def end_expired(database: Database, locked_rows: LockedRows) -> float:
+async def end_expired(database: Database, row_waiters: RowWaiters) -> float:
     """End the holds that have expired. Returns the seconds until the next ones do."""
-    await expire(database, locked_rows)
-    return pause(await database.read(partial(hold_sql.seconds_until_expiry, excluded_ids=locked_rows.ids)))
+    await expire(database, row_waiters)
+    return pause(await database.read(partial(hold_sql.seconds_until_expiry, excluded_ids=row_waiters.ids)))
 
 
 LOOP = Loop("expiry.run", end_expired, (HOLDS_CHANNEL,))
@@ -47,17 +47,17 @@ def pause(seconds_until_expiry: float | None) -> float:
     return min(seconds_until_expiry, POLL_SECONDS) if seconds_until_expiry > 0 else RETRY_SECONDS
 
 
-async def expire(database: Database, locked_rows: LockedRows | None = None) -> int:
+async def expire(database: Database, row_waiters: RowWaiters | None = None) -> int:
     """End every expired hold, and leave locked shops to the waiters. Returns how many ended.
 
     A shop whose holds cannot be ended does not delay other shops.
     """
-    total, postponed = 0, set(locked_rows.ids if locked_rows else ())
+    total, postponed = 0, set(row_waiters.ids if row_waiters else ())
     while due := {shop_id: ids for shop_id, ids in (await database.read(_due)).items() if shop_id not in postponed}:
         for shop_id, ids in due.items():
             ended = await _end_free(database, shop_id, ids)
-            if ended is None and locked_rows:
-                locked_rows.leave(shop_id, partial(_end, database, shop_id, ids))
+            if ended is None and row_waiters:
+                row_waiters.leave(shop_id, partial(_end, database, shop_id, ids))
             ended = ended or 0
             total += ended
             if ended < len(ids):

@@ -42,7 +42,7 @@ WAITERS = bound_without_strangers(
 )
 
 
-class LockedRows:
+class RowWaiters:
     """The locked rows of one loop that have waiters. The waiters are cancelled when the block ends.
 
     ended    called after each waiter, so that the loop polls again
@@ -78,7 +78,7 @@ class LockedRows:
             del self._tasks[row]
             self._ended()
 
-    async def __aenter__(self) -> "LockedRows":
+    async def __aenter__(self) -> "RowWaiters":
         return self
 
     async def __aexit__(
@@ -87,7 +87,7 @@ class LockedRows:
         await end_tasks(self._tasks.values())
 
 
-LoopStep = Callable[[Database[Any], LockedRows], Awaitable[float]]
+LoopStep = Callable[[Database[Any], RowWaiters], Awaitable[float]]
 """Does all that is due, and leaves locked rows to waiters. Returns the seconds until the next step."""
 
 
@@ -118,7 +118,7 @@ class Loop:
                 stack.callback(gauge.set, 0)
             for channel in self.channels:
                 stack.enter_context(database.listen(channel, lambda _: woken.set()))
-            locked = await stack.enter_async_context(LockedRows(woken.set))
+            locked = await stack.enter_async_context(RowWaiters(woken.set))
             step = await stack.enter_async_context(self._begin(database))
             while True:
                 woken.clear()

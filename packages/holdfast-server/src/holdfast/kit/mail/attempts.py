@@ -78,7 +78,7 @@ class ServerPause:
         self._ends_at = 0.0
         self._count = 0
         """Pauses since the mail server was last reached."""
-        self.is_since_last_lease = False
+        self.is_idle_since_pause = False
         """Whether nothing was leased since the last pause began."""
 
     def seconds(self) -> float:
@@ -92,7 +92,7 @@ class ServerPause:
         if not self._count:
             log.warning("mails cannot be sent; trying until they can", reason=str(error))
         self._count += 1
-        self.is_since_last_lease = True
+        self.is_idle_since_pause = True
         self._ends_at = time.monotonic() + RETRY_BACKOFF.pause(self._count)
         return True
 

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 from prometheus_client import Counter, Gauge
 
-from holdfast.kit.background.loops import LockedRows, Loop
+from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
@@ -402,7 +402,7 @@ async def update_gauges(reader: Reader[Any]) -> None:
     HELD.set(held)
 
 
-async def _measure(database: Database[Any], _: LockedRows) -> float:
+async def _measure(database: Database[Any], _: RowWaiters) -> float:
     """Update the gauges. Returns the seconds until the next time."""
     await database.read(update_gauges)
     return POLL_SECONDS

@@ -209,7 +209,7 @@ class ShareWork(RowWork[LeasedShare]):
         self._fatal_error: Exception | None = None
 
     async def lease(self, limit: int, excluded: Sequence[Any], *, scan_all: bool) -> list[LeasedShare]:
-        self._attempts.pause.is_since_last_lease = False
+        self._attempts.pause.is_idle_since_pause = False
         await asyncio.sleep(self._found_nothing_at + EMPTY_LEASE_PAUSE_SECONDS - time.monotonic())
         # A result that is not stored may be of a share that this process has lost: it must not be sent again.
         await self._results.flushed()
@@ -237,7 +237,7 @@ class ShareWork(RowWork[LeasedShare]):
         return await self._database.autocommit(lambda reader: shares.renew(reader, row))
 
     async def seconds_until_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
-        if self._attempts.pause.is_since_last_lease:
+        if self._attempts.pause.is_idle_since_pause:
             return max(0.0, self.pause_seconds())  # mails are due that could not be sent
         return None if self._next_due_at is None else self._next_due_at - time.monotonic()
 

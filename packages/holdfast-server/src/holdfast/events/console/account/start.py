@@ -22,7 +22,7 @@ from holdfast.kit.running.run_modes import read, single
 from holdfast.kit.running.runner import Runner
 
 BECOME_ORGANIZER = Operation("become_organizer", None, single(accounts.become))
-READ_PREVIOUS = Operation("look_at_what_was_made_before", None, read(ownership.get_unproved_account))
+READ_PREVIOUS = Operation("get_unproved_account", None, read(ownership.get_unproved_account))
 PROVE = Operation("prove_account", None, single(ownership.prove))
 OPERATIONS = (BECOME_ORGANIZER, READ_PREVIOUS, PROVE)
 """They have no routes and no tools of their own."""

@@ -58,7 +58,7 @@ class CheckInPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._look, self._find = runner[operations.READ_STATUS], runner[operations.FIND_PEOPLE]
+        self._get_check_in, self._find = runner[operations.READ_STATUS], runner[operations.FIND_PEOPLE]
         self._scan, self._take_back = runner[operations.STORE_SCANS], runner[operations.TAKE_BACK]
 
     def routes(self) -> list[Route]:
@@ -90,8 +90,8 @@ class CheckInPage:
     async def shell(self, session: Session, request: Request) -> Reply:
         """The page without any people. Browsers cache it and open it offline."""
         event_id = id_of(request.fields["event_id"])
-        standing: CheckInStatus = await self._look(organizer(session), GetCheckInStatus(event_id=event_id))
-        return self._page(session, request, standing.event)
+        check_in: CheckInStatus = await self._get_check_in(organizer(session), GetCheckInStatus(event_id=event_id))
+        return self._page(session, request, check_in.event)
 
     async def _store_scan(self, session: Session, event_id: int, fields: Mapping[str, str]) -> Verdict:
         scan = {"id": fields.get("id"), "text": fields.get("text"), "told_at": time.time_ns() // 1_000_000}
@@ -119,7 +119,7 @@ class CheckInPage:
         verdict: Verdict | None = None,
         errors: Mapping[str, Sequence[str]] | None = None,
     ) -> Reply:
-        standing: CheckInStatus = await self._look(organizer(session), GetCheckInStatus(event_id=event_id))
+        check_in: CheckInStatus = await self._get_check_in(organizer(session), GetCheckInStatus(event_id=event_id))
         text = fields.get("q", "")
         matches: list[PersonMatch] = []
         if text:
@@ -127,9 +127,9 @@ class CheckInPage:
         return self._page(
             session,
             request,
-            standing.event,
+            check_in.event,
             status,
-            standing=standing,
+            check_in=check_in,
             called=fields.get("device"),
             sought=text,
             found=matches,
@@ -140,7 +140,7 @@ class CheckInPage:
 
     def _page(self, session: Session, request: Request, event: CheckInEvent, status: int = 200, **values: Any) -> Reply:
         usual: dict[str, Any] = {
-            "standing": None,
+            "check_in": None,
             "verdict": None,
             "errors": {},
             "called": None,

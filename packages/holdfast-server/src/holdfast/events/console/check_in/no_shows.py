@@ -43,7 +43,7 @@ class NoShowsPage:
                 raise BAD_REQUEST("The form does not say how many seats.", hint="Open the page again.") from problem
             handover = await self._give(organizer(session), command)
         preview: NoShowsPreview = await self._preview(organizer(session), GetCheckInStatus(event_id=event_id))
-        status = 422 if handover and handover.standing != "open" else 200
+        status = 422 if handover and handover.status != "open" else 200
         return self._console.page(
             session,
             request,

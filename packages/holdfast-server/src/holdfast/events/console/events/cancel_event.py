@@ -17,7 +17,7 @@ class CancelEventPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._look, self._count = runner[READ_EVENT], runner[COUNT_PEOPLE]
+        self._get_event, self._count = runner[READ_EVENT], runner[COUNT_PEOPLE]
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{PATH}/cancel", "cancel_event", self.answer, "POST")]
@@ -29,7 +29,7 @@ class CancelEventPage:
             await self._console.signed_in.read(session, request)
             await self._console.run["cancel_event"](organizer(session), CancelEvent(event_id=event_id))
             return self._console.to(request, f"{HOME}/events/{event_id}")
-        details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
+        details: EventDetails = await self._get_event(organizer(session), GetEvent(event_id=event_id))
         if details.event.status == "cancelled":
             return self._console.to(request, f"{HOME}/events/{event_id}")
         people: PeopleCounts = await self._count(organizer(session), GetEvent(event_id=event_id))

@@ -50,7 +50,7 @@ class EditEventPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._look, self._edit = runner[READ_EVENT], runner[EDIT_EVENT]
+        self._get_event, self._edit = runner[READ_EVENT], runner[EDIT_EVENT]
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{PATH}/edit", "edit_event", self.answer, "POST")]
@@ -59,7 +59,7 @@ class EditEventPage:
         """Show the form of an event; with POST change the event."""
         event_id = id_of(request.fields["event_id"])
         fields = await self._console.signed_in.read(session, request) if request.method == "POST" else None
-        details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
+        details: EventDetails = await self._get_event(organizer(session), GetEvent(event_id=event_id))
         if fields is None:
             return self._form(session, request, details, field_values(details.event), {})
         values = {name: text for name, text in typed_values(fields).items() if name not in FIXED_FIELDS}

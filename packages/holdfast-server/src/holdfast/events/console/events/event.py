@@ -33,8 +33,8 @@ class ConsoleEventPage:
     def __init__(self, console: Console, runner: Runner, settings: Settings, secret: Secret) -> None:
         self._console = console
         self._settings, self._secret = settings, secret
-        self._look, self._count = runner[READ_EVENT], runner[COUNT_FIGURES]
-        self._look_at_latest = runner[READ_LATEST]
+        self._get_event, self._count = runner[READ_EVENT], runner[COUNT_FIGURES]
+        self._get_latest = runner[READ_LATEST]
 
     def routes(self) -> list[Route]:
         return [self._console.route(PATH, "event", self.show)]
@@ -44,10 +44,10 @@ class ConsoleEventPage:
     ) -> Reply:
         """Show the status of an event. `problem`: the messages of a change that was refused."""
         event_id = id_of(request.fields["event_id"])
-        details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
+        details: EventDetails = await self._get_event(organizer(session), GetEvent(event_id=event_id))
         event, language = details.event, self._console.signed_in.gate.page_context(request).language
         figures: EventFigures | None = await self._count(organizer(session), GetEvent(event_id=event_id))
-        latest: Sequence[Happening] = await self._look_at_latest(organizer(session), ReadLatest(event_id=event_id))
+        latest: Sequence[Happening] = await self._get_latest(organizer(session), ReadLatest(event_id=event_id))
         history = price_chart(details.prices, min(details.now, event.datetime))
         changes: list[PriceChange] = []
         if history:

@@ -258,10 +258,10 @@ def _why_not_payable(minor: int, currency: str) -> str | None:
     rules = CURRENCIES.get(currency)
     if rules is None or is_payable(minor, currency):
         return None
-    if minor < rules.least:
-        least = f"{amount_text(rules.least, currency)} {currency}"
+    if minor < rules.min_amount:
+        least = f"{amount_text(rules.min_amount, currency)} {currency}"
         return message("must be at least %(least)s, so that it can be paid by card", least=least)
-    if minor > rules.most:
+    if minor > rules.max_amount:
         return message("must be less, so that it can be paid by card")
     near = f"{amount_text(minor // rules.unit * rules.unit, currency)} {currency}"
     return message("must end in 0, such as %(near)s, so that it can be paid by card", near=near)

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from holdfast.events.console.events.event_form import version_of
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import EventRow, GetEvent, UpdateEvent
-from holdfast.events.organizers.look import photo_origin
+from holdfast.events.organizers.branding import photo_origin
 from holdfast.events.pages.model import EventQueue, PricePoint
 from holdfast.events.pages.operations import find_queue, list_prices
 from holdfast.events.photos.model import ImageAttributes, image_attributes
@@ -213,10 +213,10 @@ _PEOPLE: LiteralString = """
       from registrations where event_id = %(event_id)s
 """
 
-READ_EVENT = Operation("look_at_event", None, read(read_event))
+READ_EVENT = Operation("get_console_event", None, read(read_event))
 COUNT_PEOPLE = Operation("count_people_of_event", None, read(count_people))
 EDIT_EVENT = Operation("edit_event", None, steps(edit_event))
-READ_DEFAULTS = Operation("look_at_last_event", None, read(read_defaults))
+READ_DEFAULTS = Operation("get_event_defaults", None, read(read_defaults))
 COUNT_FIGURES = Operation("count_figures_of_event", None, read(count_figures))
 OPERATIONS = (READ_EVENT, COUNT_FIGURES, COUNT_PEOPLE, EDIT_EVENT, READ_DEFAULTS)
 """They have no routes and no tools of their own."""

@@ -11,8 +11,8 @@ from msgspec import Meta, Struct
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_operations import MAX_COUNTED
 from holdfast.events.console.frame import HOME, Console, organizer
-from holdfast.events.events.model import STATUS, Status
-from holdfast.events.organizers.look import photo_origin
+from holdfast.events.events.model import STATUS, EventStatus
+from holdfast.events.organizers.branding import photo_origin
 from holdfast.events.pages.cover import title_cover
 from holdfast.events.photos.model import ImageAttributes, PhotoSizes, image_attributes
 from holdfast.events.photos.sizes import find_sizes
@@ -59,7 +59,7 @@ class OwnEvent(Struct):
     datetime: dt.datetime
     ends_at: dt.datetime | None
     timezone: str | None
-    status: Status
+    status: EventStatus
     published: bool
     capacity: int
     registered_count: int

@@ -7,8 +7,7 @@ from typing import Literal, LiteralString
 from msgspec import Struct
 
 from holdfast.events.paths import EventId
-from holdfast.events.registrations.model import NAME
-from holdfast.events.registrations.search import ListedStatus
+from holdfast.events.registrations.model import NAME, RegistrationStatus
 from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
@@ -43,7 +42,7 @@ class Happening(Struct, frozen=True):
     user_id: str
     email: str | None
     name: str | None
-    status: ListedStatus | None
+    status: RegistrationStatus | None
     device: str | None
     amount: int | None
     currency: str | None
@@ -94,6 +93,6 @@ async def read_latest(reader: Reader, caller: Caller, command: ReadLatest) -> Se
     return await reader.rows(Happening, LATEST, values)
 
 
-READ_LATEST = Operation("look_at_latest_of_event", None, read(read_latest))
+READ_LATEST = Operation("get_latest_of_event", None, read(read_latest))
 OPERATIONS = (READ_LATEST,)
 """It has no route and no tool of its own."""

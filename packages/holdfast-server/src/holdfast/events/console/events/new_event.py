@@ -115,13 +115,13 @@ class NewEventPage:
     def __init__(self, console: Console, runner: Runner, uploads: Uploads) -> None:
         self._console = console
         self._uploads = uploads
-        self._look, self._look_at, self._usual, self._copy = (
+        self._get_event, self._get_photos, self._usual, self._copy = (
             runner[READ_EVENT],
             runner[READ_PHOTOS],
             runner[READ_DEFAULTS],
             runner[COPY_EVENT],
         )
-        self._look_at_terms = runner[READ_TERMS]
+        self._get_terms = runner[READ_TERMS]
 
     def routes(self) -> list[Route]:
         return [self._console.route(NEW, "new_event", self.answer, "POST"), *SITE.assets(PREVIEW_SCRIPT)]
@@ -132,7 +132,7 @@ class NewEventPage:
             return await self._create(session, request)
         copied = read_query(request.query).get("copy", "")
         if copied:
-            details: EventDetails = await self._look(organizer(session), GetEvent(event_id=id_of(copied)))
+            details: EventDetails = await self._get_event(organizer(session), GetEvent(event_id=id_of(copied)))
             # A copy takes place at another time.
             values = {**field_values(details.event), "datetime": "", "ends_at": "", "opens_at": "", "copy": copied}
             return await self._form(session, request, values, {})
@@ -164,7 +164,7 @@ class NewEventPage:
         try:
             command = check(CreateEvent, raw, unread=unread)
             if command.published:
-                terms: PublicationTerms = await self._look_at_terms(organizer(session), ReadPublicationTerms())
+                terms: PublicationTerms = await self._get_terms(organizer(session), ReadPublicationTerms())
                 is_question = bool(terms.obstacles(command))
                 command = structs.replace(command, published=not is_question)
             # A form that is sent twice creates one event.
@@ -187,7 +187,7 @@ class NewEventPage:
         """The keys of the photos of the event to copy."""
         if not copied:
             return []
-        details: EventDetails = await self._look(organizer(session), GetEvent(event_id=id_of(copied)))
+        details: EventDetails = await self._get_event(organizer(session), GetEvent(event_id=id_of(copied)))
         return details.event.image_keys
 
     async def _form(
@@ -207,8 +207,8 @@ class NewEventPage:
         """The form, or a part of it. `zone_origin`: the origin of a time zone that the organizer has not chosen."""
         values = with_pricing_mode(values)
         copied_keys = await self._photos(session, values.get("copy", ""))
-        looked: PhotoList = await self._look_at(organizer(session), ReadPhotos(keys=[*copied_keys, *keys]))
-        shown_photo = next((photo for _, photo in looked.photos), None)
+        photos: PhotoList = await self._get_photos(organizer(session), ReadPhotos(keys=[*copied_keys, *keys]))
+        shown_photo = next((photo for _, photo in photos.photos), None)
         return self._console.page(
             session,
             request,
@@ -216,9 +216,9 @@ class NewEventPage:
             status,
             values=values,
             errors=errors,
-            photos=[(key, photo) for key, photo in looked.photos if key in keys],
+            photos=[(key, photo) for key, photo in photos.photos if key in keys],
             refused=refused,
-            images=looked.images_from,
+            images=photos.images_from,
             once=secrets.token_urlsafe(16),
             was_sent=was_sent,
             is_new=True,

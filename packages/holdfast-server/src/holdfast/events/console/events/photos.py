@@ -36,7 +36,7 @@ class PhotosPage:
     def __init__(self, console: Console, runner: Runner, uploads: Uploads) -> None:
         self._console = console
         self._uploads = uploads
-        self._look = runner[READ_EVENT]
+        self._get_event = runner[READ_EVENT]
 
     def routes(self) -> list[Route]:
         return [
@@ -49,7 +49,7 @@ class PhotosPage:
         event_id = id_of(request.fields["event_id"])
         if request.method != "POST":
             return await self._page(session, request, event_id)
-        details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
+        details: EventDetails = await self._get_event(organizer(session), GetEvent(event_id=event_id))
         form = await self._uploads.read(session, request, MAX_PHOTOS - len(details.event.image_keys))
         if form.fields.get("do") == "upload":
             return await self._upload(session, request, event_id, form)
@@ -110,7 +110,7 @@ class PhotosPage:
         errors: Mapping[str, Sequence[str]] = NOTHING,
         refused: Sequence[FileRefusal] = (),
     ) -> Reply:
-        details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
+        details: EventDetails = await self._get_event(organizer(session), GetEvent(event_id=event_id))
         return self._console.page(
             session,
             request,

@@ -23,7 +23,7 @@ class PosterPage:
     def __init__(self, console: Console, runner: Runner, settings: Settings) -> None:
         self._console = console
         self._settings = settings
-        self._look = runner[READ_EVENT]
+        self._get_event = runner[READ_EVENT]
 
     def routes(self) -> list[Route]:
         return [
@@ -34,7 +34,7 @@ class PosterPage:
     async def show(self, session: Session, request: Request) -> Reply:
         """Show the poster, as it is printed below the bar with the button."""
         command = GetEvent(event_id=id_of(request.fields["event_id"]))
-        details: EventDetails = await self._look(organizer(session), command)
+        details: EventDetails = await self._get_event(organizer(session), command)
         event = details.event
         return self._console.page(
             session,

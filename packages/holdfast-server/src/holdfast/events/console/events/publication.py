@@ -54,7 +54,7 @@ class PublicationTerms(Struct):
             obstacles.append("past")
         if event.pricing_mode != "free" and not is_payable(price, event.currency):
             obstacles.append("price")
-        if event.pricing_mode != "free" and self.payouts.state != "ready":
+        if event.pricing_mode != "free" and self.payouts.status != "ready":
             obstacles.append("payouts")
         return obstacles
 
@@ -65,7 +65,7 @@ async def read_terms(reader: Reader, caller: Caller, command: ReadPublicationTer
     return PublicationTerms(payouts, await reader.value("select now()"))
 
 
-READ_TERMS = Operation("look_at_publication_terms", None, read(read_terms))
+READ_TERMS = Operation("get_publication_terms", None, read(read_terms))
 OPERATIONS = (READ_TERMS,)
 """It has no route and no tool of its own."""
 
@@ -76,7 +76,7 @@ class PublicationPage:
     def __init__(self, console: Console, runner: Runner, event_page: ConsoleEventPage) -> None:
         self._console = console
         self._event_page = event_page
-        self._look, self._look_at_terms = runner[READ_EVENT], runner[READ_TERMS]
+        self._get_event, self._get_terms = runner[READ_EVENT], runner[READ_TERMS]
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{PATH}/publication", "event_publication", self.answer, "POST")]
@@ -89,8 +89,8 @@ class PublicationPage:
         event_id = id_of(request.fields["event_id"])
         fields = await self._console.signed_in.read(session, request) if request.method == "POST" else None
         if fields is None or fields.get("do") == "publish":
-            details: EventDetails = await self._look(organizer(session), GetEvent(event_id=event_id))
-            terms: PublicationTerms = await self._look_at_terms(organizer(session), ReadPublicationTerms())
+            details: EventDetails = await self._get_event(organizer(session), GetEvent(event_id=event_id))
+            terms: PublicationTerms = await self._get_terms(organizer(session), ReadPublicationTerms())
             obstacles = terms.obstacles(details.event)
             is_draft = not details.event.published and details.event.status != "cancelled"
             if obstacles and is_draft and (fields is None or fields.get("anyway") != "yes"):

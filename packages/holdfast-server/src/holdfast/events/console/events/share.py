@@ -74,7 +74,7 @@ class SharePages:
     def __init__(self, console: Console, runner: Runner, settings: Settings) -> None:
         self._console = console
         self._settings = settings
-        self._look = runner[READ_EVENT]
+        self._get_event = runner[READ_EVENT]
 
     def routes(self) -> list[Route]:
         return [
@@ -111,5 +111,5 @@ class SharePages:
 
     async def _event(self, session: Session, request: Request) -> EventRow:
         command = GetEvent(event_id=id_of(request.fields["event_id"]))
-        details: EventDetails = await self._look(organizer(session), command)
+        details: EventDetails = await self._get_event(organizer(session), command)
         return details.event

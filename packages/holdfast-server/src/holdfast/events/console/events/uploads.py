@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.organizers.look import photo_origin
+from holdfast.events.organizers.branding import photo_origin
 from holdfast.events.photos import acceptance
 from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.model import (
@@ -101,7 +101,7 @@ _OWN_PHOTOS: LiteralString = """
 """
 
 STORE_PHOTO = Operation("keep_photo", None, steps(store_photo))
-READ_PHOTOS = Operation("look_at_photos", None, read(read_photos))
+READ_PHOTOS = Operation("get_photos", None, read(read_photos))
 OPERATIONS = (STORE_PHOTO, READ_PHOTOS)
 """They have no routes and no tools of their own."""
 

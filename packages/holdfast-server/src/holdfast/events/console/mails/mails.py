@@ -42,7 +42,7 @@ class MailsPage:
         text = query.get("before", "")
         before = int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 19 and int(text) else None
         status = _status_named(query.get("fate"))
-        command = ListMails(limit=PAGE_SIZE + 1, before=before, fate=status)
+        command = ListMails(limit=PAGE_SIZE + 1, before=before, status=status)
         rows: Sequence[MailStatus] = await self._list(organizer(session), command)
         mails = rows[:PAGE_SIZE]
         last = mails[-1].id if len(rows) > PAGE_SIZE else None
@@ -53,7 +53,7 @@ class MailsPage:
             here=MAILS,
             mails=mails,
             last=last,
-            fate=status,
+            status_filter=status,
             notice=query.get("done"),
             proved=session.account.is_proved,
         )

@@ -28,8 +28,8 @@ from holdfast.kit.running.operation import ADDS, Operation
 from holdfast.kit.running.run_modes import read, single
 from holdfast.kit.running.runner import Runner
 
-READ_PAYER = Operation("look_at_payer", None, read(operations.payer))
-READ_PAYMENTS = Operation("look_at_payments", None, read(operations.list_payments))
+READ_PAYER = Operation("get_payer", None, read(operations.payer))
+READ_PAYMENTS = Operation("get_person_payments", None, read(operations.list_payments))
 REFUND = Operation("refund_payment", None, single(operations.refund), ADDS)
 OPERATIONS = (READ_PAYER, READ_PAYMENTS, REFUND)
 """They have no routes of the API and no tools of their own."""
@@ -41,7 +41,7 @@ class PaymentsPage:
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
         self._who = hide_forbidden(runner[READ_PAYER])
-        self._look, self._refund = hide_forbidden(runner[READ_PAYMENTS]), hide_forbidden(runner[REFUND])
+        self._get_payments, self._refund = hide_forbidden(runner[READ_PAYMENTS]), hide_forbidden(runner[REFUND])
 
     def routes(self) -> list[Route]:
         path = f"{list_path('{event_id}')}/{{user_id}}/payments"
@@ -82,7 +82,7 @@ class PaymentsPage:
         return self._console.to(request, f"{list_path(command.event_id)}/{command.user_id}/payments")
 
     async def _payments(self, session: Session, command: ListPersonPayments) -> Sequence[PaymentView]:
-        return await self._look(organizer(session), command)
+        return await self._get_payments(organizer(session), command)
 
     async def _page(
         self,

@@ -66,18 +66,18 @@ def _columns(language: Language) -> Sequence[str]:
 
 def _row(payment: ListedPayment, language: Language) -> Sequence[Any]:
     _ = SITE.texts(language).gettext
-    states = {
+    statuses = {
         "opening": _("Being prepared"),
         "open": _("Not paid yet"),
         "paid": _("Paid"),
         "ended": _("Not paid in time"),
         "refused": _("Refused by the payment processor"),
     }
-    is_paid = payment.state == "paid"
+    is_paid = payment.status == "paid"
     amounts = (payment.amount, payment.refunded, payment.fee, payment.net) if is_paid else (0, 0, 0, 0)
     return (
         payment.email,
-        states[payment.state],
+        statuses[payment.status],
         *(Decimal(amount).scaleb(-digits(payment.currency)) for amount in amounts),
         payment.currency,
         payment.moment.strftime("%Y-%m-%dT%H:%M:%SZ"),

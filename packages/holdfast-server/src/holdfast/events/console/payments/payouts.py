@@ -24,7 +24,7 @@ from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single, steps
 from holdfast.kit.running.runner import Runner
 
-READ_PAYOUTS = Operation("look_at_payouts", None, read(payout_accounts.get))
+READ_PAYOUTS = Operation("get_payouts", None, read(payout_accounts.get))
 SET_RULE = Operation("set_refund_rule", None, single(payout_accounts.set_rule))
 OPEN = Operation("open_onboarding", None, steps(payout_accounts.open_processor))
 CONFIRM = Operation("confirm_payout_account", None, steps(payout_accounts.confirm))
@@ -41,7 +41,7 @@ class PayoutsPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._look, self._set_rule = runner[READ_PAYOUTS], runner[SET_RULE]
+        self._get_payouts, self._set_rule = runner[READ_PAYOUTS], runner[SET_RULE]
         self._open, self._confirm, self._refresh = runner[OPEN], runner[CONFIRM], runner[REFRESH]
 
     def routes(self) -> list[Route]:
@@ -106,7 +106,7 @@ class PayoutsPage:
         typed: Mapping[str, str] | None = None,
         refusal: FormRefusal = NOT_REFUSED,
     ) -> Reply:
-        payout_status: payout_accounts.Payouts = await self._look(organizer(session), GetPayouts())
+        payout_status: payout_accounts.Payouts = await self._get_payouts(organizer(session), GetPayouts())
         query = read_query(request.query)
         return self._console.page(
             session,

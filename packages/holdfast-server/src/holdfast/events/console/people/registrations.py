@@ -156,14 +156,14 @@ def search_command(request: Request, query: Mapping[str, str]) -> SearchRegistra
     """The search that the path and the query of a page ask for. Raises `not_found` and `validation_failed`."""
     fields: dict[str, Any] = {
         "event_id": id_of(request.fields["event_id"]),
-        "state": query.get("state") or None,
+        "status": query.get("state") or None,
         "text": query.get("q", "").strip() or None,
         "after": query.get("after") or None,
     }
     command = check(SearchRegistrations, fields)
-    return msgspec.structs.replace(command, newest_first=command.state != "waitlisted")
+    return msgspec.structs.replace(command, newest_first=command.status != "waitlisted")
 
 
 def query_of(command: SearchRegistrations) -> dict[str, str]:
     """The search and the filter as query parameters for the address of another page."""
-    return {name: value for name, value in (("state", command.state), ("q", command.text)) if value}
+    return {name: value for name, value in (("state", command.status), ("q", command.text)) if value}

@@ -27,7 +27,7 @@ class ResendMail(Command):
     user_id: PublicId
 
 
-class ResendState(Struct, frozen=True):
+class ResendConditions(Struct, frozen=True):
     """What decides whether the mail is sent."""
 
     arrival: int
@@ -35,7 +35,7 @@ class ResendState(Struct, frozen=True):
     is_too_soon: bool
 
 
-_STATE: LiteralString = """
+_CONDITIONS: LiteralString = """
     select arrival, notify and status in ('registered', 'waitlisted', 'in_draw') as is_wanted,
            coalesce(details_at >= now() - interval '1 hour', false) as is_too_soon
       from registrations
@@ -49,14 +49,14 @@ async def resend(tx: Tx, caller: Caller, command: ResendMail) -> ResendStatus:
     """Send the mail about a registration again, unless it was sent within the last hour."""
     await events.find(tx, caller, command.event_id)
     values = {"event_id": command.event_id, "user_id": command.user_id}
-    state = await tx.row(ResendState, _STATE, values)
-    if state is None:
+    conditions = await tx.row(ResendConditions, _CONDITIONS, values)
+    if conditions is None:
         raise NOT_FOUND("There is no such registration any more.", hint="See the list of registrations.")
-    if not state.is_wanted:
+    if not conditions.is_wanted:
         return "mail_unwanted"
-    if state.is_too_soon:
+    if conditions.is_too_soon:
         return "mail_too_soon"
-    details = SendDetails(event_id=command.event_id, user_id=command.user_id, arrival=state.arrival)
+    details = SendDetails(event_id=command.event_id, user_id=command.user_id, arrival=conditions.arrival)
     await own_registration.send_again(tx, caller, details)
     return "mail_sent"
 

@@ -123,6 +123,6 @@ async def read_timeline(reader: Reader, caller: Caller, command: ReadTimeline) -
     )
 
 
-READ_TIMELINE = Operation("look_at_timeline", None, read(read_timeline))
+READ_TIMELINE = Operation("get_timeline", None, read(read_timeline))
 OPERATIONS = (READ_TIMELINE,)
 """It has no route and no tool of its own."""

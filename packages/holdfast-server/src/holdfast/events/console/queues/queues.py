@@ -130,7 +130,7 @@ def _is_same(text: str, stored_text: str) -> bool:
 QUEUES = "/console/queues"
 PAGE_SIZE = 20
 
-READ_HISTORY = Operation("look_at_queue", None, read(operations.read_history))
+READ_HISTORY = Operation("get_queue_history", None, read(operations.read_history))
 LIST_OPEN_EVENTS = Operation("list_events_without_queue", None, read(operations.list_open_events))
 OPERATIONS = (READ_HISTORY, LIST_OPEN_EVENTS)
 """They have no routes and no tools of their own."""
@@ -151,7 +151,7 @@ class QueuesPages:
             hide_forbidden(console.run[name])
             for name in ("list_queues", "get_queue", "create_queue", "update_queue", "delete_queue")
         )
-        self._look, self._list_events = runner[READ_HISTORY], runner[LIST_OPEN_EVENTS]
+        self._get_history, self._list_events = runner[READ_HISTORY], runner[LIST_OPEN_EVENTS]
 
     def routes(self) -> list[Route]:
         one = f"{QUEUES}/{{queue_id}}"
@@ -206,7 +206,7 @@ class QueuesPages:
             await self._update(organizer(session), change)
             return self._console.to(request, f"{QUEUES}/{command.queue_id}")
         queue: Queue = await self._get(organizer(session), command)
-        history: QueueHistory = await self._look(organizer(session), command)
+        history: QueueHistory = await self._get_history(organizer(session), command)
         return self._console.page(
             session,
             request,
@@ -243,7 +243,7 @@ class QueuesPages:
             await self._delete(organizer(session), command)
             return self._console.to(request, QUEUES)
         queue: Queue = await self._get(organizer(session), GetQueue(queue_id=command.queue_id))
-        history: QueueHistory = await self._look(organizer(session), GetQueue(queue_id=command.queue_id))
+        history: QueueHistory = await self._get_history(organizer(session), GetQueue(queue_id=command.queue_id))
         return self._console.page(
             session, request, "queues/queue_delete.html", here=QUEUES, queue=queue, event=history.event
         )

@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Frequency, Status
+from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventStatus, Frequency
 from holdfast.events.events.recurrence import CURRENT_OCCURRENCES
-from holdfast.events.organizers.look import LOGO
+from holdfast.events.organizers.branding import LOGO
 from holdfast.events.pages.model import EventQueue, Opening
 from holdfast.events.pages.sql import NUMBERED, OPENING, QUEUE, read_opening, read_queue
 from holdfast.events.paths import EventId
@@ -56,7 +56,7 @@ class RegistrableEvent(Struct, frozen=True):
     datetime: dt.datetime
     ends_at: dt.datetime | None
     timezone: str | None
-    status: Status
+    status: EventStatus
     pricing_mode: PricingMode
     capacity: int
     registered_count: int

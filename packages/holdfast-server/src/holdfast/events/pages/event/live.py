@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
+from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventStatus
 from holdfast.events.events.public import is_public
 from holdfast.events.pages.registration.form import form_of, period
 from holdfast.events.pages.registration.release_cookie import ReleaseCookie
@@ -69,7 +69,7 @@ class EventNumbers(Struct, frozen=True):
     """
 
     id: int
-    status: Status
+    status: EventStatus
     pricing_mode: PricingMode
     current_price: int | None
     min_price: int | None
@@ -116,7 +116,7 @@ class StreamMessage(Struct, omit_defaults=True):
     version  for a new reader: a page with another one is older than the numbers, and fetches itself
     """
 
-    status: Status
+    status: EventStatus
     left: int
     room: int
     waiting: int
@@ -292,15 +292,15 @@ class LiveEvents:
             "form": form,
             "framed": framed,
         }
-        state: str = form.state
+        form_version: str = form.status
         if opening := values["opening"]:
-            state += f" {opening.state}"
-        state += f" {form.price}"
-        if form.state == "queue":
-            state += f" {numbers.queue}"
+            form_version += f" {opening.status}"
+        form_version += f" {form.price}"
+        if form.status == "queue":
+            form_version += f" {numbers.queue}"
         # The form has a token, which differs each time.
         form_part = SITE.render("pages/form_part.html", language=language, **values)
-        parts: dict[str, tuple[str, str]] = {"form_part": (state, form_part)}
+        parts: dict[str, tuple[str, str]] = {"form_part": (form_version, form_part)}
         names = ("places", "fair_order") if framed else ("places", "register_bar", "fair_order")
         rendered = {name: SITE.render(f"pages/{name}.html", language=language, **values) for name in names}
         return {**{name: (html, html) for name, html in rendered.items()}, **parts}

@@ -15,11 +15,11 @@ from markupsafe import Markup
 from holdfast.events.events import text
 from holdfast.events.events.model import zone
 from holdfast.events.events.recurrence import next_occurrence_at
-from holdfast.events.organizers.look import photo_origin
+from holdfast.events.organizers.branding import photo_origin
+from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.pages.cover import cover_path, cover_svg, title_cover
 from holdfast.events.pages.event.cache import LinkedEvent
 from holdfast.events.pages.event.structured_data import event_json_ld
-from holdfast.events.pages.look import look_values
 from holdfast.events.pages.model import EventContent, PricePoint, ReadEvent
 from holdfast.events.pages.organizer import OrganizerCache, VersionedOrganizer, card_photo
 from holdfast.events.pages.registration.form import form_of, period
@@ -216,7 +216,7 @@ class EventPage:
             "organizer_name": name,
             "is_confirmed": name is not None,
             "organizer_path": language.at(organizer),
-            **look_values(content.accent, content.logo, settings),
+            **branding_values(content.accent, content.logo, settings),
             "summary": summary,
             "body": Markup(html),  # noqa: S704 - it was cleaned when it was rendered
             "photos": [image_attributes(key, content.sizes.get(key), settings) for key in event.image_keys],

@@ -25,7 +25,7 @@ from holdfast.kit.pages.language import Language
 from holdfast.kit.pages.site import MAX_REPEAT_SECONDS
 from holdfast.kit.security.secrets import Secret
 
-FormState = Literal["open", "waiting_list", "queue", "full", "cancelled", "expired", "unpayable", "unpayable_price"]
+FormStatus = Literal["open", "waiting_list", "queue", "full", "cancelled", "expired", "unpayable", "unpayable_price"]
 FieldError = Literal["missing", "malformed", "long", "link"]
 Notice = Literal["old", "unseen", "moved", "crowded", "busy", "used", "unreleased"]
 
@@ -86,7 +86,7 @@ class Form(Struct):
     """
 
     event_id: int
-    state: FormState
+    status: FormStatus
     action: str
     token: str
     form_secret: str | None
@@ -137,12 +137,12 @@ def form_of(
 
     is_released    whether the waiting room before the event has released the visitor
     """
-    state = state_of(event, takes_payments=settings.takes_payments)
-    if queue and not is_released and state in ("open", "waiting_list"):
-        state = "queue"
+    status = status_of(event, takes_payments=settings.takes_payments)
+    if queue and not is_released and status in ("open", "waiting_list"):
+        status = "queue"
     return Form(
         event.id,
-        state,
+        status,
         language.at(f"/events/{event.id}/{'embed' if framed else 'registrations'}"),
         tokens(secret).issue(purpose(event.id)),
         form_secret,
@@ -163,7 +163,7 @@ def form_of(
     )
 
 
-def state_of(event: FormEvent, *, takes_payments: bool) -> FormState:
+def status_of(event: FormEvent, *, takes_payments: bool) -> FormStatus:
     """Whether people can register, or the reason why not."""
     if event.status in ("cancelled", "expired"):
         return event.status

@@ -7,11 +7,11 @@ values and one sentence that gives the reason.
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.events.organizers.look import photo_origin
+from holdfast.events.organizers.branding import photo_origin
+from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.pages.cover import cover_svg
 from holdfast.events.pages.event.cache import LinkedEvent, RegistrableEvent
 from holdfast.events.pages.event.page import EventPage, map_link
-from holdfast.events.pages.look import look_values
 from holdfast.events.pages.registration import form
 from holdfast.events.pages.registration.release_cookie import ReleaseCookie, ReleasedVisitor
 from holdfast.events.paths import HOST_SCRIPT, event_path, id_of, organizer_path, released_path
@@ -156,7 +156,7 @@ class FormPage:
         if signed_up.is_repeated:
             await self._send_details(caller, SendDetails(**signed_up.link._asdict()))
         if not signed_up.is_from_form:
-            values = look_values(event.accent, event.logo, self._settings)
+            values = branding_values(event.accent, event.logo, self._settings)
             return SITE.page("pages/known.html", language=language, framed=self._framed, event=event, **values)
         path = links.outcome_path(self._secret, signed_up.link, framed=self._framed)
         reply = redirect(language.at(path), framed=self._framed)
@@ -269,7 +269,7 @@ class FormPage:
             framed=self._framed,
             headers=headers,
             images=photo_origin(self._settings),
-            **look_values(event.accent, event.logo, self._settings),
+            **branding_values(event.accent, event.logo, self._settings),
             event=event,
             closed=event.status in ("cancelled", "expired"),
             photo=image_attributes(event.photo, event.photo_sizes, self._settings) if event.photo else None,

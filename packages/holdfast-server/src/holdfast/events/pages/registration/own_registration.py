@@ -10,21 +10,21 @@ from typing import Any
 from markupsafe import Markup
 
 from holdfast.events.log.signed_answers import receipt_file
-from holdfast.events.organizers.look import photo_origin
-from holdfast.events.pages.look import look_values
+from holdfast.events.organizers.branding import photo_origin
+from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.paths import event_path, organizer_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.push.encryption import sender_keys
-from holdfast.events.registrations import giving_up, links, own_registration
+from holdfast.events.registrations import links, own_cancellations, own_registration
 from holdfast.events.registrations.code import qr_code, short_code
-from holdfast.events.registrations.giving_up import (
-    GetGivenUpPlace,
-    GivenUpPlace,
-    GiveUpOwnRegistration,
-    GivingUpResult,
-    KeepOwnRegistration,
-)
 from holdfast.events.registrations.links import OWN_PAGE, Link, LinkKind, read
+from holdfast.events.registrations.own_cancellations import (
+    CancellationResult,
+    CancelledPlace,
+    CancelOwnRegistration,
+    GetCancelledPlace,
+    UndoOwnCancellation,
+)
 from holdfast.events.registrations.own_registration import (
     UNDO_SECONDS,
     ConfirmOwnRegistration,
@@ -52,10 +52,10 @@ from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.secrets import Secret
 from holdfast_verify.formats.receipts import ReceiptFile
 
-READ_REGISTRATION = Operation("look_at_own", None, read_batched(own_registration.get))
+READ_REGISTRATION = Operation("get_own_registration", None, read_batched(own_registration.get))
 """Reads the registration that a link names. It has no route and no tool of its own."""
 
-READ_REMOVED_PAYMENT = Operation("look_at_removed_payment", None, read_once(own_registration.last_payment))
+READ_REMOVED_PAYMENT = Operation("get_removed_payment", None, read_once(own_registration.last_payment))
 """Reads the last payment of a registration that was removed. It has no route and no tool of its own."""
 
 
@@ -65,7 +65,7 @@ GET_RECEIPT = Operation("get_own_receipt", None, single(own_registration.get_rec
 PUSH_WORKER_PATH = "/registrations/push-worker.js"
 """The address of the worker that shows push messages. Its scope is the pages of registrations, as its address says."""
 
-KEPT = "kept"
+UNDONE = "kept"
 """The query of a page behind a link whose registration was being given up, until the person has undone that."""
 
 RECEIPT = "receipt"
@@ -114,16 +114,16 @@ def gone_page(
     return SITE.page("pages/gone.html", status, language=language, framed=framed, own=payment, paid=paid, digits=places)
 
 
-READ_GIVEN_UP = Operation("look_at_given_up", None, read_once(giving_up.find_given_up))
+GET_CANCELLED_PLACE = Operation("get_cancelled_place", None, read_once(own_cancellations.find_cancelled_place))
 """Reads what became of a registration that the person gave up. It has no route and no tool of its own."""
 
-GIVE_UP = Operation("give_up_own", None, single(giving_up.give_up), limit="forms")
-"""Counts like a form: giving up a seat and undoing it costs no more than registering again."""
+CANCEL = Operation("cancel_own_registration", None, single(own_cancellations.cancel), limit="forms")
+"""Counts like a form: cancelling and undoing it costs no more than registering again."""
 
-KEEP = Operation("keep_own", None, single(giving_up.keep))
+UNDO = Operation("undo_own_cancellation", None, single(own_cancellations.undo))
 CONFIRM = Operation("confirm_own", None, single(own_registration.confirm))
 STOP_MAILS = Operation("stop_mails", None, single(own_registration.stop_mails))
-OPERATIONS = (READ_GIVEN_UP, GIVE_UP, KEEP, CONFIRM, STOP_MAILS)
+OPERATIONS = (GET_CANCELLED_PLACE, CANCEL, UNDO, CONFIRM, STOP_MAILS)
 """The operations of the pages. They have no routes and no tools of their own."""
 
 
@@ -136,7 +136,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
         return Route(path, handler)
 
     return [
-        page("/registrations/{link}", "own_registration", pages.look),
+        page("/registrations/{link}", "own_registration", pages.show),
         page("/registrations/{link}/cancel", "own_cancellation", pages.cancel, "POST"),
         page("/registrations/{link}/undo", "undoing", pages.undo, "POST"),
         page("/registrations/{link}/confirm", "own_confirmation", pages.confirm, "POST"),
@@ -150,21 +150,21 @@ class OwnRegistrationPages:
     def __init__(self, database: Database, runner: Runner, limits: Limits) -> None:
         self._receipts = ReceiptFiles(database, runner)
         self._settings, self._secret = database.resources.settings, database.resources.secret
-        self._look, self._stop = runner[READ_REGISTRATION], runner[STOP_MAILS]
-        self._give_up, self._keep, self._look_at_given_up = runner[GIVE_UP], runner[KEEP], runner[READ_GIVEN_UP]
-        self._giving_up = Access.of(GIVE_UP, runner)
+        self._get_registration, self._stop = runner[READ_REGISTRATION], runner[STOP_MAILS]
+        self._cancel, self._undo, self._get_cancelled_place = runner[CANCEL], runner[UNDO], runner[GET_CANCELLED_PLACE]
+        self._cancelling = Access.of(CANCEL, runner)
         self._push_key = sender_keys(self._secret)[0].public_key
         self._confirm = runner[CONFIRM]
-        self._look_at_removed = runner[READ_REMOVED_PAYMENT]
+        self._get_removed_payment = runner[READ_REMOVED_PAYMENT]
         self._limits = limits
         self._tokens = FormTokens(self._secret.signer("own registration forms"))
 
-    async def look(self, caller: Caller, request: Request) -> Reply:
+    async def show(self, caller: Caller, request: Request) -> Reply:
         """Show a registration, or give its receipt as a file."""
         link, language = await self._read_link(caller, request), language_of(request)
         if asks_receipt(request):
             return await self._receipts.answer(caller, link)
-        return await self._show(caller, link, language, is_kept=KEPT in SITE.read_query(request))
+        return await self._show(caller, link, language, is_undone=UNDONE in SITE.read_query(request))
 
     async def cancel(self, caller: Caller, request: Request) -> Reply:
         """Ask whether to give up a registration, and say what happens then; with POST do it, with time to undo it."""
@@ -175,12 +175,12 @@ class OwnRegistrationPages:
         fields = await read_form(request)
         if self._tokens.check(self._path(link), fields.get("token", "")) != "good":
             return await self._ask_to_cancel(caller, link, language, 422)
-        await admit(self._giving_up, self._limits, caller)
+        await admit(self._cancelling, self._limits, caller)
         try:
-            result: GivingUpResult = await self._give_up(caller, GiveUpOwnRegistration(**link._asdict()))
+            result: CancellationResult = await self._cancel(caller, CancelOwnRegistration(**link._asdict()))
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language)
-        if not result.done:
+        if not result.is_cancelled:
             return await self._show(caller, link, language, 422, is_late=True)
         return redirect(language.at(self._path(link)))
 
@@ -192,12 +192,12 @@ class OwnRegistrationPages:
             return redirect(language.at(path))
         require_same_site(request, self._settings.base_url)
         try:
-            registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))
+            registration: OwnRegistration = await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
             if registration.gives_up_at is not None:
-                await self._keep(caller, KeepOwnRegistration(**link._asdict()))
+                await self._undo(caller, UndoOwnCancellation(**link._asdict()))
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language)
-        return redirect(language.at(f"{path}?{KEPT}"))
+        return redirect(language.at(f"{path}?{UNDONE}"))
 
     async def confirm(self, caller: Caller, request: Request) -> Reply:
         """Confirm the entry of a draw, if its own page asks for it. The link is proof of the address."""
@@ -220,7 +220,7 @@ class OwnRegistrationPages:
         if stopped:
             await self._stop(caller, StopMails(**link._asdict()))
         try:
-            registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))
+            registration: OwnRegistration = await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language, 200 if stopped else 410)
         values = self._values(registration, language)
@@ -243,11 +243,11 @@ class OwnRegistrationPages:
         status: int = 200,
         *,
         is_late: bool = False,
-        is_kept: bool = False,
+        is_undone: bool = False,
     ) -> Reply:
-        """The page; `is_late`: it was too late to give it up; `is_kept`: that was undone just now."""
+        """The page; `is_late`: it was too late to give it up; `is_undone`: that was undone just now."""
         try:
-            registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))
+            registration: OwnRegistration = await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language)
         path = self._path(link)
@@ -257,7 +257,7 @@ class OwnRegistrationPages:
             status,
             language=language,
             is_late=is_late,
-            is_kept=is_kept,
+            is_undone=is_undone,
             qr=qr(links.own_url(self._settings, self._secret, *link)) if has_code else None,
             typed=short_code(links.write(self._secret, OWN_PAGE, link)) if has_code else None,
             cancel_path=language.at(f"{path}/cancel"),
@@ -276,7 +276,7 @@ class OwnRegistrationPages:
     async def _ask_to_cancel(self, caller: Caller, link: Link, language: Language, status: int = 200) -> Reply:
         """The question; with the status 422 once more, since its form was shown too long ago."""
         try:
-            registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))
+            registration: OwnRegistration = await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language)
         path = self._path(link)
@@ -299,8 +299,8 @@ class OwnRegistrationPages:
         """The page for a registration that no longer exists, with its refund. Raises other problems."""
         if problem.type is not NOT_FOUND:
             raise problem
-        payment: RemovedPayment | None = await self._look_at_removed(caller, GetRemovedPayment(**link._asdict()))
-        place: GivenUpPlace | None = await self._look_at_given_up(caller, GetGivenUpPlace(**link._asdict()))
+        payment: RemovedPayment | None = await self._get_removed_payment(caller, GetRemovedPayment(**link._asdict()))
+        place: CancelledPlace | None = await self._get_cancelled_place(caller, GetCancelledPlace(**link._asdict()))
         if place:
             return SITE.page(
                 "pages/given_up.html",
@@ -310,7 +310,7 @@ class OwnRegistrationPages:
                 own=payment,
                 digits=digits(payment.currency) if payment else 0,
                 images=photo_origin(self._settings),
-                **look_values(place.accent, place.logo, self._settings),
+                **branding_values(place.accent, place.logo, self._settings),
                 event_path=language.at(event_path(place.organizer_slug, place.event_id)),
                 form_path=language.at(f"/events/{place.event_id}/registrations"),
             )
@@ -321,7 +321,7 @@ class OwnRegistrationPages:
         return {
             "own": registration,
             "undo_seconds": UNDO_SECONDS,
-            **look_values(registration.accent, registration.logo, self._settings),
+            **branding_values(registration.accent, registration.logo, self._settings),
             "images": photo_origin(self._settings),
             "zone": registration.timezone or "UTC",
             "digits": digits(registration.currency),

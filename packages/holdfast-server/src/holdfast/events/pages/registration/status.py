@@ -6,9 +6,9 @@ another person.
 
 import random
 
-from holdfast.events.organizers.look import photo_origin
+from holdfast.events.organizers.branding import photo_origin
+from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.pages.cover import cover_svg
-from holdfast.events.pages.look import look_values
 from holdfast.events.pages.registration import own_registration
 from holdfast.events.pages.registration.own_registration import qr
 from holdfast.events.paths import event_path
@@ -59,8 +59,8 @@ class OutcomePage:
 
     def __init__(self, database: Database, runner: Runner, limits: Limits, *, framed: bool) -> None:
         self._settings, self._secret = database.resources.settings, database.resources.secret
-        self._look = runner[own_registration.READ_REGISTRATION]
-        self._look_at_removed = runner[own_registration.READ_REMOVED_PAYMENT]
+        self._get_registration = runner[own_registration.READ_REGISTRATION]
+        self._get_removed_payment = runner[own_registration.READ_REMOVED_PAYMENT]
         self._receipts = own_registration.ReceiptFiles(database, runner)
         self._limits = limits
         self._framed = framed
@@ -73,11 +73,13 @@ class OutcomePage:
         paid = "paid" in SITE.read_query(request)
         link = await own_registration.read_link(OUTCOME_PAGE, request, self._secret, self._limits, caller)
         try:
-            registration: OwnRegistration = await self._look(caller, GetOwnRegistration(**link._asdict()))
+            registration: OwnRegistration = await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
         except Problem as problem:
             if problem.type is not NOT_FOUND:
                 raise
-            payment: RemovedPayment | None = await self._look_at_removed(caller, GetRemovedPayment(**link._asdict()))
+            payment: RemovedPayment | None = await self._get_removed_payment(
+                caller, GetRemovedPayment(**link._asdict())
+            )
             return own_registration.gone_page(language, framed=self._framed, payment=payment, paid=paid)
         if _age(registration) > MAX_OUTCOME_AGE_SECONDS and registration.status not in ("held", "in_draw"):
             return own_registration.gone_page(language, framed=self._framed)
@@ -92,7 +94,7 @@ class OutcomePage:
             framed=self._framed,
             own=registration,
             images=photo_origin(self._settings),
-            **look_values(registration.accent, registration.logo, self._settings),
+            **branding_values(registration.accent, registration.logo, self._settings),
             photo=self._photo(registration),
             cover=cover_svg(one_line(registration.title)),
             zone=registration.timezone or "UTC",

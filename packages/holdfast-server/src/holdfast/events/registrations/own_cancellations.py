@@ -1,4 +1,4 @@
-"""Giving up a registration: the person asks for it, and can undo that for half a minute.
+"""Cancelling one's own registration: the person asks for it, and can undo that for half a minute.
 
 Until then nothing changes: the seat stays the person's, and the log has nothing of it. Then a loop removes the
 registration, and a seat goes to the first on the waiting list, in the same transaction. So a seat is never free in
@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events.log.model import changed_by
-from holdfast.events.organizers.look import LOGO
+from holdfast.events.organizers.branding import LOGO
 from holdfast.events.registrations.own_registration import (
     UNDO_SECONDS,
     OwnRegistration,
@@ -27,7 +27,7 @@ from holdfast.events.registrations.own_registration import (
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.events.seats import seats
 from holdfast.events.users.model import PUBLIC_ACCENT
-from holdfast.kit.background.loops import LockedRows, Loop
+from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
 from holdfast.kit.postgres.notifications import POLL_SECONDS
@@ -42,33 +42,33 @@ BATCH_SIZE = 100
 """The most events of one step, and the most registrations of an event that one transaction removes."""
 
 
-class GiveUpOwnRegistration(OwnRegistrationCommand):
-    """Asks to give up a registration."""
+class CancelOwnRegistration(OwnRegistrationCommand):
+    """Asks to cancel a registration."""
 
 
-class KeepOwnRegistration(OwnRegistrationCommand):
+class UndoOwnCancellation(OwnRegistrationCommand):
     """Asks to undo that."""
 
 
-class GetGivenUpPlace(OwnRegistrationCommand):
-    """Asks what became of the place of a registration that was given up."""
+class GetCancelledPlace(OwnRegistrationCommand):
+    """Asks what became of the place of a registration that was cancelled."""
 
 
-class GivingUpResult(Struct, frozen=True):
-    """The registration before the command; `done`: whether it is given up, or else it was too late."""
+class CancellationResult(Struct, frozen=True):
+    """The registration before the command; `is_cancelled`: whether it is cancelled, or else it was too late."""
 
     registration: OwnRegistration
-    done: bool
+    is_cancelled: bool
 
 
 @refuses(NOT_FOUND)
-async def give_up(tx: Tx, caller: Caller, command: GiveUpOwnRegistration) -> GivingUpResult:
-    """Let a registration be given up after the time to undo it, unless it is too late. Asking twice changes nothing."""
+async def cancel(tx: Tx, caller: Caller, command: CancelOwnRegistration) -> CancellationResult:
+    """Cancel a registration after the time to undo it, unless it is too late. Asking twice changes nothing."""
     [registration] = await find_own_registrations(tx, [command])
     if registration is None:
         raise NOT_FOUND("There is no such registration any more.")
     if not registration.can_be_cancelled:
-        return GivingUpResult(registration, done=registration.gives_up_at is not None)
+        return CancellationResult(registration, is_cancelled=registration.gives_up_at is not None)
     await tx.run(
         """
         update registrations set gives_up_at = clock_timestamp() + %(undo)s * interval '1 second'
@@ -77,12 +77,12 @@ async def give_up(tx: Tx, caller: Caller, command: GiveUpOwnRegistration) -> Giv
         """,
         {**msgspec.structs.asdict(command), "undo": UNDO_SECONDS},
     )
-    return GivingUpResult(registration, done=True)
+    return CancellationResult(registration, is_cancelled=True)
 
 
 @refuses(NOT_FOUND)
-async def keep(tx: Tx, caller: Caller, command: KeepOwnRegistration) -> None:
-    """Undo that a registration is given up. Raises `not_found` if it is gone."""
+async def undo(tx: Tx, caller: Caller, command: UndoOwnCancellation) -> None:
+    """Undo that a registration is cancelled. Raises `not_found` if it is gone."""
     await tx.run(
         """
         update registrations set gives_up_at = null
@@ -95,7 +95,7 @@ async def keep(tx: Tx, caller: Caller, command: KeepOwnRegistration) -> None:
         raise NOT_FOUND("There is no such registration any more.")
 
 
-class GivenUpPlace(Struct, frozen=True):
+class CancelledPlace(Struct, frozen=True):
     """What became of a registration that the person gave up, and its event.
 
     had_seat       whether it was a seat
@@ -115,10 +115,10 @@ class GivenUpPlace(Struct, frozen=True):
     mails_wait: bool
 
 
-async def find_given_up(reader: Reader, caller: Caller, command: GetGivenUpPlace) -> GivenUpPlace | None:
-    """Read what became of a registration that was given up; None: it was not, or 30 days ago."""
+async def find_cancelled_place(reader: Reader, caller: Caller, command: GetCancelledPlace) -> CancelledPlace | None:
+    """Read what became of a registration that was cancelled; None: it was not, or 30 days ago."""
     return await reader.row(
-        GivenUpPlace,
+        CancelledPlace,
         f"""
         select had_seat, next_arrival is not null as has_next, event_id, title,
                cancelled_at is null and datetime > now() as is_open,
@@ -133,41 +133,41 @@ async def find_given_up(reader: Reader, caller: Caller, command: GetGivenUpPlace
     )
 
 
-async def remove_due(database: Database, locked_rows: LockedRows) -> float:
-    """Remove the registrations that are given up by now. Returns the seconds until the next ones are due."""
-    await remove(database, locked_rows)
-    seconds = await database.read(partial(seconds_until_due, excluded_ids=locked_rows.ids))
-    least = LOCKED_RETRY_SECONDS if locked_rows.are_busy else MIN_POLL_SECONDS
+async def cancel_due(database: Database, row_waiters: RowWaiters) -> float:
+    """Remove the registrations whose cancellation is due. Returns the seconds until the next ones are due."""
+    await remove_cancelled(database, row_waiters)
+    seconds = await database.read(partial(seconds_until_due, excluded_ids=row_waiters.ids))
+    least = LOCKED_RETRY_SECONDS if row_waiters.are_busy else MIN_POLL_SECONDS
     return POLL_SECONDS if seconds is None else min(max(seconds, least), POLL_SECONDS)
 
 
-LOOP = Loop("giving_up.run", remove_due)
+LOOP = Loop("giving_up.run", cancel_due)
 
 
-async def remove(database: Database, locked_rows: LockedRows | None = None) -> int:
-    """Remove all registrations that are given up by now, and leave locked events to the waiters. Returns their number.
+async def remove_cancelled(database: Database, row_waiters: RowWaiters | None = None) -> int:
+    """Remove all registrations whose cancellation is due, and leave locked events to the waiters. Returns their number.
 
     Any number of processes may do this: the one that has the lock on the event removes them.
     """
     total = 0
-    due_ids = await database.read(partial(list_due_events, excluded_ids=locked_rows.ids if locked_rows else ()))
+    due_ids = await database.read(partial(list_due_events, excluded_ids=row_waiters.ids if row_waiters else ()))
     for event_id in due_ids:
         while count := await database.transact(partial(remove_from_event, event_id=event_id)):
             total += count
             if count < BATCH_SIZE:
                 break
-        if count is None and locked_rows:
-            locked_rows.leave(event_id, partial(remove_when_unlocked, database, event_id))
+        if count is None and row_waiters:
+            row_waiters.leave(event_id, partial(remove_when_unlocked, database, event_id))
     return total
 
 
 async def remove_when_unlocked(database: Database, event_id: int) -> None:
-    """Wait until an event is free, and remove its registrations that are given up by now."""
+    """Wait until an event is free, and remove its registrations whose cancellation is due."""
     await database.transact(partial(remove_from_event, event_id=event_id, waits=True))
 
 
 async def list_due_events(reader: Reader, excluded_ids: Sequence[int] = ()) -> list[int]:
-    """The ids of the events with registrations that are given up by now, except the excluded ones."""
+    """The ids of the events with registrations whose cancellation is due, except the excluded ones."""
     rows = await reader.tuples(
         """
         select distinct event_id
@@ -182,7 +182,7 @@ async def list_due_events(reader: Reader, excluded_ids: Sequence[int] = ()) -> l
 
 
 async def seconds_until_due(reader: Reader, excluded_ids: Sequence[int] = ()) -> float | None:
-    """Seconds until the next registration is given up; None: none is."""
+    """Seconds until the next cancellation is due; None: there is none."""
     return await reader.value(
         """
         select extract(epoch from gives_up_at - clock_timestamp())::float8 from registrations
@@ -192,8 +192,8 @@ async def seconds_until_due(reader: Reader, excluded_ids: Sequence[int] = ()) ->
     )
 
 
-class LeavingRegistration(Struct, frozen=True):
-    """A locked registration that is given up by now.
+class CancelledRegistration(Struct, frozen=True):
+    """A locked registration whose cancellation is due.
 
     user_id    the internal id of the person
     """
@@ -209,7 +209,7 @@ LOCK_FREE_EVENT: LiteralString = f"{LOCK_EVENT} skip locked"
 
 
 async def remove_from_event(tx: Tx, event_id: int, *, waits: bool = False) -> int | None:
-    """Remove the registrations of an event that are given up by now, and give their seats to the people who wait.
+    """Remove the registrations of an event whose cancellation is due, and give their seats to the people who wait.
 
     waits    whether to wait for the lock of the event
 
@@ -218,28 +218,28 @@ async def remove_from_event(tx: Tx, event_id: int, *, waits: bool = False) -> in
     # A separate statement, so that the next ones see all commits before the lock was granted.
     if await tx.value(LOCK_EVENT if waits else LOCK_FREE_EVENT, {"id": event_id}) is None:
         return None
-    leaving = await lock_due(tx, event_id)
-    if not leaving:
+    cancelled = await lock_due(tx, event_id)
+    if not cancelled:
         return 0
-    await keep_late_payments(tx, event_id, leaving)
+    await retain_late_payments(tx, event_id, cancelled)
     await tx.run(
         f"""
         delete from registrations using {changed_by("person")}
          where event_id = %(event_id)s and user_id = any(%(user_ids)s)
         """,
-        {"event_id": event_id, "user_ids": [registration.user_id for registration in leaving]},
+        {"event_id": event_id, "user_ids": [registration.user_id for registration in cancelled]},
     )
-    seat_count = sum(registration.has_seat for registration in leaving)
+    seat_count = sum(registration.has_seat for registration in cancelled)
     waiting = await list_first_waiting(tx, event_id, seat_count) if seat_count else []
     if seat_count:
         await seats.refill_seats(tx, [event_id])
-    await store_given_up(tx, event_id, leaving, waiting)
-    return len(leaving)
+    await store_cancelled_places(tx, event_id, cancelled, waiting)
+    return len(cancelled)
 
 
-async def lock_due(tx: Tx, event_id: int) -> list[LeavingRegistration]:
+async def lock_due(tx: Tx, event_id: int) -> list[CancelledRegistration]:
     return await tx.rows(
-        LeavingRegistration,
+        CancelledRegistration,
         """
         select user_id, public_id, arrival, status in ('registered', 'held') as has_seat
           from registrations join users on users.id = user_id
@@ -250,10 +250,10 @@ async def lock_due(tx: Tx, event_id: int) -> list[LeavingRegistration]:
     )
 
 
-async def keep_late_payments(tx: Tx, event_id: int, leaving: Sequence[LeavingRegistration]) -> None:
+async def retain_late_payments(tx: Tx, event_id: int, cancelled: Sequence[CancelledRegistration]) -> None:
     """Let the organizer keep the payments of people who asked too late for a refund, by the rule for cancellations."""
     commands = [
-        OwnRegistrationCommand(event_id, registration.public_id, registration.arrival) for registration in leaving
+        OwnRegistrationCommand(event_id, registration.public_id, registration.arrival) for registration in cancelled
     ]
     registrations = await find_own_registrations(tx, commands)
     late = [row.arrival for row in registrations if row and row.amount_due and not row.refundable]
@@ -266,7 +266,7 @@ async def keep_late_payments(tx: Tx, event_id: int, leaving: Sequence[LeavingReg
             """,
             {
                 "event_id": event_id,
-                "user_ids": [registration.user_id for registration in leaving],
+                "user_ids": [registration.user_id for registration in cancelled],
                 "arrivals": late,
             },
         )
@@ -285,8 +285,10 @@ async def list_first_waiting(tx: Tx, event_id: int, limit: int) -> list[int]:
     return [user_id for (user_id,) in rows]
 
 
-async def store_given_up(tx: Tx, event_id: int, leaving: Sequence[LeavingRegistration], waiting: Sequence[int]) -> None:
-    """Store what became of the places that were given up.
+async def store_cancelled_places(
+    tx: Tx, event_id: int, cancelled: Sequence[CancelledRegistration], waiting: Sequence[int]
+) -> None:
+    """Store what became of the places of cancelled registrations.
 
     waiting    the internal ids of the people who were the first to wait for the seats
     """
@@ -295,7 +297,7 @@ async def store_given_up(tx: Tx, event_id: int, leaving: Sequence[LeavingRegistr
         with place as (
             select arrival, had_seat, row_number() over (partition by had_seat order by index) as rank
               from unnest(%(arrivals)s::bigint[], %(had_seats)s::boolean[])
-                   with ordinality as leaving (arrival, had_seat, index)),
+                   with ordinality as cancelled (arrival, had_seat, index)),
         next_person as (
             select mine.arrival, mine.status, rank
               from unnest(%(waiting)s::bigint[]) with ordinality as waiting (user_id, rank)
@@ -309,15 +311,15 @@ async def store_given_up(tx: Tx, event_id: int, leaving: Sequence[LeavingRegistr
         """,
         {
             "event_id": event_id,
-            "arrivals": [registration.arrival for registration in leaving],
-            "had_seats": [registration.has_seat for registration in leaving],
+            "arrivals": [registration.arrival for registration in cancelled],
+            "had_seats": [registration.has_seat for registration in cancelled],
             "waiting": list(waiting),
         },
     )
 
 
-async def forget_given_up(tx: Tx) -> int:
-    """Delete a batch of what became of places that were given up 30 days ago. Returns the number deleted."""
+async def forget_cancelled_places(tx: Tx) -> int:
+    """Delete a batch of what became of places of cancelled registrations 30 days ago. Returns the number deleted."""
     return await tx.value(
         """
         with old as (

@@ -9,7 +9,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from holdfast.events.registrations import giving_up
+from holdfast.events.registrations import own_cancellations
 from holdfast.events.registrations.own_registration import UNDO_SECONDS
 from holdfast.events.settings import Settings
 from tests.events.pages.own_registration import ask_to_cancel, own_path, register_and_settle, registration_statuses
@@ -46,7 +46,7 @@ async def test_a_seat_stays_the_persons_for_half_a_minute_and_no_log_or_mail_has
     mails = await service.run_sql("select count(*) from mails")
 
     page = await ask_to_cancel(service, ann)
-    removed = await giving_up.remove(service.database)
+    removed = await own_cancellations.remove_cancelled(service.database)
 
     assert (page.status_code, state(page)) == (200, "registered")
     assert "You are passing your seat on." in page_text(page)
@@ -69,7 +69,7 @@ async def test_a_seat_given_up_goes_to_the_first_who_waits_and_the_page_says_so_
     ada, _, [ann, ben, cal] = await line(service, "ann", "ben", "cal")
     await ask_to_cancel(service, ann)
 
-    assert await service.give_up() == 1
+    assert await service.cancel_due() == 1
     page = await Visitor(service).http.get(ann)
 
     assert (page.status_code, state(page)) == (410, "given_up")
@@ -82,14 +82,14 @@ async def test_a_seat_given_up_goes_to_the_first_who_waits_and_the_page_says_so_
         ("change", "registered", "removed", "person"),
         ("change", "waitlisted", "registered", "service"),
     ]
-    assert await service.give_up() == 0
+    assert await service.cancel_due() == 0
 
 
 async def test_a_seat_given_up_without_a_waiting_list_is_said_to_be_free(service: Service) -> None:
     ada, event, [ann] = await line(service, "ann")
 
     question_page = await ask_to_cancel(service, ann)
-    await service.give_up()
+    await service.cancel_due()
     page = await Visitor(service).http.get(ann)
 
     assert "You are giving up your seat." in page_text(question_page)
@@ -105,10 +105,10 @@ async def test_a_place_on_the_waiting_list_can_be_undone_and_given_up_too(servic
     undone_page = await undo(service, ben)
     assert "You are leaving the waiting list." in page_text(question_page)
     assert "Nothing has changed: you keep your place." in page_text(undone_page)
-    assert await service.give_up() == 0
+    assert await service.cancel_due() == 0
 
     await ask_to_cancel(service, ben)
-    await service.give_up()
+    await service.cancel_due()
     assert "Your registration is cancelled." in page_text(await Visitor(service).http.get(ben))
     assert await registration_statuses(ada) == {"ann": "registered", "cal": "waitlisted"}
     assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
@@ -121,7 +121,7 @@ async def test_a_cancellation_that_is_undone_keeps_the_seat_and_its_place_in_the
     await ask_to_cancel(service, ann)
     page = await undo(service, ann)
 
-    assert await service.give_up() == 0
+    assert await service.cancel_due() == 0
     assert state(page) == "registered"
     assert "Nothing has changed: you keep your seat." in page_text(page)
     assert "You have a seat." in page_text(page)
@@ -134,7 +134,7 @@ async def test_a_cancellation_that_is_undone_keeps_the_seat_and_its_place_in_the
 async def test_undoing_too_late_says_who_has_the_seat(service: Service) -> None:
     ada, _, [ann, _] = await line(service, "ann", "ben")
     await ask_to_cancel(service, ann)
-    await service.give_up()
+    await service.cancel_due()
 
     page = await undo(service, ann)
 
@@ -154,7 +154,7 @@ async def test_undoing_works_until_the_seat_has_moved_also_if_that_is_late(servi
     assert "It is happening right now." in page_text(late)
     assert "data-until" not in late.text
     assert state(page) == "registered"
-    assert await giving_up.remove(service.database) == 0
+    assert await own_cancellations.remove_cancelled(service.database) == 0
     assert await registration_statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
 
 
@@ -181,7 +181,7 @@ async def test_undo_needs_nothing_but_its_button_and_does_nothing_from_another_s
     foreign = await http.post(f"{ann}/undo", headers={"Origin": "https://evil.example"})
 
     assert (looked.status_code, foreign.status_code) == (303, 403)
-    assert await service.give_up() == 1
+    assert await service.cancel_due() == 1
 
 
 async def test_a_person_who_registers_again_before_the_seat_is_given_up_keeps_it(service: Service) -> None:
@@ -193,7 +193,7 @@ async def test_a_person_who_registers_again_before_the_seat_is_given_up_keeps_it
     ):
         await ask_to_cancel(service, ann)
         await register()
-        assert await service.give_up() == 0
+        assert await service.cancel_due() == 0
 
     assert await registration_statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
 
@@ -205,9 +205,9 @@ async def test_a_waiting_person_who_is_leaving_gets_the_seat_and_passes_it_on(se
     await ask_to_cancel(service, ann)
     await service.run_sql("update registrations set gives_up_at = now() where status = 'registered'")
 
-    await giving_up.remove(service.database)
+    await own_cancellations.remove_cancelled(service.database)
     assert "You are passing your seat on." in page_text(await Visitor(service).http.get(ben))
-    await service.give_up()
+    await service.cancel_due()
 
     assert await registration_statuses(ada) == {"cal": "registered"}
 
@@ -217,7 +217,7 @@ async def test_several_seats_of_one_event_go_to_the_first_who_wait_in_order(serv
     for address in addresses[:3]:
         await ask_to_cancel(service, address)
 
-    assert await service.give_up() == 3
+    assert await service.cancel_due() == 3
 
     assert await registration_statuses(ada) == {"dan": "registered", "eve": "registered"}
     assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["registration_count"] == 2
@@ -236,7 +236,7 @@ async def test_a_registration_removed_by_the_organizer_meanwhile_is_gone(service
 
     assert state(await Visitor(service).http.get(ann)) == "gone"
     assert "The event is cancelled." in page_text(await Visitor(service).http.get(ben))
-    assert await service.give_up() == 1
+    assert await service.cancel_due() == 1
 
 
 async def test_the_schema_refuses_to_give_up_a_rejected_registration(service: Service) -> None:
@@ -254,7 +254,7 @@ async def test_a_deadline_that_passes_meanwhile_changes_nothing(service: Service
     await service.run_sql("update events set cancellation_hours = 2000000")
 
     assert "You are passing your seat on." in page_text(await Visitor(service).http.get(ann))
-    await service.give_up()
+    await service.cancel_due()
 
     assert await registration_statuses(ada) == {"ben": "registered"}
 
@@ -268,8 +268,8 @@ async def test_a_locked_event_does_not_hold_up_the_seats_of_others(service: Serv
 
     async with service.database.pool.connection() as connection, connection.transaction():
         await connection.execute("select from events where id = %s for update", [event["id"]])
-        assert await giving_up.remove(service.database) == 1
-    assert await giving_up.remove(service.database) == 1
+        assert await own_cancellations.remove_cancelled(service.database) == 1
+    assert await own_cancellations.remove_cancelled(service.database) == 1
     assert await registration_statuses(ada) == {"ben": "registered"}
 
 
@@ -293,11 +293,11 @@ async def test_cancelling_and_undoing_count_towards_the_limit_of_forms_of_an_add
 async def test_a_place_that_was_given_up_is_forgotten_after_30_days(service: Service) -> None:
     _, _, [ann] = await line(service, "ann")
     await ask_to_cancel(service, ann)
-    await service.give_up()
+    await service.cancel_due()
 
-    assert await service.database.transact(giving_up.forget_given_up) == 0
+    assert await service.database.transact(own_cancellations.forget_cancelled_places) == 0
     await service.run_sql("update given_up_places set given_up_at = now() - interval '31 days'")
-    assert await service.database.transact(giving_up.forget_given_up) == 1
+    assert await service.database.transact(own_cancellations.forget_cancelled_places) == 1
 
     assert state(await Visitor(service).http.get(ann)) == "gone"
 
@@ -320,10 +320,10 @@ async def test_an_undo_that_races_with_the_handover_keeps_the_seat_or_comes_too_
 
     pages, *_ = await asyncio.gather(
         asyncio.gather(*(undo(service, address) for address in addresses[:10])),
-        giving_up.remove(service.database),
-        giving_up.remove(service.database),
+        own_cancellations.remove_cancelled(service.database),
+        own_cancellations.remove_cancelled(service.database),
     )
-    await service.give_up()
+    await service.cancel_due()
 
     keepers = {person for person, page in zip(people, pages, strict=False) if state(page) == "registered"}
     seated = {name for name, status in (await statuses_by_name(service)).items() if status == "registered"}
@@ -382,7 +382,7 @@ async def test_concurrent_cancellations_never_lose_a_seat_or_give_it_twice(
             await visitor.send(number, email=f"{person}@{number}.example.com")
         elif action == "remove":
             await service.run_sql("update registrations set gives_up_at = now() where gives_up_at is not null")
-            await giving_up.remove(service.database)
+            await own_cancellations.remove_cancelled(service.database)
         else:
             nonlocal capacity
             capacity += 1
@@ -409,7 +409,7 @@ async def test_concurrent_cancellations_never_lose_a_seat_or_give_it_twice(
         assert counted <= places
         assert counted == places or waiting == 0
         # Who has undone it is still there, unless the same round asked once more.
-        assert keepers - leavers <= {person for person, _, is_leaving in rows if not is_leaving}
+        assert keepers - leavers <= {person for person, _, is_cancelling in rows if not is_cancelling}
         # The order is that of arrival: nobody waits before somebody who has a seat.
         assert [person for person, _, _ in rows][: len(seated)] == seated
     takers_statement = "select next_arrival from given_up_places where event_id = %(id)s and next_arrival is not null"

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from holdfast.events.organizers.accent import passes, stylesheet, stylesheet_path
-from holdfast.events.organizers.look import logo_url
+from holdfast.events.organizers.branding import logo_url
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND
@@ -17,7 +17,7 @@ _COLOR_IN_PATH = re.compile("/accents/([0-9a-f]{6})-")
 _HEADERS = [IMMUTABLE, NOSNIFF]
 
 
-def look_values(accent: str | None, logo: str | None, settings: Settings) -> dict[str, Any]:
+def branding_values(accent: str | None, logo: str | None, settings: Settings) -> dict[str, Any]:
     """The values of templates about the look of an organizer: the path of its style, and the address of its logo."""
     return {"accent_style": stylesheet_path(accent) if accent else "", "logo_url": logo_url(logo, settings)}
 

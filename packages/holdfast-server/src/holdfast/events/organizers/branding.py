@@ -23,11 +23,11 @@ from holdfast.kit.contract.problems import VALIDATION_FAILED, invalid, refuses
 MAX_ABOUT_CHARACTERS = 1_000
 
 
-class GetLook(Command):
+class GetBranding(Command):
     """Asks for the look of the organizer that asks."""
 
 
-class ChangeLook(Command):
+class ChangeBranding(Command):
     """Asks to change the accent and the words of the organizer that asks. Null: our accent; no words."""
 
     accent: str | None = None
@@ -48,7 +48,7 @@ class ChangeLook(Command):
         return None
 
 
-class Look(Struct):
+class Branding(Struct):
     """The look of an organizer.
 
     accent      its accent as #rrggbb; None: ours
@@ -63,16 +63,16 @@ class Look(Struct):
     about: str | None
 
 
-async def get(reader: Reader, caller: Caller, command: GetLook) -> Look:
+async def get(reader: Reader, caller: Caller, command: GetBranding) -> Branding:
     """Read the look of an organizer."""
-    look = await reader.row(
-        Look, "select name, slug, accent, logo_key, about from users where id = %(id)s", {"id": caller.tenant}
+    branding = await reader.row(
+        Branding, "select name, slug, accent, logo_key, about from users where id = %(id)s", {"id": caller.tenant}
     )
-    assert look
-    return look
+    assert branding
+    return branding
 
 
-async def change(tx: Tx, caller: Caller, command: ChangeLook) -> None:
+async def change(tx: Tx, caller: Caller, command: ChangeBranding) -> None:
     """Change the accent and the words of an organizer."""
     slug = await tx.value(
         "update users set accent = %(accent)s, about = %(about)s where id = %(id)s returning slug",

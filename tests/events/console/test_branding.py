@@ -16,13 +16,13 @@ from tests.events.photos.pictures import picture
 from tests.events.photos.steps import a_day_passes, states
 from tests.support import Service
 
-LOOK_PATH = "/console/look"
+BRANDING_PATH = "/console/look"
 
 
 async def upload(browser: Browser, content: bytes, **fields: str) -> httpx2.Response:
     """Send a file as the logo."""
-    data = {"token": token(await browser.get(LOOK_PATH)), "do": "logo", **fields}
-    return await browser.http.post(LOOK_PATH, data=data, files={"files": ("logo.png", content, "image/png")})
+    data = {"token": token(await browser.get(BRANDING_PATH)), "do": "logo", **fields}
+    return await browser.http.post(BRANDING_PATH, data=data, files={"files": ("logo.png", content, "image/png")})
 
 
 async def looks(service: Service) -> list[tuple[str | None, ...]]:
@@ -35,14 +35,21 @@ async def test_pages_embeds_and_tickets_carry_the_look_of_their_organizer_alone(
     [ticket] = await register_and_settle(service, ada, event, "ann")
     outcome = await Visitor(service).register(event["id"], "bea@example.com")
 
-    saved = await browser.send(LOOK_PATH, do="save", accent="#8A1F6B", about="We draw.\r\nEvery <b>evening</b>.")
+    saved = await browser.send(BRANDING_PATH, do="save", accent="#8A1F6B", about="We draw.\r\nEvery <b>evening</b>.")
     uploaded = await upload(browser, picture("image/png"))
     assert await make_sizes(service.database) == 1
     await service.forget()
 
-    assert [answer.headers.get("location") for answer in (saved, uploaded)] == [f"{LOOK_PATH}?done=saved"] * 2
+    assert [answer.headers.get("location") for answer in (saved, uploaded)] == [f"{BRANDING_PATH}?done=saved"] * 2
     list_page = f"/organizers/{ada.slug}"
-    paths = (event_path(ada.slug, event["id"]), list_page, f"/events/{event['id']}/embed", ticket, outcome, LOOK_PATH)
+    paths = (
+        event_path(ada.slug, event["id"]),
+        list_page,
+        f"/events/{event['id']}/embed",
+        ticket,
+        outcome,
+        BRANDING_PATH,
+    )
     pages = [(await browser.get(path)).text for path in paths]
     [style] = {path for page in pages for path in re.findall(r'href="(/accents/[^"]+)"', page)}
     [logo] = {path for page in pages for path in re.findall(r'class="logo[^"]*" src="([^"]+)"', page)}
@@ -63,20 +70,20 @@ async def test_pages_embeds_and_tickets_carry_the_look_of_their_organizer_alone(
 async def test_a_colour_that_is_too_light_is_refused_with_the_nearest_that_passes(service: Service) -> None:
     _, browser = await signed_in(service)
 
-    refused = await browser.send(LOOK_PATH, do="save", accent="#ffee88", about="We draw.")
+    refused = await browser.send(BRANDING_PATH, do="save", accent="#ffee88", about="We draw.")
 
     assert refused.status_code == 422
     assert "#ffee88 is too light for white text. The nearest that passes is #806d00." in refused.text
     assert 'value="#ffee88"' in refused.text
     assert "We draw.</textarea>" in refused.text
     for wrong in ("red", "#fff", "#12345g", "#8a1f6b;}"):
-        answer = await browser.send(LOOK_PATH, do="save", accent=wrong, about="")
+        answer = await browser.send(BRANDING_PATH, do="save", accent=wrong, about="")
         assert "Enter a colour, such as #0d6563." in answer.text
     assert await looks(service) == [(None, None, None)]
     # One button takes the colour that the page names, another one takes it back.
-    await browser.send(LOOK_PATH, do="accent #806d00", accent="#ffee88", about="We draw.")
+    await browser.send(BRANDING_PATH, do="accent #806d00", accent="#ffee88", about="We draw.")
     assert await looks(service) == [("#806d00", None, "We draw.")]
-    await browser.send(LOOK_PATH, do="accent #0d6563", accent="#806d00", about="")
+    await browser.send(BRANDING_PATH, do="accent #0d6563", accent="#806d00", about="")
     assert await looks(service) == [(None, None, None)]
 
 
@@ -101,7 +108,7 @@ async def test_a_logo_stays_until_it_is_replaced_and_is_then_deleted_after_a_day
     await clear_photos(Steps(service.database))
     assert await states(service) == {second: "accepted"}
 
-    await browser.send(LOOK_PATH, do="remove")
+    await browser.send(BRANDING_PATH, do="remove")
     await a_day_passes(service)
     await clear_photos(Steps(service.database))
     assert await states(service) == {}
@@ -110,7 +117,7 @@ async def test_a_logo_stays_until_it_is_replaced_and_is_then_deleted_after_a_day
 async def test_an_unconfirmed_organizer_shows_no_look(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()
-    await browser.send(LOOK_PATH, do="save", accent="#8a1f6b", about="We draw.")
+    await browser.send(BRANDING_PATH, do="save", accent="#8a1f6b", about="We draw.")
     await upload(browser, picture("image/png"))
     await service.prove(ada, None)
     await service.forget()
@@ -122,7 +129,7 @@ async def test_an_unconfirmed_organizer_shows_no_look(service: Service) -> None:
 
 async def test_the_look_of_an_ended_organizer_is_deleted(service: Service) -> None:
     ada, browser = await signed_in(service)
-    await browser.send(LOOK_PATH, do="save", accent="#8a1f6b", about="We draw.")
+    await browser.send(BRANDING_PATH, do="save", accent="#8a1f6b", about="We draw.")
     await upload(browser, picture("image/png"))
 
     await service.prove(ada, None)

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.uploads import READ_PHOTOS, FileRefusal, PhotoList, ReadPhotos, UploadForm, Uploads
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.organizers import look
+from holdfast.events.organizers import branding
 from holdfast.events.organizers.accent import OUR_ACCENT, is_color, nearest_passing, passes, stylesheet_path
-from holdfast.events.organizers.look import ChangeLogo, ChangeLook, GetLook, Look
+from holdfast.events.organizers.branding import Branding, ChangeBranding, ChangeLogo, GetBranding
 from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
 from holdfast.kit.http.handler import Reply, Request, read_query
@@ -18,26 +18,26 @@ from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single
 from holdfast.kit.running.runner import Runner
 
-LOOK_PATH = "/console/look"
+BRANDING_PATH = "/console/look"
 
-GET_LOOK = Operation("get_look", None, read(look.get))
-CHANGE_LOOK = Operation("change_look", None, single(look.change))
-CHANGE_LOGO = Operation("change_logo", None, single(look.change_logo))
-OPERATIONS = (GET_LOOK, CHANGE_LOOK, CHANGE_LOGO)
+GET_BRANDING = Operation("get_branding", None, read(branding.get))
+CHANGE_BRANDING = Operation("change_branding", None, single(branding.change))
+CHANGE_LOGO = Operation("change_logo", None, single(branding.change_logo))
+OPERATIONS = (GET_BRANDING, CHANGE_BRANDING, CHANGE_LOGO)
 """They have no routes and no tools of their own."""
 
 
-class LookPage:
+class BrandingPage:
     """Answers requests for the page."""
 
     def __init__(self, console: Console, runner: Runner, uploads: Uploads) -> None:
         self._console = console
         self._uploads = uploads
-        self._get, self._change, self._change_logo = runner[GET_LOOK], runner[CHANGE_LOOK], runner[CHANGE_LOGO]
+        self._get, self._change, self._change_logo = runner[GET_BRANDING], runner[CHANGE_BRANDING], runner[CHANGE_LOGO]
         self._photos = runner[READ_PHOTOS]
 
     def routes(self) -> list[Route]:
-        return [self._console.route(LOOK_PATH, "look", self.answer, "POST")]
+        return [self._console.route(BRANDING_PATH, "look", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show the look of the organizer; with POST change it."""
@@ -51,10 +51,10 @@ class LookPage:
                 await self._change_logo(organizer(session), ChangeLogo())
             case _:
                 values = _values_of(form.fields)
-                changed = await try_form(lambda: self._change(organizer(session), check(ChangeLook, values)))
+                changed = await try_form(lambda: self._change(organizer(session), check(ChangeBranding, values)))
                 if isinstance(changed, FormRefusal):
                     return await self._page(session, request, values=form.fields, refusal=changed)
-        return self._console.to(request, f"{LOOK_PATH}?done=saved")
+        return self._console.to(request, f"{BRANDING_PATH}?done=saved")
 
     async def _store_logo(self, session: Session, request: Request, form: UploadForm) -> Reply:
         """Make the file of a form the logo."""
@@ -64,7 +64,7 @@ class LookPage:
             chosen = SITE.texts(language_of(request)).gettext("Choose a file.")
             return await self._page(session, request, refused=[FileRefusal("", chosen)])
         await self._change_logo(organizer(session), ChangeLogo(key=form.photos[0].key))
-        return self._console.to(request, f"{LOOK_PATH}?done=saved")
+        return self._console.to(request, f"{BRANDING_PATH}?done=saved")
 
     async def _page(
         self,
@@ -75,17 +75,17 @@ class LookPage:
         refusal: FormRefusal = NOT_REFUSED,
         refused: Sequence[FileRefusal] = (),
     ) -> Reply:
-        stored: Look = await self._get(organizer(session), GetLook())
+        stored: Branding = await self._get(organizer(session), GetBranding())
         keys = [stored.logo_key] if stored.logo_key else []
         logos: PhotoList = await self._photos(organizer(session), ReadPhotos(keys=keys))
         typed = (values or {}).get("accent", "")
         return self._console.page(
             session,
             request,
-            "account/look.html",
+            "account/branding.html",
             422 if refused else refusal.status,
-            here=LOOK_PATH,
-            look=stored,
+            here=BRANDING_PATH,
+            branding=stored,
             logo_image=logos.photos[0][1] if logos.photos else None,
             preview_style=stylesheet_path(stored.accent) if stored.accent else "",
             values=values or {"accent": stored.accent or OUR_ACCENT, "about": stored.about or ""},
