@@ -29,7 +29,7 @@ PLACES = {
 """The entries of the navigation of an organizer, by path."""
 
 ACCOUNT_PLACES = {START: Place(translatable("Become an organizer"), "calendar-plus"), ACCOUNT: PLACES[ACCOUNT]}
-"""The entries of an account that is no organizer yet."""
+"""The entries of an account that is not an organizer yet."""
 
 
 def places(session: Session) -> Mapping[str, Place]:
