@@ -45,6 +45,7 @@ SMALL_CACHES = {
     "kit/environment/metrics.py:counter": "counters of metrics",
     "kit/http/answers.py:accepts_gzip": "headers of requests",
     "kit/mcp/handshake.py:_decoded": "names of programs",
+    "kit/pages/language.py:_clock": "times in a language",
     "kit/pages/language.py:_number": "numbers in a language",
     "kit/pages/language.py:_date": "dates in a language",
     "kit/pages/language.py:_skeleton": "dates in a language",

@@ -24,5 +24,5 @@ def test_the_page_can_be_read_in_some_minutes() -> None:
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
-def test_who_is_new_finds_the_page(name: str) -> None:
+def test_a_new_reader_finds_the_page(name: str) -> None:
     assert "(docs/architecture.md)" in (ROOT / name).read_text(encoding="utf-8")

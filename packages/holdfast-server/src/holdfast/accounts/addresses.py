@@ -23,7 +23,7 @@ Email = Annotated[
 def canonical(email: str) -> str:
     """An address in the form in which it is stored and compared.
 
-    What is no address, such as a part of one in a search, is only brought into small letters.
+    A text that is not an address, such as a part of one in a search, is only brought into small letters.
     """
     try:
         return identity(email)

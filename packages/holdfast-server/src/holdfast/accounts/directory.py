@@ -51,5 +51,5 @@ class Directory(Protocol):
         ...
 
     def canonical(self, email: str) -> str | None:
-        """The address as it is stored; None if it is no address."""
+        """The address as it is stored; None if it is not an address."""
         ...

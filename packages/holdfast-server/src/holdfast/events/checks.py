@@ -155,7 +155,7 @@ async def check_processor(inspection: EventsInspection) -> None:
     from holdfast.events.processor.stripe_api import Stripe  # its library is slow to load
 
     place = settings.stripe_api or "Stripe"
-    # Nothing is made there, so there are no idempotency keys with a namespace.
+    # Nothing is created there, so there are no idempotency keys with a namespace.
     processor = Stripe(settings.stripe_key, "", settings.stripe_api, seconds=partners.ANSWER_TIMEOUT_SECONDS)
     try:
         async for _ in processor.taken_since(datetime.now(UTC)):

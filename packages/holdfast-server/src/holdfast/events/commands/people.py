@@ -21,7 +21,7 @@ Address = Annotated[
 def export_person(address: Address) -> None:
     """Print what is stored about a person.
 
-    The person is no organizer. It is printed as JSON.
+    The person is not an organizer. It is printed as JSON.
     """
     import json
 
@@ -44,8 +44,8 @@ def erase_person(
 ) -> None:
     """Erase what is stored about a person.
 
-    It erases the address, the names and the mails of a person who is no organizer. Registrations for events to come are
-    cancelled, and the next in line move up. The others are kept without a person. Without --yes, say what would
+    It erases the address, the names and the mails of a person who is not an organizer. Registrations for events to come
+    are cancelled, and the next in line move up. The others are kept without a person. Without --yes, say what would
     happen and change nothing.
     """
     from holdfast.events.ownership import erase

@@ -32,7 +32,7 @@ ACCOUNT_PLACES = {
     START: NavigationEntry(translatable("Become an organizer"), "calendar-plus"),
     ACCOUNT: PLACES[ACCOUNT],
 }
-"""The entries of an account that is no organizer yet."""
+"""The entries of an account that is not an organizer yet."""
 
 
 def places(session: Session) -> Mapping[str, NavigationEntry]:

@@ -70,7 +70,7 @@ def next_occurrence_at(
     else:
         step = relativedelta(months=interval * (12 if frequency == "years" else 1))
         passed = ((after.year - start.year) * 12 + after.month - start.month) // (step.years * 12 + step.months)
-    # About so many dates have passed: the day may come later in this month, and the local time may have shifted.
+    # About this many dates have passed: the day may come later in this month, and the local time may have shifted.
     steps = max(1, passed - 1)
     while (date := _later(start, step * steps, zone)) and date <= after:
         steps += 1

@@ -101,7 +101,7 @@ def _cosignatures(reader: Reader, note: str, before: dt.datetime) -> dict[str, d
 
 
 async def _index_of_freeze(reader: Reader, log_id: int, size: int) -> int | None:
-    """The index of the first freeze after so many entries; None: it is not sealed yet."""
+    """The index of the first freeze after this many entries; None: it is not sealed yet."""
     number, skip = divmod(size, TILE_WIDTH)
     while content := await sql.find_bundle(reader, log_id, number):
         for place, entry in enumerate(parse_bundle(content)):

@@ -158,7 +158,7 @@ MAX_PAUSE_SECONDS = 60.0
 MAX_ANSWER_BYTES = 65_536
 
 Prove = Callable[[int], Awaitable[list[bytes]]]
-"""Makes the proof that the checkpoint begins with so many entries."""
+"""Makes the proof that the checkpoint begins with this many entries."""
 
 FAILURES = Counter("holdfast_log_witness_failures", "Requests that a witness has not cosigned.", ["witness"])
 

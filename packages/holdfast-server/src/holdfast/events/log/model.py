@@ -135,7 +135,7 @@ Changer = Literal["organizer", "person", "service"]
 
 
 def new_nonces(count: int) -> bytes:
-    """Nonces of so many commitments, one after the other: 16 random bytes each."""
+    """Nonces for this many commitments, one after the other: 16 random bytes each."""
     return os.urandom(16 * count)
 
 

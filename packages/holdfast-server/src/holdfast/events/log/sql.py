@@ -37,7 +37,7 @@ async def lock_sealing(tx: Tx) -> bool:
 async def list_pending(tx: Tx, after: int, *, max_logs: int, max_rows: int, max_entries: int) -> list[PendingRow]:
     """The oldest pending rows of each of the next logs after an id, in their order.
 
-    There are so many that they make at least `max_entries` entries, or all that there are.
+    There are as many as make at least `max_entries` entries, or all.
     """
     rows = await tx.tuples(
         """

@@ -59,8 +59,8 @@ class MailSentences(Struct, frozen=True):
 class MailKind(Struct, frozen=True, kw_only=True):
     """A kind of mails. The person of the registration gets it, unless the mails about the registration are turned off.
 
-    causes          the changes of a registration that cause it: the statuses before and after. `removed` is no status:
-                    the registration was deleted. `repeated`: the form was sent again for it.
+    causes          the changes of a registration that cause it: the statuses before and after. `removed` is not a
+                    status: the registration was deleted. `repeated`: the form was sent again for it.
     recipients      if a change of the event causes it: the statuses of the people who get it
     true_with       it is sent if the registration has one of these statuses at that time; empty: with any, or none
     paragraph       the kind whose paragraph of the organizer it has; None: it has none

@@ -36,7 +36,7 @@ class MailFacts(Struct):
     status      the status of the registration; None: there is no registration
     is_newest   whether no later mail of its kind waits in its thread
     now         the time of the database
-    refund_days    a cancellation at least so many days before the event is refunded in full, a later one not at
+    refund_days    a cancellation at least this many days before the event is refunded in full, a later one not at
                 all; None: nothing is paid by card
     paragraph   the paragraph of the organizer, as it was typed
     proved_at   when the organizer proved its address, or ended because a stranger had made it; None: neither

@@ -96,7 +96,7 @@ async def get(reader: Reader, caller: Caller, command: GetMailParagraphs) -> Mai
 async def update(tx: Tx, caller: Caller, command: UpdateMailParagraphs) -> bool:
     """Change the paragraphs in the mails about an event, unless their version is no longer the one of the command.
 
-    Returns whether the stored paragraphs are those of the command. A blank text is no paragraph.
+    Returns whether the stored paragraphs are those of the command. A blank text is not a paragraph.
     """
     event = await events.lock(tx, caller, command.event_id)
     before = await sql.find_paragraphs(tx, event.id)

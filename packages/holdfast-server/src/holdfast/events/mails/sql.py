@@ -16,7 +16,7 @@ from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 from holdfast.kit.mail import outbox
 
 MAX_PENDING_ROWS = 1_000
-"""Pending rows of a log among which those about a registration are looked for. A log that has so many is behind."""
+"""Pending rows of a log among which those about a registration are looked for. A log with this many is behind."""
 
 
 class MailFactsRequest(Struct):

@@ -54,7 +54,7 @@ class Credentials:
     async def caller(self, credential: str | None) -> Caller:
         """The caller of a key or a token.
 
-        Raises `missing_api_key`, `invalid_api_key`, or `forbidden` for a token whose subject is no organizer.
+        Raises `missing_api_key`, `invalid_api_key`, or `forbidden` for a token whose subject is not an organizer.
         """
         if self._own_tokens and credential and credential.startswith(ACCESS):
             return await self._own_token_caller(self._own_tokens, credential)

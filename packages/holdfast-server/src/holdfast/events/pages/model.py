@@ -75,7 +75,7 @@ class EventContent(Struct):
     opening        the draw with which it opens; None: it has none
     queue          the waiting room before it; None: it has none
     check          what the drawn order is computed from; None: it is not drawn
-    refund_days    a cancellation at least so many days before the event is refunded in full, a later one not at all
+    refund_days    a cancellation at least this many days before the event is refunded in full, a later one not at all
     """
 
     event: EventRow

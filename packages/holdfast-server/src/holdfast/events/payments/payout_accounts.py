@@ -360,7 +360,7 @@ class GetPayouts(Command):
 
 
 class SetRefundRule(Command):
-    """Asks that cancellations until so many days before an event are refunded in full, and later ones not at all."""
+    """Asks that cancellations until this many days before an event are refunded in full, and later ones not at all."""
 
     refund_days: Annotated[int, Meta(ge=0, le=3650)]
 

@@ -83,7 +83,7 @@ class StoredPayment(Struct):
 
 
 async def reconcile(steps: Steps, days: float = DEFAULT_DAYS) -> ReconciliationReport:
-    """Compare the payments of so many days, and mark payments and disputes unknown to us as due."""
+    """Compare the payments of this many days, and mark payments and disputes unknown to us as due."""
     processor = steps.resources.require_processor()
     since = await steps.read(lambda reader: reader.value("select now() - %(days)s * interval '1 day'", {"days": days}))
     all_differences: list[Difference] = []

@@ -169,8 +169,9 @@ async def mark_due(tx: Tx, ids: Sequence[str]) -> None:
 async def _record_session(tx: Tx, session: _Object) -> None:
     """Store the session of a payment whose opening call got no answer.
 
-    The payment id in it is no proof: other users of the same account, and visitors of a payment link there, can choose
-    it too. The address to which payers return has a link that we signed, and is the one we sent with this payment.
+    The payment id in it proves nothing: other users of the same account, and visitors of a payment link there, can
+    choose it too. The address to which payers return has a link that we signed, and is the one we sent with this
+    payment.
     """
     if session.object == "checkout.session" and PAYMENT_ID.fullmatch(session.client_reference_id or ""):
         await tx.run(

@@ -1,4 +1,4 @@
-"""Removes from image files all that is no part of the picture: metadata, thumbnails, and what follows its end.
+"""Removes from image files everything that is not part of the picture: metadata, thumbnails, and what follows its end.
 
 A file is a sequence of parts. The parts of the picture are copied byte for byte. Of the metadata, only the orientation
 is copied. Dropped parts are not checked, and never make a file unfit: phones store films and data of their own after

@@ -70,7 +70,8 @@ class OwnRegistration(Struct, frozen=True):
     refund_outlook  status of the refunds: `back`: made, or to be made; `waits`: a dispute is not decided; `lost`: the
                     bank of the card has given the money back itself
     refundable      the amount that is refunded if it is cancelled now, or else when the person asked to give it up
-    refund_days     a cancellation earlier than so many days before the event is refunded in full; None: no card payment
+    refund_days     a cancellation earlier than this many days before the event is refunded in full; None: no payment by
+                    card
     disputed        `open`: a dispute about the payment is not decided, and nothing is refunded before that; `lost`:
                     the bank of the card has given the money back itself
     masked_email    the address with the first character of the mailbox only; None: the person was erased

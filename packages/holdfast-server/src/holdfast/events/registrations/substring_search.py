@@ -21,7 +21,7 @@ from holdfast.kit.postgres.tasks import Task
 T = TypeVar("T")
 
 REINDEX_THRESHOLD = 10_000
-"""The job runs when so many more people have a place than after its last run. Reading them takes 30 to 100 ms."""
+"""The job runs when this many more people have a place than after its last run. Reading them takes 30 to 100 ms."""
 
 BATCH_SIZE = 2_000
 """Registrations that the job writes in one transaction."""

@@ -32,7 +32,7 @@ VERSION = 3
 
 MAX_STEPS = 60_000
 """The most steps of one text. The parser takes one at every position where it tries its rules. A handbook of 100,000
-characters takes 5,000. The worst texts take 0.7 seconds of CPU time for so many."""
+characters takes 5,000. The worst texts take 0.7 seconds of CPU time for this limit."""
 
 LINK_STEPS = 10
 """The steps of an address that becomes a link."""

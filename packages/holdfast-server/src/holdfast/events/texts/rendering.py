@@ -41,7 +41,7 @@ NICENESS = 10
 """A tenth of the CPU share of the process that answers requests. It is not less, since a request waits for the text."""
 
 SLOW_SECONDS = 0.2
-"""A text that takes so many seconds is remembered with its result."""
+"""A text that takes this many seconds is remembered with its result."""
 
 MAX_REMEMBERED_CHARACTERS = 4_000_000
 """The most characters of the results that are remembered."""

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, cast
 
 from linkify_it import LinkifyIt  # pyright: ignore[reportMissingTypeStubs]
 
+from holdfast.kit.contract.bounds import cache_bound
+
 
 def _endings() -> list[str]:
     """The top-level domains of the public suffix list, such as `com` and `app`."""
@@ -36,6 +38,13 @@ MAX_REMEMBERED_TEXTS = 1_000
 
 MAX_REMEMBERED_LENGTH = 500
 """Characters of a text that is remembered: titles, names and addresses."""
+
+REMEMBERED_TEXTS = cache_bound(
+    "Texts whose web addresses were found",
+    "events",
+    f"{MAX_REMEMBERED_TEXTS} of at most {MAX_REMEMBERED_LENGTH} characters",
+    lost="is searched again",
+)
 
 _DOTS = str.maketrans("\u3002\uff0e\uff61", "...")
 """Browsers read these characters as dots in a host name."""

@@ -47,7 +47,7 @@ NEW_FORM_VALUES = {
 """The values in the form of a new event, unless other defaults are known."""
 
 WAITING_LIST_SHARE = 10
-"""A new event has one place on its waiting list for so many seats, unless the organizer enters another number."""
+"""A new event has one place on its waiting list for this many seats, unless the organizer enters another number."""
 
 MIN_WAITING_LIST_PLACES = 5
 """The fewest places on a waiting list that the form of a new event proposes."""
@@ -246,7 +246,7 @@ def amount_text(minor: int | None, currency: str) -> str:
 
 
 def minor_units(text: str, places: int) -> int | None:
-    """A typed amount in minor units. None if it is no amount, or if its separator could be one of thousands."""
+    """A typed amount in minor units. None if it is not an amount, or if its separator could be one of thousands."""
     match = _AMOUNT.fullmatch(text)
     if not match or len(match[2] or "") > places:
         return None
@@ -268,7 +268,7 @@ def _why_not_payable(minor: int, currency: str) -> str | None:
 
 
 def _moment_of(text: str, name: str) -> str | None:
-    """The moment of a local time in a time zone. None if it is no date, or if the clock change skips it."""
+    """The moment of a local time in a time zone. None if it is not a date, or if the clock change skips it."""
     if not _LOCAL.fullmatch(text):
         return None
     # The field of the time zone has its own error.

@@ -84,7 +84,7 @@ async def store_photo(steps: Steps, caller: Caller, command: StorePhoto) -> Conc
 
 
 async def read_photos(reader: Reader, caller: Caller, command: ReadPhotos) -> PhotoList:
-    """Read photos in the order of the keys. Keys that are not of the organizer, or are no keys, are left out."""
+    """Read photos in the order of the keys. Keys that are not of the organizer, or are not keys, are left out."""
     keys = [key for key in command.keys if content_type_of(key)]
     own_keys = {key for (key,) in await reader.tuples(_OWN_PHOTOS, {"keys": keys, "organizer_id": caller.tenant})}
     known_sizes = await find_sizes(reader, [*own_keys]) if own_keys else {}

@@ -40,7 +40,7 @@ class FindLinkedEvent(Command):
 class RegistrableEvent(Struct, frozen=True):
     """The data of an event that its registration form needs.
 
-    refund_days     a cancellation at least so many days before the event is refunded in full, a later one not at all
+    refund_days     a cancellation at least this many days before the event is refunded in full, a later one not at all
     is_confirmed    whether the owner of the organizer's address has confirmed it
     organizer_name    None while the organizer has not confirmed its address
     accent, logo    the accent and the file of the logo of the organizer, or None

@@ -77,7 +77,7 @@ class Form(Struct):
     notice         the reason why the form is shown again
     price          what a seat costs now, as a text; None: nothing
     hold_minutes   the minutes for which an unpaid seat is held
-    refund_days    a cancellation at least so many days before the event is refunded in full, a later one not at all
+    refund_days    a cancellation at least this many days before the event is refunded in full, a later one not at all
     retry_after    seconds to wait before the form is sent again
     queue          the waiting room before the event; None: it has none
     room           the path of that waiting room
