@@ -16,8 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status
-from holdfast.events.events.public import is_public
+from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, Status, is_public
 from holdfast.events.pages.registration.form import form_of, period
 from holdfast.events.pages.registration.release_cookie import ReleaseCookie
 from holdfast.events.pages.sql import DETAILS, NUMBERED, OPENING, QUEUE, read_opening, read_queue

@@ -1,4 +1,4 @@
-"""Entries of the history of stock as people read them: who did what, for which variants or order, and if it was undone."""
+"""The history of stock as people read it: who did what, for which variants or order, and whether it was undone."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
