@@ -139,7 +139,7 @@ class Service:
 
     async def give_up(self) -> int:
         """Let the time to undo be over for all registrations that are being given up; how many are gone."""
-        await self.run_sql("update registrations set gives_up_at = clock_timestamp() where gives_up_at is not null")
+        await self.run_sql("update registrations set gives_up_at = now() where gives_up_at is not null")
         removed = await giving_up.remove(self.database)
         await self.hear()
         return removed
