@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, LiteralString
+from typing import Any
 
 import structlog
 
@@ -26,7 +26,7 @@ from holdfast.kit.http.query_parameters import NO_PARAMETERS
 from holdfast.kit.http.sockets import drain_on_sigterm, is_draining
 from holdfast.kit.pages.site import PROGRAM_PATHS, Site
 from holdfast.kit.postgres.database import Database
-from holdfast.kit.postgres.notifications import MACHINE, listener_name
+from holdfast.kit.postgres.notifications import LISTENERS, listeners
 from holdfast.kit.process import metrics_page
 from holdfast.kit.process.database_health import watch_database
 from holdfast.kit.process.part import Endpoints, Part
@@ -229,12 +229,5 @@ async def warn_of_several_machines(database: Database[Any], unshared: Sequence[s
 
 async def count_machines(database: Database[Any]) -> int:
     """How many machines have a process of this service that listens."""
-    name = listener_name(database.name, "_" * len(MACHINE))
-    return await database.read(lambda reader: reader.value(MACHINES, {"name": name}))
-
-
-MACHINES: LiteralString = """
-    select count(distinct (application_name, client_addr)) from pg_stat_activity
-     where datname = current_database() and application_name like %(name)s
-"""
-"""Counts machines. Machines with equal names have different addresses."""
+    [(_, machines)] = await database.read(lambda reader: reader.tuples(LISTENERS, listeners(database.name)))
+    return machines
