@@ -29,10 +29,10 @@ from benchmarks.shops import Platform, free_ports
 from benchmarks.stage import holdfast, say, server
 from benchmarks.streams import is_listening
 from holdfast.kit.postgres import bundled
-from holdfast_demo.stripe import keys
+from holdfast_demo.stripe.processor import new_secrets
 
 DOMAIN = "killed.myshopify.com"
-KEYS = keys.new()
+KEYS = new_secrets()
 MAX_SECONDS = 240
 """How long to wait after a kill until everything is done."""
 

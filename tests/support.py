@@ -139,7 +139,7 @@ class Service:
 
     async def cancel_due(self) -> int:
         """Let the time to undo be over for all registrations that are being given up; how many are gone."""
-        await self.run_sql("update registrations set gives_up_at = clock_timestamp() where gives_up_at is not null")
+        await self.run_sql("update registrations set gives_up_at = now() where gives_up_at is not null")
         removed = await own_cancellations.remove_cancelled(self.database)
         await self.hear()
         return removed

@@ -19,7 +19,7 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
 from holdfast.kit.postgres.bundled_server import Cluster
 from holdfast.kit.postgres.schema.lineage import WITHOUT_FILE
-from holdfast_demo.stripe.keys import load_or_create
+from holdfast_demo.stripe.processor import load_or_create_secrets
 from tests.command_line import run_holdfast, run_up
 from tests.demo.stripe.conftest import ACCOUNT_V2
 from tests.faults.processes import HOLDFAST
@@ -162,7 +162,7 @@ def test_mails_are_not_shown_to_other_machines_or_beside_a_mail_server(data_dir:
 
 def key(data_dir: Path) -> str:
     """What requests to the demo payments of a data directory have to name."""
-    return load_or_create(data_dir / DEMO_PAYMENTS_FILE).api
+    return load_or_create_secrets(data_dir / DEMO_PAYMENTS_FILE).api
 
 
 def test_secrets_of_the_demo_are_random_kept_and_readable_by_their_owner_only(
@@ -176,7 +176,7 @@ def test_secrets_of_the_demo_are_random_kept_and_readable_by_their_owner_only(
 
     known: list[tuple[str, ...]] = []
     for directory, shown_text in starts():
-        known.append(load_or_create(directory / DEMO_PAYMENTS_FILE))
+        known.append(load_or_create_secrets(directory / DEMO_PAYMENTS_FILE))
         modes = {file.name: file.stat().st_mode & 0o077 for file in directory.glob("demo-*")}
         assert modes, "there are files of the demonstrations"
         assert {*modes.values()} == {0}, modes

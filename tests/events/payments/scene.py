@@ -21,8 +21,7 @@ from holdfast.events.payments import due
 from holdfast.events.payments import part as payments
 from holdfast.events.payments.webhooks import sign
 from holdfast.events.settings import Settings
-from holdfast_demo.stripe import keys
-from holdfast_demo.stripe.processor import StripeDouble
+from holdfast_demo.stripe.processor import StripeDouble, new_secrets
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.events.pages.visitor import Visitor
 from tests.serving import PresentApp, listener, running_already, serving
@@ -195,7 +194,7 @@ async def place_of(settings: Settings) -> AsyncGenerator[PaymentPlace]:
     """A place, for as long as the block lasts."""
     here = listener()
     address = f"http://127.0.0.1:{here.getsockname()[1]}"
-    key = keys.new().api
+    key = new_secrets().api
     async with running(payable(settings, address, key)) as service:
         place = PaymentPlace(service, address, key)
         async with serving(running_already(place.app), here):

@@ -19,7 +19,7 @@ from holdfast_demo.shopify import (
     orders,
     pages,
     payloads,
-    product_images,
+    pictures,
     seed,
     shops,
     storefront,
@@ -64,7 +64,7 @@ class ShopifyDouble:
             *admin_frame.routes(self.world, self.oauth),
             *merchant_page.routes(self.world, self.oauth, self.webhooks),
             *storefront.routes(self.world),
-            *product_images.routes(self.world),
+            *pictures.routes(self.world),
         ]
         self.app = Starlette(routes=routes, lifespan=self._lifespan)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from holdfast_demo.shopify import metafields, product_images, shops
+from holdfast_demo.shopify import metafields, pictures, shops
 from holdfast_demo.shopify.connections import Fields, Info, Key, Paging, Slice, Source, field, lazy, list_source, terms
 from holdfast_demo.shopify.errors import graphql_error
 from holdfast_demo.shopify.levels import Level
@@ -97,7 +97,7 @@ class Views:
                     "image": {
                         "id": gid("ImageSource", product.id),
                         "altText": product.title,
-                        "url": lazy(lambda: product_images.address(self.world, self.domain, product)),
+                        "url": lazy(lambda: pictures.address(self.world, self.domain, product)),
                     }
                 },
             },

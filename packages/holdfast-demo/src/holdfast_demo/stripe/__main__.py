@@ -8,8 +8,8 @@ import typer
 from holdfast.kit.http.sockets import address_of, listen_all
 from holdfast.kit.process.serving import serve
 from holdfast_demo.shared.serving import guarded_server
-from holdfast_demo.stripe import keys, testing
-from holdfast_demo.stripe.processor import StripeDouble
+from holdfast_demo.stripe import testing
+from holdfast_demo.stripe.processor import StripeDouble, load_or_create_secrets, new_secrets
 from holdfast_demo.stripe.webhooks import Endpoint
 
 
@@ -24,7 +24,7 @@ def run(
 ) -> None:
     """A payment processor for demonstrations and tests. No money moves."""
     (listener,) = listen_all(host, port)
-    random = keys.load_or_create(file) if file else keys.new()
+    random = load_or_create_secrets(file) if file else new_secrets()
     endpoints = [Endpoint(webhook_url, webhook_secret or random.webhooks)] if webhook_url else []
     processor = StripeDouble(address_of(listener), key=key or random.api, path=file, endpoints=endpoints)
     if for_tests:

@@ -5,15 +5,13 @@ from pathlib import Path
 
 from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
 from holdfast.kit.http.sockets import address_of
-from holdfast_demo.stripe import keys
-from holdfast_demo.stripe.keys import ProcessorSecrets
-from holdfast_demo.stripe.processor import StripeDouble
+from holdfast_demo.stripe.processor import ProcessorSecrets, StripeDouble, load_or_create_secrets
 from holdfast_demo.stripe.webhooks import Endpoint
 
 
 def secrets_in(data_dir: Path) -> ProcessorSecrets:
     """The secrets of the processor."""
-    return keys.load_or_create(data_dir / DEMO_PAYMENTS_FILE)
+    return load_or_create_secrets(data_dir / DEMO_PAYMENTS_FILE)
 
 
 def processor(listener: socket.socket, events_url: str, data_dir: Path) -> StripeDouble:

@@ -1,17 +1,20 @@
-"""The processor: its application, its background work, and its methods for tests."""
+"""The processor: its secrets, its application, its background work, and its methods for tests."""
 
 import asyncio
 import contextlib
+import secrets
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from holdfast.kit.security.secrets import secret
 from holdfast_demo.shared.clock import Clock
 from holdfast_demo.shared.faults import Faults
 from holdfast_demo.shared.serving import run_in_background
-from holdfast_demo.stripe import accounts, api, disputes, keys, pages, payments, refunds, sessions
+from holdfast_demo.stripe import accounts, api, disputes, pages, payments, refunds, sessions
 from holdfast_demo.stripe.books import Books, Unbalanced
 from holdfast_demo.stripe.faults import Fault
 from holdfast_demo.stripe.handler import ApiHandler
@@ -19,6 +22,23 @@ from holdfast_demo.stripe.params import check_params
 from holdfast_demo.stripe.platform_state import ProcessorState, without_private
 from holdfast_demo.stripe.store import Store, Thing
 from holdfast_demo.stripe.webhooks import Endpoint, StripeWebhooks
+
+
+class ProcessorSecrets(NamedTuple):
+    """The API key of requests, and the secret that signs webhooks."""
+
+    api: str
+    webhooks: str
+
+
+def new_secrets() -> ProcessorSecrets:
+    return ProcessorSecrets(f"sk_test_{secrets.token_urlsafe(32)}", f"whsec_{secrets.token_urlsafe(32)}")
+
+
+def load_or_create_secrets(file: Path) -> ProcessorSecrets:
+    """The secrets in files next to the database, made if they do not exist. Only their owner can read them."""
+    api, webhooks = [secret("", file.with_suffix(suffix)).value.decode() for suffix in (".key", ".webhooks")]
+    return ProcessorSecrets(f"sk_test_{api}", f"whsec_{webhooks}")
 
 
 class StripeDouble:
@@ -44,7 +64,7 @@ class StripeDouble:
         accounts_v2: bool = True,
     ) -> None:
         self._store = Store(path)
-        self._world = ProcessorState(self._store, address, key or keys.new().api)
+        self._world = ProcessorState(self._store, address, key or new_secrets().api)
         self._world.accounts_v2 = accounts_v2
         self._faults: Faults[Fault] = Faults()
         self._sessions_changed = asyncio.Event()

@@ -130,13 +130,19 @@ _LOCK: LiteralString = f"""
 """
 
 
-async def lock(tx: Tx[Any], ids: Collection[int], *, waits: bool = True) -> Mapping[int, LockedLimit | None]:
-    """Lock limits until the transaction ends. None: the credential has no limit any more.
+async def lock(tx: Tx[Any], ids: Collection[int]) -> Mapping[int, LockedLimit | None]:
+    """Lock limits until the transaction ends, and wait for other transactions. None: there is no limit any more."""
+    return dict.fromkeys(ids) | await _lock(tx, ids, _LOCK)
 
-    waits    whether to wait for limits that other transactions have locked. If not, they are left out
-    """
-    rows = await tx.tuples(_LOCK if waits else _LOCK + " skip locked", {"ids": list(ids)})
-    limits: dict[int, LockedLimit | None] = dict.fromkeys(ids) if waits else {}
+
+async def lock_unlocked(tx: Tx[Any], ids: Collection[int]) -> Mapping[int, LockedLimit | None]:
+    """Do what `lock` does, for those of the limits that no other transaction has locked."""
+    return await _lock(tx, ids, f"{_LOCK} skip locked")
+
+
+async def _lock(tx: Tx[Any], ids: Collection[int], statement: LiteralString) -> dict[int, LockedLimit | None]:
+    rows = await tx.tuples(statement, {"ids": list(ids)})
+    limits: dict[int, LockedLimit | None] = {}
     yesterdays = [id for id, _, _, _, is_over, *_ in rows if is_over]
     if yesterdays:
         await tx.run(

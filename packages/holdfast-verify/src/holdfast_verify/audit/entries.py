@@ -1,12 +1,19 @@
 """The entries of a public log as an audit reads them. docs/events/fairness.md says what each of them means."""
 
 import datetime as dt
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from holdfast_verify.audit.foreign_json import decode_foreign
+
+def decode_foreign(content: bytes | str, type: Any = Any) -> Any:
+    """The value of a JSON text as a type. Raises `ValueError`, also for bytes that are no text, and deep nesting."""
+    try:
+        return msgspec.json.decode(content, type=type)
+    except RecursionError:
+        raise ValueError("its values are nested too deep") from None
+
 
 RegistrationStatus = Literal["registered", "held", "waitlisted", "rejected", "removed", "pending", "in_draw"]
 RegistrationOutcome = Literal["registered", "held", "waitlisted", "rejected"]

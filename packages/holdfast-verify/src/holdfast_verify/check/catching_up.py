@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from holdfast_verify.audit.audit import Audit
 from holdfast_verify.audit.entries import AuditedEntry
-from holdfast_verify.check.check_progress import CheckProgress
 from holdfast_verify.check.log_reader import LogEnd, open_head, read_growth
 from holdfast_verify.check.log_source import LogSource, VerificationError
+from holdfast_verify.check.options import CheckProgress
 from holdfast_verify.check.trusted_key import TrustedKey
 
 TIMEOUT_SECONDS = 65.0

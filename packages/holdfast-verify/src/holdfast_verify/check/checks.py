@@ -7,7 +7,6 @@ import httpx2
 
 from holdfast_verify.audit.audit import AuditFinding
 from holdfast_verify.audit.entries import ArrivalEntry
-from holdfast_verify.check.check_progress import CheckProgress
 from holdfast_verify.check.log_check import LogCheck
 from holdfast_verify.check.log_source import (
     LOG_PATH,
@@ -21,7 +20,7 @@ from holdfast_verify.check.log_source import (
     log_address,
     without_generation,
 )
-from holdfast_verify.check.options import Options
+from holdfast_verify.check.options import CheckProgress, Options
 from holdfast_verify.check.promise_watch import GOT
 from holdfast_verify.check.receipt_check import check_receipt_file, read_own_receipt
 from holdfast_verify.check.receipts import ReceiptFile, check_proof, parse_file

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from holdfast_verify.audit.audit import Audit, AuditFinding
 from holdfast_verify.audit.draw import check_cosigned_freeze, check_draw
-from holdfast_verify.audit.entries import AuditedEntry, ConfirmationsEntry, FreezeEntry
-from holdfast_verify.audit.foreign_json import decode_foreign
+from holdfast_verify.audit.entries import AuditedEntry, ConfirmationsEntry, FreezeEntry, decode_foreign
 from holdfast_verify.audit.heads import HeadAudit
 from holdfast_verify.formats.signed_note import Checkpoint
 from holdfast_verify.formats.tree import append, leaf_hash

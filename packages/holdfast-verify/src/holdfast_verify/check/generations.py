@@ -8,10 +8,10 @@ from msgspec import Struct, field
 from holdfast_verify.audit.audit import Audit, AuditFinding
 from holdfast_verify.audit.entries import AuditedEntry
 from holdfast_verify.audit.heads import HeadAudit
-from holdfast_verify.check.check_progress import CheckProgress
 from holdfast_verify.check.drawn_list import DrawnList
 from holdfast_verify.check.log_reader import EarlierHead, HashResult, SignedHead, open_head, read_entries
 from holdfast_verify.check.log_source import LogSource, MissingFile, generation_of
+from holdfast_verify.check.options import CheckProgress
 from holdfast_verify.check.trusted_key import BadSignature, TrustedKey
 
 MAX_GENERATIONS = 100

@@ -10,7 +10,6 @@ from msgspec import Struct, field, structs
 
 from holdfast_verify.audit.audit import AuditFinding
 from holdfast_verify.audit.heads import HeadAudit
-from holdfast_verify.check.check_progress import CheckProgress
 from holdfast_verify.check.generations import EntryReader, Generations, ReadLog, find_generations, read_log
 from holdfast_verify.check.log_reader import EarlierHead, SignedHead, open_head, saved_head
 from holdfast_verify.check.log_source import (
@@ -20,6 +19,7 @@ from holdfast_verify.check.log_source import (
     VerificationError,
     without_generation,
 )
+from holdfast_verify.check.options import CheckProgress
 from holdfast_verify.check.succession import check_succession
 from holdfast_verify.check.trusted_key import BadSignature, TrustedKey
 from holdfast_verify.formats.cosignature import Cosignature, CosignatureVerifier, find_cosignature

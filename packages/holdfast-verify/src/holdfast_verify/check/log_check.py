@@ -9,7 +9,6 @@ from holdfast_verify.audit.audit import Audit, AuditFinding
 from holdfast_verify.audit.entries import AuditedEntry
 from holdfast_verify.audit.heads import HeadAudit
 from holdfast_verify.check.catching_up import LogFollower
-from holdfast_verify.check.check_progress import CheckProgress
 from holdfast_verify.check.freeze_proof import check_freeze_proof
 from holdfast_verify.check.generations import FoundLog, Generations, ReadLog, find_generations, read_log
 from holdfast_verify.check.head_log import (
@@ -23,7 +22,7 @@ from holdfast_verify.check.head_log import (
 )
 from holdfast_verify.check.log_reader import EarlierHead, mailed_head, open_head, saved_head
 from holdfast_verify.check.log_source import HttpLog, LogSource, without_generation
-from holdfast_verify.check.options import Options
+from holdfast_verify.check.options import CheckProgress, Options
 from holdfast_verify.check.promise_watch import PromiseWatch
 from holdfast_verify.check.public_counts import compare_counts
 from holdfast_verify.check.report import VerificationReport, figures_of, head_text, key_text

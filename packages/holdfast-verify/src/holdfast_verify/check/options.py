@@ -1,8 +1,8 @@
-"""The options of a check."""
+"""The options of a check, and what it tells while it goes on."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 
 class Options(NamedTuple):
@@ -28,3 +28,25 @@ class Options(NamedTuple):
     witnesses: Sequence[str] = ()
     reads_head_log: bool = False
     registration: str | None = None
+
+
+class CheckProgress(Protocol):
+    """Shows how far a check is."""
+
+    def count(self, more: int, total: int) -> None:
+        """So many more entries were read, of so many in all."""
+        ...
+
+    def wait(self, text: str) -> None:
+        """It waits for something that the text names."""
+        ...
+
+
+class NoProgress:
+    """Shows nothing."""
+
+    def count(self, more: int, total: int) -> None:
+        pass
+
+    def wait(self, text: str) -> None:
+        pass

@@ -11,11 +11,10 @@ import httpx2
 from msgspec import Struct
 
 from holdfast_verify.audit.audit import Audit, AuditFinding
-from holdfast_verify.audit.entries import Count
-from holdfast_verify.audit.foreign_json import decode_foreign
+from holdfast_verify.audit.entries import Count, decode_foreign
 from holdfast_verify.check.catching_up import CaughtUp, LogFollower, wait_until_equal
-from holdfast_verify.check.check_progress import CheckProgress
 from holdfast_verify.check.log_source import REQUEST_TIMEOUT_SECONDS, HttpLog, VerificationError, fetch
+from holdfast_verify.check.options import CheckProgress
 
 MAX_MESSAGE_BYTES = 1_000_000
 

@@ -7,10 +7,9 @@ import httpx2
 
 from holdfast_verify.audit.audit import AuditFinding
 from holdfast_verify.check.catching_up import Difference, wait_until_equal
-from holdfast_verify.check.check_progress import CheckProgress
 from holdfast_verify.check.log_check import LogCheck
 from holdfast_verify.check.log_source import LogSource, MissingFile, VerificationError, fetch
-from holdfast_verify.check.options import Options
+from holdfast_verify.check.options import CheckProgress, Options
 from holdfast_verify.check.promise_watch import GOT, PromiseWatch
 from holdfast_verify.check.receipts import ReceiptFile, check_receipt, parse_file
 from holdfast_verify.check.report import VerificationReport, key_text

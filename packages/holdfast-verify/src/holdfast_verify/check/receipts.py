@@ -8,8 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from holdfast_verify.audit.audit import AuditFinding
-from holdfast_verify.audit.entries import AuditedEntry, Commitment, Moment, parse_entry
-from holdfast_verify.audit.foreign_json import decode_foreign
+from holdfast_verify.audit.entries import AuditedEntry, Commitment, Moment, decode_foreign, parse_entry
 from holdfast_verify.check.log_source import VerificationError
 from holdfast_verify.check.trusted_key import BadSignature, TrustedKey
 from holdfast_verify.formats.entries import commitment, person_text

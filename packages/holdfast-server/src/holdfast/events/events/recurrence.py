@@ -14,8 +14,7 @@ import msgspec
 from dateutil.relativedelta import relativedelta
 from msgspec import Struct
 
-from holdfast.events.events.model import Frequency, is_in_order, moved_end, zone
-from holdfast.events.events.public import is_public
+from holdfast.events.events.model import Frequency, is_in_order, is_public, moved_end, zone
 from holdfast.events.pricing.operations import record_first_prices
 from holdfast.events.pricing.policy import FIRST_PRICE
 from holdfast.events.resources import Database, Reader, Tx

@@ -1,12 +1,13 @@
 """Sends the mails that are due: checks whether each is still true and within its limits, and has it written."""
 
+import datetime as dt
 from collections.abc import Sequence
 
 import msgspec
 
 from holdfast.accounts.signin import links
 from holdfast.accounts.stopped_mails import mailboxes
-from holdfast.events.mails import log_waits, sql
+from holdfast.events.mails import sql
 from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.mails.limits import hold
 from holdfast.events.mails.model import (
@@ -22,7 +23,7 @@ from holdfast.events.paths import event_path
 from holdfast.events.people import proof
 from holdfast.events.people.model import DataLink, url
 from holdfast.events.registrations.links import own_url
-from holdfast.events.resources import Database, Resources
+from holdfast.events.resources import Database, Reader, Resources
 from holdfast.kit.mail import rendering
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.mail.rendering import ContentRenderer, RenderedMails
@@ -41,7 +42,7 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
     for mail in mails:
         of_kind[mail.kind if mail.kind in of_kind else ""].append(mail)
     about_registrations = await mailboxes.without_stopped(database, await _about_registrations(database, of_kind[""]))
-    held = await log_waits.hold(database, about_registrations)
+    held = await hold_until_logged(database, about_registrations)
     held |= await hold(database, about_registrations)
     return await rendering.render(
         mails,
@@ -107,3 +108,42 @@ async def _with_data_links(database: Database, mails: Sequence[Mail]) -> dict[in
         for mail in mails
         if links[mail.id] in working
     }
+
+
+MAX_LOG_WAIT = dt.timedelta(seconds=10)
+"""The longest time after its cause that a mail waits for the log."""
+
+LOG_WAIT_PAUSE = dt.timedelta(seconds=0.5)
+"""How long a mail that waits is not looked at. It is the pause between two seals (`log/sealing.py`)."""
+
+
+async def hold_until_logged(database: Database, contents: dict[int, RegistrationMail]) -> set[int]:
+    """Remove from `contents` the mails that wait for the log. Returns their ids; they stay in the outbox.
+
+    A mail that says a number waits until the signed log has what it is about, so that the line of the log covers it.
+    The log is sealed and signed about a second after the transaction that caused the mail. If it cannot be sealed, the
+    mail is sent without the line after `MAX_LOG_WAIT`.
+    """
+    waiting = {id for id, mail in contents.items() if _waits(mail)}
+    if waiting:
+        await database.autocommit(lambda reader: _postpone(reader, waiting))
+    for id in waiting:
+        del contents[id]
+    return waiting
+
+
+def _waits(mail: RegistrationMail) -> bool:
+    known = mail.known
+    has_number = KINDS[mail.kind].numbered and known.log_number is not None and known.arrivals is not None
+    return has_number and not known.is_logged and known.now < mail.caused_at + MAX_LOG_WAIT
+
+
+async def _postpone(reader: Reader, ids: set[int]) -> None:
+    await reader.value(
+        """
+        with postponed as (
+            update mails set due_at = now() + %(pause)s where id = any(%(ids)s) and ended_at is null returning 1)
+        select count(*) from postponed
+        """,
+        {"ids": [*ids], "pause": LOG_WAIT_PAUSE},
+    )

@@ -5,7 +5,6 @@ from holdfast.accounts.signin import links, operations
 from holdfast.events.keys.operations import mint
 from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import Authentication, Organizer, Registered, RegisterOrganizer
-from holdfast.events.organizers.networks import networks_of
 from holdfast.events.paths import organizer_path
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import User, find_free_public_id
@@ -20,8 +19,25 @@ from holdfast.kit.contract.problems import (
     invalid,
     refuses,
 )
+from holdfast.kit.contract.sources import is_source, path_of
 from holdfast.kit.postgres.pagination import OffsetPage, Page, offset_page
 from holdfast.kit.running.operation import CommandLimit
+from holdfast.kit.security.secrets import Secret
+
+NETWORK_HASH_CHARACTERS = 24
+
+
+def networks_of(secret: Secret, caller: Caller) -> list[str]:
+    """The networks of a caller without a credential, as hashes, since addresses are personal data; empty for others.
+
+    All organizers who are registered from one network share what strangers may store.
+
+    A network is an IPv4 address, or the IPv6 networks of /64 and of /48, which have the same share.
+    """
+    sources = path_of(caller.name) if is_source(caller.name) else ()
+    signer = secret.signer("networks of organizers", NETWORK_HASH_CHARACTERS)
+    return [signer.sign(source) for source in sources]
+
 
 HEADER = "X-API-Key"
 NOTE = (

@@ -14,6 +14,33 @@ from holdfast.events.texts.markdown import RenderedText
 from holdfast.kit.contract.command import Command
 
 
+class PlaceCounts:
+    """The free places of a struct with the numbers of an event.
+
+    left    seats
+    room    places on the waiting list
+    """
+
+    __slots__ = ()
+
+    capacity: int
+    registered_count: int
+    waitinglist_capacity: int
+    waitlisted_count: int
+
+    @property
+    def left(self) -> int:
+        return max(0, self.capacity - self.registered_count)
+
+    @property
+    def room(self) -> int:
+        return max(0, self.waitinglist_capacity - self.waitlisted_count)
+
+    @property
+    def takes_registrations(self) -> bool:
+        return bool(self.left or self.room)
+
+
 class ReadEvent(Command):
     """Asks for the content of the page of an event. `is_preview`: also of a draft, for a visitor with its link."""
 

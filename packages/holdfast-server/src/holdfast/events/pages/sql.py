@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events.draws.model import CHECKED, CheckColumns
-from holdfast.events.events.public import is_public
+from holdfast.events.events.model import is_public
 from holdfast.events.organizers.branding import LOGO
 from holdfast.events.pages.model import EventCard, EventQueue, FeedEvent, Opening
 from holdfast.events.resources import Reader

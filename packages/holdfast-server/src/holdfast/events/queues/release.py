@@ -64,7 +64,7 @@ async def release(database: Database, row_waiters: RowWaiters | None = None) -> 
     due = await database.read(partial(read_due, excluded_ids=row_waiters.ids if row_waiters else ()))
     if not due:
         return 0
-    done = await database.transact(lambda tx: release_from(tx, due))
+    done = await database.transact(lambda tx: release_from_unlocked(tx, due))
     if row_waiters:
         # While many visitors join a queue, its lock is hardly ever free, so a waiter waits for it.
         for queue in set(due) - done.keys():
@@ -74,7 +74,7 @@ async def release(database: Database, row_waiters: RowWaiters | None = None) -> 
 
 async def release_locked(database: Database, queue: int) -> None:
     """Wait for the lock on a queue, and release the due visitors."""
-    _record(await database.transact(lambda tx: release_from(tx, [queue], wait=True)))
+    _record(await database.transact(lambda tx: release_from(tx, [queue])))
 
 
 def _record(done: dict[int, tuple[int, float]]) -> int:
@@ -146,13 +146,22 @@ async def poll_status(reader: Reader, excluded_ids: Sequence[int] = ()) -> float
     return POLL_SECONDS if seconds is None else min(max(seconds, MIN_POLL_SECONDS), POLL_SECONDS)
 
 
-async def release_from(tx: Tx, ids: Sequence[int], *, wait: bool = False) -> dict[int, tuple[int, float]]:
-    """Release from those of the queues that are not locked; with `wait` wait for the locks of all of them.
+async def release_from(tx: Tx, ids: Sequence[int]) -> dict[int, tuple[int, float]]:
+    """Wait for the locks of queues, and release from them.
 
     Returns for each queue the number of released visitors and the seconds by which the release was late.
     """
+    return await _release(tx, ids, LOCK_QUEUES)
+
+
+async def release_from_unlocked(tx: Tx, ids: Sequence[int]) -> dict[int, tuple[int, float]]:
+    """Do what `release_from` does, for those of the queues that no other transaction has locked."""
+    return await _release(tx, ids, LOCK_FREE_QUEUES)
+
+
+async def _release(tx: Tx, ids: Sequence[int], lock: LiteralString) -> dict[int, tuple[int, float]]:
     # A separate statement, so that the next one sees all commits before the lock was granted.
-    locked_ids = [id for (id,) in await tx.tuples(LOCK_QUEUES if wait else LOCK_FREE_QUEUES, {"ids": list(ids)})]
+    locked_ids = [id for (id,) in await tx.tuples(lock, {"ids": list(ids)})]
     rows = await tx.tuples(RELEASE, {**_parameters(tx), "ids": locked_ids}) if locked_ids else []
     return {id: (visitors, late) for id, visitors, late in rows}
 

@@ -152,7 +152,7 @@ async def remove_cancelled(database: Database, row_waiters: RowWaiters | None = 
     total = 0
     due_ids = await database.read(partial(list_due_events, excluded_ids=row_waiters.ids if row_waiters else ()))
     for event_id in due_ids:
-        while count := await database.transact(partial(remove_from_event, event_id=event_id)):
+        while count := await database.transact(partial(remove_from_unlocked_event, event_id=event_id)):
             total += count
             if count < BATCH_SIZE:
                 break
@@ -163,7 +163,7 @@ async def remove_cancelled(database: Database, row_waiters: RowWaiters | None = 
 
 async def remove_when_unlocked(database: Database, event_id: int) -> None:
     """Wait until an event is free, and remove its registrations whose cancellation is due."""
-    await database.transact(partial(remove_from_event, event_id=event_id, waits=True))
+    await database.transact(partial(remove_from_event, event_id=event_id))
 
 
 async def list_due_events(reader: Reader, excluded_ids: Sequence[int] = ()) -> list[int]:
@@ -208,16 +208,23 @@ LOCK_EVENT: LiteralString = "select id from events where id = %(id)s for no key 
 LOCK_FREE_EVENT: LiteralString = f"{LOCK_EVENT} skip locked"
 
 
-async def remove_from_event(tx: Tx, event_id: int, *, waits: bool = False) -> int | None:
-    """Remove the registrations of an event whose cancellation is due, and give their seats to the people who wait.
+async def remove_from_event(tx: Tx, event_id: int) -> int | None:
+    """Wait for the lock of an event, and remove its registrations whose cancellation is due.
 
-    waits    whether to wait for the lock of the event
-
-    Returns the number removed; None: another transaction has locked the event.
+    Their seats go to those who wait. Returns the number removed; None: there is no such event.
     """
     # A separate statement, so that the next ones see all commits before the lock was granted.
-    if await tx.value(LOCK_EVENT if waits else LOCK_FREE_EVENT, {"id": event_id}) is None:
-        return None
+    is_locked = await tx.value(LOCK_EVENT, {"id": event_id}) is not None
+    return await _remove(tx, event_id) if is_locked else None
+
+
+async def remove_from_unlocked_event(tx: Tx, event_id: int) -> int | None:
+    """Do what `remove_from_event` does, if the event is not locked. None: another transaction has locked it."""
+    is_locked = await tx.value(LOCK_FREE_EVENT, {"id": event_id}) is not None
+    return await _remove(tx, event_id) if is_locked else None
+
+
+async def _remove(tx: Tx, event_id: int) -> int:
     cancelled = await lock_due(tx, event_id)
     if not cancelled:
         return 0

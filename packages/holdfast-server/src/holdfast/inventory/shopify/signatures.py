@@ -64,16 +64,7 @@ def verify_query(query_string: bytes, secrets: Sequence[bytes], now: float) -> M
     secrets    the app's client secrets, one of which must have signed
     now        seconds since 1970
     """
-    try:
-        pairs = parse_qsl(
-            query_string.decode("ascii"),
-            keep_blank_values=True,
-            strict_parsing=True,
-            max_num_fields=MAX_QUERY_PARAMETERS,
-            errors="strict",
-        )
-    except ValueError as error:
-        raise INVALID_SIGNATURE() from error
+    pairs = _pairs(query_string, MAX_QUERY_PARAMETERS)
     values = dict(pairs)
     if len(values) != len(pairs):
         raise INVALID_SIGNATURE()
@@ -144,16 +135,7 @@ def verify_proxy_query(query_string: bytes, secrets: Sequence[bytes], now: float
     secrets    the app's client secrets, one of which must have signed
     now        seconds since 1970
     """
-    try:
-        parameters = parse_qsl(
-            query_string.decode("ascii"),
-            keep_blank_values=True,
-            strict_parsing=True,
-            max_num_fields=MAX_PROXY_PARAMETERS,
-            errors="strict",
-        )
-    except ValueError as error:
-        raise INVALID_SIGNATURE() from error
+    parameters = _pairs(query_string, MAX_PROXY_PARAMETERS)
     values = dict(parameters)
     names = [name for name, _ in parameters]
     if not all(names.count(name) == 1 and shape.fullmatch(values[name]) for name, shape in PROXY_SHAPES.items()):
@@ -185,3 +167,17 @@ def sign_proxy_query(
         ("timestamp", str(int(now))),
     ]
     return urlencode([*parameters, ("signature", proxy_signature(parameters, secret))])
+
+
+def _pairs(query_string: bytes, max_parameters: int) -> list[tuple[str, str]]:
+    """The parameters of a query that must be well-formed. Raises `invalid_signature`."""
+    try:
+        return parse_qsl(
+            query_string.decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=True,
+            max_num_fields=max_parameters,
+            errors="strict",
+        )
+    except ValueError as error:
+        raise INVALID_SIGNATURE() from error

@@ -61,6 +61,18 @@ def listener_name(service: str, machine: str = MACHINE) -> str:
     return f"{service} {machine} listener"
 
 
+def listeners(service: str) -> dict[str, str]:
+    """The parameters of `LISTENERS`."""
+    return {"listeners": listener_name(service, "_" * len(MACHINE))}
+
+
+LISTENERS: LiteralString = """
+    select count(*), count(distinct (application_name, client_addr)) from pg_stat_activity
+     where datname = current_database() and application_name like %(listeners)s
+"""
+"""Counts the processes of a service that listen, and their machines. Machines with equal names differ by address."""
+
+
 class Receiver:
     """The connection on which a process receives notifications. It reconnects whenever the connection is lost.
 

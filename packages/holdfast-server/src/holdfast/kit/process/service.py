@@ -25,8 +25,8 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.http.query_parameters import NO_PARAMETERS
 from holdfast.kit.http.sockets import drain_on_sigterm, is_draining
 from holdfast.kit.pages.site import PROGRAM_PATHS, Site
-from holdfast.kit.postgres import machines
 from holdfast.kit.postgres.database import Database
+from holdfast.kit.postgres.notifications import LISTENERS, listeners
 from holdfast.kit.process import metrics_page
 from holdfast.kit.process.database_health import watch_database
 from holdfast.kit.process.part import Endpoints, Part
@@ -207,4 +207,27 @@ class Service:
                     await self.database.transact(keys.read_or_create)
 
     async def _warn(self) -> None:
-        await machines.warn_of_several_machines(self.database, self.per_machine_state)
+        await warn_of_several_machines(self.database, self.per_machine_state)
+
+
+async def warn_of_several_machines(database: Database[Any], unshared: Sequence[str]) -> None:
+    """Warn whenever this process starts to listen while a process on another machine listens too, until cancelled.
+
+    The process that starts last sees the other one.
+
+    unshared    descriptions of the state that each machine keeps for itself, and of the setting to share it
+    """
+    connected = asyncio.Event()
+    with database.listen("machines", lambda _: connected.set()):
+        while True:
+            await connected.wait()
+            connected.clear()
+            if await count_machines(database) > 1:
+                for description in unshared:
+                    log.warning(f"several machines use this database, but {description}")
+
+
+async def count_machines(database: Database[Any]) -> int:
+    """How many machines have a process of this service that listens."""
+    [(_, machines)] = await database.read(lambda reader: reader.tuples(LISTENERS, listeners(database.name)))
+    return machines

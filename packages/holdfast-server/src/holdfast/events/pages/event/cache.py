@@ -12,7 +12,7 @@ from msgspec import Struct
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventStatus, Frequency
 from holdfast.events.events.recurrence import CURRENT_OCCURRENCES
 from holdfast.events.organizers.branding import LOGO
-from holdfast.events.pages.model import EventQueue, Opening
+from holdfast.events.pages.model import EventQueue, Opening, PlaceCounts
 from holdfast.events.pages.sql import NUMBERED, OPENING, QUEUE, read_opening, read_queue
 from holdfast.events.paths import EventId
 from holdfast.events.photos.model import PHOTO_SIZES, PhotoSizes, read_sizes
@@ -37,7 +37,7 @@ class FindLinkedEvent(Command):
     event_id: EventId
 
 
-class RegistrableEvent(Struct, frozen=True):
+class RegistrableEvent(Struct, PlaceCounts, frozen=True):
     """The data of an event that its registration form needs.
 
     refund_days     a cancellation at least this many days before the event is refunded in full, a later one not at all
@@ -85,18 +85,6 @@ class RegistrableEvent(Struct, frozen=True):
     photo_sizes: PhotoSizes | None
     opening: Opening | None
     queue: EventQueue | None
-
-    @property
-    def left(self) -> int:
-        return max(0, self.capacity - self.registered_count)
-
-    @property
-    def room(self) -> int:
-        return max(0, self.waitinglist_capacity - self.waitlisted_count)
-
-    @property
-    def takes_registrations(self) -> bool:
-        return bool(self.left or self.room)
 
 
 class LinkedEvent(Struct, frozen=True):

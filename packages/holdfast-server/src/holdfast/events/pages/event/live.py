@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventStatus
-from holdfast.events.events.public import is_public
+from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventStatus, is_public
+from holdfast.events.pages.model import PlaceCounts
 from holdfast.events.pages.registration.form import form_of, period
 from holdfast.events.pages.registration.release_cookie import ReleaseCookie
 from holdfast.events.pages.sql import DETAILS, NUMBERED, OPENING, QUEUE, read_opening, read_queue
@@ -57,7 +57,7 @@ IDLE_SECONDS = 10.0
 """Seconds after which an event without readers is dropped."""
 
 
-class EventNumbers(Struct, frozen=True):
+class EventNumbers(Struct, PlaceCounts, frozen=True):
     """What changes on the page of an event while people look at it.
 
     details    a text that changes with what is not a number: the title, the text, when and where, the photos
@@ -88,18 +88,6 @@ class EventNumbers(Struct, frozen=True):
     timezone: str | None
     opening: Any
     queue: Any
-
-    @property
-    def left(self) -> int:
-        return max(0, self.capacity - self.registered_count)
-
-    @property
-    def room(self) -> int:
-        return max(0, self.waitinglist_capacity - self.waitlisted_count)
-
-    @property
-    def takes_registrations(self) -> bool:
-        return bool(self.left or self.room)
 
     @property
     def is_closed(self) -> bool:

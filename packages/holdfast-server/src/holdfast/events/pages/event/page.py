@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 from markupsafe import Markup
 
 from holdfast.events.events import text
-from holdfast.events.events.model import zone
+from holdfast.events.events.model import EventRow, zone
 from holdfast.events.events.recurrence import next_occurrence_at
 from holdfast.events.organizers.branding import photo_origin
 from holdfast.events.pages.accent_styles import branding_values
@@ -28,6 +28,7 @@ from holdfast.events.photos.model import image_attributes, urls
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations.links import SIGNATURE_DIGITS
 from holdfast.events.resources import Database
+from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.events.texts.markdown import one_line, without_links
 from holdfast.events.texts.outbound_texts import OMISSION, outbound, outbound_text
@@ -190,11 +191,7 @@ class EventPage:
         address = settings.base_url + event_path(event.organizer_slug, event.id)
         # Until the organizer has confirmed its address, our pages show no name, logo or link that it has chosen.
         name = content.organizer_name
-        previewed, html = (images, body.html) if name is not None else ([], without_links(body.html))
-        outside = outbound(event, OMISSION, is_confirmed=name is not None)
-        summary = outbound_text(body.summary, is_confirmed=name is not None)
-        title = one_line(outside.title)
-        drawn = [] if name is None or images else [settings.base_url + cover_path(event.id, title)]
+        html = body.html if name is not None else without_links(body.html)
         form = form_of(
             event,
             settings,
@@ -212,16 +209,14 @@ class EventPage:
             "check": content.check,
             "beacon": CHAIN,
             "drawn_order": DRAWN_ORDER,
-            "title": title,
+            **self._outbound_values(event, body.summary, name, images, address),
             "organizer_name": name,
             "is_confirmed": name is not None,
             "organizer_path": language.at(organizer),
             **branding_values(content.accent, content.logo, settings),
-            "summary": summary,
             "body": Markup(html),  # noqa: S704 - it was cleaned when it was rendered
             "photos": [image_attributes(key, content.sizes.get(key), settings) for key in event.image_keys],
             "originals": images,
-            "preview": next(iter(previewed or drawn), None),
             "cover": cover_svg(one_line(event.title)),
             "address": language.at(address),
             "alternates": {code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
@@ -241,22 +236,47 @@ class EventPage:
             "interval": max(1, event.recurrence_interval),
             "next": _next_occurrence(content),
             "map": map_link(event),
-            "following": following.content.events[:MAX_FOLLOWING] if following else [],
-            "organizer": following.content if following else None,
-            "photo": partial(card_photo, settings, following.content) if following else None,
-            "card_cover": title_cover,
-            "card_digits": digits,
+            **_following_values(following, settings),
             "history": price_chart(content.prices, min(content.now, event.datetime)),
             "price_text": partial(language.money, currency=event.currency, digits=digits(event.currency)),
-            "structured": event_json_ld(
-                outside,
-                address=address,
-                organizer=(name, settings.base_url + organizer) if name is not None else None,
-                summary=summary,
-                images=previewed or drawn,
-            ),
         }
         return SITE.render("pages/event.html", language=language, **values)
+
+    def _outbound_values(
+        self, event: EventRow, summary: str, organizer_name: str | None, images: list[str], address: str
+    ) -> dict[str, Any]:
+        """What other programs show of the page: its title, its summary, a picture and its structured data.
+
+        organizer_name    None: the organizer has not confirmed its address
+        images            the addresses of the photos
+        """
+        base_url, is_confirmed = self._settings.base_url, organizer_name is not None
+        outside = outbound(event, OMISSION, is_confirmed=is_confirmed)
+        summary = outbound_text(summary, is_confirmed=is_confirmed)
+        title = one_line(outside.title)
+        pictures = (images or [base_url + cover_path(event.id, title)]) if is_confirmed else []
+        organizer = (
+            (organizer_name, base_url + organizer_path(event.organizer_slug)) if organizer_name is not None else None
+        )
+        return {
+            "title": title,
+            "summary": summary,
+            "preview": next(iter(pictures), None),
+            "structured": event_json_ld(
+                outside, address=address, organizer=organizer, summary=summary, images=pictures
+            ),
+        }
+
+
+def _following_values(following: VersionedOrganizer | None, settings: Settings) -> dict[str, Any]:
+    """The cards of the next events of the organizer."""
+    return {
+        "following": following.content.events[:MAX_FOLLOWING] if following else [],
+        "organizer": following.content if following else None,
+        "photo": partial(card_photo, settings, following.content) if following else None,
+        "card_cover": title_cover,
+        "card_digits": digits,
+    }
 
 
 def price_chart(prices: Sequence[PricePoint], until: dt.datetime) -> Chart | None:

@@ -5,7 +5,7 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, LiteralString, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection
@@ -19,7 +19,7 @@ from holdfast.kit.postgres.bundled_server import CannotRun
 from holdfast.kit.postgres.connection_errors import connection_failure, connection_remedy, remedy_at_server
 from holdfast.kit.postgres.connection_pool import KEEPALIVE
 from holdfast.kit.postgres.database import OpenConnection, Reader
-from holdfast.kit.postgres.notifications import MACHINE, listener_name
+from holdfast.kit.postgres.notifications import LISTENERS, listeners
 from holdfast.kit.process.database_location import location_text
 from holdfast.kit.process.resources import secret_file
 from holdfast.kit.process.service_process import ServiceProcess
@@ -160,8 +160,7 @@ async def open_inspection(
                 )
                 return inspection
             async with replace(inspection, url=url).connection() as opened:
-                listeners = listener_name(f"holdfast {process.name}", "_" * len(MACHINE))
-                cursor = await opened.connection.execute(PROCESSES, [listeners])
+                cursor = await opened.connection.execute(LISTENERS, listeners(f"holdfast {process.name}"))
                 processes, machines = await cursor.fetchone() or (0, 0)
     except (CannotRun, CannotStart) as error:
         # Their text says what to do after what is wrong.
@@ -173,12 +172,6 @@ async def open_inspection(
         return inspection
     inspection.ok(f"It is reached: {location_text(settings)}.")
     return replace(inspection, url=url, process_count=processes, machine_count=machines)
-
-
-PROCESSES: LiteralString = """
-    select count(*), count(distinct (application_name, client_addr)) from pg_stat_activity
-     where datname = current_database() and application_name like %s
-"""
 
 
 def _explain_outage(error: Exception, inspection: Inspection[Any]) -> None:

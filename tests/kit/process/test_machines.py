@@ -5,7 +5,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.events.settings import Settings
-from holdfast.kit.postgres.machines import count_machines
+from holdfast.kit.process.service import count_machines
 from tests.support import Service, eventually, running
 
 ANOTHER = "holdfast events 0badcafe listener"
