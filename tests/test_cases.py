@@ -24,7 +24,7 @@ class NotedSubtests:
             self.failed.append(case)
 
 
-async def test_all_cases_are_tried_and_those_that_fail_are_named() -> None:
+async def test_all_cases_of_a_test_are_tried_and_failed_ones_are_named() -> None:
     tried: list[tuple[int, int]] = []
 
     @in_turn(("a", "b"), [(1, 1), (1, 2), (2, 2), (2, 3)])
@@ -42,12 +42,12 @@ async def test_all_cases_are_tried_and_those_that_fail_are_named() -> None:
 
 
 @in_turn("number", [1, 2, 3])
-async def test_fixtures_and_cases_reach_a_test(number: int, tmp_path: Any) -> None:
+async def test_a_test_with_cases_gets_its_fixtures(number: int, tmp_path: Any) -> None:
     (tmp_path / "number").write_text(f"{number}")
     assert number in {1, 2, 3}
 
 
 @in_turn("number", [1])
-async def test_a_case_that_fails_fails_its_test(number: int) -> None:
+async def test_a_failed_case_fails_its_test(number: int) -> None:
     with pytest.raises(AssertionError):
         assert number == 2

@@ -44,7 +44,7 @@ def holdfast_in(directory: Path | None, *words: str, **environment: str) -> subp
         "events organizer link",
     ],
 )
-def test_every_command_explains_itself(command: str) -> None:
+def test_every_command_has_help(command: str) -> None:
     explained = holdfast(*command.split(), "--help")
 
     assert explained.returncode == 0
@@ -63,7 +63,7 @@ def test_help_of_a_command_does_not_load_modules_of_pages(command: str) -> None:
     assert not re.search(r"\b(babel|jinja2|holdfast\.kit\.pages)\b", explained.stderr)
 
 
-def test_a_setting_that_is_not_acceptable_is_named_in_a_line_without_its_value() -> None:
+def test_an_invalid_setting_is_named_in_one_line_without_its_value() -> None:
     refused = holdfast("events", "migrate", PLATFORM_FEE_PERCENT="ninety-one", OAUTH_ISSUER="secret.example")
 
     assert refused.returncode == 1
@@ -92,14 +92,14 @@ def test_a_key_is_either_an_admins_or_an_organizers(database_url: str) -> None:
     assert "--admin or --organizer" in made.stderr
 
 
-def test_a_key_for_an_organizer_who_does_not_exist_is_refused_in_a_line(database_url: str) -> None:
+def test_a_key_for_an_unknown_organizer_is_refused_in_one_line(database_url: str) -> None:
     made = holdfast("events", "key", "create", "--organizer", "7", "--name", "Lost", EVENTS_DATABASE_URL=database_url)
 
     assert made.returncode == 1
     assert "no organizer has this id" in made.stderr
 
 
-def test_a_key_without_a_name_is_refused_in_a_line(database_url: str) -> None:
+def test_a_key_without_a_name_is_refused_in_one_line(database_url: str) -> None:
     made = holdfast("events", "key", "create", "--admin", "--name", " ", EVENTS_DATABASE_URL=database_url)
 
     assert made.returncode == 1
@@ -122,7 +122,7 @@ def test_migrate_says_what_it_would_do_and_then_does_it(template_url: str) -> No
     assert again.stdout == "The schema is up to date.\n"
 
 
-def test_a_taken_port_is_said_in_a_line(database_url: str) -> None:
+def test_a_port_in_use_is_reported_in_one_line(database_url: str) -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -144,7 +144,7 @@ async def sell_one_seat(process: Process) -> dict[str, Any]:
     return (await outcomes(process, key, [accepted[0].poll]))[accepted[0].poll]
 
 
-def test_doors_without_background_work_are_served_by_a_worker(database_url: str, tmp_path: Path) -> None:
+def test_a_server_without_background_work_is_completed_by_a_worker(database_url: str, tmp_path: Path) -> None:
     worker = subprocess.Popen(
         [HOLDFAST, "events", "worker"],
         env={**os.environ, **SECRET, "EVENTS_DATABASE_URL": database_url},
@@ -160,7 +160,7 @@ def test_doors_without_background_work_are_served_by_a_worker(database_url: str,
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_worker_ends_in_order_whatever_it_is_doing(number: signal.Signals, database_url: str, tmp_path: Path) -> None:
+def test_a_worker_ends_in_order_at_any_moment(number: signal.Signals, database_url: str, tmp_path: Path) -> None:
     environment = {**os.environ, **SECRET, "EVENTS_DATABASE_URL": database_url, "HOLDFAST_DATA_DIR": str(tmp_path)}
     for _ in range(3):
         worker = subprocess.Popen([HOLDFAST, "events", "worker"], env=environment, stdout=subprocess.PIPE, text=True)
@@ -171,7 +171,7 @@ def test_a_worker_ends_in_order_whatever_it_is_doing(number: signal.Signals, dat
         assert worker.returncode == (128 + number if number == signal.SIGTERM else 0)
 
 
-async def test_workers_share_a_port_and_their_figures(database_url: str, tmp_path: Path) -> None:
+async def test_workers_share_a_port_and_their_metrics(database_url: str, tmp_path: Path) -> None:
     with serving(database_url, tmp_path, 1, "--workers", "2") as (process,):
         answer = await sell_one_seat(process)
 

@@ -49,7 +49,7 @@ def wheel_of(package: Path, builder: Path, directory: Path) -> Path:
     return wheel
 
 
-def test_the_wheels_of_the_checkout_run_both_services_in_an_empty_environment_elsewhere(tmp_path: Path) -> None:
+def test_the_built_wheels_run_both_services_in_an_empty_environment(tmp_path: Path) -> None:
     builder = environment(tmp_path / "builder", "requirements-build.lock")
     wheels = [wheel_of(package, builder, tmp_path) for package in PACKAGES]
     python = environment(tmp_path / "env", "requirements.lock")
@@ -82,7 +82,7 @@ def test_the_wheels_of_the_checkout_run_both_services_in_an_empty_environment_el
     assert (python.parents[1] / f"lib/python3.{sys.version_info.minor}/site-packages/holdfast/cli.py").exists()
 
 
-def test_the_wheel_of_holdfast_verify_checks_a_saved_log_where_nothing_else_of_us_is(tmp_path: Path) -> None:
+def test_the_wheel_of_holdfast_verify_checks_a_saved_log_without_the_other_packages(tmp_path: Path) -> None:
     builder = environment(tmp_path / "builder", "requirements-build.lock")
     wheel = wheel_of(VERIFY, builder, tmp_path)
     uv("venv", "--quiet", "--python", sys.executable, tmp_path / "env")
@@ -131,7 +131,7 @@ def test_the_environment_of_make_run_has_the_locked_versions_and_only_the_extra_
     assert not {"uv", "uv-build", "pytest", "ruff", "pip", "setuptools"} & rest.keys()
 
 
-def test_make_run_leaves_nothing_that_only_installs_and_what_it_removed_is_fetched_again(tmp_path: Path) -> None:
+def test_make_run_removes_its_installers_and_fetches_them_again_when_needed(tmp_path: Path) -> None:
     uv("--version")
     files = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, check=True).stdout
     copy = ["tar", "--create", "--null", "--files-from=-"]

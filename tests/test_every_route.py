@@ -77,7 +77,7 @@ def databases(database_url: str, inventory_url: str) -> dict[str, str]:
     return {"events": database_url, "inventory": inventory_url}
 
 
-async def test_a_request_that_never_waits_is_for_a_route_of_a_service(
+async def test_every_urgent_path_is_a_route_and_every_webhook_is_urgent(
     databases: dict[str, str], tmp_path: Path
 ) -> None:
     known: list[str] = []
@@ -92,7 +92,7 @@ async def test_a_request_that_never_waits_is_for_a_route_of_a_service(
 
 
 @pytest.mark.parametrize("name", ["events", "inventory"])
-async def test_a_method_that_is_not_allowed_is_answered_with_those_that_are(
+async def test_a_wrong_method_is_answered_with_the_allowed_ones_at_every_path(
     name: str, databases: dict[str, str], tmp_path: Path
 ) -> None:
     async with service_under_test(name, databases, tmp_path) as service:
@@ -115,7 +115,7 @@ async def test_a_method_that_is_not_allowed_is_answered_with_those_that_are(
 
 
 @pytest.mark.parametrize("name", ["events", "inventory"])
-async def test_a_refused_method_is_told_which_would_be_right(
+async def test_a_refused_method_gets_an_allow_header_at_every_path(
     name: str, databases: dict[str, str], tmp_path: Path
 ) -> None:
     async with service_under_test(name, databases, tmp_path) as service:
@@ -175,7 +175,7 @@ async def test_a_sign_in_over_its_rate_limit_is_answered_with_retry_after(
     assert int(answers[1].headers["retry-after"]) > 0
 
 
-def test_a_fault_of_ours_is_told_with_its_number_in_the_words_of_both_services() -> None:
+def test_an_unexpected_failure_has_its_id_in_the_words_of_both_services() -> None:
     with capture_logs() as logs:
         problem = as_problem(RuntimeError("the password is mellon"), Access("get_pool"))
 

@@ -8,7 +8,7 @@ import grimp
 import holdfast
 
 
-def test_no_alias_hands_on_a_statement_of_another_module() -> None:
+def test_no_alias_reexports_a_statement_of_another_module() -> None:
     aliases = [
         f"{path}: {ast.unparse(statement)}"
         for path in sorted(Path(holdfast.__file__).parent.rglob("*.py"))
@@ -21,7 +21,7 @@ def test_no_alias_hands_on_a_statement_of_another_module() -> None:
     assert aliases == []
 
 
-def test_a_slices_sql_is_imported_by_its_slice_alone() -> None:
+def test_the_sql_of_a_noun_is_imported_by_its_own_folder_only() -> None:
     graph = grimp.build_graph("holdfast", cache_dir=None)
     strangers = {
         (importer, module)

@@ -29,7 +29,7 @@ def test_files_left_in_the_checkout_cannot_be_opened_by_tests(directory: Path, v
     assert len(violations) == 3
 
 
-def test_commands_run_where_nothing_is_left() -> None:
+def test_commands_of_tests_run_in_an_empty_directory() -> None:
     assert not Path.cwd().is_relative_to(ROOT)
     assert EVENTS.configured().data_dir.resolve() == Path.cwd() / ".holdfast"
     assert holdfast("events", "address").stdout == "http://127.0.0.1:8002\n"

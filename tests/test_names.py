@@ -194,7 +194,7 @@ def test_no_two_classes_of_a_service_or_of_the_kit_share_a_name(modules: dict[st
     assert repeated_classes(modules) == []
 
 
-def test_every_exception_is_still_needed(modules: dict[str, ast.Module]) -> None:
+def test_every_exception_of_a_column_is_still_needed(modules: dict[str, ast.Module]) -> None:
     defined = {(path, name) for path, _ in COLUMNS for _, name in names(modules[path])}
 
     assert COLUMNS - defined == set()

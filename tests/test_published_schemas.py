@@ -298,7 +298,7 @@ def _wants_integer(published: Published, name: str) -> bool:
 
 
 @pytest.mark.parametrize("number", [5.0, 9_007_199_254_740_992.0])
-def test_a_whole_number_may_be_written_with_a_point(number: float) -> None:
+def test_a_whole_number_may_be_written_with_a_decimal_point(number: float) -> None:
     [get] = [published for published in TOOLS if published.name == "tool get_event"]
     assert getattr(get.read({"event_id": number}), "event_id") == int(number)  # noqa: B009
 

@@ -18,7 +18,7 @@ def test_a_refusal_that_nobody_saw_and_one_that_nobody_declared_are_found() -> N
     ]
 
 
-def test_operations_of_others_are_left_alone() -> None:
+def test_refusals_of_unknown_operations_are_ignored() -> None:
     seen = {("get_event", "not_found"), ("fill_jar", "jar_full")}
 
     assert [*differences({"get_event"}, {("get_event", "not_found")}, seen)] == []

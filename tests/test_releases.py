@@ -41,7 +41,7 @@ def test_a_clone_without_history_is_told_how_to_fetch_it(tmp_path: Path) -> None
     assert refused.stderr.endswith("git fetch --tags --unshallow\n")
 
 
-def test_the_newest_section_of_the_changes_is_that_of_the_version() -> None:
+def test_the_newest_section_of_the_changelog_is_that_of_the_version() -> None:
     changes = (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8")
     newest = re.findall(r"^## (\S+)", changes, re.MULTILINE)[0]
 

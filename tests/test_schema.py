@@ -97,7 +97,7 @@ def test_a_database_of_the_version_before_the_baseline_goes_on(service: str, url
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_an_older_database_is_told_that_it_is_older_than_the_first_release(service: str, url: str) -> None:
+def test_a_database_older_than_the_first_release_is_refused_with_that_reason(service: str, url: str) -> None:
     product = SERVICES[service]
     for last in replaced_by_baselines(service):
         before = [name for name in replaced_by_baselines(service) if name != last]
@@ -185,7 +185,7 @@ def test_the_body_of_each_function_is_valid(service: str, url: str) -> None:
 
 
 @pytest.mark.parametrize(("service", "other"), [("events", "Holdfast Inventory"), ("inventory", "Holdfast Events")])
-def test_a_database_of_the_other_service_is_told_so(
+def test_a_database_of_the_other_service_is_refused_with_its_name(
     service: str, other: str, template_url: str, inventory_template: str
 ) -> None:
     product = SERVICES[service]

@@ -3,7 +3,7 @@
 from tests import wire
 
 
-def test_two_runs_differ_in_nothing() -> None:
+def test_two_runs_of_the_comparison_have_no_differences() -> None:
     first = wire.everything()
 
     assert [*wire.differences(first, wire.everything())] == []

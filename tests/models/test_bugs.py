@@ -79,12 +79,12 @@ def test_planted_bugs_are_fourteen_for_histories_fourteen_for_machines_and_three
 
 
 @bugs(BUGS + BUGS_OF_PROPERTIES)
-def test_a_bug_fits_the_source(bug: Path, tmp_path: Path) -> None:
+def test_a_planted_bug_changes_a_file_of_the_source(bug: Path, tmp_path: Path) -> None:
     assert files_changed_by(bug, tmp_path) != []
 
 
 @bugs(BUGS, "06", "17", "24")
-def test_a_bug_is_found_by_its_check(bug: Path, tmp_path: Path, template_url: str) -> None:
+def test_a_planted_bug_is_found_by_its_check(bug: Path, tmp_path: Path, template_url: str) -> None:
     result = run_check(f"tests/models/test_{bug.parent.name}.py", copy_with(bug, tmp_path), template_url)
 
     assert result.returncode == 1, result.stdout + result.stderr
@@ -92,14 +92,14 @@ def test_a_bug_is_found_by_its_check(bug: Path, tmp_path: Path, template_url: st
 
 
 @pytest.mark.parametrize("check", CHECKS if SOAK else CHECKS[-1:])
-def test_a_copy_without_a_bug_passes(check: str, tmp_path: Path, template_url: str) -> None:
+def test_a_copy_without_a_planted_bug_passes_its_check(check: str, tmp_path: Path, template_url: str) -> None:
     result = run_check(f"tests/models/test_{check}.py", copy_with(None, tmp_path), template_url)
 
     assert result.returncode == 0, result.stdout + result.stderr
 
 
 @bugs(BUGS_OF_PROPERTIES, "01", "04", "09")
-def test_a_bug_is_found_by_the_property(bug: Path, tmp_path: Path, template_url: str) -> None:
+def test_a_planted_bug_is_found_by_its_property(bug: Path, tmp_path: Path, template_url: str) -> None:
     result = run_check(PROPERTIES[bug.parent.name], copy_with(bug, tmp_path), template_url)
 
     assert result.returncode == 1, result.stdout + result.stderr

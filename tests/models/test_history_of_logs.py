@@ -154,7 +154,7 @@ async def begin(url: str) -> tuple[dict[str, str], list[int], int]:
     return headers, [response.json()["data"]["id"] for response in events], queue.json()["data"]["id"]
 
 
-async def test_the_public_logs_alone_tell_the_order_in_the_database(crashing_url: str, tmp_path: Path) -> None:
+async def test_the_public_logs_alone_reconstruct_the_order_in_the_database(crashing_url: str, tmp_path: Path) -> None:
     keep_arrivals(crashing_url)
     with serving(crashing_url, tmp_path, 2, base_url="http://events.example") as processes:
         headers, events, queue = await begin(processes[0].url)

@@ -60,7 +60,7 @@ class Visitors:
             await ask(http, request, "POST", "/api/queues/verify_token", once=True, json=body)
 
 
-async def test_the_tickets_explain_every_answer(
+async def test_the_tickets_explain_every_answer_of_a_queue(
     crashing_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("QUEUE_RELEASE_INTERVAL_SECONDS", "1")

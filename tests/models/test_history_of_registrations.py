@@ -71,7 +71,7 @@ async def all_settled(database_url: str) -> None:
     await eventually(are_settled, seconds=60)
 
 
-async def test_the_order_of_arrival_explains_every_answer(crashing_url: str, tmp_path: Path) -> None:
+async def test_the_order_of_arrival_explains_every_answer_to_registrations(crashing_url: str, tmp_path: Path) -> None:
     with serving(crashing_url, tmp_path, 2) as processes:
         headers, events = await organizer(processes[0].url)
         history = History(processes, crashing_url, headers)

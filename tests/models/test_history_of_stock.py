@@ -108,7 +108,9 @@ class Agents:
         return exchange
 
 
-async def test_the_ledger_explains_every_answer(crashing_inventory_url: str, tmp_path: Path) -> None:
+async def test_the_ledger_explains_every_answer_to_changes_of_stock(
+    crashing_inventory_url: str, tmp_path: Path
+) -> None:
     key = await a_shop(unlimited(crashing_inventory_url, tmp_path))
     with serving(crashing_inventory_url, tmp_path, 2, service="inventory") as processes:
         agents = Agents(History(processes, crashing_inventory_url, {"authorization": f"Bearer {key}"}))

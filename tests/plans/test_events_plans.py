@@ -384,21 +384,21 @@ async def work(url: str, few_first: None, tmp_path_factory: pytest.TempPathFacto
             yield work
 
 
-async def test_every_table_has_thousands_of_rows(work: Work, url: str) -> None:
+async def test_every_table_of_the_plans_has_thousands_of_rows(work: Work, url: str) -> None:
     assert not_filled(url, SMALL) == ""
 
 
-async def test_every_statement_reads_what_it_touches_right_after_a_load(work: Work) -> None:
+async def test_every_statement_reads_few_rows_right_after_a_load(work: Work) -> None:
     assert await work.wrong(EXCEPTIONS | UNTIL_ANALYZED) == ""
 
 
-async def test_every_statement_reads_what_it_touches(work: Work, url: str) -> None:
+async def test_every_statement_reads_few_rows(work: Work, url: str) -> None:
     await asyncio.to_thread(analyze, url)  # loops go on meanwhile
 
     assert await work.wrong(EXCEPTIONS) == ""
 
 
-async def test_an_index_that_is_missing_is_found(work: Work, url: str) -> None:
+async def test_a_missing_index_is_found_by_the_plans(work: Work, url: str) -> None:
     [listing] = (operation for operation in service.EVERY if operation.name == "search_registrations")
     with filling(url) as connection:
         connection.execute("drop index registrations_of_event")

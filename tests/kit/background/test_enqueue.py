@@ -39,7 +39,7 @@ async def stored(service: Service) -> list[tuple[Any, ...]]:
     )
 
 
-async def test_a_task_is_done_with_the_arguments_it_was_enqueued_with(service: Service) -> None:
+async def test_a_task_is_done_with_its_enqueued_arguments(service: Service) -> None:
     posted: asyncio.Queue[Letter] = asyncio.Queue()
 
     async def post(steps: Steps, letter: Letter) -> None:
@@ -52,7 +52,7 @@ async def test_a_task_is_done_with_the_arguments_it_was_enqueued_with(service: S
         await eventually(lambda: _is_empty(service))
 
 
-async def test_a_transaction_that_is_rolled_back_enqueues_nothing(service: Service) -> None:
+async def test_a_transaction_that_is_rolled_back_enqueues_no_task(service: Service) -> None:
     async def want(tx: Tx) -> None:
         await tx.enqueue(POST, Letter("ada"))
         raise NOT_FOUND()
@@ -79,14 +79,14 @@ async def test_a_task_is_stored_with_the_rows_of_its_transaction_or_not_at_all(s
     assert await service.run_sql("select recipient from letters") == [("ada",)]
 
 
-async def test_a_task_may_be_put_off(service: Service) -> None:
+async def test_a_task_can_be_delayed(service: Service) -> None:
     await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ada"), delay=3600))
 
     [(seconds,)] = await service.run_sql("select extract(epoch from scheduled_at - now())::int from procrastinate_jobs")
     assert 3500 < seconds <= 3600
 
 
-async def test_a_task_that_was_put_off_is_done_when_it_is_due_without_a_patrol(
+async def test_a_delayed_task_is_done_when_it_is_due_without_a_poll(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tasks, "POLL_SECONDS", 3600.0)
@@ -102,7 +102,7 @@ async def test_a_task_that_was_put_off_is_done_when_it_is_due_without_a_patrol(
         assert await posted.get() == "soon"
 
 
-async def test_a_process_hears_of_jobs_on_the_connection_on_which_it_listens_anyway(service: Service) -> None:
+async def test_a_process_gets_jobs_over_its_one_listening_connection(service: Service) -> None:
     posted = asyncio.Event()
 
     async def post(steps: Steps, letter: Letter) -> None:
@@ -121,7 +121,7 @@ async def test_a_process_hears_of_jobs_on_the_connection_on_which_it_listens_any
     assert listening == []
 
 
-async def test_work_of_a_tenant_is_done_inside_the_tenant(service: Service) -> None:
+async def test_a_task_of_a_tenant_runs_inside_the_tenant(service: Service) -> None:
     service.database.tenancy = "select set_config('test.tenant', %(tenant)s, true)"
     tenants: asyncio.Queue[str] = asyncio.Queue()
 
@@ -192,7 +192,7 @@ async def test_a_task_that_a_killed_process_left_behind_is_tried_again(service: 
 
 
 @pytest.mark.parametrize(("silent_seconds", "stalled"), [(5, 0), (11, 1)])
-async def test_a_process_that_shows_no_sign_of_life_for_ten_seconds_has_left_its_jobs_behind(
+async def test_a_worker_without_a_heartbeat_for_ten_seconds_loses_its_jobs(
     service: Service, silent_seconds: int, stalled: int
 ) -> None:
     await service.database.transact(lambda tx: tx.enqueue(POST, Letter("ada")))
@@ -210,7 +210,7 @@ async def test_a_process_that_shows_no_sign_of_life_for_ten_seconds_has_left_its
         assert await tasks.retry_stalled(manager, {POST.name: 10}) == stalled
 
 
-async def test_a_process_that_does_jobs_looks_for_jobs_that_were_left_behind_all_the_time(service: Service) -> None:
+async def test_a_worker_keeps_looking_for_stalled_jobs(service: Service) -> None:
     posted: asyncio.Queue[str] = asyncio.Queue()
 
     async def post(steps: Steps, letter: Letter) -> None:
@@ -257,7 +257,7 @@ async def test_a_slow_task_holds_up_no_other(service: Service) -> None:
         forever.set()
 
 
-async def test_an_error_of_the_transaction_is_seen_where_a_task_is_enqueued(service: Service) -> None:
+async def test_an_error_while_enqueueing_is_raised_in_the_transaction(service: Service) -> None:
     runs = 0
 
     async def conflict_once(tx: Tx) -> int:

@@ -77,7 +77,7 @@ async def test_the_newest_hundred_jobs_that_failed_are_listed_with_the_beginning
     assert {len(job.arguments) for job in failed} == {500}
 
 
-async def test_jobs_that_wait_are_seen_in_the_figures(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_jobs_that_wait_are_in_the_metrics(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "MAX_CONCURRENT_JOBS", 1)
     busy, free = asyncio.Event(), asyncio.Event()
 

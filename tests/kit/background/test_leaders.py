@@ -68,7 +68,7 @@ async def dealt(running_peers: list[Peer], loops: tuple[str, ...] = LOOPS, secon
     await eventually(once_each, seconds)
 
 
-async def test_loops_are_shared_out_when_processes_come_and_go_without_waiting_for_a_look(settings: Settings) -> None:
+async def test_loops_are_redistributed_by_notification_when_processes_come_and_go(settings: Settings) -> None:
     async with peers(settings, 3) as running_peers:
         assert [peer.runs.total() for peer in running_peers] == [2, 2, 1]
 
@@ -77,7 +77,7 @@ async def test_loops_are_shared_out_when_processes_come_and_go_without_waiting_f
         await dealt(running_peers[1:])
 
 
-async def test_more_processes_than_loops_leave_those_that_lead_as_they_are(settings: Settings) -> None:
+async def test_leaders_stay_when_there_are_more_processes_than_loops(settings: Settings) -> None:
     async with peers(settings, 5) as running_peers:
         before = [Counter(peer.runs) for peer in running_peers]
         late = Peer(settings, LOOPS)
@@ -89,7 +89,7 @@ async def test_more_processes_than_loops_leave_those_that_lead_as_they_are(setti
             await late.go()
 
 
-async def test_a_process_of_another_version_leads_the_loops_of_its_own(settings: Settings) -> None:
+async def test_a_process_of_another_version_leads_its_own_loops(settings: Settings) -> None:
     async with peers(settings, 2) as running_peers, peers(settings, 1, (*LOOPS, "six")) as [newer]:
         await dealt(running_peers)
         assert newer.runs == Counter((*LOOPS, "six"))

@@ -89,7 +89,7 @@ async def test_a_work_leased_too_long_ago_is_not_begun() -> None:
     assert begun == []
 
 
-async def test_a_timeout_of_the_work_is_told_as_it_is() -> None:
+async def test_a_timeout_of_the_work_is_raised_unchanged() -> None:
     async def renew() -> bool:
         return True
 

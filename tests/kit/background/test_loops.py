@@ -35,7 +35,7 @@ def running(loop: Loop, service: Service) -> AbstractAsyncContextManager[None]:
     return at_work(loop.run(service.database))
 
 
-async def test_a_loop_makes_its_next_step_after_the_seconds_that_the_last_one_named(service: Service) -> None:
+async def test_a_loop_makes_its_next_step_after_the_returned_seconds(service: Service) -> None:
     steps = Steps(0.0, 0.01)
 
     async with running(Loop("tested", steps.step), service):

@@ -125,7 +125,7 @@ async def test_rows_are_leased_in_turns_of_owners(database: Database) -> None:
     assert owners == [7, 8, 7]
 
 
-async def test_the_next_row_is_due_without_those_that_are_excluded(database: Database, service: Service) -> None:
+async def test_the_time_until_the_next_due_row_leaves_out_excluded_rows(database: Database, service: Service) -> None:
     assert await database.read(LETTERS.seconds_until_due) is None
     await add(database, "letter", 1, 2)
     await service.run_sql("update letters set due_at = now() + id * interval '1 hour'")
@@ -162,7 +162,7 @@ async def test_a_failure_is_stored_with_its_text_and_the_row_is_put_off(database
 
 
 @pytest.mark.parametrize("due_at", ["null", "now() - interval '1 second'"])
-async def test_a_time_that_was_set_during_the_work_is_kept(database: Database, service: Service, due_at: str) -> None:
+async def test_a_due_time_set_during_the_work_is_kept(database: Database, service: Service, due_at: str) -> None:
     await add(database, "letter", 1)
     [row] = await lease(database, LETTERS)
     await service.run_sql(f"update letters set due_at = {due_at}")  # pyright: ignore[reportArgumentType]
@@ -183,7 +183,7 @@ async def test_the_result_of_a_lost_lease_is_not_stored(database: Database, serv
     assert await stored(service, "attempts, lease_id, error") == [(2, held.lease_id, None)]
 
 
-async def test_work_on_a_table_handles_each_row_once_and_under_its_lease(
+async def test_the_work_of_a_table_handles_each_row_once_under_its_lease(
     database: Database, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Letters(TableWork):

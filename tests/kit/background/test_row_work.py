@@ -99,7 +99,7 @@ async def finished(work: Parcels, count: int) -> bool:
 
 
 @pytest.mark.parametrize(("notify", "poll_seconds"), [(True, 3_600.0), (False, 0.2)])
-async def test_a_row_is_found_by_its_notification_and_without_one_by_a_poll(
+async def test_a_row_is_found_by_its_notification_or_by_a_poll(
     work: Parcels, monkeypatch: pytest.MonkeyPatch, notify: bool, poll_seconds: float
 ) -> None:
     monkeypatch.setattr(row_work, "POLL_SECONDS", poll_seconds)
@@ -118,7 +118,7 @@ async def test_a_row_is_handled_at_its_time_without_a_notification(
         await eventually(lambda: finished(work, 1))
 
 
-async def test_no_more_rows_are_handled_at_once_than_allowed_and_all_are_handled(work: Parcels) -> None:
+async def test_rows_are_handled_up_to_the_limit_at_once_and_all_in_the_end(work: Parcels) -> None:
     work.may_finish.clear()
     await add(work, *range(7))
     async with running_loop(work):
@@ -161,7 +161,7 @@ async def test_a_row_of_a_lost_lease_is_left_to_the_process_that_has_it(
     assert work.finished == []
 
 
-def test_pauses_double_until_the_longest() -> None:
+def test_retry_pauses_double_up_to_the_longest() -> None:
     backoff = RetryBackoff(1.0, 300.0)
 
     assert [backoff.pause(attempts) for attempts in (1, 2, 3, 9, 10, 100)] == [1, 2, 4, 256, 300, 300]

@@ -80,7 +80,7 @@ async def test_an_exception_comes_back_in_words_and_harms_no_other_call() -> Non
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_signals_that_the_whole_service_gets_do_not_end_it(number: int) -> None:
+async def test_a_subprocess_ignores_signals_to_the_whole_service(number: int) -> None:
     async with SubprocessCall(subprocess_functions.added) as add:
         _, process = await add(Sum(1, 1))
         os.kill(process, number)
@@ -122,7 +122,7 @@ async def test_a_process_that_does_not_answer_is_replaced() -> None:
         assert await hang(0.0) == 0.0
 
 
-async def test_a_call_that_is_tried_once_tells_how_its_process_ended(tmp_path: Path) -> None:
+async def test_a_call_without_a_retry_says_how_its_process_ended(tmp_path: Path) -> None:
     kills = tmp_path / "kills"
     kills.write_text("x")
     async with SubprocessCall(subprocess_functions.killed_until, tries=1) as call:
@@ -143,7 +143,7 @@ async def test_a_call_after_a_cancelled_one_gets_its_own_answer() -> None:
         assert await hang(0.5) == 0.5
 
 
-async def test_messages_have_a_bound_in_both_directions() -> None:
+async def test_messages_to_and_from_a_subprocess_are_bounded() -> None:
     async with SubprocessCall(subprocess_functions.repeated) as repeat:
         assert len(await repeat(MAX_MESSAGE_BYTES - 100)) == MAX_MESSAGE_BYTES - 100
         with pytest.raises(SubprocessException, match="the answer has"):
@@ -153,7 +153,7 @@ async def test_messages_have_a_bound_in_both_directions() -> None:
             await cut("x" * MAX_MESSAGE_BYTES)
 
 
-async def test_a_process_that_cannot_be_started_is_not_the_fault_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_that_cannot_be_started_raises_an_error_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     async with SubprocessCall(import_failure.exists) as exists:
         with monkeypatch.context() as during:
             during.setenv("UNFIT", "1")

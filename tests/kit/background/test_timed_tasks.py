@@ -27,7 +27,7 @@ BEGIN = dt.datetime(2026, 11, 28, 12, 0, 30, tzinfo=dt.UTC)
         (Schedule.monthly(1, "04:31"), "2026-12-01 04:31", "2027-01-01 04:31"),
     ],
 )
-def test_a_task_runs_at_its_times(times: Schedule, first: str, second: str) -> None:
+def test_a_timed_task_runs_at_the_times_of_its_schedule(times: Schedule, first: str, second: str) -> None:
     following = croniter(times.cron, BEGIN)
 
     assert [f"{following.get_next(dt.datetime):%Y-%m-%d %H:%M}" for _ in range(2)] == [first, second]

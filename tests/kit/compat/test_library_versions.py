@@ -32,7 +32,7 @@ LIBRARIES = [
 
 
 @pytest.mark.parametrize(("library", "written_for"), LIBRARIES)
-def test_the_installed_version_is_the_one_that_the_module_was_written_for(library: str, written_for: str) -> None:
+def test_the_installed_library_has_the_version_that_the_module_was_written_for(library: str, written_for: str) -> None:
     assert version(library).startswith(f"{written_for}.")
 
 
@@ -64,14 +64,14 @@ def test_no_later_version_can_be_installed(library: str, written_for: str) -> No
     ],
     ids=lambda value: getattr(value, "__qualname__", None),
 )
-def test_the_functions_that_are_called_or_overridden_have_these_parameters(
+def test_functions_that_are_called_or_overridden_have_the_expected_parameters(
     function: object, parameters: list[str]
 ) -> None:
     assert callable(function)
     assert list(inspect.signature(function).parameters) == parameters
 
 
-def test_no_part_that_the_lock_of_the_pool_protected_waits_but_to_hand_over_a_connection() -> None:
+def test_the_locked_sections_of_the_pool_wait_only_to_hand_over_a_connection() -> None:
     tree = ast.parse(inspect.getsource(pool_async))
     sections = [
         node

@@ -10,7 +10,7 @@ amounts = st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0, 1e9])
 
 
 @given(st.lists(amounts))
-def test_the_metrics_are_those_of_single_observations(observed: list[float]) -> None:
+def test_amounts_observed_together_give_the_metrics_of_single_observations(observed: list[float]) -> None:
     registries = [CollectorRegistry(), CollectorRegistry()]
     single, together = (Histogram("seconds", "Time.", buckets=(1, 2), registry=registry) for registry in registries)
 

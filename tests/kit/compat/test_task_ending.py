@@ -12,7 +12,7 @@ async def forever() -> None:
     await asyncio.Event().wait()
 
 
-async def test_tasks_have_ended_when_it_returns() -> None:
+async def test_ended_tasks_are_all_cancelled_when_the_call_returns() -> None:
     tasks = [asyncio.create_task(forever()) for _ in range(3)]
 
     await end_tasks(tasks)
@@ -58,6 +58,6 @@ async def test_a_task_that_fails_at_its_end_has_ended() -> None:
     assert isinstance(task.exception(), ValueError)
 
 
-def test_without_tasks_it_returns_at_once() -> None:
+def test_ending_no_tasks_returns_at_once() -> None:
     with pytest.raises(StopIteration):
         end_tasks([]).send(None)

@@ -22,7 +22,7 @@ BOUND = Bound(name="Tests", service="both", total="", tenant="", address="", res
 OWNER = nobody("address 192.0.2.1").owner
 
 
-async def test_shared_work_waits_for_its_turn_after_the_first_client_has_gone() -> None:
+async def test_shared_work_keeps_its_turn_after_the_first_client_is_gone() -> None:
     slots, end, client = Slots(BOUND, 1), asyncio.Event(), Client()
 
     async def hold() -> None:

@@ -35,7 +35,7 @@ FORMATS = [CsvFormat(",", "."), CsvFormat(";", ",")]
 @example(text="x;=cmd|' /C calc'!A0")
 @example(text="x,=cmd()")
 @example(text="'\t'=;'=")
-def test_every_text_comes_back_exactly(format: CsvFormat, text: str) -> None:
+def test_every_text_in_a_csv_cell_is_read_back_exactly(format: CsvFormat, text: str) -> None:
     rows = [*csv.reader(io.StringIO(as_csv([[text, 7]], format), newline=""), delimiter=format.separator)]
 
     assert [[original(cell), number] for cell, number in rows] == [[text, "7"]]
@@ -58,7 +58,7 @@ def test_amounts_have_the_decimal_sign_of_the_format(format: CsvFormat, line: st
 @given(TEXTS)
 @example(" =cmd()")
 @example('"=cmd()')
-def test_no_part_of_a_cell_is_a_formula_wherever_a_program_divides_it(text: str) -> None:
+def test_no_part_of_a_cell_is_a_formula_for_any_separator(text: str) -> None:
     parts = re.split(r"[,;|\t\r\n]", str(neutral(text)))
 
     assert not any(FORMULA.match(part) and not part.startswith("'") for part in parts)

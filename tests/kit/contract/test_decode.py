@@ -19,7 +19,7 @@ async def ada(service: Service) -> Client:
     return await service.organizer()
 
 
-async def test_a_name_given_twice_is_refused_rather_than_guessed_at(ada: Client) -> None:
+async def test_a_repeated_parameter_is_refused(ada: Client) -> None:
     response = await ada.get("/api/events?offset=1&offset=2&limit=3")
 
     assert errors(response) == {"offset": ["is given more than once"]}
@@ -37,7 +37,7 @@ async def test_an_offset_that_is_no_number_in_range_is_refused(ada: Client, subt
             assert errors(await ada.get(f"/api/events?offset={value}")).keys() == {"offset"}
 
 
-async def test_a_parameter_that_is_part_of_the_path_is_unknown_in_the_query(ada: Client) -> None:
+async def test_a_parameter_of_the_path_is_refused_in_the_query(ada: Client) -> None:
     event = await ada.create_event()
 
     assert errors(await ada.get(f"/api/events/{event['id']}?event_id=1")) == {
@@ -47,7 +47,7 @@ async def test_a_parameter_that_is_part_of_the_path_is_unknown_in_the_query(ada:
     assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["status"] == "active"
 
 
-async def test_a_parameter_no_operation_with_a_body_knows_is_refused_there_too(ada: Client) -> None:
+async def test_an_unknown_parameter_is_refused_also_beside_a_body(ada: Client) -> None:
     response = await ada.post("/api/keys?dry_run=true", {"api_key": {"name": "One more"}})
 
     assert errors(response).keys() == {"dry_run"}
@@ -95,7 +95,7 @@ async def test_a_body_without_its_wrapper_or_with_more_beside_it_is_refused(
     assert len((await ada.get("/api/keys")).json()["data"]) == 1
 
 
-async def test_a_body_cannot_name_a_field_of_the_path(ada: Client) -> None:
+async def test_a_body_with_a_field_of_the_path_is_refused(ada: Client) -> None:
     mine, other = await ada.create_event(title="Mine"), await ada.create_event(title="Other")
 
     response = await ada.patch(f"/api/events/{mine['id']}", {"event": {"event_id": other["id"], "title": "Changed"}})
@@ -104,7 +104,7 @@ async def test_a_body_cannot_name_a_field_of_the_path(ada: Client) -> None:
     assert (await ada.get(f"/api/events/{other['id']}")).json()["data"]["title"] == "Other"
 
 
-async def test_json_may_be_declared_in_any_spelling(ada: Client, subtests: pytest.Subtests) -> None:
+async def test_the_content_type_json_is_accepted_in_any_spelling(ada: Client, subtests: pytest.Subtests) -> None:
     for kind in ("application/json", "application/json; charset=utf-8", "APPLICATION/JSON", " application/json ;a=b"):
         with subtests.test(kind=kind):
             response = await ada.post("/api/keys", content=KEY_BODY, headers={"Content-Type": kind})
@@ -112,7 +112,7 @@ async def test_json_may_be_declared_in_any_spelling(ada: Client, subtests: pytes
             assert response.status_code == 201
 
 
-async def test_a_body_that_is_not_declared_at_all_is_refused(service: Service, ada: Client) -> None:
+async def test_a_body_without_a_content_type_is_refused(service: Service, ada: Client) -> None:
     message = {"type": "http.request", "body": KEY_BODY}
 
     response = await straight(service, "POST", "/api/keys", headers=with_key(ada), messages=[message])
@@ -121,7 +121,7 @@ async def test_a_body_that_is_not_declared_at_all_is_refused(service: Service, a
     assert "Content-Type: application/json" in response.json()["hint"]
 
 
-async def test_a_body_that_is_declared_as_something_else_is_refused(ada: Client, subtests: pytest.Subtests) -> None:
+async def test_a_body_of_another_content_type_is_refused(ada: Client, subtests: pytest.Subtests) -> None:
     forms = ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x")
     for kind in ("text/plain", "application/jsonx", "json", "", *forms):
         with subtests.test(kind=kind):
@@ -182,7 +182,7 @@ async def test_a_body_that_is_announced_as_too_large_is_refused_before_it_comes(
     assert code(response, 413) == "payload_too_large"
 
 
-async def test_a_length_that_is_no_length_is_refused(service: Service, ada: Client, subtests: pytest.Subtests) -> None:
+async def test_an_invalid_content_length_is_refused(service: Service, ada: Client, subtests: pytest.Subtests) -> None:
     broken: Message = {"type": "http.request", "body": b"{"}
     for length in (b"many", b"", b"-1", b"1e3", b"0x10", b"\xd9\xa3", b"9" * 5000, b"5, 5"):
         with subtests.test(length=length[:50]):
@@ -193,7 +193,7 @@ async def test_a_length_that_is_no_length_is_refused(service: Service, ada: Clie
 
 
 @pytest.mark.parametrize("begun", [[], [{"type": "http.request", "body": b'{"api_', "more_body": True}]])
-async def test_a_body_that_never_arrives_is_given_up_on(
+async def test_a_body_that_never_arrives_is_refused_after_the_timeout(
     service: Service, ada: Client, monkeypatch: pytest.MonkeyPatch, begun: list[Message]
 ) -> None:
     monkeypatch.setattr("holdfast.kit.http.body.BODY_TIMEOUT_SECONDS", 0.05)
@@ -203,7 +203,7 @@ async def test_a_body_that_never_arrives_is_given_up_on(
     assert code(response, 400) == "bad_request"
 
 
-async def test_a_client_that_goes_away_before_its_body_is_complete_changes_nothing(
+async def test_a_client_that_disconnects_before_its_body_is_complete_changes_nothing(
     service: Service, ada: Client
 ) -> None:
     gone: Message = {"type": "http.disconnect"}
@@ -213,7 +213,7 @@ async def test_a_client_that_goes_away_before_its_body_is_complete_changes_nothi
     assert len((await ada.get("/api/keys")).json()["data"]) == 1
 
 
-async def test_an_id_that_cannot_exist_is_not_found(ada: Client, subtests: pytest.Subtests) -> None:
+async def test_an_impossible_id_is_answered_with_404(ada: Client, subtests: pytest.Subtests) -> None:
     for junk in (
         *(
             "0",
@@ -244,7 +244,7 @@ async def test_an_id_that_cannot_exist_is_not_found(ada: Client, subtests: pytes
             assert code(await ada.patch(f"/api/events/{junk}", {"event": {}}), 404) == "not_found"
 
 
-async def test_a_person_who_cannot_exist_is_not_found(ada: Client, subtests: pytest.Subtests) -> None:
+async def test_an_impossible_public_id_is_answered_with_404(ada: Client, subtests: pytest.Subtests) -> None:
     event = await ada.create_event()
     for junk in ("", "ABCDEFGH", "abcdefg", "abcdefghi", "abcdefg1", "abcdefgh%0a", "abc%00efgh", "%ff"):
         with subtests.test(junk=junk):

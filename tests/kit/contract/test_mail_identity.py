@@ -28,7 +28,7 @@ WAYS_TO_WRITE_JOE = (
 
 
 @pytest.mark.parametrize("written", WAYS_TO_WRITE_JOE)
-def test_a_mailbox_has_one_identity(written: str) -> None:
+def test_every_spelling_of_a_mailbox_has_the_same_identity(written: str) -> None:
     assert identity(written) == JOE
     assert identity(identity(written)) == JOE
     assert envelope_address(identity(written)) == "joe@xn--mnchen-3ya.de"
@@ -79,7 +79,7 @@ def test_an_address_that_no_mail_can_reach_is_refused_with_an_example(address: s
         identity(address)
 
 
-def test_letters_before_the_at_that_cannot_be_sent_are_named() -> None:
+def test_a_local_part_that_is_not_ascii_is_refused_with_the_reason() -> None:
     with pytest.raises(NoAddress, match="before the @ that are not ASCII"):
         identity("änn@example.com")
 

@@ -17,7 +17,7 @@ def on_page(message: str, language: Language = GERMAN, labels: Mapping[str, str]
     return message_text(message, translate, labels or {}, language.number)
 
 
-def test_a_message_is_its_english_text() -> None:
+def test_a_message_equals_its_english_text() -> None:
     example = message("must be at most %(most)s, not %(given)s", most=3, given="5 %")
 
     assert example == "must be at most 3, not 5 %"
@@ -52,7 +52,7 @@ def test_a_message_without_values_may_have_a_percent_sign() -> None:
     assert (message("100% of it"), on_page(message("100% of it"))) == ("100% of it", "100% of it")
 
 
-def test_a_text_that_is_no_message_stays_as_it_is() -> None:
+def test_a_plain_text_is_shown_unchanged() -> None:
     assert on_page("is required %s") == "is required %s"
 
 

@@ -13,7 +13,7 @@ from holdfast.kit.contract.problems import (
 )
 
 
-def test_a_problem_says_what_its_kind_says_unless_told_otherwise() -> None:
+def test_a_problem_has_the_text_and_hint_of_its_kind_by_default() -> None:
     assert NOT_FOUND().body() == {"error": NOT_FOUND.meaning, "code": "not_found", "hint": NOT_FOUND.hint}
     assert NOT_FOUND("No event has the id 7.", hint="Try 8.").body() == {
         "error": "No event has the id 7.",
@@ -22,7 +22,7 @@ def test_a_problem_says_what_its_kind_says_unless_told_otherwise() -> None:
     }
 
 
-def test_members_of_a_single_problem_stand_beside_the_others() -> None:
+def test_further_members_of_a_problem_are_in_its_body() -> None:
     problem = RATE_LIMITED(retry_after=7, limit="registrations")
 
     assert (problem.code, problem.status, problem.retry_after) == ("rate_limited", 429, 7)

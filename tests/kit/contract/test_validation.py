@@ -107,7 +107,7 @@ def test_a_place_is_found_at_any_depth(value: Any, problem: tuple[str, str]) -> 
     assert mismatch(refusal.value, Shelf, value) == problem
 
 
-def test_null_means_absent_unless_absent_means_to_leave_something_as_it_is() -> None:
+def test_null_means_absent_except_where_absent_means_unchanged() -> None:
     optional = [field.name for field in msgspec.structs.fields(Preserve) if field.default is not UNSET]
 
     assert check(Preserve, dict.fromkeys(optional)) == Preserve()
@@ -133,7 +133,7 @@ def types(info: inspect.Type) -> Iterator[inspect.Type]:
 
 
 @pytest.mark.parametrize("operation", [*INVENTORY, *EVENTS], ids=lambda operation: operation.name)
-def test_every_pattern_is_told_by_a_noun(operation: Operation) -> None:
+def test_every_pattern_is_described_by_a_noun(operation: Operation) -> None:
     all_types = [*types(inspect.type_info(operation.command))]
     named_types: list[inspect.Type] = []
     for type_ in all_types:
@@ -158,7 +158,7 @@ def test_every_pattern_is_told_by_a_noun(operation: Operation) -> None:
     ],
     ids=["half an object", "no key", "another encoding", "too deep"],
 )
-def test_a_text_that_is_no_json_is_told_without_the_words_of_the_decoder(text: bytes, message: str) -> None:
+def test_invalid_json_is_described_without_the_words_of_the_decoder(text: bytes, message: str) -> None:
     with pytest.raises((msgspec.DecodeError, UnicodeDecodeError, RecursionError)) as refusal:
         msgspec.json.decode(text)
 

@@ -72,7 +72,7 @@ def test_a_kind_of_failure_is_logged_once_a_minute_without_a_traceback(written: 
     assert '"event": "worker error: connection failed' in lines(written)[2]
 
 
-def test_several_failures_together_are_an_outage_if_each_of_them_is(written: io.StringIO) -> None:
+def test_a_group_of_failures_is_an_outage_if_each_of_them_is(written: io.StringIO) -> None:
     structlog.get_logger().error("failed", exc_info=ExceptionGroup("several", [outage(), outage()]))
     assert "Traceback" not in written.getvalue()
 

@@ -40,7 +40,7 @@ async def test_a_method_that_a_route_does_not_answer_is_refused_with_those_that_
     assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
 
 
-async def test_a_slash_too_many_leads_to_the_path_without_it() -> None:
+async def test_a_trailing_slash_is_redirected_to_the_path_without_it() -> None:
     redirect = await answer("GET", "/events/7/?lang=de")
 
     assert (redirect.status_code, redirect.headers["location"]) == (308, "/events/7")
@@ -82,7 +82,7 @@ async def test_an_application_is_open_from_the_start_of_the_server_to_its_end() 
     assert server.sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
 
 
-async def test_a_failed_start_is_told_to_the_server() -> None:
+async def test_a_failed_start_is_reported_to_the_server() -> None:
     server = Server()
 
     @contextlib.asynccontextmanager

@@ -29,7 +29,7 @@ async def told_length(scope: Scope, receive: Receive, send: Send) -> None:
     await Response(content)(scope, receive, send)
 
 
-async def test_a_body_that_stops_halfway_is_given_up_on_also_after_one_that_came_whole(
+async def test_a_body_that_stops_halfway_is_refused_also_after_a_complete_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(body, "BODY_TIMEOUT_SECONDS", 0.3)

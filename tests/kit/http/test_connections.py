@@ -60,7 +60,7 @@ async def hasty() -> AsyncIterator[Site]:
 # Headers
 
 
-async def test_headers_of_64_kib_are_read(site: Site) -> None:
+async def test_headers_of_up_to_64_kib_are_read(site: Site) -> None:
     client = await site.client()
     await client.send(padded(MAX_HEADER_BYTES))
 
@@ -68,7 +68,7 @@ async def test_headers_of_64_kib_are_read(site: Site) -> None:
 
 
 @pytest.mark.parametrize("size", [MAX_HEADER_BYTES + 1, 2 * MAX_HEADER_BYTES, 20 * MAX_HEADER_BYTES])
-async def test_more_headers_are_refused_in_the_envelope(site: Site, size: int) -> None:
+async def test_headers_of_more_than_64_kib_are_answered_with_431(site: Site, size: int) -> None:
     client = await site.client()
     await client.send(padded(size))
 
@@ -117,7 +117,7 @@ async def test_an_address_without_end_is_cut_off(site: Site) -> None:
     assert (await client.answer())[0] == 431
 
 
-async def test_headers_are_counted_anew_for_each_request(site: Site) -> None:
+async def test_headers_of_every_request_have_a_limit_of_their_own(site: Site) -> None:
     client = await site.client()
     for _ in range(3):
         await client.send(padded(MAX_HEADER_BYTES))
@@ -185,7 +185,7 @@ async def test_a_connection_without_a_request_is_closed(hasty: Site, sent: bytes
     assert (await client.closed(5))[:12] == answer
 
 
-async def test_a_body_that_nobody_reads_is_not_taken_for_ever(hasty: Site) -> None:
+async def test_an_unread_body_is_not_accepted_for_ever(hasty: Site) -> None:
     client = await hasty.client()
     await client.send(b"POST /unread HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000000\r\n\r\n")
     assert (await client.answer())[0] == 200
@@ -391,7 +391,7 @@ async def test_connections_that_are_refused_do_not_take_the_places_of_others() -
         assert await (await site.client("127.0.0.2")).is_served()
 
 
-async def test_a_service_refuses_in_its_own_envelope() -> None:
+async def test_a_refused_connection_gets_the_envelope_of_its_service() -> None:
     def brief(problem: Any) -> dict[str, str]:
         return {"error": problem.code, "message": problem.message}
 

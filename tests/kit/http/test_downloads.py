@@ -55,7 +55,7 @@ async def test_a_file_is_sent_in_parts_and_ends() -> None:
     assert [part.get("more_body", False) for part in parts] == [True] * 5 + [False]
 
 
-async def test_a_file_that_cannot_be_finished_has_no_end() -> None:
+async def test_a_download_that_fails_has_no_end() -> None:
     client = Client()
 
     with pytest.raises(RuntimeError, match="the disk is full"):
@@ -73,7 +73,7 @@ async def test_a_download_stops_when_its_client_is_gone() -> None:
     assert all(message["more_body"] for message in client.got[1:])
 
 
-async def test_only_the_headers_of_a_file_can_be_asked_for() -> None:
+async def test_a_head_request_of_a_download_writes_no_file() -> None:
     client, numbers = Client("HEAD"), list[int]()
 
     await download(counting(numbers)).send(client.request)

@@ -85,13 +85,13 @@ def test_a_process_ends_in_order_once_it_has_drained(database_url: str, tmp_path
         assert process.stop() == 143
 
 
-def test_without_the_setting_a_process_ends_at_once(database_url: str, tmp_path: Path) -> None:
+def test_a_process_without_the_setting_ends_at_once(database_url: str, tmp_path: Path) -> None:
     with ready_to_drain(database_url, tmp_path, seconds=0) as process:
         assert process.stop() == 143
         assert "draining" not in process.log.read_text()
 
 
-def test_ctrl_c_never_drains(database_url: str, tmp_path: Path) -> None:
+def test_a_process_stopped_by_ctrl_c_does_not_drain(database_url: str, tmp_path: Path) -> None:
     with ready_to_drain(database_url, tmp_path) as process:
         os.kill(process.id, signal.SIGINT)
         assert process.wait() == 0

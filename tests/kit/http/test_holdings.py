@@ -13,7 +13,7 @@ WIDE = {address: address[: len("network 20010db80001")] if "network" in address 
 
 
 @given(st.lists(st.tuples(st.sampled_from(ADDRESSES), st.booleans()), max_size=200))
-def test_only_the_address_that_holds_most_gives_way_and_never_to_one_that_would_hold_more(
+def test_the_address_that_holds_most_gives_way_but_never_to_one_that_would_hold_more(
     history: list[tuple[str, bool]],
 ) -> None:
     holdings, held = Holdings[int](), dict[int, str]()
@@ -54,7 +54,7 @@ def test_an_address_in_any_crowd_holds_a_place(wishes: list[int], room: int) -> 
     assert len(held) <= room
 
 
-def test_a_thing_that_is_idle_gives_way_before_others() -> None:
+def test_an_idle_holding_gives_way_before_others() -> None:
     holdings = Holdings[int]()
     for number in range(5):
         holdings.add("address 192.0.2.1", number)

@@ -59,14 +59,14 @@ def test_an_unknown_path_and_an_empty_field_lead_nowhere(paths: PathIndex[str], 
     assert paths.find(path, path.split("/")) is None
 
 
-def test_a_path_keeps_the_value_it_got_first(paths: PathIndex[str]) -> None:
+def test_a_path_keeps_its_first_value(paths: PathIndex[str]) -> None:
     assert paths.setdefault("/events/{id}", "another") == "/events/{id}"
     assert paths.setdefault("/events/{other}", "another") == "/events/{id}"
     assert paths.setdefault("/events/{id}/cover-{other}.png", "another") == "/events/{id}/cover-{version}.png"
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_the_path_with_fewer_fields_is_found_whatever_came_first(order: int) -> None:
+def test_the_path_with_fewer_fields_is_found_in_any_order_of_adding(order: int) -> None:
     paths: PathIndex[str] = PathIndex()
     for path in ["/x/{id}/{part}", "/{noun}/{id}/add", "/x/{id}/add", "/{noun}/{id}/{part}"][::order]:
         paths.setdefault(path, path)

@@ -113,16 +113,16 @@ def test_a_path_that_is_no_link_to_a_page_is_not_repaired(path: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
-def test_only_what_reads_is_redirected(method: str) -> None:
+def test_only_reads_are_redirected_to_a_repaired_path(method: str) -> None:
     assert repaired("/console)", method=method) is None
 
 
-def test_a_redirect_keeps_the_parameters_that_pages_read_and_no_others() -> None:
+def test_a_repaired_path_keeps_only_parameters_that_pages_read() -> None:
     assert repaired("/console)", query="lang=de&token=secret&utm_source=x") == "/console?lang=de"
 
 
 @given(st.text(min_size=1, max_size=60), st.booleans())
-def test_a_redirect_never_leads_elsewhere_and_never_goes_round(path: str, is_encoded: bool) -> None:
+def test_a_repaired_path_never_leads_to_another_site_or_in_a_circle(path: str, is_encoded: bool) -> None:
     location: str | None = "/" + path
     seen: list[str] = []
     for _ in range(20):

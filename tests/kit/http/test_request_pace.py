@@ -102,7 +102,7 @@ async def test_a_later_request_does_not_overtake_a_waiting_one() -> None:
 
 
 @pytest.mark.parametrize("urgent", URGENT)
-async def test_urgent_requests_are_begun_at_once(urgent: bytes) -> None:
+async def test_urgent_requests_do_not_wait(urgent: bytes) -> None:
     pace, loop = Pace(Clock()), asyncio.get_running_loop()
     while pace.begins(loop, REQUEST, ADDRESS):
         pass
@@ -210,7 +210,7 @@ async def waits(pace: Held, count: int = 1) -> None:
     await eventually(are_waiting)
 
 
-async def test_health_is_answered_while_others_wait(site: Site, pace: Held, begun: list[str]) -> None:
+async def test_a_health_check_is_answered_while_requests_wait(site: Site, pace: Held, begun: list[str]) -> None:
     client, balancer = await site.client(), await site.client()
     await client.send(REQUEST)
     await waits(pace)

@@ -31,7 +31,7 @@ async def text(client: Client, request: bytes) -> str:
     return (await client.closed()).decode()
 
 
-async def test_a_whole_answer_has_the_status_the_headers_and_the_content() -> None:
+async def test_a_complete_answer_has_its_status_headers_and_content() -> None:
     async with serving(Answering([(b"x-made-by", b"us")]), BOUNDS) as site:
         answer = await text(await site.client(), REQUEST.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
 
@@ -42,7 +42,7 @@ async def test_a_whole_answer_has_the_status_the_headers_and_the_content() -> No
     assert any(header.startswith("date: ") for header in headers)
 
 
-async def test_a_head_is_answered_without_the_content() -> None:
+async def test_a_head_request_is_answered_without_content() -> None:
     async with serving(Answering(), BOUNDS) as site:
         client = await site.client()
         await client.send(REQUEST.replace(b"GET", b"HEAD"))
@@ -59,7 +59,7 @@ async def test_a_connection_over_http_1_0_ends_with_its_answer() -> None:
 
 
 @pytest.mark.parametrize("value", [b"a\r\nset-cookie: b", b"a\nb", b"a\0"])
-async def test_a_header_that_would_become_another_one_is_not_sent(value: bytes) -> None:
+async def test_a_header_with_a_line_break_is_not_sent(value: bytes) -> None:
     async with serving(Answering([(b"location", value)]), BOUNDS) as site:
         answer = await text(await site.client(), REQUEST)
 
@@ -67,7 +67,7 @@ async def test_a_header_that_would_become_another_one_is_not_sent(value: bytes) 
     assert "location" not in answer
 
 
-async def test_a_client_that_waits_to_send_its_body_is_refused_without_being_asked_for_it() -> None:
+async def test_a_client_that_expects_100_continue_is_refused_before_it_sends_its_body() -> None:
     async with serving(Answering(), BOUNDS) as site:
         client = await site.client()
         await client.send(b"POST / HTTP/1.1\r\nHost: here\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n")

@@ -21,7 +21,7 @@ async def ada(service: Service) -> Client:
 # Answers
 
 
-async def test_an_answer_is_json_that_nobody_may_keep(ada: Client) -> None:
+async def test_an_answer_is_json_with_cache_control_no_store(ada: Client) -> None:
     response = await ada.get("/api/events")
 
     assert response.status_code == 200
@@ -39,7 +39,9 @@ async def test_an_empty_answer_has_no_body_and_no_type(ada: Client) -> None:
     assert not {"content-type", "content-length"} & set(response.headers)
 
 
-async def test_a_fault_of_ours_is_logged_with_an_id_and_told_without_details(service: Service, ada: Client) -> None:
+async def test_an_unexpected_failure_is_logged_with_an_id_and_answered_without_details(
+    service: Service, ada: Client
+) -> None:
     event = await ada.create_event()
     await service.run_sql("alter table price_changes rename to something_else")
 
@@ -56,7 +58,7 @@ async def test_a_fault_of_ours_is_logged_with_an_id_and_told_without_details(ser
 # Keys
 
 
-async def test_a_key_is_taken_from_either_header(service: Service, ada: Client) -> None:
+async def test_an_api_key_is_accepted_in_either_header(service: Service, ada: Client) -> None:
     for headers in (
         {"X-API-Key": str(ada.key)},
         {"Authorization": f"Bearer {ada.key}"},
@@ -65,7 +67,7 @@ async def test_a_key_is_taken_from_either_header(service: Service, ada: Client) 
         assert (await service.http.get("/api/events", headers=headers)).status_code == 200
 
 
-async def test_without_a_key_nothing_is_answered(service: Service, subtests: pytest.Subtests) -> None:
+async def test_a_request_without_a_key_is_answered_with_401(service: Service, subtests: pytest.Subtests) -> None:
     nothing: list[dict[str, str]] = [
         {},
         {"X-API-Key": ""},
@@ -82,7 +84,7 @@ async def test_without_a_key_nothing_is_answered(service: Service, subtests: pyt
             assert response.headers["www-authenticate"].startswith("Bearer ")
 
 
-async def test_a_key_that_is_none_is_refused(service: Service, subtests: pytest.Subtests) -> None:
+async def test_an_invalid_key_is_answered_with_401(service: Service, subtests: pytest.Subtests) -> None:
     for header in (
         (b"x-api-key", b"hf_" + "é".encode("latin-1") * 43),
         (b"x-api-key", b"\xff\xfe\x80"),
@@ -98,7 +100,7 @@ async def test_a_key_that_is_none_is_refused(service: Service, subtests: pytest.
             assert response.headers["www-authenticate"].startswith("Bearer ")
 
 
-async def test_the_key_header_counts_when_there_is_a_bearer_token_too(service: Service, ada: Client) -> None:
+async def test_the_x_api_key_header_wins_over_a_bearer_token(service: Service, ada: Client) -> None:
     ben = await service.organizer("Ben Events")
     both = await service.http.get(
         "/api/organizers", headers={"X-API-Key": str(ada.key), "Authorization": f"Bearer {ben.key}"}
@@ -114,7 +116,7 @@ async def test_the_key_header_counts_when_there_is_a_bearer_token_too(service: S
 # Paths and methods
 
 
-async def test_a_wrong_method_is_told_which_ones_are_right(service: Service, subtests: pytest.Subtests) -> None:
+async def test_a_wrong_method_is_answered_with_the_allowed_ones(service: Service, subtests: pytest.Subtests) -> None:
     for method, path, allow in (
         ("PUT", "/api/events", "GET, HEAD, POST"),
         ("DELETE", "/api/events", "GET, HEAD, POST"),
@@ -133,7 +135,7 @@ async def test_a_wrong_method_is_told_which_ones_are_right(service: Service, sub
             assert response.headers["allow"] == allow
 
 
-async def test_a_wrong_method_on_a_page_is_told_which_ones_are_right(
+async def test_a_wrong_method_on_a_page_is_answered_with_the_allowed_ones(
     service: Service, subtests: pytest.Subtests
 ) -> None:
     for path in ("/api", "/openapi.json", "/docs", "/healthz"):
@@ -145,7 +147,7 @@ async def test_a_wrong_method_on_a_page_is_told_which_ones_are_right(
             assert set(response.headers["allow"].split(", ")) == {"GET", "HEAD"} | documents
 
 
-async def test_a_path_that_leads_nowhere_is_not_found(ada: Client, subtests: pytest.Subtests) -> None:
+async def test_an_unknown_path_is_answered_with_404(ada: Client, subtests: pytest.Subtests) -> None:
     for path in (
         *("/nothing", "/api/nothing", "/api/events/1/nothing", "/api/events//1", "/api//events", "//api/events"),
         *("/api/registrations/1", "/api/registrations//abcdefgh", "/API/events", "/api/../api/nothing", "/<script>"),
@@ -163,7 +165,9 @@ async def test_a_path_that_leads_nowhere_is_not_found(ada: Client, subtests: pyt
             assert code(await ada.get(path), 404) == "not_found"
 
 
-async def test_a_slash_too_many_is_redirected_to_the_address_without_it(ada: Client, subtests: pytest.Subtests) -> None:
+async def test_a_trailing_slash_is_redirected_to_the_relative_address_without_it(
+    ada: Client, subtests: pytest.Subtests
+) -> None:
     """The address is relative: it does not repeat a host that the request made up."""
     for path in ("/api/events/", "/api/events/1/", "/api/keys/", "/api/", "/docs/", "/mcp/", "/healthz/"):
         for method in ("GET", "POST"):
@@ -182,7 +186,7 @@ async def test_a_misspelt_parameter_is_never_left_out_by_a_redirect(ada: Client,
     assert response.json()["hint"] == "Leave out the slash at the end of the path."
 
 
-async def test_no_operation_is_redirected_without_a_part_of_the_query(service: Service) -> None:
+async def test_no_redirect_of_an_operation_drops_a_part_of_the_query(service: Service) -> None:
     for operation in OPERATIONS:
         path = re.sub(r"\{[^}]*\}", "4711", operation.path)
         redirected = await service.http.request(operation.method, f"{path}/?limit=1&lang=de", follow_redirects=False)
@@ -227,7 +231,7 @@ async def test_a_slash_at_the_end_of_what_leads_nowhere_is_not_redirected(
             assert code(response, 404) == "not_found"
 
 
-async def test_a_host_header_that_makes_no_sense_does_no_harm(service: Service, subtests: pytest.Subtests) -> None:
+async def test_an_invalid_host_header_is_ignored(service: Service, subtests: pytest.Subtests) -> None:
     for host in (b"[", b"events.test:port", b"\xff\xfe", b"", b"a b", b"evil.example/path?x=1#y"):
         for path, status in (("/api/nothing", 404), ("/api/events", 401), ("/api", 200)):
             with subtests.test(host=host, path=path):
@@ -236,7 +240,7 @@ async def test_a_host_header_that_makes_no_sense_does_no_harm(service: Service, 
                 assert response.status_code == status
 
 
-async def test_a_request_without_an_address_is_still_limited_and_served(service: Service) -> None:
+async def test_a_request_without_a_client_address_is_limited_and_served(service: Service) -> None:
     body = {"organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}
     messages = [{"type": "http.request", "body": json.dumps(body).encode()}]
 
@@ -263,7 +267,7 @@ def test_a_throttle_counts_addresses_and_whole_networks_of_ipv6(client: tuple[st
     assert address({"type": "http", "client": client}) == who
 
 
-async def test_constant_answers_refuse_other_methods_as_operations_do(
+async def test_constant_answers_refuse_wrong_methods_as_operations_do(
     service: Service, subtests: pytest.Subtests
 ) -> None:
     asset = SITE.asset("live.js")

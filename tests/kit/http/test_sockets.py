@@ -15,7 +15,7 @@ def test_a_subprocess_does_not_keep_the_port_of_its_service() -> None:
         assert not listener.get_inheritable()
 
 
-def test_a_crowd_that_connects_at_once_is_accepted_in_few_turns_of_the_event_loop() -> None:
+def test_a_crowd_of_connections_is_accepted_in_few_turns_of_the_event_loop() -> None:
     class Accepted(asyncio.Protocol):
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
             accepted.append(cast(asyncio.Transport, transport))

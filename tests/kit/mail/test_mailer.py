@@ -79,7 +79,7 @@ async def test_a_connection_sends_nothing_after_an_accepted_mail_until_the_next_
 
 @pytest.mark.parametrize("command", ["RCPT", "DATA"])
 @pytest.mark.parametrize(("reply", "kind"), [("550 5.1.1 nobody", "MailRefusal"), ("451 4.7.1 later", "MailDeferral")])
-async def test_a_refused_mail_leaves_the_connection_good_for_the_next(
+async def test_a_refused_mail_leaves_the_connection_usable(
     command: str, reply: str, kind: str, server: Server, tmp_path: Path
 ) -> None:
     server.answers[f"{command} bob@example.com"] = [reply]
@@ -90,14 +90,14 @@ async def test_a_refused_mail_leaves_the_connection_good_for_the_next(
     assert server.connections() == 1
 
 
-async def test_a_refusal_repeats_the_words_of_the_server(server: Server, tmp_path: Path) -> None:
+async def test_a_refused_mail_raises_the_words_of_the_server(server: Server, tmp_path: Path) -> None:
     server.answers["RCPT"] = ["550 5.1.1 no such person"]
     async with mailer_for(server, tmp_path).carrier() as carrier:
         with pytest.raises(MailRefusal, match=r"^550 5\.1\.1 no such person$"):
             await carrier.carry(message("ann@example.com"), at_once)
 
 
-async def test_a_text_that_is_no_address_is_refused_before_anything_is_said(server: Server, tmp_path: Path) -> None:
+async def test_an_invalid_address_is_refused_before_a_command_is_sent(server: Server, tmp_path: Path) -> None:
     assert await carry(mailer_for(server, tmp_path), "ann@example.com>\r\nQUIT") == ["MailRefusal"]
     assert server.commands == []
 
@@ -135,12 +135,12 @@ async def test_a_connection_that_the_server_closed_meanwhile_is_replaced_at_once
     assert server.recipients() == ["ann@example.com", "bob@example.com"]
 
 
-async def test_without_a_server_nothing_is_to_blame_but_the_server(server: Server, tmp_path: Path) -> None:
+async def test_an_unreachable_server_raises_mail_server_unavailable(server: Server, tmp_path: Path) -> None:
     server.stop()
     assert await carry(mailer_for(server, tmp_path), "ann@example.com") == ["MailServerUnavailable"]
 
 
-async def test_a_mail_that_is_called_back_in_the_last_moment_is_not_sent(server: Server, tmp_path: Path) -> None:
+async def test_a_mail_withdrawn_in_the_last_moment_is_not_sent(server: Server, tmp_path: Path) -> None:
     async def stop() -> None:
         raise RuntimeError("no longer")
 
@@ -202,7 +202,7 @@ async def test_the_check_of_operators_logs_in_and_sends_no_mail(
 # Files
 
 
-async def test_without_a_server_mails_are_files_and_a_second_copy_replaces_the_first(tmp_path: Path) -> None:
+async def test_mails_without_a_server_are_files_and_a_second_copy_replaces_the_first(tmp_path: Path) -> None:
     by = mailer_of(Settings(data_dir=tmp_path))  # pyright: ignore[reportCallIssue]
 
     assert await carry(by, "ann@example.com", "ann@example.com") == ["sent", "sent"]
@@ -239,7 +239,7 @@ async def test_a_directory_that_cannot_be_written_to_loses_no_mail(tmp_path: Pat
         ({"MAIL_FROM": "a@b.example\nBcc: c@d.example"}, "MAIL_FROM must look like"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused_in_plain_words(
+def test_invalid_settings_of_mails_are_refused_with_what_would_be_right(
     variables: dict[str, str], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in variables.items():

@@ -81,7 +81,7 @@ def test_an_address_for_unsubscribing_stays_whole_however_long_it_is() -> None:
     assert "List-Unsubscribe" not in sent(unsubscribe="")
 
 
-def test_files_are_attached_and_a_picture_stands_beside_the_html() -> None:
+def test_a_mail_has_attached_files_and_an_inline_picture() -> None:
     calendar = Attachment(b"BEGIN:VCALENDAR\r\n", "text/calendar", "event.ics", method="PUBLISH")
     picture = Attachment(b"\x89PNG", "image/png", "code.png", cid="code")
 
@@ -182,7 +182,7 @@ def test_mail_is_sent_to_addresses_only(address: str) -> None:
         ("\uff45xample.com", "example.com"),
     ],
 )
-def test_a_domain_is_that_of_its_owner_as_registries_write_it(domain: str, ascii_form: str) -> None:
+def test_an_international_domain_is_encoded_as_registries_do(domain: str, ascii_form: str) -> None:
     assert envelope_address(f"ann@{domain}") == f"ann@{ascii_form}"
     assert mailbox(f"ann@{domain}") == f"ann@{ascii_form}"
 

@@ -62,7 +62,7 @@ async def test_mails_that_wait_are_in_the_metrics(service: Service, server: Serv
     assert "\nholdfast_mails_oldest_seconds " in figures
 
 
-async def test_one_of_many_mails_with_one_cause_lets_others_go_first(service: Service, server: Server) -> None:
+async def test_mails_of_one_cause_to_many_people_go_after_others(service: Service, server: Server) -> None:
     await post(service, *PEOPLE, bulk=True)
     await post(service, "ann@example.com")
     async with sending(service):
@@ -92,7 +92,7 @@ async def test_a_mail_that_cannot_be_written_fails_alone(service: Service, serve
     assert error == "it could not be written: KeyError('arguments')"
 
 
-async def test_a_mail_that_can_be_sent_to_nobody_fails_in_the_words_of_who_writes_it(
+async def test_a_mail_that_nobody_can_get_fails_with_the_reason_of_its_renderer(
     service: Service, server: Server
 ) -> None:
     await post(service, "ann@example.com", kind="hopeless")
@@ -105,7 +105,7 @@ async def test_a_mail_that_can_be_sent_to_nobody_fails_in_the_words_of_who_write
     assert error == "There is nothing to say."
 
 
-async def test_a_mail_that_ends_the_process_that_writes_fails_and_delays_no_other(
+async def test_a_mail_that_kills_the_rendering_process_fails_and_delays_no_other(
     service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", subprocess_functions.PATH)
@@ -164,7 +164,7 @@ async def test_the_process_that_writes_ends_when_there_were_no_mails_for_long(
     assert server.recipients() == ["ann@example.com", "bob@example.com"]
 
 
-async def test_while_nothing_can_be_written_no_mail_is_to_blame(service: Service, server: Server) -> None:
+async def test_a_rendering_process_that_cannot_start_fails_no_mail(service: Service, server: Server) -> None:
     await post(service, "ann@example.com")
 
     async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope]:

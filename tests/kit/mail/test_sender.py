@@ -31,7 +31,7 @@ async def test_forty_mails_are_sent_once_each_over_a_few_connections(service: Se
     assert len({received.message_id for received in server.received}) == 40
 
 
-async def test_a_mail_leaves_as_soon_as_its_transaction_commits(service: Service, server: Server) -> None:
+async def test_a_mail_is_sent_as_soon_as_its_transaction_commits(service: Service, server: Server) -> None:
     async with sending(service):
         await post(service, "first@example.com")
         await all_ended(service)
@@ -41,7 +41,7 @@ async def test_a_mail_leaves_as_soon_as_its_transaction_commits(service: Service
     assert server.recipients() == ["first@example.com", "second@example.com"]
 
 
-async def test_a_refused_address_fails_with_the_servers_words_and_delays_nobody(
+async def test_a_refused_address_fails_with_the_words_of_the_server_and_delays_no_other(
     service: Service, server: Server
 ) -> None:
     server.answers["RCPT 0@example.com"] = ["550 5.1.1 no such person"]
@@ -91,7 +91,7 @@ async def test_a_mail_that_becomes_due_between_two_looks_leaves_at_once(
     assert server.recipients() == ["ann@example.com"]
 
 
-async def test_without_a_server_nobodys_attempt_is_counted_and_later_everything_is_sent(
+async def test_an_unreachable_server_counts_no_attempts_and_gets_all_mails_later(
     service: Service, server: Server
 ) -> None:
     server.stop()
@@ -105,7 +105,7 @@ async def test_without_a_server_nobodys_attempt_is_counted_and_later_everything_
     assert {*(await states(service)).values()} == {("sent", 1)}
 
 
-async def test_a_process_that_no_longer_measures_tells_of_no_waiting_mails(service: Service) -> None:
+async def test_a_process_that_stops_measuring_shows_no_metrics_of_waiting_mails(service: Service) -> None:
     async def waiting() -> list[str]:
         figures = (await service.anonymous.get("/metrics")).text
         return re.findall(r"^holdfast_mails_(?:waiting|oldest_seconds) (\S+)$", figures, re.MULTILINE)
@@ -121,7 +121,7 @@ async def test_a_process_that_no_longer_measures_tells_of_no_waiting_mails(servi
     assert await waiting() == ["0.0", "0.0"]
 
 
-async def test_a_server_that_is_away_is_told_of_once_and_so_is_its_return(service: Service, server: Server) -> None:
+async def test_an_unreachable_server_and_its_return_are_logged_once(service: Service, server: Server) -> None:
     server.answers["MAIL"] = ["421 later"] * 20 + [""]
     with capture_logs() as logs:
         async with sending(service):
@@ -136,9 +136,7 @@ async def test_a_server_that_is_away_is_told_of_once_and_so_is_its_return(servic
 
 
 @pytest.mark.parametrize("reply", ["550 not from you", "421 too many mails", NEVER, BREAK])
-async def test_a_server_that_takes_nothing_from_us_is_nobodys_fault(
-    reply: str, service: Service, server: Server
-) -> None:
+async def test_a_server_that_refuses_our_sender_fails_no_mail(reply: str, service: Service, server: Server) -> None:
     server.answers["MAIL"] = [reply, reply, reply, reply, reply, reply, ""]
     async with sending(service):
         await post(service, *PEOPLE)
@@ -148,7 +146,7 @@ async def test_a_server_that_takes_nothing_from_us_is_nobodys_fault(
     assert {*(await states(service)).values()} == {("sent", 1)}
 
 
-async def test_a_mail_says_why_it_waits_for_a_server_that_takes_nothing_from_us(
+async def test_a_mail_that_waits_for_a_server_that_refuses_our_sender_says_why(
     service: Service, server: Server
 ) -> None:
     server.answers["MAIL"] = ["550 5.7.1 not from you"]

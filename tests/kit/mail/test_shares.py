@@ -182,7 +182,7 @@ async def test_an_organizer_with_many_mails_does_not_delay_the_mail_of_another(s
     assert (row.share, row.owner) == (await share_of(service, "late@example.net"), "8")
 
 
-async def test_mails_of_no_organizer_have_every_other_turn_and_mails_to_many_people_none_before(
+async def test_mails_of_no_organizer_have_every_other_turn_and_mails_to_many_people_come_last(
     service: Service,
 ) -> None:
     await post(service, *MANY[:100], bulk=True, arguments={"organizer_id": 9})

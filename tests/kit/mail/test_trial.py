@@ -94,7 +94,7 @@ def test_the_command_shows_the_steps_and_exits_with_1_after_one_that_failed(serv
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_mail_server_the_command_says_which_file_the_mail_is(tmp_path: Path) -> None:
+def test_a_trial_without_a_mail_server_names_the_file_of_the_mail(tmp_path: Path) -> None:
     written = holdfast_in(tmp_path, "inventory", "mail", "test", "ann@example.com", SMTP_HOST="")
 
     [file] = (tmp_path / ".holdfast/mail").iterdir()

@@ -50,7 +50,7 @@ async def test_the_next_batch_begins_after_the_last_organizer(service: Service) 
     assert [mail.id for mail in (first, second, third, fourth)] == [*mails, first.id]
 
 
-async def test_links_to_sign_in_have_the_first_half_of_a_batch(service: Service) -> None:
+async def test_links_to_sign_in_get_half_of_a_batch(service: Service) -> None:
     await post_of(service, 7, 20)
     await post(service, *(f"ann+{number}@example.com" for number in range(20)))
 
@@ -59,7 +59,7 @@ async def test_links_to_sign_in_have_the_first_half_of_a_batch(service: Service)
     assert owners == [""] * 4 + ["7"] * 4
 
 
-async def test_mails_to_many_people_go_last_and_take_turns_too(service: Service) -> None:
+async def test_mails_to_many_people_go_last_in_turns_of_organizers(service: Service) -> None:
     await post_of(service, 7, 20, bulk=True)
     await post_of(service, 8, 1, bulk=True)
     [urgent, *_] = await post_of(service, 9, 3)
@@ -70,7 +70,7 @@ async def test_mails_to_many_people_go_last_and_take_turns_too(service: Service)
     assert [mail.owner for mail in mails] == ["9", "9", "9", "7", "8", "7", "7", "7"]
 
 
-async def test_organizers_whose_mails_wait_for_earlier_ones_keep_nobody_out(service: Service) -> None:
+async def test_organizers_whose_mails_wait_for_earlier_ones_do_not_block_others(service: Service) -> None:
     for organizer in range(1, 20):
         await post(service, *2 * [f"ann+{organizer}@example.com"], arguments={"organizer_id": organizer})
     await service.run_sql(
@@ -86,7 +86,7 @@ async def test_organizers_whose_mails_wait_for_earlier_ones_keep_nobody_out(serv
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(counts=st.lists(st.integers(1, 30), min_size=1, max_size=12), limit=st.integers(1, 8))
-async def test_between_two_mails_of_an_organizer_every_other_has_a_turn(
+async def test_every_other_organizer_has_a_turn_between_two_mails_of_one(
     service: Service, counts: list[int], limit: int
 ) -> None:
     await service.run_sql("delete from mails")

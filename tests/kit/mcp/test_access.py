@@ -17,7 +17,7 @@ METADATA = 'resource_metadata="http://pantry.test/.well-known/oauth-protected-re
 # Keys
 
 
-async def test_without_a_key_nothing_is_answered(kitchen: Kitchen) -> None:
+async def test_a_call_without_a_key_is_answered_with_401(kitchen: Kitchen) -> None:
     for version in ("2025-03-26", "2025-11-25", STATELESS):
         stranger = Agent(kitchen.app, version=version)
         for method in ("initialize", "tools/list", "tools/call", "server/discover", "nothing"):
@@ -28,7 +28,7 @@ async def test_without_a_key_nothing_is_answered(kitchen: Kitchen) -> None:
             assert response.headers["www-authenticate"] == f'Bearer realm="pantry", scope="read_jars", {METADATA}'
 
 
-async def test_a_key_that_is_none_is_told_so(kitchen: Kitchen) -> None:
+async def test_a_call_with_an_invalid_key_is_answered_with_401(kitchen: Kitchen) -> None:
     for key in ("hf_" + "A" * 43, "nonsense", "é"):
         response = await Agent(kitchen.app, key).ask("tools/list")
 
@@ -39,19 +39,19 @@ async def test_a_key_that_is_none_is_told_so(kitchen: Kitchen) -> None:
         assert challenge.endswith(f'scope="read_jars", {METADATA}')
 
 
-async def test_without_an_authorization_server_challenges_name_none(pantry_url: str) -> None:
+async def test_a_challenge_without_an_authorization_server_names_none(pantry_url: str) -> None:
     async with opened(Pantry(pantry_url, resource_metadata=None)) as kitchen:
         response = await kitchen.stranger.ask("tools/list")
 
         assert response.headers["www-authenticate"] == 'Bearer realm="pantry", scope="read_jars"'
 
 
-async def test_a_key_is_asked_for_before_a_body_is_looked_at(kitchen: Kitchen) -> None:
+async def test_a_key_is_checked_before_the_body(kitchen: Kitchen) -> None:
     assert (await kitchen.stranger.post(b"{")).status_code == 401
     assert (await kitchen.stranger.post(b"", [(b"content-type", b"text/plain")])).status_code == 401
 
 
-async def test_a_key_is_taken_from_either_header(old: Agent) -> None:
+async def test_an_agent_may_send_its_key_in_either_header(old: Agent) -> None:
     assert old.key
     for header in ((b"x-api-key", old.key.encode()), (b"authorization", f"bearer  {old.key} ".encode())):
         assert (await old.post(old.request("ping"), [JSON, header])).status_code == 200
@@ -71,7 +71,7 @@ async def test_a_key_never_travels_in_the_address(old: Agent) -> None:
     assert (await exchange.response()).status_code == 401
 
 
-async def test_a_service_may_have_an_envelope_of_its_own(pantry_url: str) -> None:
+async def test_a_service_may_have_its_own_envelope_of_errors(pantry_url: str) -> None:
     def brief(problem: Problem) -> dict[str, str]:
         return {"error": problem.code, "message": problem.message}
 
@@ -91,7 +91,7 @@ async def test_a_service_may_have_an_envelope_of_its_own(pantry_url: str) -> Non
     "origin",
     [b"http://evil.example", b"https://pantry.test", b"http://pantry.test.evil.example", b"null", b"", b"\xff"],
 )
-async def test_pages_from_elsewhere_may_not_call(agent: Agent, origin: bytes) -> None:
+async def test_a_page_of_a_foreign_origin_cannot_call_the_endpoint(agent: Agent, origin: bytes) -> None:
     for method, headers in (("POST", agent.headers()), ("GET", agent.headers()), ("OPTIONS", [])):
         response = await Exchange(agent.app, method, [*headers, (b"origin", origin)]).response()
 
@@ -100,7 +100,7 @@ async def test_pages_from_elsewhere_may_not_call(agent: Agent, origin: bytes) ->
         assert "access-control-allow-origin" not in response.headers
 
 
-async def test_pages_of_the_service_may_call(agent: Agent) -> None:
+async def test_a_page_of_the_service_can_call_the_endpoint(agent: Agent) -> None:
     message = agent.request("tools/list")
 
     response = await agent.post(message, [*agent.headers(message), (b"origin", b"http://pantry.test")])
@@ -109,7 +109,9 @@ async def test_pages_of_the_service_may_call(agent: Agent) -> None:
     assert "access-control-allow-origin" not in response.headers
 
 
-async def test_pages_of_a_befriended_origin_may_call_and_read_the_answer(kitchen: Kitchen, agent: Agent) -> None:
+async def test_a_page_of_an_allowed_origin_can_call_the_endpoint_and_read_the_answer(
+    kitchen: Kitchen, agent: Agent
+) -> None:
     message = agent.request("tools/list")
     for caller, status in ((agent, 200), (kitchen.stranger, 401)):
         response = await caller.post(message, [*caller.headers(message), (b"origin", b"https://friend.example")])
@@ -119,7 +121,7 @@ async def test_pages_of_a_befriended_origin_may_call_and_read_the_answer(kitchen
         assert response.headers["vary"] == "origin"
 
 
-async def test_browsers_ask_first_what_such_a_page_may_send(kitchen: Kitchen) -> None:
+async def test_a_preflight_request_of_an_allowed_origin_is_answered(kitchen: Kitchen) -> None:
     response = await Exchange(kitchen.app, "OPTIONS", [(b"origin", b"https://friend.example")]).response()
 
     assert (response.status_code, response.content) == (204, b"")
@@ -143,7 +145,7 @@ async def test_a_method_that_is_not_supported_is_answered_with_405_and_allow(
         assert response.headers["allow"] == allow
 
 
-async def test_since_2026_there_is_no_stream_to_get(new: Agent) -> None:
+async def test_a_get_in_the_era_of_2026_is_answered_with_405(new: Agent) -> None:
     response = await Exchange(new.app, "GET", new.headers()).response()
 
     assert (response.status_code, response.headers["allow"]) == (405, "POST")
@@ -206,13 +208,13 @@ async def test_a_client_that_accepts_events_only_gets_the_answer_as_one_event(ag
     assert json.loads(data)["result"]["structuredContent"]["id"] == 1
 
 
-async def test_refusals_are_json_even_then(agent: Agent) -> None:
+async def test_a_refusal_is_json_even_for_a_client_that_accepts_events_only(agent: Agent) -> None:
     response = await agent.post(b"{", [JSON, EVENTS, (b"authorization", f"Bearer {agent.key}".encode())])
 
     assert error(response, 400)["code"] == -32700
 
 
-async def test_a_notification_is_accepted_without_a_word_even_then(agent: Agent) -> None:
+async def test_a_notification_is_accepted_even_from_a_client_that_accepts_events_only(agent: Agent) -> None:
     message: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
     response = await agent.post(message, accepting(agent, message, EVENTS))
@@ -230,7 +232,7 @@ async def test_a_client_that_accepts_neither_json_nor_events_is_answered_with_40
         assert response.json()["code"] == "not_acceptable"
 
 
-async def test_a_body_is_declared_as_json(agent: Agent) -> None:
+async def test_a_body_without_the_content_type_json_is_refused(agent: Agent) -> None:
     message = agent.request("tools/list")
     rest = [header for header in agent.headers(message) if header != JSON]
     for kind in (b"text/plain", b"application/x-www-form-urlencoded", b"application/jsonp", b""):
@@ -242,7 +244,7 @@ async def test_a_body_is_declared_as_json(agent: Agent) -> None:
         assert (await agent.post(message, [*rest, (b"content-type", kind)])).status_code == 200
 
 
-async def test_a_body_has_a_mebibyte_at_most(old: Agent) -> None:
+async def test_a_body_of_more_than_a_mebibyte_is_refused(old: Agent) -> None:
     message = json.dumps(old.request("ping", {"padding": ""})).encode()
     largest = message.replace(b'""', b'"' + b"x" * (2**20 - len(message)) + b'"')
 

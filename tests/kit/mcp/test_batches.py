@@ -39,14 +39,14 @@ async def test_the_versions_that_had_batches_have_them(batcher: Agent, version: 
     assert (await batcher.post([batcher.request("ping")])).status_code == 200
 
 
-async def test_a_request_that_names_no_version_may_be_a_batch(batcher: Agent) -> None:
+async def test_a_batch_without_a_version_is_accepted(batcher: Agent) -> None:
     headers = [header for header in batcher.headers() if header[0] != b"mcp-protocol-version"]
 
     assert (await batcher.post([batcher.request("ping")], headers)).status_code == 200
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", STATELESS])
-async def test_later_versions_have_none(batcher: Agent, version: str) -> None:
+async def test_a_batch_in_a_later_version_is_refused(batcher: Agent, version: str) -> None:
     batcher.version = version
     assert error(await batcher.post([batcher.request("ping")]), 400)["code"] == -32600
 
@@ -86,7 +86,7 @@ async def test_notifications_and_responses_are_not_answered(batcher: Agent) -> N
     assert [answer["id"] for answer in (await batcher.post([*quiet, batcher.request("ping")])).json()] == [1]
 
 
-async def test_ids_are_unique_in_a_batch(batcher: Agent) -> None:
+async def test_a_repeated_id_in_a_batch_is_refused(batcher: Agent) -> None:
     ping = batcher.request("ping")
 
     first, second = (await batcher.post([ping, ping])).json()
@@ -95,19 +95,21 @@ async def test_ids_are_unique_in_a_batch(batcher: Agent) -> None:
     assert second["error"]["code"] == -32600
 
 
-async def test_an_introduction_stands_alone(batcher: Agent) -> None:
+async def test_an_initialize_request_in_a_batch_is_refused(batcher: Agent) -> None:
     (answer,) = (await batcher.post([batcher.request("initialize", {"protocolVersion": "2025-03-26"})])).json()
 
     assert answer["error"]["code"] == -32600
 
 
-async def test_a_request_of_2026_is_no_part_of_a_batch(batcher: Agent) -> None:
+async def test_a_request_of_2026_in_a_batch_is_refused(batcher: Agent) -> None:
     (answer,) = (await batcher.post([batcher.request("tools/list", {"_meta": META})])).json()
 
     assert answer["error"]["code"] == -32600
 
 
-async def test_a_missing_scope_refuses_the_whole_before_anything_is_changed(kitchen: Kitchen, batcher: Agent) -> None:
+async def test_a_missing_scope_refuses_the_whole_batch_before_anything_is_changed(
+    kitchen: Kitchen, batcher: Agent
+) -> None:
     writer = await kitchen.agent("write_jars", version="2025-03-26")
     for late in (
         writer.request("tools/call", {"name": "get_jar", "arguments": {"jar_id": 1}}),
@@ -120,7 +122,7 @@ async def test_a_missing_scope_refuses_the_whole_before_anything_is_changed(kitc
     assert await content(batcher) == 0
 
 
-async def test_a_limit_that_is_reached_refuses_the_whole_before_anything_is_changed(pantry_url: str) -> None:
+async def test_a_reached_limit_refuses_the_whole_batch_before_anything_is_changed(pantry_url: str) -> None:
     async with opened(Pantry(pantry_url, per_hour=2)) as kitchen:
         batcher = await kitchen.agent("read_jars", "write_jars", version="2025-03-26")
         other = await kitchen.agent("read_jars")
@@ -129,7 +131,7 @@ async def test_a_limit_that_is_reached_refuses_the_whole_before_anything_is_chan
         assert await content(other) == 0
 
 
-async def test_a_batch_whose_answers_are_too_long_leaves_the_rest_undone(
+async def test_a_batch_whose_answers_are_too_long_is_not_run_to_its_end(
     batcher: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(handshake, "MAX_BATCH_ANSWER_BYTES", 1_000)

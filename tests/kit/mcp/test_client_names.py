@@ -39,7 +39,7 @@ def test_a_session_id_that_is_made_up_has_a_bounded_name(session_id: bytes) -> N
     ("text", "name"),
     [("claude-ai", "claude-ai"), (" two\n lines\u202e ", "two lines"), ("x" * 100, "x" * 64), ("", ""), (7, "")],
 )
-def test_a_name_is_one_short_line(text: object, name: str) -> None:
+def test_the_name_of_a_client_is_one_short_line(text: object, name: str) -> None:
     assert stated(text) == name
 
 

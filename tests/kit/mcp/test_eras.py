@@ -50,7 +50,7 @@ async def test_a_version_without_a_handshake_is_answered_with_the_newest_that_ha
     assert response.json()["result"]["protocolVersion"] == "2025-11-25"
 
 
-async def test_an_introduction_names_a_version(old: Agent) -> None:
+async def test_an_initialize_request_without_a_version_is_refused(old: Agent) -> None:
     for params in ({}, {"protocolVersion": None}, {"protocolVersion": 5}):
         assert (await old.error("initialize", params))["code"] == -32602
 
@@ -85,7 +85,7 @@ async def test_a_version_that_never_was_is_refused(old: Agent) -> None:
 # 2026-07-28
 
 
-async def test_the_service_can_be_discovered(new: Agent) -> None:
+async def test_server_discover_describes_the_service(new: Agent) -> None:
     assert await new.result("server/discover") == {
         "resultType": "complete",
         "_meta": {
@@ -99,7 +99,7 @@ async def test_the_service_can_be_discovered(new: Agent) -> None:
     }
 
 
-async def test_a_request_that_describes_itself_needs_its_headers(new: Agent) -> None:
+async def test_a_stateless_request_without_its_headers_is_refused(new: Agent) -> None:
     response = await new.post(new.request("tools/list"), plain(new))
 
     fault = error(response, 400)
@@ -107,7 +107,7 @@ async def test_a_request_that_describes_itself_needs_its_headers(new: Agent) -> 
     assert "MCP-Protocol-Version" in fault["message"]
 
 
-async def test_a_request_that_describes_itself_is_never_of_the_handshake_era(new: Agent) -> None:
+async def test_a_stateless_request_with_a_version_of_the_handshake_era_is_refused(new: Agent) -> None:
     response = await new.post(new.request("tools/list"), stateless(new, mcp_protocol_version="2025-11-25"))
 
     assert error(response, 400)["code"] == -32020
@@ -125,7 +125,9 @@ async def test_a_request_that_describes_itself_is_never_of_the_handshake_era(new
         ({PROTOCOL: "2025-11-25", CAPABILITIES: {}}, -32020),
     ],
 )
-async def test_a_request_describes_itself_completely(new: Agent, meta: dict[str, Any] | None, code: int) -> None:
+async def test_a_stateless_request_with_incomplete_metadata_is_refused(
+    new: Agent, meta: dict[str, Any] | None, code: int
+) -> None:
     params = {} if meta is None else {"_meta": meta}
     message = {"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": params}
 
@@ -135,14 +137,14 @@ async def test_a_request_describes_itself_completely(new: Agent, meta: dict[str,
     assert response.json()["id"] == 7
 
 
-async def test_the_name_of_the_client_is_not_required(new: Agent) -> None:
+async def test_the_name_of_the_client_is_optional(new: Agent) -> None:
     meta: dict[str, Any] = {PROTOCOL: STATELESS, CAPABILITIES: {}}
 
     assert (await new.post(new.request("tools/list", {"_meta": meta}))).status_code == 200
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2027-01-01", "DRAFT"])
-async def test_a_version_that_is_not_answered_is_told_which_ones_are(new: Agent, version: str) -> None:
+async def test_an_unsupported_version_is_refused_with_the_supported_ones(new: Agent, version: str) -> None:
     meta = {**META, PROTOCOL: version}
 
     response = await new.post(new.request("tools/list", {"_meta": meta}), stateless(new, mcp_protocol_version=version))
@@ -192,7 +194,7 @@ async def test_no_header_may_be_sent_twice(new: Agent, twice: bytes) -> None:
     assert error(await new.post(message, [*headers, *first]), 400)["code"] == -32020
 
 
-async def test_blanks_around_a_header_are_no_part_of_it(new: Agent) -> None:
+async def test_spaces_around_a_header_are_ignored(new: Agent) -> None:
     message = new.request("tools/call", {"name": "add_numbers", "arguments": {"a": 1, "b": 2}})
     headers = [(name, b" \t" + value + b"\t ") if name.startswith(b"mcp-") else (name, value)
                for name, value in new.headers(message)]  # fmt: skip
@@ -204,7 +206,7 @@ def encoded(text: str) -> str:
     return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
 
 
-async def test_a_name_may_travel_as_base64(new: Agent) -> None:
+async def test_a_name_in_a_header_may_be_base64(new: Agent) -> None:
     for subject in ("add_numbers", encoded("add_numbers")):
         message = new.request("tools/call", {"name": "add_numbers", "arguments": {"a": 1, "b": 2}})
         assert (await new.post(message, stateless(new, "tools/call", subject))).status_code == 200
@@ -236,7 +238,7 @@ async def test_a_name_that_differs_from_the_body_is_refused(new: Agent, subject:
     assert error(await new.post(message, stateless(new, "tools/call", subject)), 400)["code"] == -32020
 
 
-async def test_a_missing_name_in_the_body_is_what_is_told(new: Agent) -> None:
+async def test_a_missing_name_in_the_body_is_refused_before_the_header_is_compared(new: Agent) -> None:
     response = await new.post(new.request("tools/call"), stateless(new, "tools/call", "add_numbers"))
 
     assert error(response, 400)["code"] == -32602

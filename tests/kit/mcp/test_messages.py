@@ -24,13 +24,13 @@ async def test_an_id_comes_back_as_it_was(agent: Agent, id: float | str) -> None
     assert type(response.json()["id"]) is type(id)
 
 
-async def test_the_contract_of_old_lets_an_id_be_null(old: Agent) -> None:
+async def test_a_null_id_is_accepted_in_the_handshake_era(old: Agent) -> None:
     response = await old.post({**PING, "id": None})
 
     assert response.json() == {"jsonrpc": "2.0", "id": None, "result": {}}
 
 
-async def test_since_2026_an_id_is_never_null(new: Agent) -> None:
+async def test_a_null_id_is_refused_in_2026(new: Agent) -> None:
     response = await new.post(new.request("tools/list", id=None))
 
     assert error(response, 400)["code"] == -32600
@@ -45,7 +45,7 @@ async def test_an_id_that_is_no_string_or_integer_is_refused(agent: Agent, id: A
     assert response.json()["id"] is None
 
 
-async def test_the_contract_of_old_lets_an_id_be_absent(old: Agent) -> None:
+async def test_a_call_without_an_id_is_answered_in_the_handshake_era(old: Agent) -> None:
     """Before, such a call was dropped with 202, and its caller believed that it was done."""
     message = old.request("tools/call", {"name": "fill_jar", "arguments": {"jar_id": 1, "grams": 7}})
     del message["id"]
@@ -56,7 +56,7 @@ async def test_the_contract_of_old_lets_an_id_be_absent(old: Agent) -> None:
     assert response.json()["result"]["structuredContent"]["content"] == 7
 
 
-async def test_since_2026_a_call_without_an_id_is_refused_and_not_done(new: Agent) -> None:
+async def test_a_call_without_an_id_is_refused_and_not_done_in_2026(new: Agent) -> None:
     message = new.request("tools/call", {"name": "fill_jar", "arguments": {"jar_id": 1, "grams": 7}})
     del message["id"]
     fault = error(await new.post(message), 400)
@@ -162,7 +162,7 @@ async def test_the_last_of_two_equal_members_of_a_message_counts(old: Agent) -> 
     assert response.json() == {"jsonrpc": "2.0", "id": 2, "result": {}}
 
 
-async def test_a_method_of_nothing_is_not_found(old: Agent, new: Agent) -> None:
+async def test_an_unknown_method_is_not_found(old: Agent, new: Agent) -> None:
     assert (await old.error("tools/burn"))["code"] == -32601
     assert (await old.error("server/discover"))["code"] == -32601
     for method in ("tools/burn", "initialize", "ping", "logging/setLevel", "resources/subscribe", "prompts/list", ""):
@@ -181,7 +181,7 @@ async def test_a_method_of_nothing_is_not_found(old: Agent, new: Agent) -> None:
         {"jsonrpc": "2.0", "method": "notifications/x", "params": {"name": 5, "_meta": 3}},
     ],
 )
-async def test_a_notification_is_accepted_without_a_word(agent: Agent, message: Any) -> None:
+async def test_a_notification_is_answered_with_202_and_no_content(agent: Agent, message: Any) -> None:
     response = await agent.post(message)
 
     assert (response.status_code, response.content) == (202, b"")
@@ -189,7 +189,7 @@ async def test_a_notification_is_accepted_without_a_word(agent: Agent, message: 
     assert "content-type" not in response.headers
 
 
-async def test_a_posted_response_was_once_accepted_and_is_no_more(old: Agent, new: Agent) -> None:
+async def test_a_posted_response_is_accepted_in_the_handshake_era_and_refused_in_2026(old: Agent, new: Agent) -> None:
     for body in (b'{"jsonrpc":"2.0","id":1,"result":{}}', b'{"jsonrpc":"2.0","id":1,"error":{"code":1}}'):
         assert ((await old.post(body)).status_code, (await old.post(body)).content) == (202, b"")
         assert error(await new.post(body), 400)["code"] == -32600

@@ -20,7 +20,7 @@ def missing(agent: Agent) -> tuple[int, int]:
     return (400, -32602) if agent.version == STATELESS else (200, -32002)
 
 
-async def test_documents_are_listed_first_then_the_catalogue_page_by_page(agent: Agent) -> None:
+async def test_resources_are_listed_documents_first_and_then_the_catalogue_page_by_page(agent: Agent) -> None:
     first = await agent.result("resources/list")
     second = await agent.result("resources/list", {"cursor": first["nextCursor"]})
 
@@ -37,7 +37,9 @@ async def test_a_cursor_that_is_none_is_refused(old: Agent, new: Agent) -> None:
     assert (await new.error("resources/templates/list", {"cursor": "1"}, status=400))["code"] == -32602
 
 
-async def test_without_the_scope_of_the_catalogue_the_documents_are_the_list(kitchen: Kitchen, agent: Agent) -> None:
+async def test_resources_without_the_scope_of_the_catalogue_are_the_documents_only(
+    kitchen: Kitchen, agent: Agent
+) -> None:
     nobody = await kitchen.agent(version=agent.version)
 
     listed = await nobody.result("resources/list")
@@ -47,7 +49,7 @@ async def test_without_the_scope_of_the_catalogue_the_documents_are_the_list(kit
     assert (await nobody.ask("resources/list", {"cursor": "2"})).json()["error"]["code"] == -32602
 
 
-async def test_templates_say_how_addresses_are_made(agent: Agent) -> None:
+async def test_resource_templates_describe_how_addresses_are_made(agent: Agent) -> None:
     assert (await agent.result("resources/templates/list"))["resourceTemplates"] == [
         {
             "uriTemplate": "jar://{jar_id}",
@@ -59,7 +61,7 @@ async def test_templates_say_how_addresses_are_made(agent: Agent) -> None:
     ]
 
 
-async def test_templates_are_listed_for_those_who_may_read_what_they_lead_to(kitchen: Kitchen, agent: Agent) -> None:
+async def test_resource_templates_are_listed_with_their_scope_only(kitchen: Kitchen, agent: Agent) -> None:
     nobody = await kitchen.agent(version=agent.version)
 
     assert (await nobody.result("resources/templates/list"))["resourceTemplates"] == []
@@ -97,7 +99,7 @@ async def test_a_resource_is_what_its_operation_answers(agent: Agent) -> None:
         *("pantry://rules/", "file:///etc/passwd", "", " ", "jar://%31%00", "jar://\n1", "jar://9223372036854775808"),
     ],
 )
-async def test_an_address_of_nothing_is_told_so(agent: Agent, uri: str) -> None:
+async def test_an_unknown_resource_is_refused(agent: Agent, uri: str) -> None:
     status, code = missing(agent)
     message = agent.request("resources/read", {"uri": uri})
     encoded = b"=?base64?" + base64.b64encode(uri.encode()) + b"?="
@@ -109,7 +111,7 @@ async def test_an_address_of_nothing_is_told_so(agent: Agent, uri: str) -> None:
     assert fault["data"] == {"uri": uri}
 
 
-async def test_an_address_is_required(old: Agent) -> None:
+async def test_a_read_without_an_address_is_refused(old: Agent) -> None:
     for params in ({}, {"uri": None}, {"uri": 5}):
         assert (await old.error("resources/read", params))["code"] == -32602
 
@@ -134,7 +136,7 @@ async def test_a_live_resource_is_not_cached_and_a_static_one_is(new: Agent) -> 
         assert (result["ttlMs"], result["cacheScope"], result["resultType"]) == (milliseconds, "private", "complete")
 
 
-async def test_older_clients_are_told_nothing_of_that(old: Agent) -> None:
+async def test_answers_in_the_handshake_era_have_no_caching_members(old: Agent) -> None:
     assert set(await old.result("resources/list")) == {"resources", "nextCursor"}
     assert set(await old.result("resources/read", {"uri": "jar://1"})) == {"contents"}
 
@@ -147,7 +149,7 @@ async def test_a_resource_that_exists_can_be_subscribed_to(old: Agent) -> None:
         assert (await old.error(method))["code"] == -32602
 
 
-async def test_a_service_without_resources_knows_none_of_their_methods(pantry_url: str) -> None:
+async def test_a_service_without_resources_has_none_of_their_methods(pantry_url: str) -> None:
     async with opened(Pantry(pantry_url, documents=(), templates=(), listed_by=None)) as kitchen:
         agent = await kitchen.agent()
         introduction = await agent.result("initialize", {"protocolVersion": "2025-11-25"})

@@ -42,7 +42,7 @@ class Preserved(Struct):
     first: Lid
 
 
-def test_an_argument_has_its_bounds_and_a_description_and_nothing_else() -> None:
+def test_a_schema_of_arguments_has_bounds_and_descriptions_only() -> None:
     assert command_schema(Preserve) == {
         "type": "object",
         "properties": {
@@ -99,7 +99,7 @@ def test_a_schema_without_required_fields_omits_required() -> None:
     }
 
 
-def test_an_answer_is_outlined_by_its_members() -> None:
+def test_a_schema_of_an_answer_has_only_the_names_of_its_members() -> None:
     assert answer_outline(Preserved) == {
         "type": "object",
         "properties": {"id": {}, "kind": {}, "note": {}, "lids": {}, "first": {}},
@@ -109,7 +109,7 @@ def test_an_answer_is_outlined_by_its_members() -> None:
 READ = ArgumentReader(Preserve)
 
 
-def test_a_member_that_clear_names_is_null_and_others_stay_absent() -> None:
+def test_a_member_named_in_clear_is_null_and_others_stay_absent() -> None:
     command = READ(Raw(b'{"jar_id": 1, "lids": [], "clear": ["note"]}'))
     assert isinstance(command, Preserve)
     assert command.note is None

@@ -26,7 +26,7 @@ async def opened_by(agent: Agent) -> Stream:
     return stream
 
 
-async def test_a_revoked_key_hears_nothing_more(kitchen: Kitchen, agent: Agent, old: Agent) -> None:
+async def test_a_stream_of_a_revoked_key_ends(kitchen: Kitchen, agent: Agent, old: Agent) -> None:
     stream = await opened_by(agent)
 
     await kitchen.revoke(agent)
@@ -47,14 +47,14 @@ async def test_a_revoked_key_loses_its_stream_even_when_nothing_happens(kitchen:
 
 
 @pytest.mark.usefixtures("hasty")
-async def test_a_stream_that_has_nothing_to_say_says_that_it_lives(agent: Agent) -> None:
+async def test_a_silent_stream_sends_comments(agent: Agent) -> None:
     stream = await opened_by(agent)
 
     assert await stream.event() == {":": ""}
     await stream.exchange.leave()
 
 
-async def test_a_scope_that_is_taken_away_is_felt_at_once(kitchen: Kitchen, agent: Agent) -> None:
+async def test_a_stream_ends_when_the_scope_of_its_key_is_taken_away(kitchen: Kitchen, agent: Agent) -> None:
     stream = await opened_by(agent)
 
     await kitchen.strip(agent)

@@ -21,7 +21,7 @@ async def test_a_stream_begins_with_its_position(old: Agent) -> None:
     await stream.exchange.leave()
 
 
-async def test_clients_before_2025_11_25_are_spared_an_event_without_content(old: Agent) -> None:
+async def test_a_stream_for_clients_before_2025_11_25_sends_no_event_without_content(old: Agent) -> None:
     old.version = "2025-06-18"
     stream = await old.get()
 
@@ -29,7 +29,7 @@ async def test_clients_before_2025_11_25_are_spared_an_event_without_content(old
     await stream.exchange.leave()
 
 
-async def test_a_change_has_readers(old: Agent) -> None:
+async def test_a_change_is_sent_to_the_streams_that_are_open(old: Agent) -> None:
     stream = await old.get()
     await stream.event()
 
@@ -41,7 +41,7 @@ async def test_a_change_has_readers(old: Agent) -> None:
     await stream.exchange.leave()
 
 
-async def test_a_stream_goes_on_where_it_was(kitchen: Kitchen, old: Agent) -> None:
+async def test_a_resumed_stream_continues_at_its_position(kitchen: Kitchen, old: Agent) -> None:
     for jar in (1, 2, 3):
         await old.call("fill_jar", jar_id=jar, grams=1)
 
@@ -54,7 +54,7 @@ async def test_a_stream_goes_on_where_it_was(kitchen: Kitchen, old: Agent) -> No
     await stream.exchange.leave()
 
 
-async def test_the_position_stands_at_the_last_message_of_a_piece(kitchen: Kitchen, old: Agent) -> None:
+async def test_a_position_is_sent_with_the_last_message_of_a_change(kitchen: Kitchen, old: Agent) -> None:
     stream = await old.get()
     await stream.event()
 
@@ -115,7 +115,7 @@ async def test_a_stream_that_missed_changes_says_that_the_list_changed(kitchen: 
     await stream.exchange.leave()
 
 
-async def test_a_stream_tells_what_its_caller_may_read(kitchen: Kitchen, old: Agent) -> None:
+async def test_a_stream_sends_only_changes_its_caller_may_read(kitchen: Kitchen, old: Agent) -> None:
     nobody = await kitchen.agent()
     stream = await nobody.get()
     await stream.event()
@@ -127,7 +127,7 @@ async def test_a_stream_tells_what_its_caller_may_read(kitchen: Kitchen, old: Ag
     await stream.exchange.leave()
 
 
-async def test_a_stream_is_opened_by_those_who_take_events(kitchen: Kitchen, old: Agent) -> None:
+async def test_a_stream_needs_a_client_that_accepts_events(kitchen: Kitchen, old: Agent) -> None:
     key = (b"authorization", f"Bearer {old.key}".encode())
     for accept in (b"application/json", b""):
         response = await Exchange(old.app, "GET", [key, (b"accept", accept)]).response()
@@ -141,7 +141,7 @@ async def test_a_stream_is_opened_by_those_who_take_events(kitchen: Kitchen, old
     await stream.exchange.leave()
 
 
-async def test_changes_are_heard_from_other_processes(pantry_url: str) -> None:
+async def test_a_stream_sends_changes_of_other_processes(pantry_url: str) -> None:
     async with opened(Pantry(pantry_url)) as here, opened(Pantry(pantry_url)) as other:
         agent = await here.agent("read_jars", "write_jars")
         stream = await agent.get()

@@ -11,7 +11,7 @@ def subscribed(method: str, id: int, **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": method, "params": {**params, **meta}}
 
 
-async def test_a_subscription_begins_with_what_it_grants(new: Agent) -> None:
+async def test_a_subscription_begins_with_the_granted_resources(new: Agent) -> None:
     stream = await new.listen(
         toolsListChanged=True,
         promptsListChanged=True,
@@ -26,7 +26,7 @@ async def test_a_subscription_begins_with_what_it_grants(new: Agent) -> None:
     await stream.exchange.leave()
 
 
-async def test_a_subscription_tells_what_was_asked_for_and_no_more(kitchen: Kitchen, new: Agent) -> None:
+async def test_a_subscription_sends_only_the_requested_changes(kitchen: Kitchen, new: Agent) -> None:
     jar, both = await new.listen(resourceSubscriptions=["jar://2"]), await new.listen(resourcesListChanged=True)
     for stream in (jar, both):
         await stream.message()
@@ -52,7 +52,7 @@ async def test_every_message_of_a_subscription_names_it(new: Agent) -> None:
     await stream.exchange.leave()
 
 
-async def test_a_subscription_that_has_missed_something_hears_of_all_it_follows(kitchen: Kitchen, new: Agent) -> None:
+async def test_a_subscription_that_missed_changes_reports_all_its_resources(kitchen: Kitchen, new: Agent) -> None:
     stream = await new.listen(resourcesListChanged=True, resourceSubscriptions=["jar://1", "jar://2"])
     await stream.message()
 
@@ -62,7 +62,7 @@ async def test_a_subscription_that_has_missed_something_hears_of_all_it_follows(
     await stream.exchange.leave()
 
 
-async def test_a_subscription_grants_what_its_caller_may_read(kitchen: Kitchen) -> None:
+async def test_a_subscription_grants_only_what_its_caller_may_read(kitchen: Kitchen) -> None:
     nobody = await kitchen.agent(version=STATELESS)
 
     stream = await nobody.listen(resourcesListChanged=True, resourceSubscriptions=["jar://1", "pantry://rules"])
@@ -72,14 +72,14 @@ async def test_a_subscription_grants_what_its_caller_may_read(kitchen: Kitchen) 
     await stream.exchange.leave()
 
 
-async def test_a_subscription_says_what_it_wants(new: Agent) -> None:
+async def test_a_subscription_without_valid_filters_is_refused(new: Agent) -> None:
     filters: list[Any] = [None, [], {"resourceSubscriptions": 5}]
     wrong: list[dict[str, Any]] = [{}, *({"notifications": notifications} for notifications in filters)]
     for params in wrong:
         assert (await new.error("subscriptions/listen", params, status=400))["code"] == -32602
 
 
-async def test_a_subscription_is_for_those_who_take_events(new: Agent) -> None:
+async def test_a_subscription_needs_a_client_that_accepts_events(new: Agent) -> None:
     message = new.request("subscriptions/listen", {"notifications": {}})
     headers = [header for header in new.headers(message) if header[0] != b"accept"]
 
@@ -89,5 +89,5 @@ async def test_a_subscription_is_for_those_who_take_events(new: Agent) -> None:
     assert response.json()["code"] == "not_acceptable"
 
 
-async def test_subscriptions_are_of_2026(old: Agent) -> None:
+async def test_a_subscription_is_refused_in_the_handshake_era(old: Agent) -> None:
     assert (await old.error("subscriptions/listen", {"notifications": {}}))["code"] == -32601

@@ -8,7 +8,7 @@ from holdfast.kit.environment.metrics import write_requests
 from tests.kit.mcp.wire import Agent, Kitchen, problem_of
 
 
-async def test_an_answer_is_structured_and_the_same_as_text(agent: Agent) -> None:
+async def test_an_answer_of_a_tool_is_structured_and_the_same_as_text(agent: Agent) -> None:
     result = await agent.call("get_jar", jar_id=2)
 
     assert result["structuredContent"] == {"id": 2, "label": "Lentils", "content": 0}
@@ -17,7 +17,7 @@ async def test_an_answer_is_structured_and_the_same_as_text(agent: Agent) -> Non
     assert content == {"type": "text", "text": '{"id":2,"label":"Lentils","content":0}'}
 
 
-async def test_an_operation_that_answers_nothing_answers_an_empty_object(agent: Agent) -> None:
+async def test_an_operation_without_an_answer_answers_an_empty_object(agent: Agent) -> None:
     result = await agent.call("empty_jar", jar_id=1)
 
     assert result["structuredContent"] == {}
@@ -34,7 +34,7 @@ async def test_many_calls_share_a_statement(kitchen: Kitchen, agent: Agent) -> N
     assert problem_of(await agent.call("weigh_jars", jar_id=99))["code"] == "not_found"
 
 
-async def test_times_are_read_with_their_zone(agent: Agent) -> None:
+async def test_times_in_arguments_are_read_with_their_offset(agent: Agent) -> None:
     result = await agent.call("plan_window", opens_at="2030-01-01T09:00+01:00", closes_at="2030-01-01T08:30:00Z")
 
     assert result["structuredContent"] == {"opens_at": "2030-01-01T08:00:00Z", "hours": 0.5}
@@ -58,7 +58,7 @@ async def test_tools_are_counted_by_name_and_outcome(kitchen: Kitchen, agent: Ag
     assert (count("get_jar", "200"), count("get_jar", "404"), count("mcp", "401")) == tuple(n + 1 for n in before)
 
 
-async def test_text_of_any_kind_survives(kitchen: Kitchen, agent: Agent) -> None:
+async def test_a_text_of_any_characters_is_answered_unchanged(kitchen: Kitchen, agent: Agent) -> None:
     label = 'Ünïcode "quotes" \\ \n\t\x01 🫙 </script>'
     await kitchen.pantry.database.transact(
         lambda tx: tx.run("update jars set label = %(label)s where id = 1", {"label": label})

@@ -96,7 +96,7 @@ async def test_a_tool_whose_answer_is_no_object_is_refused_when_the_service_star
         answer_outline(list[int])
 
 
-async def test_an_agent_sees_the_tools_its_scopes_allow(kitchen: Kitchen) -> None:
+async def test_tools_are_listed_that_the_scopes_of_the_key_allow(kitchen: Kitchen) -> None:
     reader = await kitchen.agent("read_jars")
     nobody = await kitchen.agent()
 
@@ -108,11 +108,11 @@ async def test_an_agent_sees_the_tools_its_scopes_allow(kitchen: Kitchen) -> Non
     assert "add_numbers" in seen
 
 
-async def test_the_list_has_one_page(new: Agent) -> None:
+async def test_the_list_of_tools_has_one_page(new: Agent) -> None:
     assert (await new.error("tools/list", {"cursor": "2"}, status=400))["code"] == -32602
 
 
-async def test_clients_of_2026_may_keep_the_list_for_five_minutes(old: Agent, new: Agent) -> None:
+async def test_the_list_of_tools_may_be_cached_for_five_minutes_in_2026(old: Agent, new: Agent) -> None:
     fresh = await new.result("tools/list")
     assert (fresh["ttlMs"], fresh["cacheScope"], fresh["resultType"]) == (300_000, "private", "complete")
     assert set(await old.result("tools/list")) == {"tools"}

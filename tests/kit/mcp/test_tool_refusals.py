@@ -55,7 +55,7 @@ async def test_a_refusal_of_an_operation_is_a_result_with_all_it_says(agent: Age
     assert problem_of(await agent.call("get_jar", jar_id=99))["code"] == "not_found"
 
 
-async def test_a_name_of_nothing_is_an_error_of_the_protocol(old: Agent, new: Agent) -> None:
+async def test_an_unknown_tool_is_an_error_of_the_protocol(old: Agent, new: Agent) -> None:
     for name in ("nothing", "hidden", "", "add_numbers ", "ADD_NUMBERS"):
         assert (await old.error("tools/call", {"name": name}))["code"] == -32602
     assert (await new.error("tools/call", {"name": "nothing"}, status=400))["code"] == -32602
@@ -92,14 +92,14 @@ async def test_a_missing_scope_is_forbidden_and_says_which(kitchen: Kitchen, age
     assert (await agent.call("get_jar", jar_id=1))["structuredContent"]["content"] == 0
 
 
-async def test_a_scope_that_an_operation_misses_is_forbidden_likewise(agent: Agent) -> None:
+async def test_a_scope_missing_inside_an_operation_is_answered_with_403_too(agent: Agent) -> None:
     response = await agent.ask("tools/call", {"name": "ask_for_more"})
 
     assert response.status_code == 403
     assert 'scope="own_pantry"' in response.headers["www-authenticate"]
 
 
-async def test_calls_beyond_the_limit_are_told_when_to_come_again(pantry_url: str) -> None:
+async def test_a_call_beyond_the_limit_is_answered_with_retry_after(pantry_url: str) -> None:
     async with opened(Pantry(pantry_url, per_hour=2)) as kitchen:
         agent, other = await kitchen.agent(), await kitchen.agent()
         for _ in range(2):
@@ -121,7 +121,7 @@ async def test_a_refusal_that_only_waiting_helps_is_an_http_status_with_retry_af
         assert response.headers["retry-after"] == seconds
 
 
-async def test_a_fault_of_ours_is_logged_with_an_id_and_told_without_details(agent: Agent) -> None:
+async def test_an_unexpected_failure_is_logged_with_an_id_and_answered_without_details(agent: Agent) -> None:
     with capture_logs() as logs:
         response = await agent.ask("tools/call", {"name": "break_shelf"})
 

@@ -78,7 +78,7 @@ async def test_the_next_address_of_a_name_is_tried_when_one_does_not_answer() ->
         assert (await client.get(f"http://two.example:{server.port}/", owner=OWNER, limit=10)).content == b"second"
 
 
-async def test_an_exemption_is_good_for_its_own_port_only() -> None:
+async def test_an_exemption_is_valid_for_its_own_port_only() -> None:
     async with serving(ok(b"")) as one, serving(ok(b"")) as other:
         client = OutboundClient(exempt=[(LOCAL, one.port), ("192.0.2.7", other.port)])
         assert await refusal(client, other.url) == NOT_PUBLIC
@@ -107,7 +107,7 @@ async def test_a_url_that_is_not_public_is_refused_before_its_host_is_looked_up(
     assert [host for host in looked_up if len(host) < 70 and ".." not in host] == []
 
 
-async def test_a_name_that_nobody_knows_is_refused_in_the_words_for_a_name_of_the_own_network() -> None:
+async def test_an_unknown_name_is_refused_in_the_same_words_as_an_internal_one() -> None:
     async def look_up(host: str, port: int) -> Sequence[str]:
         if host == "localhost":
             return [LOCAL]
@@ -139,20 +139,20 @@ async def test_no_cookie_is_carried_along_a_redirect() -> None:
     "location",
     ["http://user:secret@example.com/", "ftp://example.com/", "http://example.com:81/", "http://[::1", "file:///etc"],
 )
-async def test_a_redirect_to_what_may_not_be_asked_for_is_refused(location: str) -> None:
+async def test_a_redirect_to_a_forbidden_address_is_refused(location: str) -> None:
     async with serving(redirects(location)) as server:
         assert await refusal(reaching(server), server.url)
 
 
 @given(st.ip_addresses(v=4))
-def test_no_ipv4_address_is_public_that_the_registries_keep_apart(address: ipaddress.IPv4Address) -> None:
+def test_an_ipv4_address_reserved_by_the_registries_is_never_public(address: ipaddress.IPv4Address) -> None:
     if is_public(address):
         assert address.is_global
         assert not address.is_multicast
 
 
 @given(st.ip_addresses(v=6))
-def test_no_ipv6_address_is_public_that_the_registries_keep_apart(address: ipaddress.IPv6Address) -> None:
+def test_an_ipv6_address_reserved_by_the_registries_is_never_public(address: ipaddress.IPv6Address) -> None:
     if is_public(address):
         assert address.is_global
         assert not address.is_multicast
@@ -164,7 +164,7 @@ private = st.sampled_from(
 
 
 @given(private, st.integers(0, 2**80 - 1))
-def test_wrapping_an_address_into_ipv6_never_makes_it_public(address: ipaddress.IPv4Address, rest: int) -> None:
+def test_a_private_address_wrapped_into_ipv6_is_never_public(address: ipaddress.IPv4Address, rest: int) -> None:
     inside = int(address)
     assert not is_public(address)
     for wrapped in (

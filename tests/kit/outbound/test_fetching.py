@@ -28,7 +28,7 @@ async def test_a_url_is_fetched_with_its_content_type() -> None:
         )
 
 
-async def test_an_answer_without_a_type_or_a_length_is_taken_as_it_comes() -> None:
+async def test_an_answer_without_a_type_or_a_length_is_accepted() -> None:
     async with serving(says("200 OK\r\nConnection: close", b"something")) as server:
         fetched = await reaching(server).get(server.url, owner=OWNER, limit=9)
 
@@ -55,7 +55,7 @@ async def test_the_request_names_the_host_and_gives_nothing_else_away() -> None:
 
 
 @pytest.mark.parametrize("status", ["201 Created", "204 No Content", "206 Partial", "300 Choices", "404 No", "500 No"])
-async def test_any_other_answer_is_refused_with_its_status(status: str) -> None:
+async def test_an_answer_with_a_status_other_than_200_is_refused_with_it(status: str) -> None:
     async with serving(says(f"{status}\r\nContent-Length: 0")) as server:
         assert await refusal(reaching(server), server.url) == f"is answered with status {status[:3]}"
 
@@ -90,12 +90,12 @@ async def test_a_body_without_end_is_refused_once_it_is_too_large(head: str) -> 
     ],
     ids=["shorter than said", "half a chunk", "no number", "negative", "a huge header", "no status", "nothing"],
 )
-async def test_an_answer_that_is_not_as_http_has_it_is_refused(answer: Script) -> None:
+async def test_an_answer_that_breaks_off_or_is_no_http_is_refused(answer: Script) -> None:
     async with serving(answer) as server:
         assert await refusal(reaching(server), server.url) == "broke off, or is not answered as HTTP has it"
 
 
-async def test_more_than_was_announced_is_not_read() -> None:
+async def test_bytes_beyond_the_content_length_are_not_read() -> None:
     async with serving(says("200 OK\r\nContent-Length: 3", b"png and something that was not announced")) as server:
         assert (await reaching(server).get(server.url, owner=OWNER, limit=10)).content == b"png"
 
@@ -107,7 +107,7 @@ async def test_a_compressed_answer_is_refused(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("until", ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1"])
-async def test_an_answer_that_does_not_come_to_an_end_is_not_waited_for(until: str) -> None:
+async def test_an_answer_that_does_not_end_is_refused_after_the_timeout(until: str) -> None:
     async def stalls(writer: asyncio.StreamWriter, _: str) -> None:
         writer.write(until.encode())
         await writer.drain()
@@ -119,7 +119,7 @@ async def test_an_answer_that_does_not_come_to_an_end_is_not_waited_for(until: s
         gone.set()
 
 
-async def test_a_look_up_that_does_not_come_to_an_end_is_not_waited_for() -> None:
+async def test_a_look_up_that_does_not_end_is_refused_after_the_timeout() -> None:
     async def look_up(host: str, port: int) -> Sequence[str]:
         return await asyncio.Future()
 
@@ -169,7 +169,7 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def test_owners_with_slow_names_leave_look_ups_and_requests_for_others() -> None:
+async def test_owners_with_slow_names_do_not_use_up_all_look_ups_and_requests() -> None:
     slow = SlowHosts()
     client = OutboundClient(look_up=slow.look_up)
     owners = [("tests", "unconfirmed", number % 4) for number in range(24)]
@@ -184,7 +184,7 @@ async def test_owners_with_slow_names_leave_look_ups_and_requests_for_others() -
     assert all(isinstance(error, FetchRefusal) for error in await asyncio.gather(*requests, return_exceptions=True))
 
 
-async def test_one_owner_with_slow_servers_leaves_requests_for_others() -> None:
+async def test_one_owner_with_slow_servers_does_not_use_up_all_requests() -> None:
     started, end = list[str](), asyncio.Event()
 
     async def slowly(writer: asyncio.StreamWriter, request: str) -> None:
@@ -233,7 +233,7 @@ async def test_a_look_up_that_nobody_waits_for_any_more_keeps_its_slot() -> None
     assert before == ["slow.example"] * MAX_CONCURRENT_LOOK_UPS_OF_OWNER
 
 
-async def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_proxy_named_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(ok(b"proxied")) as proxy, serving(ok(b"direct")) as server:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
@@ -241,7 +241,7 @@ async def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.Monke
         assert proxy.requests == []
 
 
-async def test_a_redirect_is_not_followed_by_those_who_want_none() -> None:
+async def test_a_redirect_is_refused_if_the_caller_allows_none() -> None:
     async with serving(redirects("/elsewhere")) as server:
         with pytest.raises(FetchRefusal, match="redirects to another address"):
             await reaching(server).get(server.url, owner=OWNER, limit=9, redirects=0)

@@ -68,14 +68,14 @@ def test_numbers_are_grouped() -> None:
         ("UTC", "12:30 PM UTC", "12:30 PM UTC", "12:30 UTC", "12:30 UTC"),
     ],
 )
-def test_a_time_is_that_of_its_zone_in_summer_and_winter_and_names_it(
+def test_a_time_is_shown_in_its_zone_in_summer_and_winter_with_the_name_of_the_zone(
     zone: str, summer: str, winter: str, sommer: str, winters: str
 ) -> None:
     assert [plain(ENGLISH.time(moment, zone)) for moment in (SUMMER, WINTER)] == [summer, winter]
     assert [plain(GERMAN.time(moment, zone)) for moment in (SUMMER, WINTER)] == [sommer, winters]
 
 
-def test_the_hour_that_comes_twice_is_told_apart_by_its_zone() -> None:
+def test_the_hour_that_comes_twice_is_distinguished_by_its_zone() -> None:
     first = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
     moments = first, first + timedelta(hours=1)
 
@@ -99,7 +99,7 @@ def test_a_moment_has_its_day_which_may_be_another_one_than_in_utc() -> None:
     st.datetimes(datetime(1970, 1, 2), datetime(9000, 1, 1), timezones=st.just(UTC)),
     st.sampled_from(sorted(available_timezones() - {"Factory", "localtime"})),
 )
-def test_every_moment_can_be_said_in_every_zone_with_its_local_minutes(moment: datetime, zone: str) -> None:
+def test_every_moment_is_shown_in_every_zone_with_its_local_minutes(moment: datetime, zone: str) -> None:
     local = moment.astimezone(ZoneInfo(zone))
     for language in LANGUAGES.values():
         assert f"{local:%M}" in language.moment(moment, zone)
@@ -107,7 +107,7 @@ def test_every_moment_can_be_said_in_every_zone_with_its_local_minutes(moment: d
         assert re.fullmatch(r"UTC[+-]\d\d(:\d\d)?|[A-Za-z]{2,6}", language.zone(moment, zone))
 
 
-def test_the_zone_of_the_moment_itself_does_not_matter() -> None:
+def test_the_zone_in_which_a_moment_is_given_does_not_change_its_text() -> None:
     moment = SUMMER.astimezone(timezone(timedelta(hours=-7)))
 
     assert GERMAN.moment(moment, "Europe/Berlin") == GERMAN.moment(SUMMER, "Europe/Berlin")

@@ -35,7 +35,7 @@ def test_ticks_are_round_numbers(most: int, ticks: list[int]) -> None:
     assert [tick.value for tick in drawn.value_ticks] == ticks
 
 
-def test_a_number_holds_until_the_next_one() -> None:
+def test_a_line_of_a_chart_stays_level_until_the_next_number() -> None:
     drawn = draw_steps(hourly(4, 0), START + dt.timedelta(hours=2))
 
     assert drawn

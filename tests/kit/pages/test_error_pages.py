@@ -75,7 +75,7 @@ async def test_a_browser_gets_json_errors_at_addresses_of_programs(service: Serv
 
 
 @pytest.mark.parametrize("accept", ["*/*", "application/json", "image/*", ""])
-async def test_programs_get_json_everywhere(service: Service, accept: str) -> None:
+async def test_a_program_gets_json_errors_at_every_address(service: Service, accept: str) -> None:
     answer = await service.http.get("/nothing", headers={"Accept": accept})
 
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
@@ -123,7 +123,7 @@ def test_an_error_page_says_for_how_many_seconds_to_wait(
         assert f"{words} " in text_of(page.content.decode())
 
 
-async def test_a_page_that_can_be_had_soon_is_fetched_again_by_the_browser(site: Site) -> None:
+async def test_an_error_page_with_a_short_retry_after_refreshes_itself(site: Site) -> None:
     soon, late = SERVICE_UNAVAILABLE(retry_after=5), RATE_LIMITED(retry_after=3600)
 
     page, sent, later = (

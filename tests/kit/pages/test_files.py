@@ -78,12 +78,12 @@ async def test_files_are_whole_however_they_are_cut_on_the_way(contents: Sequenc
     assert [file_read.content for file_read in files] == contents
 
 
-async def test_a_field_of_files_without_any_is_no_file_and_an_empty_file_is_one() -> None:
+async def test_a_field_without_a_chosen_file_has_no_file_and_an_empty_file_counts() -> None:
     assert (await read(TOKEN, file(b"", name=""), END))[1] == []
     assert (await read(TOKEN, file(b""), END))[1] == [UploadedFile("a.jpg", b"")]
 
 
-async def test_a_file_that_is_too_large_is_told_without_its_content_and_the_next_one_with_it() -> None:
+async def test_a_file_that_is_too_large_is_reported_without_its_content_and_the_next_ones_too() -> None:
     _, files = await read(TOKEN, file(b"x" * 1000), file(b"x" * 1001, "b.jpg"), file(b"c", "c.jpg"), END)
 
     assert files == [UploadedFile("a.jpg", b"x" * 1000), UploadedFile("b.jpg", None), UploadedFile("c.jpg", b"c")]
@@ -120,7 +120,7 @@ async def test_more_files_than_allowed_are_refused() -> None:
     assert await refusal(TOKEN, *[file(b"x")] * 4, END) is PAYLOAD_TOO_LARGE
 
 
-async def test_a_form_that_is_too_large_is_refused_before_all_of_it_is_read() -> None:
+async def test_a_form_with_files_that_is_too_large_is_refused_before_all_of_it_is_read() -> None:
     room = 3 * 1000 + MAX_BODY
 
     assert await refusal(TOKEN, part('name="title"', b"x" * MAX_BODY), b"never parsed") is PAYLOAD_TOO_LARGE
@@ -132,7 +132,7 @@ async def test_a_form_that_is_too_large_is_refused_before_all_of_it_is_read() ->
 
 
 @pytest.mark.parametrize("length", [b"many", b"-1", b"", b"9" * 19])
-async def test_a_length_that_is_no_length_is_refused(length: bytes) -> None:
+async def test_a_form_with_an_invalid_content_length_is_refused(length: bytes) -> None:
     with pytest.raises(Problem) as refused:
         await read_files(request((b"content-type", KIND), (b"content-length", length)), BOUNDS, _check, _none)
 

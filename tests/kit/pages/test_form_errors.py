@@ -74,7 +74,7 @@ def test_without_an_instruction_the_kind_of_the_value_gives_the_example(
     assert on_page(messages, GERMAN) == german
 
 
-def test_messages_that_say_more_than_a_type_stay() -> None:
+def test_a_specific_message_is_not_replaced_by_an_instruction() -> None:
     error = message("is already taken")
 
     assert form_errors({"slug": [error]}, {"slug": message("Enter a text.")}) == {"slug": [error]}

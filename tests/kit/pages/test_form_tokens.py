@@ -22,7 +22,7 @@ OURS = tokens(Secret(NEW))
 TOKEN = OURS.issue(PURPOSE, NOW)
 
 
-def test_a_token_that_was_just_issued_is_good() -> None:
+def test_a_fresh_form_token_is_good() -> None:
     assert OURS.check(PURPOSE, OURS.issue(PURPOSE)) == "good"
     assert OURS.check(PURPOSE, OURS.issue(PURPOSE, time.time() - FORM_TTL_SECONDS - 60)) == "old"
 
@@ -38,7 +38,7 @@ def test_a_token_that_was_just_issued_is_good() -> None:
         (-180, "old"),
     ],
 )
-def test_a_token_is_good_for_two_hours_and_clocks_may_differ_by_a_minute(seconds: int, verdict: str) -> None:
+def test_a_form_token_is_good_for_two_hours_with_a_minute_between_clocks(seconds: int, verdict: str) -> None:
     assert OURS.check(PURPOSE, TOKEN, NOW + seconds) == verdict
 
 
@@ -47,7 +47,7 @@ def test_a_token_of_another_purpose_is_forged(purpose: str) -> None:
     assert OURS.check(purpose, TOKEN, NOW) == "forged"
 
 
-def test_a_token_of_another_secret_or_another_kind_of_signature_is_forged() -> None:
+def test_a_form_token_signed_with_another_secret_or_for_another_kind_is_forged() -> None:
     assert tokens(Secret(OLD)).check(PURPOSE, TOKEN, NOW) == "forged"
     assert tokens(Secret(NEW), "links").check(PURPOSE, TOKEN, NOW) == "forged"
 

@@ -26,14 +26,14 @@ async def refusal(*pieces: bytes, kind: bytes | None = FORM) -> ProblemType:
     return refused.value.type
 
 
-async def test_the_fields_are_read_without_the_spaces_around_them() -> None:
+async def test_the_fields_of_a_form_are_read_without_surrounding_spaces() -> None:
     fields = await read(b"email=+ada%40example.com%0A&name=J", b"%C3%BCrg+Wei%C3%9F&empty=", b"&token=1%2B1%3D2")
 
     assert fields == {"email": "ada@example.com", "name": "Jürg Weiß", "empty": "", "token": "1+1=2"}
 
 
 @pytest.mark.parametrize("kind", [FORM, b"Application/X-WWW-Form-Urlencoded", FORM + b"; charset=UTF-8"])
-async def test_a_form_is_declared_as_one(kind: bytes) -> None:
+async def test_a_content_type_of_a_form_is_accepted_in_any_spelling(kind: bytes) -> None:
     assert await read(b"a=1", kind=kind) == {"a": "1"}
 
 

@@ -64,14 +64,12 @@ def test_the_sec_fetch_site_header_decides_whether_a_form_is_accepted(
         (b"http://[::1", False),
     ],
 )
-def test_an_older_browser_says_the_origin_which_is_ours_or_that_of_the_request(
-    origin: bytes, let_through: bool
-) -> None:
+def test_the_origin_header_decides_for_a_browser_without_sec_fetch_site(origin: bytes, let_through: bool) -> None:
     # Behind a proxy, the request names an inner host, and the browser the public one.
     assert is_let_through((b"origin", origin), (b"host", b"10.0.0.7:8000")) == let_through
 
 
-def test_without_a_host_or_a_base_address_no_origin_is_ours() -> None:
+def test_the_origin_is_foreign_without_a_host_or_a_base_address() -> None:
     assert is_let_through((b"origin", b"https://events.example"))
     assert not is_let_through((b"origin", EVIL), (b"host", b""))
     assert not is_let_through((b"origin", b"https://"), (b"host", b""), base_url="")
@@ -81,7 +79,7 @@ def test_a_base_address_may_be_written_in_capitals() -> None:
     assert is_let_through((b"origin", b"https://events.example"), base_url="https://Events.Example")
 
 
-def test_a_program_that_says_neither_is_let_through() -> None:
+def test_a_form_without_both_headers_is_accepted_as_from_a_program() -> None:
     assert is_let_through((b"host", b"events.example"))
     assert is_let_through()
 

@@ -24,7 +24,7 @@ PROOFS = {"code", "exp", "signature", "state", "timestamp"}
 
 
 @pytest.mark.parametrize(("folder", "site"), [("events", EVENTS), ("inventory", INVENTORY), ("accounts", EVENTS)])
-def test_a_site_knows_each_parameter_that_one_of_its_pages_reads(folder: str, site: Site) -> None:
+def test_every_parameter_read_by_a_page_is_known_to_its_site(folder: str, site: Site) -> None:
     read = {
         name
         for file in Path(SOURCE / folder).rglob("*.py")

@@ -44,7 +44,7 @@ def test_the_browsers_preferred_language_is_taken_by_weight_and_then_by_order(
 
 
 @pytest.mark.parametrize("weight", [b"nan", b"inf", b"1e3", b"-1", b"2", b"0_1", b"0.1234", b"", b"x", b"1;q=1"])
-def test_a_language_whose_weight_is_none_is_left_out(weight: bytes) -> None:
+def test_a_language_with_weight_zero_is_left_out(weight: bytes) -> None:
     assert accepting(b"de;q=" + weight + b",en;q=0.1") == ENGLISH
 
 
@@ -81,7 +81,7 @@ def test_an_address_that_asks_for_no_language_of_ours_leaves_it_to_the_browser(q
     assert language.at("/events/7") == "/events/7"
 
 
-def test_a_query_of_thousands_of_parts_asks_for_nothing() -> None:
+def test_a_query_of_thousands_of_parts_is_not_searched_for_a_language() -> None:
     assert accepting(b"en", b"a=1&" * 10_000 + b"lang=de") == ENGLISH
 
 
@@ -91,7 +91,7 @@ def test_a_page_for_any_header_and_query_is_in_one_of_our_languages(header: byte
     assert accepting(b"de;" + header, b"lang=" + query).code in LANGUAGES
 
 
-def test_a_stored_code_names_its_language_and_any_other_english() -> None:
+def test_an_unknown_stored_language_code_means_english() -> None:
     assert [language_with_code(code) for code in ("de", "en", "fr", "", None)] == [
         GERMAN,
         ENGLISH,

@@ -48,7 +48,7 @@ def policy(reply: Reply) -> dict[str, str]:
     return dict(directive.strip().split(" ", 1) for directive in headers(reply)["content-security-policy"].split(";"))
 
 
-def test_a_page_may_load_from_its_own_site_alone_and_run_nothing_inside_itself(site: Site) -> None:
+def test_a_page_may_load_from_its_own_site_only_and_has_no_inline_scripts(site: Site) -> None:
     assert policy(site.page("hello.html", name="Ada")) | {"style-src": ""} == {
         "default-src": "'none'",
         "style-src": "",
@@ -95,7 +95,7 @@ def test_no_cache_keeps_a_page_or_takes_one_language_for_another(site: Site) -> 
 
 
 @pytest.mark.parametrize(("language", "greeting"), [(ENGLISH, "Good day, Ada!"), (GERMAN, "Guten Tag, Ada!")])
-def test_a_text_over_several_lines_is_one_text_in_every_language(site: Site, language: Language, greeting: str) -> None:
+def test_a_text_over_several_lines_of_a_template_is_translated(site: Site, language: Language, greeting: str) -> None:
     page = site.page("hello.html", language=language, name="Ada").content.decode()
 
     assert f"<h1>{greeting}</h1>" in page
@@ -127,7 +127,7 @@ def test_texts_of_the_code_are_translated_too(site: Site) -> None:
     assert site.texts(ENGLISH).gettext("Good day, %(name)s!") == "Good day, %(name)s!"
 
 
-async def test_an_asset_is_kept_for_good_under_an_address_that_changes_with_its_content(tmp_path: Path) -> None:
+async def test_an_asset_is_immutable_under_an_address_that_changes_with_its_content(tmp_path: Path) -> None:
     (tmp_path / "script.js").write_text("let a = 1;")
     before = Site("Tests", tmp_path)
     app = application(*before.assets("script.js", "icon.svg"))
@@ -167,7 +167,7 @@ def test_a_redirect_leads_to_its_address_and_is_no_way_into_the_headers(address:
     assert headers(sent)["referrer-policy"] == "same-origin"
 
 
-def test_the_colours_of_mails_are_those_of_pages() -> None:
+def test_mails_have_the_colours_of_pages() -> None:
     letter, tokens = ((FRAME / "templates" / name).read_text() for name in ("letter.html", "tokens.css"))
 
     assert {*re.findall(r"#[0-9a-f]{6}\b", letter)} <= {*re.findall(r"#[0-9a-f]{6}\b", tokens)}

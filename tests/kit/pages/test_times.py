@@ -47,7 +47,7 @@ def test_the_exact_moment_is_in_the_title_and_for_programs(frame: Frame) -> None
     assert f'datetime="{today:%Y-%m-%d}T12:05:' in html
 
 
-def test_only_a_moment_without_a_zone_is_left_to_the_browser(frame: Frame) -> None:
+def test_a_moment_is_left_to_the_browser_only_without_a_zone(frame: Frame) -> None:
     assert 'data-local="first"' in written(frame, 0)
     assert "data-local" not in written(frame, 0, zone=BERLIN)
     zone = GERMAN.zone(dt.datetime.now(dt.UTC), BERLIN)
@@ -64,7 +64,7 @@ def test_only_a_moment_without_a_zone_is_left_to_the_browser(frame: Frame) -> No
         (dt.datetime(2026, 11, 24, 23, 0, tzinfo=dt.UTC), BERLIN, 0),
     ],
 )
-def test_a_day_ends_at_midnight_of_the_zone(moment: dt.datetime, zone: str, days: int) -> None:
+def test_a_day_ends_at_midnight_of_its_zone(moment: dt.datetime, zone: str, days: int) -> None:
     assert ENGLISH.days_from_today(moment, zone, NOW) == days
 
 
@@ -89,5 +89,5 @@ def test_a_day_has_its_year_only_if_it_is_not_the_present_one() -> None:
         (5_376 * 60, "4 days", "4 Tage"),
     ],
 )
-def test_a_duration_is_in_the_unit_that_people_name(seconds: float, english: str, german: str) -> None:
+def test_a_duration_is_shown_in_its_usual_unit(seconds: float, english: str, german: str) -> None:
     assert (ENGLISH.duration(seconds), GERMAN.duration(seconds)) == (english, german)

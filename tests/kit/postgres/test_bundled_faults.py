@@ -197,7 +197,7 @@ def test_the_bundled_server_is_reachable_by_its_owner_only_and_the_service_is_no
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
-def test_processes_of_root_that_make_the_user_of_the_server_at_once_all_have_it() -> None:
+def test_concurrent_processes_of_root_create_the_user_of_the_server_once() -> None:
     name = f"holdfast{os.getpid()}"
     server = "from holdfast.kit.postgres import bundled_server as server"
     program = f"{server}; server.USER = {name!r}; print(server._server_user().user)"
@@ -225,7 +225,7 @@ def test_root_may_use_a_directory_that_is_closed_to_others_and_it_stays_closed(e
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
-def test_without_user_namespaces_a_closed_directory_is_named(empty: Path) -> None:
+def test_a_closed_directory_is_named_where_user_namespaces_are_missing(empty: Path) -> None:
     closed = empty / "closed"
     closed.mkdir(mode=0o700)
     without = {**os.environ, "PATH": "", "HOLDFAST_DATA_DIR": str(closed / "data")}
@@ -261,7 +261,7 @@ def test_a_database_that_the_superuser_made_for_an_earlier_release_is_given_to_t
         User.end(user)
 
 
-def test_a_space_and_other_signs_in_the_path_do_no_harm(empty: Path) -> None:
+def test_a_path_with_a_space_and_other_signs_works(empty: Path) -> None:
     with started(empty / "my data & 100%", "events") as (user,):
         assert ask(user.url, "select 1") == 1
         User.end(user)

@@ -22,7 +22,7 @@ async def fill_and_commit(tx: Tx[Any], box: int = 1) -> list[tuple[Any, ...]]:
     return await tx.tuples_and_commit(FILL, {"box": box})
 
 
-async def test_the_rows_come_after_the_commit(boxes: Service) -> None:
+async def test_the_rows_of_the_last_statement_are_returned_after_the_commit(boxes: Service) -> None:
     stored: list[list[int]] = []
 
     async def fill(tx: Tx[Any]) -> list[tuple[Any, ...]]:
@@ -116,7 +116,7 @@ async def test_notices_are_delivered_once(boxes: Service) -> None:
         assert delivered == ["before", "after"]
 
 
-async def test_a_caller_who_stops_waiting_does_not_cancel_the_commit(boxes: Service) -> None:
+async def test_a_cancelled_wait_does_not_cancel_the_commit(boxes: Service) -> None:
     async def fill(tx: Tx[Any]) -> None:
         await tx.tuples_and_commit(
             "update boxes set content = 1 where id = 1 and pg_advisory_xact_lock(4713) is not null"

@@ -31,7 +31,7 @@ async def test_a_cancelled_wait_for_a_connection_ends_and_loses_no_connection(te
             await pool.putconn(connection)
 
 
-async def test_a_connection_that_is_free_is_given_at_once_while_others_are_handed_over(template_url: str) -> None:
+async def test_a_free_connection_is_given_at_once_while_others_are_handed_over(template_url: str) -> None:
     pool = Pool.sized(template_url, 4, "tests")
     turns, ended = 0, asyncio.Event()
 

@@ -121,7 +121,7 @@ async def test_a_statement_that_fails_on_its_way_undoes_those_before_it(boxes: S
     assert await contents(boxes) == [1, 1, 0]
 
 
-async def test_statements_are_sent_at_once_however_long_the_turns_of_the_event_loop_take(boxes: Service) -> None:
+async def test_statements_are_sent_at_once_even_while_turns_of_the_event_loop_are_long(boxes: Service) -> None:
     turns = 0
 
     def take_long() -> None:
@@ -182,7 +182,7 @@ async def unreachable(settings: Settings) -> AsyncIterator[Database[Any]]:
     await database.close()
 
 
-async def test_an_unreachable_database_is_unavailable(unreachable: Database[Any]) -> None:
+async def test_an_unreachable_database_is_answered_with_503(unreachable: Database[Any]) -> None:
     for ask in (unreachable.transact, unreachable.read):
         with pytest.raises(Problem) as refusal:
             await ask(lambda tx: tx.value("select 1"))
@@ -190,7 +190,7 @@ async def test_an_unreachable_database_is_unavailable(unreachable: Database[Any]
         assert "127.0.0.1" not in str(refusal.value.body())
 
 
-async def test_a_database_that_was_closed_is_unavailable(settings: Settings) -> None:
+async def test_a_closed_database_is_answered_with_503(settings: Settings) -> None:
     database = Database(settings.database_url, settings, size=3, name="tests")
     await database.open()
     await database.close()
@@ -241,7 +241,7 @@ async def test_a_process_that_stalls_in_a_transaction_loses_its_locks_and_runs_i
     assert tries == 2
 
 
-async def test_a_statement_that_takes_too_long_is_said_to(service: Service) -> None:
+async def test_a_statement_that_takes_too_long_is_answered_with_503_and_the_reason(service: Service) -> None:
     async def dawdle(tx: Tx[Any]) -> None:
         await tx.run("set local statement_timeout = '20ms'")
         await tx.value("select pg_sleep(10)")
@@ -252,7 +252,7 @@ async def test_a_statement_that_takes_too_long_is_said_to(service: Service) -> N
     assert (refused.value.code, refused.value.message) == ("service_unavailable", "The database took too long.")
 
 
-async def test_a_failure_that_was_swallowed_is_no_commit(boxes: Service) -> None:
+async def test_a_transaction_with_a_swallowed_failure_is_not_committed(boxes: Service) -> None:
     async def fill(tx: Tx[Any]) -> None:
         await put(tx, 1)
         with contextlib.suppress(errors.UniqueViolation):
@@ -264,7 +264,7 @@ async def test_a_failure_that_was_swallowed_is_no_commit(boxes: Service) -> None
     assert await contents(boxes) == [0, 0]
 
 
-async def test_a_failure_that_nobody_read_undoes_everything_and_quotes_no_row(boxes: Service) -> None:
+async def test_a_transaction_with_an_unread_failure_is_undone_and_quotes_no_row(boxes: Service) -> None:
     async def fill(tx: Tx[Any]) -> None:
         await put(tx, 1)
         await tx.run("insert into boxes values (1)")

@@ -177,7 +177,7 @@ async def test_any_other_error_fails_the_whole_batch_but_not_the_next_one() -> N
     assert await outcomes(later) == [6]
 
 
-async def test_a_caller_who_goes_away_disturbs_nobody_and_its_call_is_run_only_if_it_had_begun() -> None:
+async def test_a_cancelled_call_is_run_only_if_its_batch_had_begun() -> None:
     gate = Gate()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run)
     in_flight = submit(batcher, 1, 2)
@@ -194,7 +194,7 @@ async def test_a_caller_who_goes_away_disturbs_nobody_and_its_call_is_run_only_i
     assert [task.cancelled() for task in (*in_flight, *waiting)] == [True, False, True, False]
 
 
-async def test_a_failure_nobody_waits_for_any_more_is_not_reported_as_unread() -> None:
+async def test_a_failure_of_a_cancelled_call_is_not_reported_as_unread() -> None:
     reported: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
     gate = Gate()
@@ -214,7 +214,7 @@ async def test_a_failure_nobody_waits_for_any_more_is_not_reported_as_unread() -
     assert reported == []
 
 
-async def test_one_call_too_many_is_refused_and_those_that_wait_are_served() -> None:
+async def test_a_call_beyond_the_waiting_limit_is_refused_and_waiting_calls_are_served() -> None:
     gate = Gate()
     batcher = Batcher[int, int](ANY_BOUND, "test", gate.run, max_waiting=2)
     in_flight = submit(batcher, 1)
@@ -231,7 +231,7 @@ async def test_one_call_too_many_is_refused_and_those_that_wait_are_served() -> 
     assert await outcomes(submit(batcher, 5)) == [10]
 
 
-async def test_a_run_that_answers_too_few_calls_leaves_no_caller_waiting() -> None:
+async def test_a_run_with_too_few_answers_fails_the_calls_without_one() -> None:
     async def forgetful(calls: Sequence[int]) -> Sequence[int]:
         return [2 * call for call in calls][:-1]
 
@@ -250,7 +250,7 @@ def test_every_caller_gets_the_answer_to_its_own_call(calls: list[int], size: in
 
 
 @given(calls=st.lists(st.integers(0, 20), max_size=40), bad=st.sets(st.integers(0, 20)), size=st.integers(1, 12))
-def test_whichever_calls_are_bad_only_they_fail(calls: list[int], bad: set[int], size: int) -> None:
+def test_bad_calls_in_a_batch_fail_and_the_others_never_do(calls: list[int], bad: set[int], size: int) -> None:
     async def run(batch: Sequence[int]) -> Sequence[int]:
         if not bad.isdisjoint(batch):
             raise DataError("not acceptable")

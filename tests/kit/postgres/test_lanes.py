@@ -65,7 +65,7 @@ async def test_calls_that_need_no_locked_row_are_answered_and_each_row_is_waited
     assert await answers(tasks) == [2, 4, 6, 8, 20, 24]
 
 
-async def test_calls_that_come_while_others_wait_for_the_same_row_wait_behind_them() -> None:
+async def test_calls_for_a_row_that_is_waited_for_wait_behind_the_earlier_ones() -> None:
     rows = Rows()
     first = rows.submit(1)
     await waiting(rows, 1)
@@ -131,7 +131,7 @@ async def test_a_call_for_which_a_lock_is_not_granted_is_refused_alone() -> None
     assert isinstance(results[5], Problem)
 
 
-async def test_calls_that_wait_for_rows_count_among_those_that_may_wait() -> None:
+async def test_calls_that_wait_for_a_locked_row_count_towards_the_waiting_limit() -> None:
     rows = Rows()
     rows.batcher = Batcher[int, int](ANY_BOUND, "test", rows.run, rows.wait, max_waiting=2)
     first = rows.submit(1)

@@ -32,7 +32,7 @@ async def test_a_locked_row_has_one_waiter_and_the_loop_is_woken_at_its_end() ->
     assert row.done == 1
 
 
-async def test_a_row_for_which_no_waiter_is_free_is_left_to_the_loop() -> None:
+async def test_a_locked_row_without_a_free_waiter_is_left_to_the_loop() -> None:
     rows = [Row() for _ in range(MAX_WAITERS + 1)]
     ended = asyncio.Event()
 

@@ -96,7 +96,7 @@ async def test_a_result_is_looked_up_again_when_its_time_is_over(shelf: Shelf, m
     assert shelf.lookups == [1, 1, 1]
 
 
-async def test_only_so_many_results_are_kept(service: Service) -> None:
+async def test_the_cache_of_look_ups_is_bounded(service: Service) -> None:
     shelf = Shelf(service, max_results=3)
 
     for number in (1, 2, 3, 4, 4, 1):
@@ -105,7 +105,9 @@ async def test_only_so_many_results_are_kept(service: Service) -> None:
     assert shelf.lookups == [1, 2, 3, 4, 1]
 
 
-async def test_an_announcement_ends_what_it_names_and_what_depends_on_others(service: Service, shelf: Shelf) -> None:
+async def test_an_announcement_ends_the_named_result_and_those_that_depend_on_it(
+    service: Service, shelf: Shelf
+) -> None:
     with shelf.cache.forgetting():
         for number in (1, 2, 100):
             await shelf.cache.get(number)
@@ -117,7 +119,7 @@ async def test_an_announcement_ends_what_it_names_and_what_depends_on_others(ser
     assert shelf.lookups == [1, 2, 100, 1, 100]
 
 
-async def test_an_announcement_without_a_name_ends_everything(service: Service, shelf: Shelf) -> None:
+async def test_an_announcement_without_a_name_ends_all_results(service: Service, shelf: Shelf) -> None:
     with shelf.cache.forgetting():
         for number in (1, 2):
             await shelf.cache.get(number)
@@ -142,7 +144,7 @@ async def test_a_result_is_not_kept_when_a_change_was_announced_meanwhile(servic
     assert shelf.lookups == [1, 1]
 
 
-async def test_a_failure_is_not_kept(shelf: Shelf) -> None:
+async def test_a_failed_look_up_is_not_cached(shelf: Shelf) -> None:
     for _ in range(2):
         with pytest.raises(LookupError):
             await shelf.cache.get(-1)

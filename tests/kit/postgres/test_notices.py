@@ -15,13 +15,13 @@ from tests.kit.postgres.test_notifications import listening, next_of
 from tests.support import Service, eventually
 
 
-def test_the_payloads_of_one_channel_are_one_text() -> None:
+def test_notices_of_one_channel_are_merged_into_one_text() -> None:
     notices = [("stock", "7 1"), ("holds", ""), ("stock", "8 1"), ("stock", "7 2")]
 
     assert merge_notices(notices) == ["holds ", "stock 7 1\n8 1\n7 2"]
 
 
-def test_no_text_is_longer_than_the_database_takes() -> None:
+def test_no_text_of_notices_exceeds_the_limit_of_the_database() -> None:
     notices = [("stock", f"{number} é") for number in range(5_000)]
 
     texts = merge_notices(notices)
@@ -32,7 +32,9 @@ def test_no_text_is_longer_than_the_database_takes() -> None:
 
 
 @pytest.mark.parametrize("length", [MAX_NOTICE_BYTES - 6 - 6, MAX_NOTICE_BYTES - 6 - 5])
-async def test_a_text_as_long_as_the_database_takes_arrives(service: Service, settings: Settings, length: int) -> None:
+async def test_a_text_of_notices_at_the_limit_of_the_database_arrives(
+    service: Service, settings: Settings, length: int
+) -> None:
     """Up to that length two payloads are one text, beyond it they are two."""
     payloads = ["x" * length, "short"]
 

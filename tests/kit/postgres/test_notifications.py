@@ -69,7 +69,7 @@ async def test_a_notification_reaches_every_listener_of_every_process_after_the_
             assert [await next_of(heard), await next_of(heard)] == ["open the first", ""]
 
 
-async def test_the_process_that_notifies_has_heard_it_before_it_answers(service: Service) -> None:
+async def test_the_notifying_process_gets_its_notification_before_it_answers(service: Service) -> None:
     heard: list[str] = []
 
     async def work(tx: Tx[Any]) -> list[str]:
@@ -150,7 +150,7 @@ async def test_a_listener_that_was_cut_off_comes_back_and_says_that_it_may_have_
         assert await next_of(doors) == "open"
 
 
-async def test_a_notice_that_is_not_ours_deafens_nobody(service: Service, settings: Settings) -> None:
+async def test_a_notification_of_another_program_is_ignored(service: Service, settings: Settings) -> None:
     async with listening(settings, "doors") as (heard,):
         await service.run_sql("select pg_notify('holdfast', 'hello')")
         await service.run_sql("select pg_notify('holdfast', '')")
@@ -159,7 +159,7 @@ async def test_a_notice_that_is_not_ours_deafens_nobody(service: Service, settin
         assert await next_of(heard) == "open"
 
 
-async def test_a_listener_that_fails_deafens_nobody_and_fails_no_transaction(
+async def test_a_listener_that_fails_affects_no_other_listener_and_no_transaction(
     boxes: Service, settings: Settings
 ) -> None:
     def fail(payload: str) -> None:

@@ -108,9 +108,7 @@ def test_a_function_or_trigger_without_a_file_is_dropped(empty_url: str, tmp_pat
     assert rows(empty_url, "select name from functions union all select tgname from pg_trigger") == []
 
 
-def test_a_statement_that_moves_to_another_file_or_gets_comments_beside_it_is_not_applied_again(
-    empty_url: str, tmp_path: Path
-) -> None:
+def test_a_statement_moved_to_another_file_or_commented_is_not_applied_again(empty_url: str, tmp_path: Path) -> None:
     before = program(tmp_path / "one", "1.0.0", note=NOTE, shout=SHOUT)
     one_file = f"-- Books.\n\n{SHOUT}\n\n-- What is noted.\n-- In two lines.\n\n-- note ----\n{NOTE}\n-- The end.\n"
     migrate(empty_url, before)
@@ -125,7 +123,7 @@ def test_a_statement_that_moves_to_another_file_or_gets_comments_beside_it_is_no
     assert rows(empty_url, versions) == applied
 
 
-def test_a_program_with_functions_of_before_leaves_the_newer_ones(empty_url: str, tmp_path: Path) -> None:
+def test_an_older_program_leaves_newer_functions(empty_url: str, tmp_path: Path) -> None:
     before = program(tmp_path / "one", "1.9.0", note=NOTE, shout=SHOUT)
     newer = program(tmp_path / "two", "1.10.0.dev0", note=NOTE.replace("shout('new')", "'newer'"))
     migrate(empty_url, before)
@@ -136,7 +134,7 @@ def test_a_program_with_functions_of_before_leaves_the_newer_ones(empty_url: str
     assert note_of_a_new_book(empty_url) == "newer"
 
 
-def test_functions_that_become_again_what_they_were_are_applied_again(empty_url: str, tmp_path: Path) -> None:
+def test_functions_changed_back_to_an_earlier_text_are_applied_again(empty_url: str, tmp_path: Path) -> None:
     another = NOTE.replace("'new'", "'another'")
     first, second, third = (
         program(tmp_path / version, version, note=note, shout=SHOUT)
@@ -150,7 +148,7 @@ def test_functions_that_become_again_what_they_were_are_applied_again(empty_url:
     assert pending_migrations(empty_url, third) == migrate(empty_url, third) == migrate(empty_url, second) == []
 
 
-def test_versions_in_development_with_one_number_start_beside_each_other_and_the_last_that_migrates_wins(
+def test_development_versions_with_one_number_start_together_and_the_last_migration_wins(
     empty_url: str, tmp_path: Path
 ) -> None:
     one = program(tmp_path / "one", "1.1.0.dev0", note=NOTE, shout=SHOUT)

@@ -113,7 +113,7 @@ def test_the_line_of_a_statement_that_fails_is_named(empty_url: str) -> None:
         migrate(empty_url, [no_column])
 
 
-def test_a_right_that_is_missing_is_one_for_a_superuser_to_grant(empty_url: str) -> None:
+def test_a_migration_without_a_right_names_the_grant_that_a_superuser_makes(empty_url: str) -> None:
     reading = Migration("0001_reading.sql", "select pg_read_file('/etc/hostname')")
 
     with pytest.raises(FailedMigration, match=r"PostgreSQL says: permission denied .* Let a superuser grant the user"):
@@ -248,7 +248,7 @@ def test_a_program_from_before_a_baseline_finds_its_migrations_applied_after_it(
     assert migrate(empty_url, [FIRST, SECOND]) == []
 
 
-def test_a_database_with_some_that_a_baseline_replaces_is_told_which_version_to_start(empty_url: str) -> None:
+def test_a_database_with_a_part_of_a_baseline_is_refused_with_the_version_to_start(empty_url: str) -> None:
     migrate(empty_url, [FIRST])
     sentences = (
         r"^The last migration of the database \w+ at \S+ is 0001_shelf\.sql, and this version goes on from "
@@ -266,7 +266,7 @@ def test_a_database_with_some_that_a_baseline_replaces_is_told_which_version_to_
     assert migrate(empty_url, [BASELINE]) == []
 
 
-def test_a_database_of_an_unknown_lineage_is_told_so_and_left_alone(empty_url: str) -> None:
+def test_a_database_of_an_unknown_lineage_is_refused_and_left_alone(empty_url: str) -> None:
     renumbered = Migration("0002_renumbered.sql", "alter table shelf add pages int")
     migrate(empty_url, [FIRST, renumbered])
     sentences = (
@@ -281,7 +281,7 @@ def test_a_database_of_an_unknown_lineage_is_told_so_and_left_alone(empty_url: s
     assert migrate(empty_url, [FIRST]) == []
 
 
-def test_tables_of_ours_without_a_record_of_them_are_not_taken_for_a_new_database(empty_url: str) -> None:
+def test_a_database_with_our_tables_but_no_record_of_migrations_is_refused(empty_url: str) -> None:
     with psycopg.connect(empty_url) as connection:
         connection.execute("create table shelf (book text)")
 
@@ -301,7 +301,7 @@ def test_the_table_migrations_of_another_program_is_not_taken_for_ours(empty_url
             attempt(empty_url, [FIRST])
 
 
-def test_a_database_of_another_service_is_told_by_its_table(empty_url: str) -> None:
+def test_a_database_of_another_service_is_recognized_by_its_table(empty_url: str) -> None:
     migrate(empty_url, [FIRST])
 
     with pytest.raises(MigrationError, match=r"^The database \w+ at \S+ is one of Library\. .* correct the address"):

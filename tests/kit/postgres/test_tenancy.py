@@ -68,7 +68,7 @@ async def test_an_operation_without_a_tenant_is_refused_at_start(service: Servic
         Runner((public,), service.database)
 
 
-async def test_work_that_is_no_tenants_runs_on_the_same_connections_and_enters_none(service: Service) -> None:
+async def test_work_without_a_tenant_enters_none_on_the_same_connections(service: Service) -> None:
     service.database.tenancy = "select set_config('test.tenant', %(tenant)s, true)"
     across = service.database.across_tenants()
 

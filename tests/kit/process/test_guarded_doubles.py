@@ -31,7 +31,7 @@ async def test_addresses_of_the_machine_are_answered(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8004", "127.0.0.1.evil.example", "", "[", "localhost."])
-async def test_names_that_another_site_may_have_are_refused(host: str) -> None:
+async def test_a_host_name_that_another_site_may_have_is_refused(host: str) -> None:
     assert await status("GET", host=host) == 421
 
 
@@ -53,5 +53,5 @@ async def test_forms_of_other_sites_are_refused_and_links_are_not(headers: dict[
 @pytest.mark.parametrize(
     "headers", [{"sec_fetch_site": "same-origin"}, {"sec_fetch_site": "none"}, {"origin": ADDRESS}]
 )
-async def test_own_forms_are_taken(headers: dict[str, str]) -> None:
+async def test_forms_of_the_own_site_are_accepted(headers: dict[str, str]) -> None:
     assert await status("POST", **headers) == 200

@@ -48,6 +48,6 @@ def test_a_log_line_below_the_level_is_not_written() -> None:
     assert "a detail" in [line["event"] for line in lines("DEBUG")]
 
 
-def test_requests_to_others_are_not_written() -> None:
+def test_outgoing_requests_are_not_logged() -> None:
     for level in ("INFO", "DEBUG"):
         assert "a request" not in [line["event"] for line in lines(level)]

@@ -28,7 +28,9 @@ def _from(service: Service, address: str) -> httpx2.AsyncClient:
 @pytest.mark.parametrize(
     ("address", "status"), [("127.0.0.1", 200), ("127.9.9.9", 200), ("::1", 200), ("192.0.2.1", 403), ("::2", 403)]
 )
-async def test_without_a_token_only_the_same_machine_is_told(service: Service, address: str, status: int) -> None:
+async def test_metrics_without_a_token_are_shown_to_the_same_machine_only(
+    service: Service, address: str, status: int
+) -> None:
     async with _from(service, address) as client:
         answer = await client.get("/metrics")
 
@@ -62,7 +64,7 @@ def test_metrics_of_work_in_progress_of_a_killed_worker_are_left_out(
     assert {file.name for file in tmp_path.iterdir()} == {f"gauge_livesum_{pids[1]}.db", f"counter_{pids[0]}.db"}
 
 
-async def test_with_a_token_whoever_has_it_is_told_and_nobody_else(settings: Settings) -> None:
+async def test_metrics_with_a_token_are_shown_to_its_holder_only(settings: Settings) -> None:
     guarded = settings.model_copy(update={"metrics_token": TOKEN})
     async with running(guarded) as service, _from(service, "192.0.2.1") as client:
         figures = await client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})

@@ -52,7 +52,7 @@ async def test_a_service_that_reaches_its_database_is_alive_and_ready(service: S
     assert (ready.status_code, ready.text) == (200, "ready\n")
 
 
-async def test_a_service_without_its_database_is_alive_and_ready_to_answer_that(service: Service) -> None:
+async def test_a_service_without_its_database_is_alive_and_ready(service: Service) -> None:
     await service.database.close()
     alive, ready = await service.http.get("/healthz"), await service.http.get("/readyz")
 

@@ -78,7 +78,7 @@ async def test_a_request_is_not_refused_while_little_is_in_progress(scene: Scene
     assert scene.refused() == []
 
 
-async def test_a_burst_is_begun_whole(scene: Scene) -> None:
+async def test_a_burst_of_work_is_accepted_completely(scene: Scene) -> None:
     for _ in range(20):
         await scene.begin(MANY)
         scene.now += 0.05
@@ -96,7 +96,7 @@ async def test_everything_is_begun_again_when_the_work_is_finished(scene: Scene)
     assert scene.refused() == []
 
 
-async def test_one_piece_of_work_that_waits_long_holds_nobody_back(scene: Scene) -> None:
+async def test_one_long_piece_of_work_gets_no_other_refused(scene: Scene) -> None:
     await scene.begin(1)
     scene.now += 60
     await scene.begin(10 * MANY)
@@ -105,7 +105,7 @@ async def test_one_piece_of_work_that_waits_long_holds_nobody_back(scene: Scene)
     assert scene.refused() == []
 
 
-async def test_refused_clients_come_again_as_fast_as_work_is_finished(scene: Scene) -> None:
+async def test_refused_clients_are_told_to_return_as_fast_as_work_is_finished(scene: Scene) -> None:
     await scene.begin(2 * MANY)
     await scene.finish_steadily(20)
 

@@ -65,19 +65,19 @@ ONE = Operation("find_lamp", "GET    /rooms/{room}/lamps/{lamp}", read(find))
 MANY = Operation("switch_lamp", "POST /lamps", batched(switch), body_member="lamp", status=202, bare=True)
 
 
-def test_the_route_is_a_method_and_a_path_whose_names_are_fields() -> None:
+def test_a_route_is_a_method_and_a_path_whose_names_are_fields() -> None:
     assert (ONE.method, ONE.path, ONE.path_fields) == ("GET", "/rooms/{room}/lamps/{lamp}", ("room", "lamp"))
     assert (MANY.method, MANY.path, MANY.path_fields) == ("POST", "/lamps", ())
 
 
-def test_the_mode_says_how_the_function_runs() -> None:
+def test_the_mode_of_an_operation_follows_from_its_function() -> None:
     ordered = Operation("order_lamp", "POST /lamps/{lamp}", steps(order))
 
     assert [type(operation.mode) for operation in (ONE, MANY, ordered)] == [Single, Batched, Stepwise]
     assert (ordered.command, ordered.answer) == (FindLamp, Lamp)
 
 
-def test_the_annotations_say_what_is_asked_and_answered() -> None:
+def test_the_annotations_of_an_operation_are_its_command_and_answer() -> None:
     assert (ONE.command, ONE.answer) == (FindLamp, Lamp)
     assert (MANY.command, MANY.answer) == (FindLamp, Lamp)
 
@@ -93,7 +93,7 @@ def test_an_operation_that_answers_a_page_is_paged() -> None:
     assert (ONE.is_paginated, MANY.is_paginated) == (False, False)
 
 
-def test_the_docstring_is_the_description_and_its_first_line_the_summary() -> None:
+def test_the_docstring_of_an_operation_is_its_description_and_the_first_line_its_summary() -> None:
     assert ONE.summary == "Find a lamp."
     assert ONE.description == "Find a lamp.\n\nOnly in rooms of one's own."
 
@@ -106,7 +106,7 @@ def test_the_docstring_is_the_description_and_its_first_line_the_summary() -> No
         (NOBODY, False, False, False),
     ],
 )
-def test_a_caller_may_access_its_own_and_an_admin_everything(
+def test_a_caller_may_access_its_own_tenant_and_an_admin_every_tenant(
     caller: Caller, own_tenant: bool, others: bool, admin: bool
 ) -> None:
     assert (caller.may_access(7), caller.may_access(8), caller.is_admin) == (own_tenant, others, admin)

@@ -119,7 +119,7 @@ async def test_a_wide_network_of_ipv6_has_a_limit_for_all_networks_in_it() -> No
     assert await let_through(limits, "three", source("2001:db8:1::1")) == 3
 
 
-async def test_the_refusal_names_the_window() -> None:
+async def test_the_refusal_names_the_window_of_the_limit() -> None:
     limits = Limits("memory://", LIMITS)
     await let_through(limits, "hourly", "ada")
     await let_through(limits, "five minutes", "ada")
@@ -207,7 +207,7 @@ async def test_the_service_serves_while_the_storage_of_its_limits_is_away(settin
     assert ada.id != ben.id
 
 
-async def test_a_refused_request_tells_when_to_come_back(settings: Settings) -> None:
+async def test_a_refused_request_is_answered_with_retry_after(settings: Settings) -> None:
     async with running(settings.model_copy(update={"registrations_per_minute": 2})) as service:
         ada, ben = await service.organizer("Ada Events"), await service.organizer("Ben Events")
         event = await ada.create_event()

@@ -85,7 +85,7 @@ async def test_an_operation_is_stored_when_it_answers(runner: Runner, service: S
     assert await shelf(service) == [7]
 
 
-async def test_an_operation_that_refuses_changes_nothing(runner: Runner, service: Service) -> None:
+async def test_a_refused_operation_changes_nothing(runner: Runner, service: Service) -> None:
     with pytest.raises(Problem, match="nothing in it"):
         await runner[PUT](NOBODY, Put(pages=0))
     assert await shelf(service) == []
@@ -120,7 +120,7 @@ async def test_a_call_the_database_refuses_takes_no_other_call_with_it(runner: R
     assert await shelf(service) == [1, 2, 4]
 
 
-async def test_reads_take_no_transaction_and_changes_do(runner: Runner) -> None:
+async def test_reads_run_without_a_transaction_and_changes_in_one(runner: Runner) -> None:
     assert await runner[READ](NOBODY, Look()) is False
     assert await runner[CHANGE](NOBODY, Look()) is True
 
@@ -168,7 +168,7 @@ async def test_a_call_in_steps_that_comes_again_with_its_key_takes_none_of_them(
     assert await shelf(service) == [7, 7]
 
 
-async def test_a_call_in_steps_that_is_refused_at_last_is_done_when_it_comes_again_with_its_key(
+async def test_a_call_in_steps_refused_in_its_last_step_is_done_when_repeated_with_its_key(
     runner: Runner, service: Service
 ) -> None:
     once = runner[PUT_BETWEEN]

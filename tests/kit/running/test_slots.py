@@ -62,7 +62,7 @@ async def test_work_that_waits_for_too_long_is_refused_and_takes_no_slot() -> No
         pass
 
 
-async def test_too_much_work_of_one_owner_is_refused_at_once() -> None:
+async def test_an_owner_beyond_its_waiting_limit_is_refused_at_once() -> None:
     slots, end, began = Slots(ANY_BOUND, 1), asyncio.Event(), list[Owner]()
     tasks = [asyncio.create_task(hold(slots, ADA, end, began)) for _ in range(1 + MAX_WAITING)]
     await turns()
@@ -246,7 +246,7 @@ def test_slots_are_never_exceeded_lost_or_left_free_while_work_waits(
     asking=st.integers(0, len(OWNERS) - 1),
 )
 @example(holders=[2, 2, 2, 2, 3, 5, 5, 5], asking=4)
-def test_room_is_required_as_slots_are_taken(holders: list[int], asking: int) -> None:
+def test_a_check_for_room_refuses_exactly_when_taking_a_slot_would(holders: list[int], asking: int) -> None:
     async def run() -> None:
         slots, end = Slots(ANY_BOUND, 2, max_waiting=3, max_waiting_together=6), asyncio.Event()
         tasks = [asyncio.create_task(hold(slots, OWNERS[index], end, [])) for index in holders]

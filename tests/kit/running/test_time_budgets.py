@@ -63,7 +63,7 @@ def test_no_owner_ever_has_more_than_its_budget_and_one_piece_of_work_in_a_windo
             assert sum(costs) <= 2 * (seconds + max(costs))
 
 
-def test_ended_windows_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ended_windows_of_budgets_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_budgets, "MIN_WINDOWS", 10)
     clock = Clock()
     budget = TimeBudget(BOUND, WINDOW, "", clock)

@@ -57,7 +57,7 @@ async def two_processes(settings: Settings) -> AsyncGenerator[tuple[Service, Ser
         yield one, other
 
 
-def test_a_key_is_a_prefix_and_43_characters_that_fit_a_header_and_a_url() -> None:
+def test_an_api_key_is_a_prefix_and_43_characters_safe_in_headers_and_urls() -> None:
     made = [mint() for _ in range(200)]
 
     assert all(re.fullmatch(r"hf_[A-Za-z0-9_-]{43}", key) for key in made)
@@ -94,7 +94,7 @@ async def test_a_key_leads_to_its_caller(service: Service) -> None:
 
 
 @pytest.mark.parametrize("key", [None, ""])
-async def test_no_key_at_all_is_missing(service: Service, key: str | None) -> None:
+async def test_a_missing_key_is_refused_as_missing(service: Service, key: str | None) -> None:
     finder = Finder()
 
     assert await code_of(KeyRing(service.database, finder.find), key) == "missing_api_key"
@@ -175,7 +175,7 @@ async def test_a_listener_that_may_have_missed_a_revocation_forgets_every_key(
         assert response.json()["code"] == "invalid_api_key"
 
 
-async def test_a_revocation_that_has_readers_during_a_look_up_is_not_undone_by_it(
+async def test_a_revocation_during_a_look_up_is_not_undone_by_it(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", HOUR)

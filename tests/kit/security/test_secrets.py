@@ -27,7 +27,7 @@ def test_the_same_text_is_sealed_differently_each_time() -> None:
     assert ONE.seal("hf_1") != ONE.seal("hf_1")
 
 
-def test_only_the_secret_it_was_sealed_under_opens_it() -> None:
+def test_a_sealed_text_is_unsealed_by_its_own_secret_only() -> None:
     with pytest.raises(UnsealError):
         OTHER.unseal(ONE.seal("hf_1"))
 
@@ -57,12 +57,12 @@ def test_a_secret_does_not_show_itself_in_logs() -> None:
     assert "thirty-two" not in repr(ONE)
 
 
-def test_a_setting_is_the_secret_and_no_file_is_made(tmp_path: Path) -> None:
+def test_a_secret_in_the_settings_makes_no_file(tmp_path: Path) -> None:
     assert secret("x" * 32, tmp_path / "secret") == Secret(b"x" * 32)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_setting_a_secret_is_made_once_and_kept_for_its_owner_alone(tmp_path: Path) -> None:
+def test_a_secret_without_a_setting_is_made_once_and_readable_by_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "data" / "secret"
     made = secret("", path)
 
@@ -103,7 +103,7 @@ def test_texts_sealed_and_signed_with_the_old_secret_are_accepted_and_can_be_res
     assert new.signer("streams").accepts("a text", rotating.signer("streams").sign("a text"))
 
 
-def test_without_the_old_secret_nothing_of_it_is_accepted() -> None:
+def test_a_text_sealed_or_signed_with_a_removed_secret_is_refused() -> None:
     new = Secret(b"n" * 32)
 
     for refused in (new.unseal, new.reseal):
@@ -113,7 +113,7 @@ def test_without_the_old_secret_nothing_of_it_is_accepted() -> None:
     assert not new.signer("streams").accepts("a text", "\u00e9")
 
 
-def test_a_signature_has_as_many_digits_as_its_signer_says_and_no_part_of_it_is_accepted() -> None:
+def test_a_signature_has_the_length_of_its_signer_and_no_part_of_it_is_accepted() -> None:
     for length in (32, 64):
         signer = ONE.signer("links", length)
         signature = signer.sign("7")

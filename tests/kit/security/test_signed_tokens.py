@@ -113,7 +113,7 @@ async def test_a_token_of_one_type_is_not_one_of_another(database: Signing, keys
         verified(now, now.sign(NOTE, Note()), OTHER)
 
 
-async def test_no_set_verifies_what_another_signed(database: Signing) -> None:
+async def test_a_token_signed_by_one_set_of_keys_is_refused_by_another(database: Signing) -> None:
     letters, parcels = await database.transact(LETTERS.read_or_create), await database.transact(PARCELS.read_or_create)
     for signer, other in ((letters, parcels), (parcels, letters)):
         with pytest.raises(InvalidToken):
@@ -128,7 +128,7 @@ async def test_no_set_verifies_what_another_signed(database: Signing) -> None:
 @pytest.mark.parametrize(
     "note", [Note(iss="https://example.org"), Note(aud="others"), Note(aud=[]), Note(aud=["others", "more"])]
 )
-async def test_a_token_for_another_issuer_or_audience_is_foreign(database: Signing, note: Note) -> None:
+async def test_a_token_for_another_issuer_or_audience_raises_foreign_token(database: Signing, note: Note) -> None:
     keys = await database.transact(LETTERS.read_or_create)
 
     with pytest.raises(ForeignToken):
@@ -189,7 +189,7 @@ async def test_processes_that_come_at_once_make_one_first_key(
 
 
 @SETS
-async def test_a_moment_belongs_to_the_key_that_signed_then(database: Signing, keys: SigningKeyTable) -> None:
+async def test_the_key_of_a_past_moment_is_the_one_that_signed_then(database: Signing, keys: SigningKeyTable) -> None:
     await database.transact(keys.read_or_create)
     await run_sql(database, f"update {keys.table} set inserted_at = now() - interval '1 hour'")
     await database.transact(keys.rotate)
@@ -202,7 +202,7 @@ async def test_a_moment_belongs_to_the_key_that_signed_then(database: Signing, k
     assert kid(now.sign(NOTE, Note(), at=0)) == old.kid
 
 
-async def test_rsa_signs_the_same_the_same_way_each_time(database: Signing) -> None:
+async def test_a_token_signed_with_rsa_is_the_same_each_time(database: Signing) -> None:
     keys = await database.transact(PARCELS.read_or_create)
 
     assert len({keys.sign(NOTE, Note()) for _ in range(3)}) == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 WRONG = Path(__file__).with_name("wrong_lines.py")
 
 
-def test_every_wrong_line_is_refused_and_no_other() -> None:
+def test_pyright_refuses_every_line_with_a_wrong_mode_and_no_other() -> None:
     checked = subprocess.run(
         [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "--project", WRONG.parent],
         capture_output=True,

@@ -78,7 +78,7 @@ def void(seconds: float) -> dict[str, Any]:
     return {"kind": "change", "at": at(seconds), "draw": {**named(), "void": True}, "by": "service"}
 
 
-def test_a_right_draw_has_no_fault_and_neither_has_a_list_that_waits_for_its_round() -> None:
+def test_a_right_draw_has_no_fault_also_while_its_list_waits_for_the_round() -> None:
     log = drawn()
     assert faults(log) == faults(log[:-2]) == faults(log[:7]) == ""
 
@@ -283,7 +283,7 @@ def not_in_the_format() -> Log:
         (not_in_the_format, "is not written as the format"),
     ],
 )
-def test_a_fraud_is_named(plant: Callable[[], Log], fault: str) -> None:
+def test_a_fraud_of_a_queue_draw_is_found(plant: Callable[[], Log], fault: str) -> None:
     assert fault in faults(plant())
 
 

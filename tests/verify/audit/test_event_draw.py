@@ -71,7 +71,7 @@ def findings(log: Log) -> str:
     return " ".join([finding.message for finding in audit.findings if finding.rule != "late"] + [faults(log)]).strip()
 
 
-def test_a_right_draw_has_no_fault_also_while_places_are_given_or_are_given_after_it_was_given_up() -> None:
+def test_a_right_draw_has_no_fault_at_any_moment_and_after_it_was_given_up() -> None:
     log = placed()
     for end in range(6, len(log) + 1):
         assert findings(log[:end]) == ""
@@ -121,7 +121,7 @@ def confirmed_without_a_draw() -> Log:
     return [*opened_without_a_draw(), confirmed(2)]
 
 
-def test_an_entry_that_left_is_passed_over() -> None:
+def test_an_entry_that_left_is_skipped_in_the_drawn_order() -> None:
     log = placed()
     second = log[-6]["number"]
     left = {"kind": "change", "at": at(3), "number": second, "from": "in_draw", "to": "removed", "by": "person"}
@@ -210,5 +210,5 @@ def opened_without_a_draw() -> Log:
         (confirmed_without_a_draw, "the log names no round for it"),
     ],
 )
-def test_a_fraud_is_named(plant: Callable[[], Log], fault: str) -> None:
+def test_a_fraud_of_an_event_draw_is_found(plant: Callable[[], Log], fault: str) -> None:
     assert fault in findings(plant())

@@ -184,7 +184,7 @@ def files(directory: Path) -> dict[str, bytes]:
     return {f"{path.relative_to(directory)}": path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
-async def test_the_files_of_a_log_come_from_its_address(tmp_path: Path) -> None:
+async def test_the_files_of_a_log_are_fetched_from_its_address(tmp_path: Path) -> None:
     """Tests of the running service use it: here, static files are as good as a service."""
     log, copy = tmp_path / "log", tmp_path / "copy"
     log.mkdir()

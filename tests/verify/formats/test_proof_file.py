@@ -15,7 +15,7 @@ B95lDa8R83lS8n0eG+o0buTxRKQTYFi//1U8anccXmA=
 {NOTE}"""
 
 
-def test_a_file_gives_back_what_it_was_made_of() -> None:
+def test_a_proof_file_is_parsed_to_its_parts_and_written_back() -> None:
     proof = parse_proof_file(FILE)
 
     assert (proof.index, proof.checkpoint, proof.extra) == (73894, NOTE, b"age")

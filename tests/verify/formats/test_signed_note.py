@@ -32,7 +32,7 @@ NOTE = SIGNER.sign("One\n\nTwo\n")
 SIGNATURE = NOTE.rpartition("\n\n")[2]
 
 
-def test_the_example_of_the_specification_opens() -> None:
+def test_the_example_note_of_the_specification_is_opened() -> None:
     assert open_note(EXAMPLE, [OTHER_KEY, EXAMPLE_KEY]) == "This is an example message.\n"
 
 
@@ -85,7 +85,7 @@ def test_an_invalid_signed_note_is_refused_with_a_sentence(note: str, sentence: 
 
 
 @pytest.mark.parametrize("text", ["", "no line break", "tabs\t\n", "\r\n", "half a character \ud800\n"])
-def test_a_text_that_no_note_can_have_is_not_signed(text: str) -> None:
+def test_an_invalid_text_of_a_note_is_not_signed(text: str) -> None:
     with pytest.raises(ValueError, match="The text of a note ends with a line break"):
         SIGNER.sign(text)
 

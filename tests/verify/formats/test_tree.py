@@ -128,7 +128,7 @@ def test_a_tree_of_70_000_leaves_has_the_tiles_of_the_specification() -> None:
         verify_consistency(old, 70_000, old_root, tree.root, consistency_proof(old, 70_000, tree.tiles))
 
 
-def test_a_full_tile_comes_with_the_one_above_it() -> None:
+def test_a_full_tile_creates_the_tile_above_it() -> None:
     assert sorted(append(0, {}, LEAVES[:255]).tiles) == [(0, 0)]
     assert sorted(append(0, {}, LEAVES[:256]).tiles) == [(0, 0), (1, 0)]
 
@@ -219,7 +219,7 @@ def test_a_proof_of_consistency_is_refused_with_any_part_altered(new: int, bit: 
             verify_consistency(*forgery)
 
 
-def test_tiles_that_do_not_suffice_are_refused() -> None:
+def test_too_few_tiles_for_a_tree_are_refused() -> None:
     with pytest.raises(KeyError):
         tree_root(300, {TileId(1, 0): TREE.tiles[TileId(1, 0)]})
     with pytest.raises(ValueError, match=r"Tile 0 of level 0 has 64 bytes; 5 hashes are needed\."):
@@ -260,7 +260,7 @@ def test_an_invalid_path_of_a_tile_is_refused(path: str) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.one_of(st.binary(max_size=20), st.integers(0, 65_535).map(bytes)), max_size=5))
-def test_a_bundle_gives_back_its_entries_and_none_when_it_is_cut_off(entries: list[bytes]) -> None:
+def test_a_bundle_is_parsed_to_its_entries_and_refused_when_cut_off(entries: list[bytes]) -> None:
     content = bundle(entries)
     ends = {len(bundle(entries[:count])) for count in range(len(entries) + 1)}
 
