@@ -1,4 +1,4 @@
-"""The check at the end of a whole run (`refusals.py`) finds what is declared in vain and what is not declared."""
+"""The check at the end of a whole run (`refusals.py`) finds refusals that are unused or undeclared."""
 
 from holdfast.events import service as events
 from holdfast.inventory import service as inventory

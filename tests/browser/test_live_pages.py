@@ -1,4 +1,4 @@
-"""In two browsers: what one person does appears on the page that another one looks at, brought by a stream."""
+"""Live pages in two browsers: a change made in one appears in the other over a stream."""
 
 from collections.abc import AsyncIterator
 from typing import Any

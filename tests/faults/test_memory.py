@@ -1,4 +1,4 @@
-"""What one small request may cost in memory."""
+"""The memory that one small request may cost."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""People who register before the event opens get a place by lot, and the log proves it."""
+"""The draw of an event: people who register before it opens get a place by lot, and the log proves it."""
 
 import asyncio
 import datetime as dt

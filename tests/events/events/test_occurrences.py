@@ -1,4 +1,4 @@
-"""An occurrence is an event of its own: what it takes over from the one before, and where links to past ones lead."""
+"""Occurrences of a series: the fields they take from the one before, and where links to past ones lead."""
 
 from holdfast.events.pages.event.cache import find_linked_events
 from holdfast.events.photos.sizes import clear_photos

@@ -1,4 +1,4 @@
-"""A mail says first what has happened, then when and where, and how to cancel. Nothing that a stranger wrote acts."""
+"""The texts of mails: what has happened, when and where, then how to cancel; texts of strangers are escaped."""
 
 import re
 from base64 import b64decode

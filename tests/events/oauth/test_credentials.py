@@ -1,4 +1,4 @@
-"""Access tokens at the agent door: what they may do, and where they are good for nothing."""
+"""Access tokens at the agent endpoint: what they may do, and where they are refused."""
 
 import asyncio
 

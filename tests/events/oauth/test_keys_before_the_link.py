@@ -1,4 +1,4 @@
-"""What was made with an address before its owner came with a token: the owner's goes on, the rest is asked about."""
+"""An organizer that existed before its owner came with a token: proved owners keep it, others answer a question."""
 
 import asyncio
 

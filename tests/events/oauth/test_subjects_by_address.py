@@ -1,4 +1,4 @@
-"""A subject that nobody linked acts for the organizer with its verified address: the first subject, and no other."""
+"""The first subject with a verified address of an organizer is linked to it; no other is."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Keys nobody knows yet: when the authorization server is asked for them, and how few keys and requests that takes."""
+"""Tokens with an unknown key: when the keys are read again, and with how few requests."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a client may ask for at `/oauth/authorize`, and where the answer goes (RFC 6749, 7636, 8707, 9207)."""
+"""Requests to `/oauth/authorize`, and where the answer goes (RFC 6749, 7636, 8707, 9207)."""
 
 import re
 from html import unescape

@@ -1,4 +1,4 @@
-"""Clients register themselves (RFC 7591), and are forgotten if nobody uses them."""
+"""Clients register themselves (RFC 7591), and are deleted if they are not used."""
 
 from typing import Any
 

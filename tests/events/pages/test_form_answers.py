@@ -1,4 +1,4 @@
-"""The form says in plain words what came of it, and shows itself again with what was typed."""
+"""Sending the registration form: its outcomes in plain words, and the form again with what was typed."""
 
 import re
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Pages and mails say what happens to money that is paid, waits or goes back."""
+"""Texts of pages and mails about money that is paid, waits or is refunded."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The processor makes trouble: a held seat is neither lost nor given twice, and nobody pays for nothing."""
+"""Failures of the processor: a held seat is neither lost nor given twice, and no payment is kept without one."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""An erased person is gone everywhere, and the numbers of organizers stay."""
+"""Erasing a person removes their data everywhere, and keeps the numbers of organizers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""An upload to this service is taken as it was presigned or not at all, and nobody sees it."""
+"""PUT of a presigned upload: it is accepted as it was presigned or not at all, and stays private."""
 
 import asyncio
 import socket

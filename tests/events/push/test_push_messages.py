@@ -1,4 +1,4 @@
-"""Who waits and has asked for it is told by a push message that the seat is there."""
+"""Push messages to waiting people who asked for one, when their seat is there."""
 
 import re
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""A person gives up a registration: there is half a minute to undo it, and then the seat goes to who waits."""
+"""Cancelling one's registration can be undone for half a minute; then the seat goes to the next who waits."""
 
 import asyncio
 from collections.abc import AsyncIterator

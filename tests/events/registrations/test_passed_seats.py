@@ -1,4 +1,4 @@
-"""Seats that people gave up and that somebody who waited took are counted, for the organizer and for visitors."""
+"""Cancelled seats that waiting people got are counted, for the organizer and for visitors."""
 
 from typing import Any
 

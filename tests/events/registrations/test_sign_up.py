@@ -1,4 +1,4 @@
-"""Many people sign up at once, in one statement; what a form asks for is decided for each of them."""
+"""Forms of many people are stored by one statement, and each gets its own answer."""
 
 import asyncio
 from typing import Any

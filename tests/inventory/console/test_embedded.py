@@ -1,4 +1,4 @@
-"""Who is signed in to the console inside the platform's admin, and which frames may show it."""
+"""Signing in to the console inside the platform's admin, and which frames may show it."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""The page of the sync: its state, what is different, and setting it right after a look at what that would do."""
+"""The page of the sync: its state, its differences, and setting them right after a preview."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Nothing of a shop ends or is deleted before the platform, asked back, says that the shop does not have the app.
+"""An uninstall or a deletion is done only after the platform confirms that the shop does not have the app.
 
 So a webhook that somebody could forge does nothing.
 """

@@ -1,4 +1,4 @@
-"""Installing the app: from `/auth` to the platform, and back with what the merchant has granted."""
+"""Installing the app: from `/auth` to the platform and back."""
 
 import hmac
 import re

@@ -1,4 +1,4 @@
-"""What a merchant lets the app do may change while it is installed."""
+"""A merchant changes the scopes of the app while it is installed."""
 
 import pytest
 

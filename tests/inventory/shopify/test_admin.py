@@ -1,4 +1,4 @@
-"""The Admin API: what is sent, and what its answers mean."""
+"""The Admin API: the requests that are sent, and the meaning of its answers."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Sales around the moment when a level becomes ours to set: each is counted once, and none is taken as an edit."""
+"""Sales around the first push of a level: each is counted once, and none is taken as an edit."""
 
 from collections.abc import AsyncGenerator
 

@@ -1,4 +1,4 @@
-"""The one function that compares levels with orders: what orders have done is never taken as an edit."""
+"""The function that compares levels with orders: changes by orders are never taken as an edit."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""What becomes of deliveries: each is handled, again if that failed, and parked if it always fails."""
+"""Handling deliveries: once, again after a failure, and parked if they always fail."""
 
 import asyncio
 from collections.abc import Callable

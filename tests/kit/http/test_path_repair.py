@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001
-"""Links as people pass them on: what is glued to them is left out, and nothing but pages is found so."""
+"""Repairing links to pages with characters glued to their ends."""
 
 import re
 from urllib.parse import quote

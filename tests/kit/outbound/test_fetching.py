@@ -1,4 +1,4 @@
-"""What strangers name is fetched in little time and of little size, or not at all."""
+"""Fetching URLs of strangers within limits of time and size."""
 
 import asyncio
 from collections.abc import Sequence

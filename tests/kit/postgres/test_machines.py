@@ -1,4 +1,4 @@
-"""Operators are warned of what several machines on one database would each keep for themselves."""
+"""Operators are warned of state that several machines on one database do not share."""
 
 import psycopg
 import pytest

@@ -1,4 +1,4 @@
-"""A line of the table says everything its doors and documents need to know."""
+"""The definition of an operation: its route, mode, command, answer and refusals."""
 
 from collections.abc import Sequence
 
