@@ -6,7 +6,7 @@ from tests.refusals import counted, differences, operations
 from tests.support import Service
 
 
-def test_a_refusal_that_nobody_saw_and_one_that_nobody_declared_are_found() -> None:
+def test_a_refusal_that_is_unused_and_one_that_is_undeclared_are_found() -> None:
     declared = {("get_event", "not_found"), ("get_event", "forbidden")}
     seen = {("get_event", "not_found"), ("get_event", "event_full"), ("get_event", "service_unavailable")}
     seen.add(("list_mails", "forbidden"))

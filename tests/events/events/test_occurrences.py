@@ -72,7 +72,7 @@ SAME = {
 }
 
 
-async def test_every_column_of_an_event_is_carried_over_or_begins_anew(service: Service) -> None:
+async def test_every_column_of_an_event_is_carried_over_or_reset_in_the_next_occurrence(service: Service) -> None:
     ada = await service.organizer()
     await past(
         service,

@@ -94,7 +94,7 @@ async def test_a_seat_given_up_goes_to_the_first_who_waits_and_the_page_says_so_
     assert await service.give_up() == 0
 
 
-async def test_a_seat_given_up_without_a_waiting_list_is_said_to_be_free(service: Service) -> None:
+async def test_a_seat_given_up_without_a_waiting_list_is_shown_as_free(service: Service) -> None:
     ada, event, [ann] = await line(service, "ann")
 
     question_page = await ask(service, ann)

@@ -56,7 +56,7 @@ async def test_the_state_is_in_a_cookie_for_a_minute_that_only_the_end_of_the_in
     assert attributes == "Path=/auth/install; Max-Age=60; HttpOnly; SameSite=Lax; Secure"
 
 
-async def test_a_new_shop_gets_its_key_once_and_the_platform_can_be_asked(scene: Scene) -> None:
+async def test_a_new_shop_gets_its_key_once_and_the_platform_can_be_called(scene: Scene) -> None:
     page = await scene.install()
 
     assert page.status_code == 200, page.text

@@ -77,7 +77,7 @@ async def scene(inventory: Inventory) -> Scene:
     return Scene(inventory, await installed(inventory))
 
 
-async def test_a_delivery_is_handled_once_and_what_it_said_is_forgotten(scene: Scene) -> None:
+async def test_a_delivery_is_handled_once_and_its_payload_is_deleted(scene: Scene) -> None:
     await scene.receive("w1")
 
     assert [await handle_all(scene.handling) for _ in range(2)] == [1, 0]
