@@ -1,4 +1,4 @@
-"""The benchmarks of growth run to their end: what they write fits the schema of today."""
+"""The benchmarks of growth run to their end: the rows they write fit the present schema."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What HTTP demands of every answer, asked of every path of both services: Allow with 405, Retry-After with 429."""
+"""HTTP demands on every path of both services: Allow with 405, Retry-After with 429."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the published schemas take is taken, and what they do not take is refused: bodies, queries and tools.
+"""Published schemas accept exactly what bodies, queries and tools accept.
 
 Nothing is run: the command of a request is read, without the rules that span fields. These exceptions are documented:
 a text with a pattern or a format says in its description what it must be, and for a tool, null means an absent member,

@@ -1,4 +1,4 @@
-"""The check at the end of a whole run (`refusals.py`) finds what is declared in vain and what is not declared."""
+"""The check at the end of a whole run (`refusals.py`) finds refusals that are unused or undeclared."""
 
 from holdfast.events import service as events
 from holdfast.inventory import service as inventory
@@ -6,7 +6,7 @@ from tests.refusals import counted, differences, operations
 from tests.support import Service
 
 
-def test_a_refusal_that_nobody_saw_and_one_that_nobody_declared_are_found() -> None:
+def test_a_refusal_that_is_unused_and_one_that_is_undeclared_are_found() -> None:
     declared = {("get_event", "not_found"), ("get_event", "forbidden")}
     seen = {("get_event", "not_found"), ("get_event", "event_full"), ("get_event", "service_unavailable")}
     seen.add(("list_mails", "forbidden"))

@@ -33,7 +33,7 @@ def test_a_clone_without_tags_gets_those_of_all_releases(tmp_path: Path) -> None
         assert subject == subject_of(release)
 
 
-def test_a_clone_without_history_is_told_how_to_fetch_it(tmp_path: Path) -> None:
+def test_a_clone_without_history_names_the_command_to_fetch_it(tmp_path: Path) -> None:
     refused = tagging(clone(tmp_path / "clone", "--depth=1", CHECKOUT.as_uri()))
 
     assert refused.returncode == 1

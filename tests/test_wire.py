@@ -1,4 +1,4 @@
-"""The comparison of what the outside sees: two runs are equal, and what changes is named."""
+"""The comparison of the wire between two runs: equal runs have no differences, and changes are named."""
 
 from tests import wire
 

@@ -1,4 +1,4 @@
-"""What a browser at the entrance keeps: scans until they are sent, and other people's names no longer than needed."""
+"""What a browser at the entrance stores: scans until they are sent, and names of people only while they are needed."""
 
 from collections.abc import AsyncIterator
 from typing import Any

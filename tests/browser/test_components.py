@@ -1,4 +1,4 @@
-"""The gallery of all components in Chromium: everybody can read it, and charts say their values."""
+"""The gallery of all components in Chromium: it is accessible, and charts say their values."""
 
 from typing import Any
 

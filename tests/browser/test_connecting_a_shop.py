@@ -1,4 +1,4 @@
-"""A merchant connects a shop in Chromium, and everybody can read each page."""
+"""A merchant connects a shop in Chromium, and each page is accessible."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Somebody connects an app in Chromium: from the app through sign-in and consent back to the app."""
+"""A person connects an app in Chromium: from the app through sign-in and consent, and back to the app."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

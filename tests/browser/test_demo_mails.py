@@ -1,4 +1,4 @@
-"""The mails of a demonstration in Chromium: everybody can read them, and pictures and styles load."""
+"""The mails of the demo in Chromium: they are accessible, and pictures and styles load."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Demo payments in Chromium: somebody finishes an account and pays, and everybody can read each page."""
+"""Demo payments in Chromium: an account is finished, a session is paid, and each page is accessible."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Demo shops in Chromium: people install the app, sell, count by hand and watch; everybody can read each page."""
+"""Demo shops in Chromium: people install the app, sell, count by hand and watch; each page is accessible."""
 
 import contextlib
 import re

@@ -1,4 +1,4 @@
-"""The error page in Chromium: everybody can read it, in both languages, on small screens and in the dark."""
+"""The error page in Chromium: it is accessible, in both languages, on small screens and in the dark."""
 
 from typing import Any
 

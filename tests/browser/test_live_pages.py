@@ -1,4 +1,4 @@
-"""In two browsers: what one person does appears on the page that another one looks at, brought by a stream."""
+"""Live pages in two browsers: a change made in one appears in the other over a stream."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -117,7 +117,9 @@ async def test_a_form_that_is_being_filled_in_stays_and_says_that_the_last_seat_
     await expect(page.get_by_label("E-mail address")).to_be_focused()
 
 
-async def test_a_form_in_a_frame_closes_when_nobody_can_register(chromium: Browser, stage: Stage) -> None:
+async def test_a_form_in_a_frame_closes_when_registration_is_not_possible_any_more(
+    chromium: Browser, stage: Stage
+) -> None:
     context = await chromium.new_context()
     page = await open_live(context, stage.pasted, "/embed/stream")
     frame = page.frame_locator("iframe")

@@ -1,4 +1,4 @@
-"""In two browsers: what one merchant or an agent does appears on each page of the stock that another merchant reads."""
+"""Live pages of the stock in two browsers: changes by merchants and agents appear for another merchant."""
 
 from collections.abc import Iterator
 from pathlib import Path

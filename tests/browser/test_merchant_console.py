@@ -1,4 +1,4 @@
-"""The merchants' console in Chromium, in the admin of a shop and in a window of its own: everybody can read it."""
+"""The merchants' console in Chromium, in the admin of a shop and in a window of its own: it is accessible."""
 
 from collections.abc import Iterator
 from pathlib import Path

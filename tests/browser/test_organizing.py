@@ -1,4 +1,4 @@
-"""The whole way of an organizer in Chromium, from the link in a mail to the door.
+"""The main work of an organizer in Chromium, from the link in a mail to the check-in.
 
 Signs in by the link, creates an event with a photo, sees a registration arrive that somebody makes in another browser,
 exports the list, and lets the person in by the QR code of the mail, while there is no network.

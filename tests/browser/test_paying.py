@@ -1,4 +1,4 @@
-"""Somebody pays for a seat in Chromium, from a form in another site; somebody else is too late; and money goes back."""
+"""Paying for a seat in Chromium, from a form in another site: in time, too late, and with a refund."""
 
 import contextlib
 from collections.abc import AsyncGenerator

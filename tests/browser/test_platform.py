@@ -1,4 +1,4 @@
-"""Somebody tries everything that `holdfast up` starts: a shop, the app, a pool, a sale, and the numbers that follow."""
+"""All that `holdfast up` starts, in Chromium: a shop, the app, a pool, a sale, and the numbers that follow."""
 
 import re
 from collections.abc import AsyncIterator, Iterator

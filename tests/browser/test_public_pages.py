@@ -1,4 +1,4 @@
-"""The public pages in Chromium: everybody can read them, they fit small screens and load nothing from elsewhere."""
+"""The public pages in Chromium: they are accessible, fit small screens and load nothing from elsewhere."""
 
 import re
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""A person who waits asks the browser for a push message, by one click, and gets it when the seat is there.
+"""A waiting person asks for a push message with one click in Chromium, and gets it when the seat is there.
 
 Chromium has no push service here, so its subscription comes from the double; the worker, the page and the service are
 real.

@@ -1,4 +1,4 @@
-"""The reference in Chromium: it fits small screens, everybody can read it, search it, and try what it describes."""
+"""The reference in Chromium: it is accessible, fits small screens, can be searched, and sends requests."""
 
 import json
 from typing import Any

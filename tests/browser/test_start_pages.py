@@ -1,4 +1,4 @@
-"""The start page of the inventory service in Chromium: what it shows of packs is true, and everybody can try it."""
+"""The start page of the inventory service in Chromium: its example of packs computes the right quantities."""
 
 from collections.abc import Iterator
 from pathlib import Path

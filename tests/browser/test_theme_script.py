@@ -1,4 +1,4 @@
-"""The block's script by itself: what it shows, what it follows, and what it asks when things go wrong."""
+"""The script of the theme block alone: its texts, the stream that it reads, and its requests after failures."""
 
 import pytest
 from playwright.async_api import Browser, expect

@@ -1,4 +1,4 @@
-"""What `/verify` says about what became of a number, against logs of a service that cheats, and an honest one."""
+"""The page `/verify` shows the history of a number, in logs of an honest service and of one that cheats."""
 
 import json
 import re

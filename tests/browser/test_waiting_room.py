@@ -1,4 +1,4 @@
-"""Visitors in Chromium watch their position fall, and are let in by the connector at the door of the shop."""
+"""Visitors in Chromium watch their position fall, and the connector of the shop lets them in."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""`holdfast backup` and `holdfast restore`, for services on a PostgreSQL of one's own."""
+"""`holdfast backup` and `holdfast restore`, for services on an external PostgreSQL."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""`holdfast check` finds what is wrong, and says what to do."""
+"""`holdfast check` finds faults of an installation, and names the remedy."""
 
 import asyncio
 import contextlib

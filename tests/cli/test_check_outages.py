@@ -1,4 +1,4 @@
-"""`holdfast check` says why PostgreSQL takes no connection or no changes, and what to do about that."""
+"""`holdfast check` says why PostgreSQL accepts no connection or no change, and names the remedy."""
 
 import contextlib
 import socket

@@ -1,4 +1,4 @@
-"""`holdfast config` shows what services would read, and finds what is wrong with it."""
+"""`holdfast config` shows the settings that services read, and finds faults in them."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Every command explains itself at once: it imports only what an explanation needs."""
+"""Every command has help, and shows it without importing what takes long."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a service cannot start with is said in one plain line, before anything is served."""
+"""A service that cannot start says the reason in one line, before it serves anything."""
 
 from pathlib import Path
 

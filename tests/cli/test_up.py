@@ -1,4 +1,4 @@
-"""`holdfast up`, and what it says when it is started again."""
+"""`holdfast up`: what it starts and prints, also when it is started again."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What is not understood on the command line is named, with what would be right, and in lines that fit the terminal."""
+"""Wrong options on the command line are refused with what would be right, in lines that fit the terminal."""
 
 import contextlib
 import fcntl

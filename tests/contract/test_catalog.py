@@ -1,4 +1,4 @@
-"""The API says what it can do, to anyone."""
+"""GET /api lists every operation, for anyone."""
 
 import pytest
 

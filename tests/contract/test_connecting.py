@@ -1,4 +1,4 @@
-"""What every installation has: the sign-in page, and the operations on keys for another authorization server."""
+"""Connecting apps in every installation: the sign-in page, and the public keys for another authorization server."""
 
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit

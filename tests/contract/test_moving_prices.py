@@ -49,7 +49,7 @@ async def test_a_dynamic_price_rises_to_its_upper_bound_as_seats_go(service: Ser
 
 
 @requirement("events.current-price.dynamic")
-async def test_a_dynamic_price_falls_to_its_lower_bound_as_nobody_comes(service: Service) -> None:
+async def test_a_dynamic_price_falls_to_its_lower_bound_without_registrations(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(**DYNAMIC)
     seen: list[int | None] = []

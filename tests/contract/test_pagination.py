@@ -57,7 +57,7 @@ async def test_a_list_begins_at_its_start_with_pages_of_100(admin: Client, path:
 
 
 @requirement("pagination.defaults", "pagination.has-more")
-async def test_a_page_holds_100_items_of_101_unless_asked_otherwise(service: Service) -> None:
+async def test_a_page_holds_100_of_101_items_by_default(service: Service) -> None:
     ada = await service.organizer()
     ids = [(await ada.create_event())["id"] for _ in range(101)]
 

@@ -1,4 +1,4 @@
-"""What an event says about paying, to people and to agents."""
+"""The payment object of an event, for people and for agents."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What an organizer publishes: a page, a form to embed, photos."""
+"""Publishing an event: its page, its form to embed, and its photos."""
 
 from html.parser import HTMLParser
 

@@ -1,4 +1,4 @@
-"""Whose a queue is: its organizer and admins work with it, and nobody else sees or changes it."""
+"""Who can read and change a queue: its organizer and admins, and no other organizer."""
 
 from typing import Any
 

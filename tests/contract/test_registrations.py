@@ -211,7 +211,7 @@ async def test_a_key_registers_600_times_a_minute_unless_configured_otherwise() 
 
 
 @requirement("registrations.create.limit", "errors.rate-limit")
-async def test_a_key_that_registers_too_often_is_told_to_wait(settings: Settings) -> None:
+async def test_a_key_that_registers_too_often_is_answered_with_retry_after(settings: Settings) -> None:
     async with running(settings.model_copy(update={"registrations_per_minute": 3})) as service:
         ada = await service.organizer()
         event = await ada.create_event()

@@ -1,4 +1,4 @@
-"""Users are listed to those who may see them."""
+"""GET /api/users: an admin lists all users, an organizer the people registered with it."""
 
 import pytest
 

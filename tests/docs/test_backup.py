@@ -1,4 +1,4 @@
-"""The commands of the page on backups, as printed: what they restore is what was there."""
+"""The commands of the page on backups, as printed: they restore the data that was backed up."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""The page of bounds says what the code says, and nothing has a limit that it does not name."""
+"""The page of bounds lists every limit of the code that callers share."""
 
 import re
 from collections.abc import Iterator

@@ -97,7 +97,9 @@ async def test_a_token_lets_its_visitor_in_once(shop: Shop, verify: Verify) -> N
 
 
 @in_both_languages
-async def test_a_token_for_another_queue_or_of_another_house_lets_nobody_in(shop: Shop, verify: Verify) -> None:
+async def test_a_token_for_another_queue_or_of_another_issuer_is_refused_by_the_connectors(
+    shop: Shop, verify: Verify
+) -> None:
     assert await verify(shop.base_url, shop.line.id + 1, [shop.token], False) == ["refused: audience"]
     other_url = shop.base_url.replace("127.0.0.1", "localhost")
     assert await verify(other_url, shop.line.id, [shop.token], False) == ["refused: audience"]

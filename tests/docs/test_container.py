@@ -184,7 +184,7 @@ def test_an_image_adds_as_many_megabytes_as_the_page_says(image: Image) -> None:
     assert abs(sum(path.stat().st_size for path in files) / 1e6 - int(claimed)) < 30
 
 
-def test_the_image_runs_everything_in_one_container_and_ends_when_it_is_told(image: Image, tmp_path: Path) -> None:
+def test_the_image_runs_everything_in_one_container_and_ends_on_a_signal(image: Image, tmp_path: Path) -> None:
     [command] = re.findall(r"^podman run .* holdfast (up .*)$", PAGE, re.MULTILINE)
     host = Host(image, tmp_path, [])
     try:
@@ -314,7 +314,7 @@ def test_the_health_check_tells_whether_a_service_is_alive(tour: Tour, image: Im
     assert is_answered(tour.host, tour.services["proxy"]["healthcheck"]["test"][-1])
 
 
-def test_a_service_that_is_told_to_end_answers_what_was_begun_and_can_be_started_again(tour: Tour) -> None:
+def test_a_service_that_gets_a_signal_to_end_answers_begun_requests_and_can_be_started_again(tour: Tour) -> None:
     log = tour.host.directory / "events.log"
     command = tour.host.entering(sys.executable, "-c", IN_FLIGHT)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:

@@ -1,4 +1,4 @@
-"""What documents list is what there is."""
+"""Lists in documents are complete: import rules, decisions, and the tree of folders."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""What operators are given in `deploy` fits the services."""
+"""The files in `deploy` for operators fit the services."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A real cache in front answers for the service what docs/edge.md says, and nothing that is one person's."""
+"""A real cache in front of the service answers what docs/edge.md says, and nothing that belongs to one person."""
 
 import re
 import subprocess

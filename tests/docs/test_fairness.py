@@ -1,4 +1,4 @@
-"""The tables of the page on the public log say what an audit reads."""
+"""The tables of the page on the public log have the members of entries that an audit reads."""
 
 import re
 from pathlib import Path

@@ -123,7 +123,7 @@ def test_a_pod_runs_a_command_without_rights_and_writes_only_where_it_may(
 
 
 @pytest.mark.parametrize("service", PRODUCTS)
-def test_a_service_is_asked_at_its_port_and_has_time_to_end(service: str) -> None:
+def test_a_service_is_probed_at_its_port_and_has_time_to_end(service: str) -> None:
     pod = pod_of("Deployment", f"holdfast-{service}")
     [container] = pod["containers"]
     settings = named("ConfigMap", f"holdfast-{service}")["data"]

@@ -1,4 +1,4 @@
-"""The tables of the page on prices are what the service does and what the policy gives."""
+"""The tables of the page on prices are those of a real sale and of the policy."""
 
 from tests.docs.sale import PAGE, history, policy_table, sale_table, written
 from tests.support import Service

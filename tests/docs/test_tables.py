@@ -1,4 +1,4 @@
-"""The tables of the docs say what the code says."""
+"""The tables of the docs have the problems, settings and tools of the code."""
 
 from collections.abc import Sequence
 from pathlib import Path

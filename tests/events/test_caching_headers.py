@@ -1,4 +1,4 @@
-"""Each answer to anybody says what caches may do with it: docs/edge.md has the list."""
+"""The caching headers of public answers are those of docs/edge.md."""
 
 import httpx2
 

@@ -77,7 +77,7 @@ async def test_strangers_at_other_addresses_register_sign_in_and_read_beside_a_c
     assert statuses == [201, 200, 200, 200] * 2
 
 
-async def test_the_payment_processor_is_heard_beside_a_crowd(shop: Scene) -> None:
+async def test_a_message_of_the_payment_processor_is_accepted_beside_a_crowd(shop: Scene) -> None:
     ada = await shop.service.organizer()
     event = await ada.create_event()
     [ann] = await register_and_settle(shop.service, ada, event, "ann")

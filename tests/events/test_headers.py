@@ -1,4 +1,4 @@
-"""The headers by which browsers keep an answer to what it is."""
+"""Headers that forbid browsers to guess the type of an answer."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Under overload: work waits too long, so new work is refused, and what must answer answers."""
+"""Overload: when work waits too long, new work is refused, and health checks are still answered."""
 
 import asyncio
 import contextlib

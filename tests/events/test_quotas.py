@@ -1,4 +1,4 @@
-"""What the service stores for an organizer is bounded, and the refusal says by what."""
+"""Quotas of an organizer: what the service stores for it is bounded, and the refusal names the limit."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What nobody needs any more is deleted by jobs, a portion at a time."""
+"""Jobs delete expired data, a portion at a time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

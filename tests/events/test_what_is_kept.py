@@ -1,4 +1,4 @@
-"""What processes cache for a person ends with that person: at once, in every process.
+"""Cached data about a person or an event ends in every process at once.
 
 Each test asks one process, ends something at another one, and asks the first again. In these tests nothing is looked up
 again by itself.

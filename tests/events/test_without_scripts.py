@@ -1,4 +1,4 @@
-"""The main work of an organizer and of visitors in browsers that run no scripts, from signing in to the door."""
+"""The main work of an organizer and of visitors in browsers without scripts, from sign-in to check-in."""
 
 from datetime import UTC, datetime, timedelta
 

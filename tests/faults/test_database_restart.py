@@ -1,4 +1,4 @@
-"""PostgreSQL is restarted in the middle of everything: what was answered stays, and the service goes on by itself."""
+"""PostgreSQL crashes and restarts: acknowledged changes stay, and the service continues by itself."""
 
 import asyncio
 import os

@@ -140,7 +140,7 @@ async def test_a_locked_person_waits_and_others_are_registered_for_the_same_even
     assert (await ann).status_code == 202
 
 
-async def test_a_person_whose_rejection_is_locked_waits_to_try_again_and_nobody_else_does(service: Service) -> None:
+async def test_a_person_whose_rejection_is_locked_waits_to_register_again_and_others_do_not(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=0)
     for name in ("ann", "bob"):
@@ -158,7 +158,7 @@ async def test_a_person_whose_rejection_is_locked_waits_to_try_again_and_nobody_
     assert await service.settle() == 2
 
 
-async def test_an_account_that_another_session_is_creating_holds_up_nobody_else(service: Service) -> None:
+async def test_an_account_being_created_by_another_session_delays_no_other_registration(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     creation = "insert into users (public_id, email) values ('abcdefgh', 'ann@example.com')"

@@ -1,4 +1,4 @@
-"""What one small request may cost in memory."""
+"""The memory that one small request may cost."""
 
 import asyncio
 from pathlib import Path
@@ -52,9 +52,7 @@ async def test_a_batch_of_long_lists_takes_little_memory(service: Service, datab
     assert grown < 150 * MEGABYTE
 
 
-async def test_answers_that_nobody_reads_take_little_memory(
-    service: Service, database_url: str, tmp_path: Path
-) -> None:
+async def test_unread_answers_take_little_memory(service: Service, database_url: str, tmp_path: Path) -> None:
     ada = await service.organizer()
     for _ in range(20):
         await ada.create_event(body="x" * 100_000)

@@ -1,4 +1,4 @@
-"""The payment processor takes very long to answer: nobody else waits for it, and no lock is held meanwhile."""
+"""A payment processor that takes very long to answer delays nothing else, and holds no lock."""
 
 import asyncio
 import time

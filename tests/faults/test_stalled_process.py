@@ -1,4 +1,4 @@
-"""A process stops in the middle of everything and wakes up later: the others go on, and what it then does is right.
+"""A process is stopped and continued: the others go on, and what it does afterwards is right.
 
 Everything stays open while it is stopped: its transactions, its locks, its mails. PostgreSQL ends transactions that
 are idle for ten seconds, and its session as a leader after three.

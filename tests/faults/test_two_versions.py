@@ -1,4 +1,4 @@
-"""A release is upgraded to this version under load, with and without a stop, and nobody notices.
+"""A release is upgraded to this version under load, with and without a stop, without an error.
 
 Without a stop, old code and new code serve one database together. The old code is a wheel of the release.
 """

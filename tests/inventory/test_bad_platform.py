@@ -55,7 +55,7 @@ async def test_orders_are_found_once_though_the_pages_of_the_list_move(orders: O
     assert await catch_up_orders(orders) == 0
 
 
-async def test_an_order_that_is_told_a_week_late_and_after_a_newer_state_is_counted_once(orders: Ordering) -> None:
+async def test_an_order_received_a_week_late_and_after_a_newer_state_is_counted_once(orders: Ordering) -> None:
     order = orders.sell((1, 1))
     late = orders.pick("orders/create")
     orders.platform.clock.advance(7 * 86_400)

@@ -1,4 +1,4 @@
-"""Work of a shop may enqueue tasks, which are done inside the shop; it sees nobody's jobs."""
+"""Transactions of a shop enqueue tasks, which run inside the shop; it cannot read the table of jobs."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What operators see of the mails to merchants, and can do about those that were not sent."""
+"""The commands on mails to merchants: listing those that were not sent, and trying them again."""
 
 from pathlib import Path
 

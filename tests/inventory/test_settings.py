@@ -1,4 +1,4 @@
-"""Settings of the platform that cannot be right are refused at start, with what would be right."""
+"""Invalid settings of the platform are refused at start, with what would be right."""
 
 import pytest
 from pydantic import ValidationError

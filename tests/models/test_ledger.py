@@ -1,4 +1,4 @@
-"""The ledger does what its model says: kits, holds, sales, adjustments, counts, transfers, reverts and keys."""
+"""The ledger behaves as its model: kits, holds, sales, adjustments, counts, transfers, reverts and keys."""
 
 from pathlib import Path
 from typing import Any

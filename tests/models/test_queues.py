@@ -1,4 +1,4 @@
-"""A queue does what its model says: pause, rate, schedule, size, release tokens."""
+"""A queue behaves as its model: pause, rate, schedule, size, release tokens."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Registrations do what their model says: capacity, the waiting list, moves by hand, idempotency keys."""
+"""Registrations behave as their model: capacity, the waiting list, moves by hand, idempotency keys."""
 
 import itertools
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The statements of the events service read what they touch, when an organizer has much of everything."""
+"""Statements of the events service read few rows, even when an organizer has much of everything."""
 
 import asyncio
 import itertools

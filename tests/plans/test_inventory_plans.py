@@ -1,4 +1,4 @@
-"""The statements of the inventory service read what they touch, in a shop with much of everything."""
+"""Statements of the inventory service read few rows, even in a shop with much of everything."""
 
 import asyncio
 import json

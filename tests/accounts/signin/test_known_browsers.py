@@ -1,4 +1,4 @@
-"""Browsers in which the owner has signed in have tries of their own: until that ends, and not for longer."""
+"""Signing in by password from a browser that the owner has used before: its tries are counted apart."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A link in a mail signs in the person who requested it: once, within its time, in the same browser, by a click."""
+"""Signing in by a link in a mail: it works once, for a quarter of an hour, in the browser that requested it."""
 
 import asyncio
 import re

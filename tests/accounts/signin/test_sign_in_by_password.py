@@ -1,4 +1,4 @@
-"""Where an account has a password, it signs in too. Nobody can lock its owner out by trying."""
+"""Signing in by password: tries are limited, and do not lock the owner out."""
 
 import asyncio
 from collections import Counter

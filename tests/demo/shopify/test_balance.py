@@ -1,4 +1,4 @@
-"""After any orders, levels are the first level, less what was sold, plus what came back."""
+"""After any orders, each level is the first one, minus the sold units, plus the returned ones."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""Misbehaviour on request, and what requests cost."""
+"""Planned faults of the demo platform, and the cost of requests."""
 
 from typing import Any
 

@@ -37,7 +37,7 @@ async def test_a_newcomer_opens_a_shop_and_finds_honey_in_it() -> None:
     assert '<a href="/my-shop.myshopify.com">' in listed.text
 
 
-async def test_a_pack_is_sold_and_the_page_shows_what_is_left_and_who_was_told(stage: Stage) -> None:
+async def test_a_pack_is_sold_and_the_page_shows_the_rest_and_the_sent_webhooks(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
 
     sold = await _press(stage, "sell", variant=stage.variants[1].id)

@@ -1,4 +1,4 @@
-"""What the platform refuses, the double refuses: requests that are not valid, cost too much or ask for too much."""
+"""Requests that the platform refuses are refused by the double: invalid, too expensive, or outside the scopes."""
 
 from typing import Any
 

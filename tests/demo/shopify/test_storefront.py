@@ -1,4 +1,4 @@
-"""What a shop's storefront passes on to the app."""
+"""The app proxy of a storefront: which requests it passes on to the app, and how it signs them."""
 
 from urllib.parse import parse_qsl
 

@@ -1,4 +1,4 @@
-"""Webhooks: signed, sent until they are taken, and unruly on demand."""
+"""Webhooks: they are signed and repeated until they are accepted, and can be delayed, doubled or lost on request."""
 
 import base64
 import hmac

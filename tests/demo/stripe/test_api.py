@@ -1,4 +1,4 @@
-"""What the API refuses, and how: stripe-python raises what it would for Stripe."""
+"""Refusals of the API: stripe-python raises the same errors as for Stripe."""
 
 import json
 from typing import Any

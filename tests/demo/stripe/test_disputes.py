@@ -1,4 +1,4 @@
-"""Disputes: what they do to the money, which webhooks they send, and how they end."""
+"""Disputes: their movements of money, their webhooks, and how they are decided."""
 
 from typing import Any
 

@@ -36,7 +36,7 @@ async def test_the_page_to_pay_cannot_be_framed_and_its_form_leads_only_to_the_s
     assert "form-action 'self' https://events.example;" in page.headers["content-security-policy"]
 
 
-async def test_a_declined_card_is_said_and_can_be_replaced(scene: Scene) -> None:
+async def test_a_declined_card_is_reported_and_can_be_replaced(scene: Scene) -> None:
     session = await scene.session()
 
     declined = await scene.http.post(f"/pay/{session.id}", data={**CARD, "card": "4000000000000002"})

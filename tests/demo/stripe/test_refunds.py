@@ -1,4 +1,4 @@
-"""Refunds, and what they do to transfer, fee and books."""
+"""Refunds, and their effect on transfer, fee and books."""
 
 from typing import Any
 

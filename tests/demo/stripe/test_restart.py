@@ -1,4 +1,4 @@
-"""What is kept in a file, and is there after a restart."""
+"""Payments stored in a file are there after a restart."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the API answers has the members that stripe-python's classes declare, and values of their types."""
+"""Objects of the API have the members and types that the classes of stripe-python declare."""
 
 from collections.abc import Iterator
 from typing import Any, ForwardRef, Literal, Union, get_args, get_origin

@@ -1,4 +1,4 @@
-"""What agents did is stored with what they did: by tool, once, for their own organizer only."""
+"""Actions of agents are stored once, with their tool, and listed for their own organizer only."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""agents.md: its lines work as printed, and what it says is so."""
+"""agents.md: its lines work as printed, and its limits and tables are those of the service."""
 
 import asyncio
 import json

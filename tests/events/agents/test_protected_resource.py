@@ -63,7 +63,7 @@ async def test_a_challenge_names_the_metadata_exactly_when_there_is_an_authoriza
             assert re.findall(r'scope="([^"]*)"', challenge) == scopes
 
 
-async def test_agents_are_told_of_access_tokens_exactly_when_there_are_some(
+async def test_agents_read_about_access_tokens_exactly_when_they_are_accepted(
     service: Service, beside_issuer: Service
 ) -> None:
     without, with_issuer = [await document(site.http, "/agents.md") for site in (service, beside_issuer)]

@@ -1,4 +1,4 @@
-"""What is written for agents names everything there is, as the table has it."""
+"""The texts for agents name every operation, field and error of the table."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Through no tool does an organizer reach what belongs to another: not to see it, not to touch it, not to probe for it.
+"""No tool lets an organizer read, change or probe for data of another one.
 
 Every tool is tried in every way it can name something, by an agent with a key and by one with an access token. A new
 tool fails here until somebody has thought about it.

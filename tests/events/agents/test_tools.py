@@ -1,4 +1,4 @@
-"""The tools are the table's: listed as it has them, answering what it answers, in both eras."""
+"""The tools of the MCP endpoint are those of the table, and answer what REST answers, in both eras."""
 
 import json
 import re

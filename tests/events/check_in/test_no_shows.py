@@ -1,4 +1,4 @@
-"""Seats of people who have not come go to people who wait: never beyond capacity, never from a person who is in."""
+"""Giving seats of no-shows to people who wait: never beyond capacity, never from a person who is in."""
 
 import asyncio
 import random

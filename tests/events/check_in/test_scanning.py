@@ -1,4 +1,4 @@
-"""What a scanner answers, and what is stored: one entry a registration, and each later scan as a double entry."""
+"""Scanning a code: the verdict, and what is stored: one entry a registration, later scans as double entries."""
 
 import asyncio
 import re

@@ -66,7 +66,7 @@ async def test_opening_the_question_ends_no_access(service: Service) -> None:
 
 
 @pytest.mark.parametrize("path", ["/account/secure", "/account/data"])
-async def test_a_form_of_another_site_or_of_somebody_else_is_refused(service: Service, path: str) -> None:
+async def test_a_form_of_another_site_or_person_is_refused(service: Service, path: str) -> None:
     at, bob = await desk(service), Browser(service)
     await bob.sign_in("bob@example.com")
     form_token = token(await bob.get("/account"))

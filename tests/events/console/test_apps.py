@@ -1,4 +1,4 @@
-"""Connected apps: what each may do in plain words, and how it is removed; never those of others."""
+"""The page of connected apps: what each may do, and disconnecting it; never those of other organizers."""
 
 from collections.abc import AsyncIterator
 from urllib.parse import quote

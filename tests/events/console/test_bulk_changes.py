@@ -1,4 +1,4 @@
-"""Several people of an event at once: what is said before, what is done, and what is left out with the reason."""
+"""Changing several registrations of an event at once: the question, the change, and people left out with a reason."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""What the scripts of the check-in page get: the list of one event, the news, the worker; and what they send."""
+"""The data of the check-in scripts: the list of one event, the news, the worker, and the scans that they send."""
 
 import json
 import uuid

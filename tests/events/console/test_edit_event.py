@@ -180,7 +180,7 @@ async def test_an_invalid_field_of_an_event_has_its_message_beside_it(
     assert await rows(service) == before
 
 
-async def test_a_price_that_is_wrong_is_also_said_when_others_changed_the_event(service: Service) -> None:
+async def test_an_invalid_price_has_its_message_also_when_others_changed_the_event(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await moving(ada)
     path, fields = await open_edit_form(browser, event)

@@ -51,7 +51,7 @@ async def test_the_rest_of_a_partly_refunded_payment_is_shown_and_exported(shop:
     assert row[:7] == ["ann@example.com", "Paid", "12.00", "3.00", "0.45", "8.55", "EUR"]
 
 
-async def test_the_file_of_an_event_of_somebody_else_is_not_given(shop: Scene) -> None:
+async def test_the_file_of_payments_of_another_organizers_event_is_not_given(shop: Scene) -> None:
     browser, ann, _ = await pay_for_seat(shop)
     _, stranger = await register_organizer(shop.service, "Bob Events")
     path = f"/console/events/{ann.event_id}/payments.csv"

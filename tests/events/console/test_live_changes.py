@@ -1,4 +1,4 @@
-"""The streams of the console tell a signed-in organizer what changes of its own, until it signs out."""
+"""The streams of the console report changes of the organizer's own data, until the session ends."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Organizers add a paragraph to each kind of mail about an event, and see before what the mail will look like."""
+"""The page of mail paragraphs: organizers add one to each kind of mail, and preview the mail."""
 
 import html
 import re

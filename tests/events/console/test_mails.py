@@ -1,4 +1,4 @@
-"""The page of mails: those about the organizer's events and what came of each, and none of anybody else."""
+"""The page of mails: those about the organizer's own events, with the status of each."""
 
 import re
 from html import unescape

@@ -132,7 +132,7 @@ async def test_an_event_of_another_organizer_or_a_missing_one_cannot_be_copied(s
     assert await service.run_sql("select id from events") == [(event["id"],)]
 
 
-async def test_a_copy_takes_no_photo_of_somebody_else(service: Service) -> None:
+async def test_a_copy_of_an_event_takes_no_photo_of_another_organizer(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 
@@ -141,7 +141,7 @@ async def test_a_copy_takes_no_photo_of_somebody_else(service: Service) -> None:
     assert await refusal(service, new_event.COPY_EVENT, ada, command) is VALIDATION_FAILED
 
 
-async def test_a_logo_is_no_photo_of_somebody_else(service: Service) -> None:
+async def test_a_photo_of_another_organizer_cannot_be_a_logo(service: Service) -> None:
     ada = await service.organizer()
 
     command = ChangeLogo(key="photos/2/abcdefghijklmnopqrstuv.jpg")

@@ -1,4 +1,4 @@
-"""The page of one person's payments: what was paid, and giving some of it back; never of another organizer's people."""
+"""The page of one person's payments: it shows them and refunds a part; never of another organizer's people."""
 
 import pytest
 

@@ -82,7 +82,7 @@ async def test_a_draft_is_published_by_a_button_on_its_page(service: Service) ->
         ({"pricing_mode": "fixed", "price": 1250, "currency": "EUR"}, "this service takes no payments yet", None),
     ],
 )
-async def test_a_draft_that_nobody_could_register_for_is_published_only_after_a_question(
+async def test_a_draft_without_possible_registrations_is_published_only_after_a_question(
     service: Service, fields: dict[str, Any], obstacle: str, link: str | None
 ) -> None:
     ada, browser = await signed_in(service)
@@ -101,7 +101,7 @@ async def test_a_draft_that_nobody_could_register_for_is_published_only_after_a_
 
 
 @pytest.mark.parametrize("typed", [{**FREE, "datetime": "2020-07-12T19:30", "ends_at": ""}, {"price": "12.50"}])
-async def test_a_new_event_that_nobody_could_register_for_is_a_draft_with_the_same_question(
+async def test_a_new_event_without_possible_registrations_is_a_draft_with_the_same_question(
     service: Service, typed: dict[str, str]
 ) -> None:
     ada, browser = await signed_in(service)

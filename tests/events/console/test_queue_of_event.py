@@ -1,4 +1,4 @@
-"""In the console, a waiting room is made for one of the organizer's events, and says what it does to the event."""
+"""Making a waiting room for an event of the organizer in the console."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The console gives organizers what they need to share an event: link, QR code, and the form for their own site."""
+"""The page to share an event: its link, its QR code, and the form for another site."""
 
 import re
 from html import unescape

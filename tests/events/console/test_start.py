@@ -117,7 +117,7 @@ async def test_an_owner_who_signs_in_for_the_first_time_says_that_the_earlier_ke
     assert (await ada.get("/api/events")).status_code == 200
 
 
-async def test_keys_a_password_and_sessions_of_somebody_else_can_be_ended(service: Service) -> None:
+async def test_keys_a_password_and_sessions_of_a_stranger_can_be_ended(service: Service) -> None:
     thief_key = await service.organizer(is_proved=False, email=ANN, password="correct horse battery")
     thief, ann = Browser(service), Browser(service)
     await thief.send("/sign-in", email=ANN, password="correct horse battery")

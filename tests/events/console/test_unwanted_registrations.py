@@ -1,4 +1,4 @@
-"""The owner of an address is asked about an organizer registered with it by another person, and can end it."""
+"""The owner of an address says whether an organizer that was registered with it is theirs, and can end it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document is valid, complete, and what the service really answers."""
+"""The OpenAPI document is valid and complete, and describes the real answers of the service."""
 
 import re
 from collections.abc import Iterator

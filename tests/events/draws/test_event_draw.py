@@ -1,4 +1,4 @@
-"""People who register before the event opens get a place by lot, and the log proves it."""
+"""The draw of an event: people who register before it opens get a place by lot, and the log proves it."""
 
 import asyncio
 import datetime as dt
@@ -286,7 +286,7 @@ async def test_the_schema_holds_one_draw_and_no_place_before_it(draw: EventDraw)
             await run(f"update events set {change}")
 
 
-async def test_opens_at_is_in_the_future_and_before_the_event_and_fixed_once_somebody_registered(
+async def test_opens_at_lies_in_the_future_before_the_event_and_is_fixed_after_the_first_registration(
     draw: EventDraw,
 ) -> None:
     later = draw.closes + dt.timedelta(minutes=1)

@@ -1,4 +1,4 @@
-"""`holdfast verify` compares what a log repeats of a draw, after a restored backup, with the log before it."""
+"""`holdfast verify` compares a draw repeated in the log of a restored backup with the log before it."""
 
 import asyncio
 from collections.abc import AsyncIterator

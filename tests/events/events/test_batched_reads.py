@@ -1,4 +1,4 @@
-"""Reads of events that wait at the same moment share a statement, and are answered as if each were alone."""
+"""Concurrent reads of events share a statement, and each gets its own answer."""
 
 import asyncio
 

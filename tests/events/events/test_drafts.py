@@ -1,4 +1,4 @@
-"""A draft is seen by its organizer alone. Publishing shows it at once, and is undone only before anybody registers."""
+"""Drafts: only their organizer sees them; publishing shows them at once, and can be undone before registrations."""
 
 import asyncio
 from typing import Any

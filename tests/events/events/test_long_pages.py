@@ -79,7 +79,9 @@ async def test_following_pages_show_every_item_once(ada: Client, path: str, item
 
 
 @both
-async def test_a_page_that_is_short_enough_is_as_long_as_asked(ada: Client, path: str, items: int) -> None:
+async def test_a_page_that_is_short_enough_has_the_requested_number_of_items(
+    ada: Client, path: str, items: int
+) -> None:
     page = (await ada.get(path, params={"limit": 10})).json()
 
     assert page["pagination"] == {"count": 10, "offset": 0, "limit": 10, "has_more": True}

@@ -1,4 +1,4 @@
-"""An occurrence is an event of its own: what it takes over from the one before, and where links to past ones lead."""
+"""Occurrences of a series: the fields they take from the one before, and where links to past ones lead."""
 
 from holdfast.events.pages.event.cache import find_linked_events
 from holdfast.events.photos.sizes import clear_photos
@@ -72,7 +72,7 @@ SAME = {
 }
 
 
-async def test_every_column_of_an_event_is_carried_over_or_begins_anew(service: Service) -> None:
+async def test_every_column_of_an_event_is_carried_over_or_reset_in_the_next_occurrence(service: Service) -> None:
     ada = await service.organizer()
     await past(
         service,

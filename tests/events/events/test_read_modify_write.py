@@ -1,4 +1,4 @@
-"""What the service answered can be changed and sent back: fields that cannot be changed must be as they are."""
+"""An answer can be changed and sent back; fields that cannot be changed must be unchanged."""
 
 from typing import Any
 

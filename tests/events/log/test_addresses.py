@@ -1,4 +1,4 @@
-"""The public addresses of a log answer anybody what is signed of it, in the forms that other programs read."""
+"""The public addresses of a log answer its signed parts, in the formats that other programs read."""
 
 from base64 import b64decode
 

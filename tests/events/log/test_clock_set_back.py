@@ -1,4 +1,4 @@
-"""The clock of the database is set back: people keep the order in which they came, and the audit says what it sees."""
+"""The clock of the database is set back: people keep their order of arrival, and the audit names it."""
 
 import asyncio
 from collections.abc import AsyncIterator

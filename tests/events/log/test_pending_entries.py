@@ -1,4 +1,4 @@
-"""What is to be logged about an event: each transaction writes what it does, in order, and nothing else."""
+"""The pending log entries of an event: each transaction writes its changes in order, and nothing else."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is to be logged about a queue: each transaction writes what it does, in order, and nothing else."""
+"""The pending log entries of a queue: each transaction writes its changes in order, and nothing else."""
 
 import secrets
 from typing import Any

@@ -1,4 +1,4 @@
-"""The head log is shown with the cosignatures of witnesses, and waits for none that is slow, wrong or gone."""
+"""Publishing the head log with cosignatures of witnesses, without waiting for a slow, wrong or missing one."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A receipt proves alone what was promised, and no other text does."""
+"""A receipt proves its promise alone, and no other text does."""
 
 from datetime import UTC, datetime
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""What `holdfast verify` prints: sentences for people, and at the end what was not checked."""
+"""The report of `holdfast verify`: sentences, and at the end a list of what was not checked."""
 
 import asyncio
 import json

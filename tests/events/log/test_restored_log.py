@@ -37,7 +37,7 @@ async def test_a_restored_log_goes_on_under_another_name_and_says_where_the_old_
     assert (await old.get("/proofs/4")).status_code == 404
 
 
-async def test_a_restored_log_without_sealed_entries_begins_anew(service: Service) -> None:
+async def test_a_restored_log_without_sealed_entries_starts_again(service: Service) -> None:
     old = await open_log(service)
 
     begin_log_generations(service)

@@ -1,4 +1,4 @@
-"""`holdfast verify` checks what a person holds without the service."""
+"""`holdfast verify` checks a receipt or a proof file without the service."""
 
 import json
 from pathlib import Path

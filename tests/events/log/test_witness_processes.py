@@ -1,4 +1,4 @@
-"""Witnesses as processes: killed at any time, asked by two at once, and with the other side written by others."""
+"""Witnesses as processes: killed at any time, called concurrently, and together with foreign programs."""
 
 import asyncio
 import random

@@ -9,7 +9,7 @@ from tests.events.mails.post import ANN, Post, body
 OWNER = "owner@example.com"
 
 
-async def test_people_are_told_that_the_event_of_a_stranger_is_cancelled_and_by_whom_is_not_said(post: Post) -> None:
+async def test_people_get_a_mail_that_the_event_is_cancelled_without_the_name_of_its_organizer(post: Post) -> None:
     stranger = await post.service.organizer("Victim Savings Bank", is_proved=False, email=OWNER)
     event = await stranger.create_event(title="Open day")
     await post.sign_up(event["id"], ANN)

@@ -1,4 +1,4 @@
-"""What organizers can send to addresses that are not theirs: nothing unproved, and little while they are new."""
+"""Limits of mails to other people: none from unproved organizers, and few from new ones."""
 
 import asyncio
 

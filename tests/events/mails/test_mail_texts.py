@@ -1,4 +1,4 @@
-"""A mail says first what has happened, then when and where, and how to cancel. Nothing that a stranger wrote acts."""
+"""The texts of mails: what has happened, when and where, then how to cancel; texts of strangers are escaped."""
 
 import re
 from base64 import b64decode
@@ -311,7 +311,7 @@ async def test_a_mail_loads_nothing_from_anywhere(post: Post) -> None:
     assert "<link" not in html
 
 
-async def test_an_address_that_mail_cannot_be_sent_to_fails_and_delays_nobody(post: Post) -> None:
+async def test_a_mail_to_an_invalid_address_fails_and_delays_no_other(post: Post) -> None:
     event = await post.organizer.create_event()
     await post.register(event["id"], BOB, ANN)
     # As an address may be stored since a time before addresses were checked.

@@ -1,4 +1,4 @@
-"""The mail with a link to one's own data."""
+"""The mail with a link to the person's data."""
 
 from tests.events.mails.post import ANN, Post, body, links
 from tests.events.pages.own_data import Reader, ask, sent

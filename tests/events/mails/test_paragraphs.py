@@ -1,4 +1,4 @@
-"""What an organizer adds to mails stands in them as the organizer's words, and acts on nothing."""
+"""Paragraphs of organizers in mails are marked as theirs and escaped."""
 
 import re
 from typing import Any

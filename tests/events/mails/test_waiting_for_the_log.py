@@ -1,4 +1,4 @@
-"""A mail says how the log was once it had what the mail is about, so its line covers the place of the recipient."""
+"""A mail waits until the log covers the place of its recipient, and then names the signed head."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What operators say of subjects on the command line; `test_subjects_by_hand.py` has what comes of it."""
+"""The commands on subjects; `test_subjects_by_hand.py` has their effects."""
 
 import re
 

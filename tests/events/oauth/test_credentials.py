@@ -1,4 +1,4 @@
-"""Access tokens at the agent door: what they may do, and where they are good for nothing."""
+"""Access tokens at the agent endpoint: what they may do, and where they are refused."""
 
 import asyncio
 
@@ -48,7 +48,7 @@ async def test_keys_are_made_only_with_the_scope_for_it(scene: Scene) -> None:
     assert [key["id"] for key in listed.json()["data"]] == [scene.ada.id]
 
 
-async def test_a_token_makes_no_key_for_somebody_else(scene: Scene) -> None:
+async def test_a_token_cannot_make_a_key_for_another_organizer(scene: Scene) -> None:
     ben = await scene.service.organizer()
 
     result = await scene.agent().call("create_api_key", name="Theirs", user_id=ben.id)
@@ -91,7 +91,7 @@ async def test_a_token_without_a_configured_issuer_is_refused(settings: Settings
     assert server.requests.total() == 0
 
 
-async def test_a_bad_token_is_told_why(scene: Scene) -> None:
+async def test_a_refused_token_is_answered_with_the_reason(scene: Scene) -> None:
     response = await scene.agent(exp=1).ask("ping")
 
     assert refused(response) == (401, "invalid_api_key")
@@ -113,7 +113,7 @@ async def test_tokens_for_another_resource_are_refused_unless_it_is_the_one_that
         assert refused(await Agent(other.app, scene.token()).ask("ping")) == (401, "invalid_api_key")
 
 
-async def test_a_forged_token_links_nobody(scene: Scene) -> None:
+async def test_a_forged_token_makes_no_link(scene: Scene) -> None:
     for key in (new_key(), new_key(kid=scene.server.keys[0].kid)):
         response = await scene.agent(key=key).ask("ping")
         assert refused(response) == (401, "invalid_api_key")

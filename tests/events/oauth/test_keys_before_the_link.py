@@ -1,4 +1,4 @@
-"""What was made with an address before its owner came with a token: the owner's goes on, the rest is asked about."""
+"""An organizer that existed before its owner came with a token: proved owners keep it, others answer a question."""
 
 import asyncio
 
@@ -43,7 +43,7 @@ async def test_the_password_and_the_sessions_of_a_proved_owner_go_on(scene: Scen
     assert (await Browser(scene.service).send("/sign-in", email=BEN, password=PASSWORD)).status_code == 303
 
 
-async def test_a_token_for_an_organizer_nobody_has_confirmed_is_refused_with_a_link_to_the_question(
+async def test_a_token_for_an_unconfirmed_organizer_is_refused_with_a_link_to_the_question(
     scene: Scene,
 ) -> None:
     ben = await scene.service.organizer(is_proved=False, email=BEN, password=PASSWORD)

@@ -1,4 +1,4 @@
-"""The authorization server's keys, and what they verified, are remembered and replaced in time."""
+"""The keys of the authorization server and verified tokens are cached, and replaced in time."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What an authorization server and an audience may be set to."""
+"""The valid settings of an authorization server and an audience."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A subject that nobody linked acts for the organizer with its verified address: the first subject, and no other."""
+"""The first subject with a verified address of an organizer is linked to it; no other is."""
 
 import asyncio
 from typing import Any
@@ -42,7 +42,7 @@ async def test_an_address_that_is_not_verified_proves_nothing(scene: Scene, veri
     assert await scene.links() == []
 
 
-async def test_a_subject_without_an_organizer_is_told_to_register_and_then_works(scene: Scene) -> None:
+async def test_a_subject_without_an_organizer_reads_how_to_register_and_then_works(scene: Scene) -> None:
     refusal = await scene.refusal(sub="new", email="new@example.com")
 
     assert refusal["error"].endswith("of 'new', and no organizer is registered with new@example.com.")

@@ -44,7 +44,7 @@ async def test_a_subject_can_be_linked_to_organizers_only(scene: Scene) -> None:
     assert await scene.links() == []
 
 
-async def test_an_unlinked_subject_acts_for_nobody_at_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unlinked_subject_loses_its_rights_at_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
     for _ in range(2):
         assert await scene.organizer() == scene.ada.id

@@ -1,4 +1,4 @@
-"""Nothing that happens lets an address take over what another subject has: the database refuses it too."""
+"""An address never takes over the organizer of another subject: the database refuses it too."""
 
 from typing import Any, LiteralString
 

@@ -1,4 +1,4 @@
-"""Keys nobody knows yet: when the authorization server is asked for them, and how few keys and requests that takes."""
+"""Tokens with an unknown key: when the keys are read again, and with how few requests."""
 
 import asyncio
 from typing import Any
@@ -55,7 +55,7 @@ async def test_good_tokens_are_verified_while_others_wait(
     assert {*await asyncio.gather(*waiting)} == {"The access token's key is not known."}
 
 
-async def test_a_new_key_works_though_the_server_was_just_asked(
+async def test_a_token_with_a_new_key_is_accepted_although_keys_were_just_read(
     server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 0.2)
@@ -120,7 +120,7 @@ async def test_a_limited_number_of_keys_is_used(
     assert len(tried) == module.MAX_KEYS
 
 
-async def test_a_wrong_signature_by_a_known_key_makes_nobody_ask_the_server(
+async def test_a_wrong_signature_by_a_known_key_causes_no_request_to_the_server(
     server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await issuer.verify(server.token())
@@ -130,7 +130,7 @@ async def test_a_wrong_signature_by_a_known_key_makes_nobody_ask_the_server(
     assert server.readings == 1
 
 
-async def test_tokens_that_are_not_for_us_make_nobody_ask_the_server(
+async def test_a_token_for_another_audience_causes_no_request_to_the_server(
     server: AuthorizationServer, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await issuer.verify(server.token())

@@ -1,4 +1,4 @@
-"""What the assistants of people send when they connect is replayed: each of them connects, calls, and refreshes."""
+"""Recorded requests of assistants are replayed: each of them connects, calls a tool, and refreshes."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a client may ask for at `/oauth/authorize`, and where the answer goes (RFC 6749, 7636, 8707, 9207)."""
+"""Requests to `/oauth/authorize`, and where the answer goes (RFC 6749, 7636, 8707, 9207)."""
 
 import re
 from html import unescape
@@ -187,7 +187,7 @@ async def test_a_redirect_to_this_computer_may_have_any_port(scene: Scene, host:
         assert (await scene.person.look(app.query(redirect_uri=other))).status_code == 400
 
 
-async def test_an_account_that_is_no_organizer_is_told_to_become_one_first(scene: Scene) -> None:
+async def test_an_account_that_is_no_organizer_reads_that_it_must_become_one_first(scene: Scene) -> None:
     event = await scene.ada.create_event()
     await scene.ada.register(event["id"], email="ann@example.com")
     [(id,)] = await scene.service.run_sql("select id from users where email = 'ann@example.com'")

@@ -1,4 +1,4 @@
-"""A code is good once, for a minute, for its own client with its own verifier; what came of a misused one ends."""
+"""Authorization codes: valid once, for a minute, for one client with its verifier; misuse ends their tokens."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What a connected client may do, and how it is disconnected: by itself (RFC 7009), or by the person."""
+"""The rights of a connected client, and disconnecting it: by itself (RFC 7009), or by the person."""
 
 from typing import Any
 

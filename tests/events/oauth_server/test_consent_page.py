@@ -1,4 +1,4 @@
-"""What the page says before a person allows an app, and who can press its buttons."""
+"""The consent page: what it says about the app, and which forms can allow it."""
 
 from urllib.parse import urlencode
 

@@ -1,4 +1,4 @@
-"""Another authorization server sends people here to sign in and consent, and learns who they are."""
+"""The handover: another authorization server sends people here to sign in and consent, and gets their identity."""
 
 import time
 from collections.abc import AsyncIterator

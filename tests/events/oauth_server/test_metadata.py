@@ -1,4 +1,4 @@
-"""What the authorization server says about itself: RFC 8414, and what RFC 9728 says of it."""
+"""The metadata of the authorization server (RFC 8414) and of the protected resource (RFC 9728)."""
 
 import httpx2
 import pytest

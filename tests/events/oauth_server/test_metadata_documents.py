@@ -1,4 +1,4 @@
-"""A client may be the address at which it describes itself: what is read there, how, and for how long it is kept."""
+"""Clients described by a metadata document: which ones are fetched, how, and for how long they are cached."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

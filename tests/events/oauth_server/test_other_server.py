@@ -1,4 +1,4 @@
-"""What is said of connecting apps where the service is no authorization server, and to agents where it is one."""
+"""The page to connect apps without our authorization server, and the texts for agents with it."""
 
 import pytest
 

@@ -119,7 +119,7 @@ async def test_a_refresh_token_shown_by_another_client_ends_its_grant(scene: Sce
     assert not await scene.works(first)
 
 
-async def test_fewer_scopes_may_be_asked_for_and_later_all_again(scene: Scene) -> None:
+async def test_fewer_scopes_may_be_requested_and_later_all_again(scene: Scene) -> None:
     first = await scene.connected(scope="read_events write_events")
     less = issued(await scene.app.refresh(first["refresh_token"], scope="read_events"))
     assert less["scope"] == "read_events"

@@ -1,4 +1,4 @@
-"""Clients register themselves (RFC 7591), and are forgotten if nobody uses them."""
+"""Clients register themselves (RFC 7591), and are deleted if they are not used."""
 
 from typing import Any
 
@@ -152,7 +152,7 @@ def _from(app: Any, address: str) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(transport=httpx2.ASGITransport(app, client=(address, 1)), base_url="http://events.test")
 
 
-async def test_clients_that_nobody_used_for_a_day_are_forgotten(scene: Scene) -> None:
+async def test_clients_unused_for_a_day_are_deleted(scene: Scene) -> None:
     await scene.connected()
     unused = await scene.register()
     fresh = await scene.register()

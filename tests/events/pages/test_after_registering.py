@@ -1,4 +1,4 @@
-"""After registering, the visitor sees to which address, what happens next, and how to change a mistyped address."""
+"""The page after registering: the masked address, what happens next, and how to correct the address."""
 
 import re
 

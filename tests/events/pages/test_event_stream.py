@@ -163,7 +163,7 @@ async def test_a_change_without_new_numbers_is_streamed_without_numbers(service:
     assert numbers(after)["left"] == 9
 
 
-async def test_readers_of_a_stream_are_told_at_different_times_to_fetch_a_changed_page(
+async def test_readers_of_a_stream_get_different_times_to_fetch_a_changed_page(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_streams, "MAX_FETCHES_PER_SECOND", 1)

@@ -1,4 +1,4 @@
-"""The form says in plain words what came of it, and shows itself again with what was typed."""
+"""Sending the registration form: its outcomes in plain words, and the form again with what was typed."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -99,7 +99,7 @@ async def test_a_form_of_an_event_that_cannot_be_paid_for_yet_stores_nothing(ser
     assert state(await visitor.open(free["id"])) == "open"
 
 
-async def test_a_cancelled_event_and_one_that_is_over_take_nobody(service: Service) -> None:
+async def test_the_form_of_a_cancelled_or_past_event_takes_no_registrations(service: Service) -> None:
     ada = await service.organizer()
     cancelled, over = await ada.create_event(), await ada.create_event()
     visitor = Visitor(service)

@@ -1,4 +1,4 @@
-"""What strangers write into forms, and how they send them: every refusal is a page that says what to do."""
+"""Invalid input to the registration form: every refusal is a page that says what to do."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""A crowd at the form, or a program: what is too much is refused with a page, and stores nothing."""
+"""Limits of the registration form: what exceeds them is refused with a page, and stores nothing."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""What strangers write about an event is shown as they wrote it, and does nothing else."""
+"""Texts of strangers about an event are shown as written, and escaped."""
 
 import re
 from datetime import UTC, datetime

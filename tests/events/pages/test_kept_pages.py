@@ -173,7 +173,7 @@ async def test_the_next_date_of_a_series_is_shown_at_the_address_of_a_past_one(s
     assert f'action="/events/{event["id"] + 1}/registrations"' in page.text
 
 
-async def test_a_moving_price_is_told_with_its_bounds_and_its_history(service: Service) -> None:
+async def test_a_moving_price_is_shown_with_its_bounds_and_its_history(service: Service) -> None:
     ada = await service.organizer()
     prices = {"pricing_mode": "dynamic", "price": 2500, "min_price": 1000, "max_price": 6000, "currency": "EUR"}
     event = await ada.create_event(capacity=3, **prices)

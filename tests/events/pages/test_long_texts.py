@@ -1,4 +1,4 @@
-"""Nobody waits for the long texts of others: they are rendered once, in a process of their own, within a bound."""
+"""Long texts of events are rendered once, in a subprocess, within a bound, and do not delay other pages."""
 
 import asyncio
 import time

@@ -39,7 +39,7 @@ async def on_the_waiting_list(service: Service) -> int:
 @pytest.mark.parametrize("settled", [True, False])
 @pytest.mark.parametrize("prepare", [with_a_seat, on_the_waiting_list])
 @pytest.mark.parametrize("framed", [True, False])
-async def test_an_address_sent_from_another_browser_is_only_said_to_be_registered(
+async def test_an_address_sent_from_another_browser_shows_only_that_it_is_registered(
     service: Service, framed: bool, prepare: Prepare, settled: bool
 ) -> None:
     event_id = await prepare(service)

@@ -1,4 +1,4 @@
-"""A person downloads and erases the own data, by the link that was sent to the own address, and nobody else does."""
+"""A person downloads and erases their data by the link that was sent to their address."""
 
 import asyncio
 import json

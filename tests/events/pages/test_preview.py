@@ -1,4 +1,4 @@
-"""A draft is shown, as it will be, to everybody who has the signed link to its preview, and to nobody else."""
+"""The preview of a draft is shown to holders of its signed link only."""
 
 import re
 from html import unescape

@@ -1,4 +1,4 @@
-"""What is not public of events is at no public address and in no stream: drafts, and events that are drafts again.
+"""Drafts and withdrawn events are at no public address and in no stream.
 
 Every route of the service is read. A new one needs an entry in `ABOUT_EVENTS`, or in `ABOUT_OTHER_THINGS`.
 """

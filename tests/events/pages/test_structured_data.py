@@ -1,4 +1,4 @@
-"""Search engines and social networks read of an event what people see."""
+"""Structured data and previews of an event say what its page says."""
 
 import re
 from typing import Any

@@ -76,7 +76,7 @@ async def test_a_person_whose_checkout_opens_late_keeps_the_seat_and_has_the_who
     assert await ann.status() == "registered"
 
 
-async def test_a_person_who_returns_from_paying_is_not_asked_to_pay_again_and_sees_the_seat_soon(shop: Scene) -> None:
+async def test_a_person_who_returns_from_paying_sees_no_second_request_to_pay_and_soon_the_seat(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer())
     ann = await held(shop, event_id)
     await shop.work()

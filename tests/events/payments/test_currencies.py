@@ -1,4 +1,4 @@
-"""The charge of the service is what the processor takes, also where the two count in different units."""
+"""Amounts and currencies that the processor charges, also where it counts in other units."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Payments that the holder of a card disputes: what is known of them, what is shown, and what is not given back."""
+"""Payments that the holder of a card disputes: they are stored and shown, and their refunds wait."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""What a killed process had begun is due again soon; what a stalled process brings late is not stored."""
+"""Payments leased by a killed process are due again soon; late results of a stalled process are not stored."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Messages of the payment processor: taken if it signed them, and harmless if they come twice, late or in any order."""
+"""Messages of the processor: accepted if it signed them, and harmless if they come twice, late or in any order."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Pages and mails say what happens to money that is paid, waits or goes back."""
+"""Texts of pages and mails about money that is paid, waits or is refunded."""
 
 from typing import Literal
 
@@ -60,7 +60,7 @@ async def test_a_person_who_disputes_a_payment_of_a_cancelled_event_reads_what_i
         assert sentence in page
 
 
-async def test_a_dispute_that_is_heard_of_after_the_refund_corrects_the_mail(shop: Scene) -> None:
+async def test_a_dispute_received_after_the_refund_corrects_the_mail(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
     dispute_id = await dispute(shop)

@@ -1,4 +1,4 @@
-"""The processor makes trouble: a held seat is neither lost nor given twice, and nobody pays for nothing."""
+"""Failures of the processor: a held seat is neither lost nor given twice, and no payment is kept without one."""
 
 import pytest
 
@@ -130,7 +130,7 @@ async def test_a_payment_that_comes_after_the_seat_was_given_away_goes_back(shop
     assert "goes back to you in full" in page_text(await ann.page())
 
 
-async def test_a_payment_that_comes_late_takes_a_seat_that_nobody_waits_for(shop: Scene) -> None:
+async def test_a_late_payment_takes_the_seat_if_the_waiting_list_is_empty(shop: Scene) -> None:
     event_id = await shop.event(await shop.organizer())
     ann = await shop.register(event_id, ANN)
     await shop.service.run_sql(

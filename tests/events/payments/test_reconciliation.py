@@ -1,4 +1,4 @@
-"""Our payments beside the processor's books: what differs is named, and looked at again if that can mend it."""
+"""Reconciling our payments with the processor's books: differences are named, and mended where possible."""
 
 import asyncio
 import os

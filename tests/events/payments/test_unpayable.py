@@ -1,4 +1,4 @@
-"""What cannot be paid by card holds no seat; and what was paid otherwise than asked goes back."""
+"""Prices that cannot be charged hold no seat; payments of wrong amounts are refunded."""
 
 from typing import Any
 

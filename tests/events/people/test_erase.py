@@ -1,4 +1,4 @@
-"""An erased person is gone everywhere, and the numbers of organizers stay."""
+"""Erasing a person removes their data everywhere, and keeps the numbers of organizers."""
 
 import pytest
 
@@ -252,7 +252,7 @@ async def test_a_second_erasure_is_answered_with_404(service: Service) -> None:
         assert refused.value.status == 404
 
 
-async def test_an_organizer_is_refused_and_told_what_to_do_instead(service: Service) -> None:
+async def test_an_organizer_cannot_be_erased_and_reads_what_to_do_instead(service: Service) -> None:
     ada, ben = await service.organizer(email="ann@example.com"), await service.organizer()
     event = await ben.create_event()
     await sign_up(service, event, "ann")

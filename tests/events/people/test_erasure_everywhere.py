@@ -136,7 +136,7 @@ async def test_no_column_of_any_table_has_data_or_a_nonce_of_an_erased_person(sh
     assert (await keyed(ada, called, key="bob", email="bob@example.com"))["receipt"]["nonce"]
 
 
-async def test_a_request_that_is_repeated_after_the_erasure_says_so_and_registers_nobody(service: Service) -> None:
+async def test_a_request_repeated_after_the_erasure_is_refused_and_registers_no_person(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await keyed(ada, event, email=ANN)

@@ -100,7 +100,7 @@ async def test_an_export_says_nothing_of_others(service: Service) -> None:
     assert await handle_of(service, "bob@example.com") not in exported
 
 
-async def test_after_an_erasure_the_export_of_a_new_account_starts_anew(service: Service) -> None:
+async def test_the_export_of_a_new_account_after_an_erasure_has_nothing_of_the_old_one(service: Service) -> None:
     ada = await service.organizer()
     before, after = await ada.create_event(), await ada.create_event()
     await sign_up(service, before, "ann")

@@ -34,7 +34,7 @@ async def preview(service: Service) -> Erasure:
     return await service.database.read(lambda reader: operations.preview(reader, ANN))
 
 
-async def test_a_person_is_exported_with_the_organizer_that_somebody_registered(service: Service) -> None:
+async def test_a_person_is_exported_with_the_organizer_registered_with_their_address(service: Service) -> None:
     ada = await service.organizer()
     await sign_up(service, await ada.create_event(), "ann")
     stranger = await planted(service, password=PASSWORD)
@@ -68,7 +68,7 @@ async def test_an_address_that_only_an_unproved_organizer_has_is_exported_and_er
     assert refused.value.status == 404
 
 
-async def test_erasing_a_person_ends_what_somebody_else_made_with_the_address(service: Service) -> None:
+async def test_erasing_a_person_ends_the_organizer_that_a_stranger_made_with_the_address(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")

@@ -1,4 +1,4 @@
-"""What is dropped of a file never decides whether it is a photo: files are taken as phones and programs store them."""
+"""Bytes of a file that are dropped do not decide whether it is accepted as a photo."""
 
 import io
 import struct

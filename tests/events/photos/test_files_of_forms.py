@@ -147,7 +147,7 @@ async def test_an_organizer_keeps_no_more_than_its_quota(settings: Settings) -> 
         assert len(await image_keys(service, event)) == len(files(service)) == 1
 
 
-async def test_an_organizer_with_too_many_idle_photos_is_told_to_wait(service: Service) -> None:
+async def test_an_organizer_with_too_many_unused_photos_reads_to_wait(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()
     await service.run_sql(
@@ -215,7 +215,7 @@ async def test_no_file_is_kept_for_the_event_of_another_organizer(service: Servi
     assert (await rows(service), await states(service), files(service)) == (before, {}, set())
 
 
-async def test_no_file_of_another_site_or_of_nobody_is_kept(service: Service) -> None:
+async def test_a_file_sent_by_another_site_or_without_a_session_is_not_stored(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event()
     mark = token(await browser.get(path_of(event)))

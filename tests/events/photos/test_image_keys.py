@@ -1,4 +1,4 @@
-"""Uploads are attached to an event by `image_keys`: looked at, cleaned, in order, and only one's own."""
+"""Uploads are attached to an event by `image_keys`: checked, cleaned, in order, and only the organizer's own."""
 
 import httpx2
 import pytest

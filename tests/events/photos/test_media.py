@@ -1,4 +1,4 @@
-"""Photos are shown to everybody, as what they are, and may be remembered for good."""
+"""GET /media: photos are public, have their own type, and are immutable for caches."""
 
 from pathlib import Path
 

@@ -65,7 +65,7 @@ async def test_an_organizer_with_too_many_unused_photos_cannot_add_more(service:
     assert files(service) == set()
 
 
-async def test_a_key_adds_so_many_photos_a_minute_and_is_told_to_wait(settings: Settings) -> None:
+async def test_a_key_adds_a_limited_number_of_photos_a_minute(settings: Settings) -> None:
     few = settings.model_copy(update={"photos_per_minute": 2})
     async with running(few) as service:
         ada, ben = await service.organizer(), await service.organizer()

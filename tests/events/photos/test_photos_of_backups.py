@@ -4,7 +4,9 @@ from holdfast.commands.backups.photos import MAX_CONCURRENT_PHOTOS, is_photo, re
 from holdfast.events.settings import Settings
 
 
-async def test_photos_go_to_a_store_and_come_from_it_in_order_and_a_missing_one_is_told(anywhere: Settings) -> None:
+async def test_photos_are_read_from_and_written_to_a_store_in_order_and_a_missing_one_is_reported(
+    anywhere: Settings,
+) -> None:
     photos = [(f"photos/7/{number:022}.jpg", str(number).encode()) for number in range(3 * MAX_CONCURRENT_PHOTOS)]
     missing = f"photos/7/{'m' * 22}.png.w480.webp"
 

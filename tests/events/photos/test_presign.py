@@ -1,4 +1,4 @@
-"""An upload is presigned for one type and one length, under a key of one's own."""
+"""POST /api/uploads/presign: an upload is presigned for one type and length, under a key of its organizer."""
 
 import re
 from typing import Any

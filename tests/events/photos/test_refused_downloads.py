@@ -1,4 +1,4 @@
-"""A photo is downloaded from public addresses alone; what is no photo is refused with a reason and leaves nothing."""
+"""Downloading a photo from an address: only public ones are reached, and refusals leave no file."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the sizes of a photo look like: narrower, never wider; upright; its first frame; in its colours."""
+"""Scaling a photo: its sizes are never wider, upright, of the first frame, and in its colours."""
 
 import contextlib
 import io

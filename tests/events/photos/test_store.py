@@ -1,4 +1,4 @@
-"""A store keeps files by name, and lets a stranger write exactly what was signed: on the disk as in S3.
+"""A store of files, on the disk and in S3: it reads and writes by name, and accepts signed uploads only.
 
 The S3 here is a real server that checks signatures (rclone). Without it these tests are skipped, but not in CI.
 """

@@ -1,4 +1,4 @@
-"""Sizes that cannot be made now or ever: nobody is hurt, nothing is forgotten, and the original is shown meanwhile."""
+"""Sizes that cannot be made now or ever: the original is shown, and attempts are repeated where they can help."""
 
 import asyncio
 import signal

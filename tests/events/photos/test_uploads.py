@@ -1,4 +1,4 @@
-"""An upload to this service is taken as it was presigned or not at all, and nobody sees it."""
+"""PUT of a presigned upload: it is accepted as it was presigned or not at all, and stays private."""
 
 import asyncio
 import socket
@@ -15,7 +15,7 @@ from tests.support import Service
 CONTENT = picture()
 
 
-async def test_an_upload_lies_where_nobody_sees_it(service: Service) -> None:
+async def test_an_upload_is_stored_where_no_public_address_reaches_it(service: Service) -> None:
     ada = await service.organizer()
     presigned = await presign(ada, CONTENT)
     await put(service, presigned["upload_url"], CONTENT)

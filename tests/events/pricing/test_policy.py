@@ -1,4 +1,4 @@
-"""The ratio policy: what a seat costs is a function of the seats and the time that are left, and of nothing else."""
+"""The ratio policy: the price of a seat is a function of the remaining seats and time only."""
 
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple

@@ -61,7 +61,7 @@ async def test_a_seat_given_by_hand_raises_the_price(sale: Sale) -> None:
     assert (await sale.news())[2:] == [("registration", 2500, 2850)]
 
 
-async def test_a_seat_that_goes_straight_to_somebody_who_waited_changes_nothing(service: Service) -> None:
+async def test_a_seat_that_goes_straight_to_a_waiting_person_leaves_the_price(service: Service) -> None:
     sale = await opened(service, capacity=1, waitinglist_capacity=1)
     polls = await sale.register("ann", "ben")
     before = await sale.news()

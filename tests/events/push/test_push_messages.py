@@ -1,4 +1,4 @@
-"""Who waits and has asked for it is told by a push message that the seat is there."""
+"""Push messages to waiting people who asked for one, when their seat is there."""
 
 import re
 from collections.abc import AsyncIterator
@@ -160,7 +160,7 @@ async def test_a_browser_that_is_gone_is_forgotten(service: Service, pushes: Pus
         assert (pushes.statuses[-1], await stored(service)) == (status, 0)
 
 
-async def test_a_push_service_in_trouble_is_asked_again_later_and_not_for_ever(
+async def test_a_push_service_in_trouble_is_retried_a_limited_number_of_times(
     service: Service, pushes: PushServiceDouble
 ) -> None:
     _, _, [ann, ben] = await line(service, "ann", "ben")

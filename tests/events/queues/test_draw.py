@@ -195,7 +195,7 @@ async def test_visitors_of_a_drawn_list_are_kept_until_the_whole_list_is_past(dr
     assert await draw.line.service.run_sql("select from queue_visitors") == []
 
 
-async def test_draw_at_is_in_the_future_fixed_once_somebody_entered_and_needs_the_log(draw: DrawScene) -> None:
+async def test_draw_at_lies_in_the_future_needs_the_log_and_is_fixed_after_the_first_entry(draw: DrawScene) -> None:
     line = draw.line
     later = (draw.closes + dt.timedelta(minutes=1)).isoformat()
 

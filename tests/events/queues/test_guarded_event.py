@@ -120,7 +120,7 @@ async def test_a_visitor_who_has_registered_takes_a_new_place_for_the_next_perso
     assert await guarded.registered() == {"ann@example.com", "ben@example.com"}
 
 
-async def test_a_release_from_another_room_lets_nobody_in(service: Service) -> None:
+async def test_a_release_from_another_room_is_refused(service: Service) -> None:
     guarded = await guard(service)
     other = await guard(service, guarded.ada)
     guest, stranger = GuestBrowser(guarded), GuestBrowser(other)
@@ -133,7 +133,7 @@ async def test_a_release_from_another_room_lets_nobody_in(service: Service) -> N
     assert await guarded.registered() == set()
 
 
-async def test_a_release_that_has_expired_lets_nobody_in(service: Service) -> None:
+async def test_a_release_that_has_expired_is_refused(service: Service) -> None:
     guarded = await guard(service)
     guest = GuestBrowser(guarded)
     page = await guest.go_in()
@@ -168,7 +168,7 @@ async def test_cached_pages_of_a_guarded_event_are_the_same_for_all_visitors(ser
     assert mine.content == others.content
 
 
-async def test_a_full_or_cancelled_event_sends_nobody_to_the_room(service: Service) -> None:
+async def test_a_full_or_cancelled_event_does_not_redirect_to_its_room(service: Service) -> None:
     guarded = await guard(service, capacity=1)
     await guarded.ada.register(guarded.id, email="ann@example.com")
     await service.settle()

@@ -1,4 +1,4 @@
-"""The waiting room before an event says what those who are let in can still get there."""
+"""The waiting room before an event shows how many seats and places are left there."""
 
 from tests.events.queues.guarded import GuardedEvent, GuestBrowser, guard, page_text
 from tests.support import Service

@@ -120,7 +120,7 @@ async def test_concurrent_visitors_fill_a_queue_exactly_to_its_size(service: Ser
     assert await line.length() == 10
 
 
-async def test_a_smaller_size_sends_nobody_away(service: Service) -> None:
+async def test_a_smaller_maximum_size_removes_no_waiting_visitor(service: Service) -> None:
     line = await open_line(service)
     await line.join("ann", "ben", "cal")
     await line.change(max_queue_size=1)
@@ -131,7 +131,7 @@ async def test_a_smaller_size_sends_nobody_away(service: Service) -> None:
     await line.join("dan")
 
 
-async def test_a_paused_queue_takes_nobody_new_and_keeps_those_who_wait(line: QueueScene) -> None:
+async def test_a_paused_queue_takes_no_new_visitors_and_keeps_the_waiting_ones(line: QueueScene) -> None:
     await line.join("ann")
     await line.change(active=False)
 
@@ -146,7 +146,7 @@ async def test_a_paused_queue_takes_nobody_new_and_keeps_those_who_wait(line: Qu
     assert await line.position("ann") == 1
 
 
-async def test_an_ended_queue_takes_nobody_and_nobody_waits_in_it(line: QueueScene) -> None:
+async def test_an_ended_queue_takes_no_visitors_and_has_none_waiting(line: QueueScene) -> None:
     await line.join("ann")
     await line.change(ends_at=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
 

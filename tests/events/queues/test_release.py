@@ -88,7 +88,7 @@ async def test_a_clock_set_back_an_hour_does_not_stop_the_queue(line: QueueScene
     assert await line.tick(1.1) == 1
 
 
-async def test_a_clock_set_back_before_the_start_releases_nobody_until_the_start(line: QueueScene) -> None:
+async def test_a_clock_set_back_before_the_start_stops_releases_until_the_start(line: QueueScene) -> None:
     await line.join("ann", "ben", "cal")
     assert await line.tick() == 1
     await line.service.run_sql(
@@ -130,7 +130,7 @@ async def test_visitors_released_before_do_not_count_towards_a_lower_rate(servic
     assert await line.tick(30) == 1
 
 
-async def test_a_paused_queue_releases_nobody_and_starts_again_without_a_burst(line: QueueScene) -> None:
+async def test_a_paused_queue_releases_no_visitors_and_starts_again_without_a_burst(line: QueueScene) -> None:
     await line.join("ann", "ben", "cal")
     await line.tick()
     await line.change(active=False)
@@ -143,7 +143,7 @@ async def test_a_paused_queue_releases_nobody_and_starts_again_without_a_burst(l
     assert await line.tick() == 1
 
 
-async def test_an_edit_that_leaves_the_rate_alone_delays_nobody(line: QueueScene) -> None:
+async def test_an_edit_that_keeps_the_rate_delays_no_visitor(line: QueueScene) -> None:
     await line.join("ann")
     await line.pass_time(1)
     await line.change(title="Summer sale", release_rate=60)

@@ -21,7 +21,7 @@ async def test_a_queue_that_others_hold_is_waited_for_and_keeps_no_other_waiting
     assert await release.release(service.database) == 1
 
 
-async def test_processes_that_release_at_once_release_nobody_twice(service: Service) -> None:
+async def test_concurrent_processes_release_each_visitor_once(service: Service) -> None:
     line = await open_line(service, release_rate=600)
     await line.join(*(f"visitor{number}" for number in range(60)))
     # The seconds that a round itself took, which count until the next `pass_time`.
@@ -37,7 +37,7 @@ async def test_processes_that_release_at_once_release_nobody_twice(service: Serv
     assert 39 <= len(released) <= 41 + 10 * longest
 
 
-async def test_joining_and_releasing_at_once_lose_nobody(service: Service) -> None:
+async def test_concurrent_joins_and_releases_lose_no_visitor(service: Service) -> None:
     line = await open_line(service, release_rate=6000)
     began = asyncio.get_running_loop().time()
 
@@ -58,7 +58,7 @@ async def test_joining_and_releasing_at_once_lose_nobody(service: Service) -> No
     assert 0 < len(released) <= 100 * (asyncio.get_running_loop().time() - began)
 
 
-async def test_the_loop_releases_as_soon_as_somebody_is_due(service: Service) -> None:
+async def test_the_loop_releases_as_soon_as_a_visitor_is_due(service: Service) -> None:
     line = await open_line(service, release_rate=1200)
     loop = asyncio.create_task(release.LOOP.run(service.database))
     try:

@@ -1,4 +1,4 @@
-"""The waiting-room page gives a place to a browser, not to a caller who only knows a name."""
+"""The waiting-room page gives a place to a browser with its cookie, not to a caller who knows a name."""
 
 from urllib.parse import parse_qs, urlsplit
 

@@ -35,7 +35,7 @@ def page_text(page: httpx2.Response) -> str:
         ("de", "1.234", "Sie sind Nummer 1.234 in der Reihe.", "So viel der Wartezeit", "Zurzeit keine", "7.000"),
     ],
 )
-async def test_a_place_is_told_in_the_language_of_the_visitor(
+async def test_a_place_in_the_queue_is_shown_in_the_language_of_the_visitor(
     line: QueueScene, language: str, position: str, words: str, progress: str, lost: str, behind: str
 ) -> None:
     await line.service.run_sql("update queues set tickets = 1233")
@@ -56,7 +56,7 @@ async def test_a_place_is_told_in_the_language_of_the_visitor(
     assert f"<dd>{behind}</dd>" in page.text
 
 
-async def test_a_wait_is_told_in_words_of_the_language(line: QueueScene) -> None:
+async def test_a_wait_is_shown_in_words_of_the_language(line: QueueScene) -> None:
     await line.service.run_sql("update queues set tickets = 3900")
 
     page = await german(line).line_up()

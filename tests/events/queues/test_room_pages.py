@@ -1,4 +1,4 @@
-"""What the waiting-room page says: how long the wait is, and how things stand when there is no waiting."""
+"""The texts of the waiting-room page: the length of the wait, and what it says when there is none."""
 
 import re
 from datetime import UTC, datetime, timedelta

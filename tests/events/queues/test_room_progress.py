@@ -1,4 +1,4 @@
-"""What is the same for all visitors is one answer without a cookie, which caches may keep."""
+"""The progress of a queue is one answer for all visitors, without a cookie, which caches may store."""
 
 import re
 

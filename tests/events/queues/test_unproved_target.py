@@ -24,7 +24,9 @@ async def unproved_line(service: Service, **fields: Any) -> QueueScene:
 
 @pytest.mark.parametrize("page", ["", "/embed"])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-async def test_a_released_visitor_is_asked_and_not_redirected(service: Service, page: str, method: str) -> None:
+async def test_a_released_visitor_of_an_unproved_organizer_gets_a_question_and_no_redirect(
+    service: Service, page: str, method: str
+) -> None:
     line = await unproved_line(service)
     browser = Browser(line, f"/queues/{line.id}{page}")
     await browser.line_up()

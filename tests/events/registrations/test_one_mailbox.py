@@ -49,7 +49,7 @@ async def test_spellings_of_one_address_are_one_organizer(service: Service) -> N
         ("änn@example.com", "has characters before the @ that are not ASCII, which our mail server does not take"),
     ],
 )
-async def test_an_address_that_no_mail_can_reach_is_refused_at_every_door(
+async def test_an_address_that_no_mail_can_reach_is_refused_by_every_endpoint(
     service: Service, email: str, why: str
 ) -> None:
     ada = await service.organizer()

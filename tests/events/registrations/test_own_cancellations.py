@@ -1,4 +1,4 @@
-"""A person gives up a registration: there is half a minute to undo it, and then the seat goes to who waits."""
+"""Cancelling one's registration can be undone for half a minute; then the seat goes to the next who waits."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -85,7 +85,7 @@ async def test_a_seat_given_up_goes_to_the_first_who_waits_and_the_page_says_so_
     assert await service.cancel_due() == 0
 
 
-async def test_a_seat_given_up_without_a_waiting_list_is_said_to_be_free(service: Service) -> None:
+async def test_a_seat_given_up_without_a_waiting_list_is_shown_as_free(service: Service) -> None:
     ada, event, [ann] = await line(service, "ann")
 
     question_page = await ask_to_cancel(service, ann)

@@ -1,4 +1,4 @@
-"""Seats that people gave up and that somebody who waited took are counted, for the organizer and for visitors."""
+"""Cancelled seats that waiting people got are counted, for the organizer and for visitors."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ async def event_page(service: Service, event: dict[str, Any]) -> str:
     return page_text(await Visitor(service).http.get(event["public_url"].removeprefix("http://events.test")))
 
 
-async def test_only_seats_that_somebody_who_waited_took_are_counted(service: Service) -> None:
+async def test_only_cancelled_seats_that_waiting_people_got_are_counted(service: Service) -> None:
     ada, browser = await signed_in(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     ann, ben, cal = await register_and_settle(service, ada, event, "ann", "ben", "cal")
@@ -47,7 +47,7 @@ async def test_a_seat_that_the_organizer_removes_is_not_counted_as_passed_on(ser
     assert await counted(service, event["id"]) == 0
 
 
-async def test_visitors_are_told_from_the_third_seat_on(service: Service) -> None:
+async def test_visitors_see_the_number_of_passed_seats_from_the_third_on(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=3, waitinglist_capacity=5)
     addresses = await register_and_settle(service, ada, event, *(f"p{number}" for number in range(6)))

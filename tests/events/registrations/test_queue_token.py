@@ -77,7 +77,7 @@ async def test_a_token_for_an_event_without_a_room_is_ignored(service: Service) 
     assert (await register(guarded, "ann@example.com", token)).status_code == 202
 
 
-async def test_agents_are_told_where_the_waiting_room_is(service: Service) -> None:
+async def test_agents_read_the_address_of_the_waiting_room(service: Service) -> None:
     guarded = await guard(service)
 
     answer = await agent(service, guarded.ada).call(

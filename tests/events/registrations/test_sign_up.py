@@ -1,4 +1,4 @@
-"""Many people sign up at once, in one statement; what a form asks for is decided for each of them."""
+"""Forms of many people are stored by one statement, and each gets its own answer."""
 
 import asyncio
 from typing import Any
@@ -50,7 +50,7 @@ async def test_registrations_in_one_batch_get_answers_of_their_own(service: Serv
     assert await service.run_sql("select count(*) from registrations") == [(2,)]
 
 
-async def test_a_batch_of_events_with_a_price_stores_nobody(service: Service) -> None:
+async def test_a_batch_of_forms_for_events_with_a_price_stores_no_registrations(service: Service) -> None:
     ada = await service.organizer()
     paid = await ada.create_event(price=500, pricing_mode="fixed")
 

@@ -1,4 +1,4 @@
-"""Whatever two processes are asked at once with two keys: neither key registers more people than its daily limit."""
+"""Concurrent calls with two keys in two processes never register more people than the daily limit of a key."""
 
 import asyncio
 import contextlib

@@ -33,7 +33,7 @@ async def test_deleting_a_seat_promotes_the_first_who_waits(service: Service) ->
     assert await statuses(ada, polls) == {"b": "registered", "c": "waitlisted"}
 
 
-async def test_deleting_a_waiting_place_promotes_nobody(service: Service) -> None:
+async def test_a_deleted_waiting_place_promotes_no_person(service: Service) -> None:
     ada = await service.organizer()
     _, polls = await line(service, ada, "abc", capacity=1, waitinglist_capacity=2)
 
@@ -164,7 +164,7 @@ async def test_capacity_cannot_fall_below_the_seats_taken(service: Service) -> N
     assert (await ada.patch(f"/api/events/{event_id}", {"event": {"capacity": 2}})).status_code == 200
 
 
-async def test_a_cancelled_event_promotes_nobody(service: Service) -> None:
+async def test_a_cancelled_event_promotes_no_person(service: Service) -> None:
     ada = await service.organizer()
     event_id, polls = await line(service, ada, "ab", capacity=1, waitinglist_capacity=1)
     await ada.delete(f"/api/events/{event_id}")

@@ -12,7 +12,7 @@ async def statuses(ada: Client, polls: list[str]) -> list[str]:
     return [answer["data"]["status"] if "data" in answer else answer["code"] for answer in answers]
 
 
-async def test_seats_go_in_order_then_the_waiting_list_then_nobody(service: Service) -> None:
+async def test_seats_are_given_in_order_of_arrival_then_waiting_places_then_rejections(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=2, waitinglist_capacity=1)
     polls = [await ada.register(event["id"], email=f"{name}@example.com") for name in ("ann", "ben", "cal", "dee")]

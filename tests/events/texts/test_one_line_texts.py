@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001
-"""Texts on one line: what is invisible leaves nothing behind, and what changes the shape of letters stays."""
+"""Texts on one line: invisible characters are removed, and joiners of letters stay."""
 
 import pytest
 

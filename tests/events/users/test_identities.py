@@ -1,4 +1,4 @@
-"""An organizer learns of a person only what was registered with it."""
+"""What an organizer learns of a person: only what was registered with it."""
 
 from typing import Any
 

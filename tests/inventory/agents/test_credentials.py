@@ -1,4 +1,4 @@
-"""Credentials: a key, an assertion and an access token open the same doors, and close together."""
+"""Credentials of agents: a key, an assertion and an access token have the same rights, and end together."""
 
 import asyncio
 import contextlib

@@ -144,7 +144,7 @@ async def test_an_invalid_key_is_refused_with_a_challenge(scene: Scene, key: str
     assert response.headers["www-authenticate"].startswith("Bearer")
 
 
-async def test_a_revoked_key_registers_nobody(scene: Scene) -> None:
+async def test_a_revoked_key_gets_no_identity(scene: Scene) -> None:
     await scene.identify()
     await scene.regenerate()
 

@@ -1,4 +1,4 @@
-"""Regenerating a shop's key: one key at a time, and never more scopes than were asked for."""
+"""Regenerating a shop's key: one key is valid at a time, with no more scopes than requested."""
 
 import asyncio
 

@@ -56,7 +56,7 @@ async def sell(process: Process, shop: Shop, pool_id: int) -> None:
         assert not answer.json()["result"].get("isError"), answer.text
 
 
-async def test_a_change_whose_process_was_killed_before_it_told_reaches_streams_on_patrol(
+async def test_a_change_whose_process_died_before_its_notice_is_streamed_after_a_poll(
     shop: Shop, inventory_url: str, tmp_path: Path
 ) -> None:
     pool = await shop.golden()

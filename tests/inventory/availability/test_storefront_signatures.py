@@ -1,4 +1,4 @@
-"""Only the storefront platform asks for availability: what it did not sign, just now and for this shop, is refused."""
+"""Signatures of storefront requests: only fresh ones of the platform for this shop are accepted."""
 
 import time
 from urllib.parse import parse_qsl, urlencode

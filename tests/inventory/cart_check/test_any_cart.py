@@ -1,4 +1,4 @@
-"""Any cart: the function stops it just if a pool does not have what its lines take together."""
+"""The function stops a cart exactly if a pool has less than its lines take together."""
 
 import os
 from collections.abc import Sequence

@@ -104,7 +104,7 @@ def test_a_product_that_is_in_a_pool_suggests_none() -> None:
     assert suggest([variant("Jars", "Single", linked=True), variant("Jars", "6-pack")]) == []
 
 
-def test_the_first_stock_is_a_sum_of_packs_that_is_said() -> None:
+def test_the_first_stock_of_a_suggestion_shows_its_sum_of_packs() -> None:
     [pool] = suggest([variant("Soap", "Single", 60), variant("Soap", "4-pack", 5), variant("Soap", "Dozen", 2)])
 
     assert pool.first_stock == FirstStock(104, [(60, 1), (5, 4), (2, 12)])

@@ -1,4 +1,4 @@
-"""What the platform tells of products, items, levels and locations keeps the catalog right."""
+"""Webhooks about products, items, levels and locations keep the catalog up to date."""
 
 from datetime import UTC, datetime
 from functools import partial

@@ -1,4 +1,4 @@
-"""Who is signed in to the console inside the platform's admin, and which frames may show it."""
+"""Signing in to the console inside the platform's admin, and which frames may show it."""
 
 import html
 import re
@@ -196,7 +196,7 @@ async def test_a_page_without_a_cookie_loads_the_script_of_the_platform(admin: A
     assert main_text(await admin.http.get(done.headers["location"])).startswith("Pools")
 
 
-async def test_a_browser_that_keeps_no_cookie_is_told_so_and_does_not_turn_in_circles(admin: Admin) -> None:
+async def test_a_browser_without_cookies_gets_a_message_and_no_loop_of_redirects(admin: Admin) -> None:
     page = await admin.get("/console?entered=1")
 
     assert main_text(page).startswith("Your browser keeps no cookie for this page")
@@ -269,7 +269,7 @@ async def test_a_shop_that_has_uninstalled_the_app_has_no_merchants_even_with_a_
     await eventually(is_out)
 
 
-async def test_a_shop_without_the_app_is_told_so_in_its_frame(place: Settings | Place) -> None:
+async def test_a_shop_without_the_app_reads_so_in_its_frame(place: Settings | Place) -> None:
     async with beside_the_platform(place) as scene:
         admin = Admin(scene)
 

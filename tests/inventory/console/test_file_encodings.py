@@ -111,7 +111,7 @@ async def test_a_form_with_a_made_up_file_or_encoding_is_refused(merchant: Stock
 
 @given(st.sampled_from([*ENCODINGS]), st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1))
 @example("gb18030", "蜂蜜")
-def test_every_file_in_an_old_encoding_is_asked_about_and_can_be_read_right(codec: str, text: str) -> None:
+def test_every_file_in_an_old_encoding_causes_a_question_and_can_be_read_right(codec: str, text: str) -> None:
     content = text.encode(codec, "ignore")
     try:
         content.decode()

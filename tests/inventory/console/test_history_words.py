@@ -23,7 +23,9 @@ async def history(admin: Admin, pool: dict[str, int], language: str = "en") -> s
         ("de", "Ein Agent hat 12 Einheiten verkauft: 2 \N{MULTIPLICATION SIGN}"),
     ],
 )
-async def test_a_sale_by_an_agent_is_told_as_a_sale(admin: Admin, own_shop: Shop, language: str, sentence: str) -> None:
+async def test_a_sale_by_an_agent_is_shown_as_a_sale(
+    admin: Admin, own_shop: Shop, language: str, sentence: str
+) -> None:
     pool = await own_shop.pool(50, members=NAMED)
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=2)
 

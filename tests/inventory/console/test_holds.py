@@ -1,4 +1,4 @@
-"""The page of holds: what is kept for whom; each can be released."""
+"""The page of holds: it lists them, and releases each."""
 
 from holdfast.inventory.settings import Settings
 from tests.inventory.console.scene import main_text

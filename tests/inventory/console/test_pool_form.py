@@ -1,4 +1,4 @@
-"""A new pool, and what is changed of one that is there: each once, and nothing unseen is overwritten."""
+"""The form of a pool: it makes or changes it once, and overwrites no unseen change."""
 
 import pytest
 

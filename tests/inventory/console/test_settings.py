@@ -1,4 +1,4 @@
-"""Settings: the key, the cart check, and who is told of low stock."""
+"""The settings of a merchant: the key, the cart check, and mails about low stock."""
 
 from tests.inventory.console.scene import Admin, main_text
 from tests.inventory.installs.merchants import DOMAIN

@@ -1,4 +1,4 @@
-"""The page of spreadsheets: CSV out; and in, after a look at what would change."""
+"""The page of spreadsheets: exports as CSV, and imports after a preview."""
 
 import csv
 import io

@@ -112,7 +112,7 @@ async def test_a_suggested_pool_begins_with_the_sum_that_was_shown(merchant: Sto
     assert [merchant.at_platform.platform.available(DOMAIN, variant.id) for variant in soap] == [104, 26, 8]
 
 
-async def test_a_sale_since_the_page_was_shown_is_said_before_a_pool_is_made(merchant: Stocking) -> None:
+async def test_a_sale_since_the_page_was_shown_is_named_before_a_pool_is_made(merchant: Stocking) -> None:
     [form] = forms((await merchant.get("/console/suggestions")).text)
     merchant.at_platform.count("Single", 49)
     await import_products(merchant)
@@ -225,7 +225,7 @@ async def test_products_are_imported_by_a_click_that_two_clicks_do_not_begin_twi
     assert await merchant.inventory.sql(number) == [(failed + 2, None)]
 
 
-async def test_a_shop_without_the_platform_is_told_why_nothing_can_be_imported(
+async def test_a_shop_without_the_platform_reads_why_it_cannot_import_products(
     inventory: Inventory, shop: Shop
 ) -> None:
     await add_merchant(inventory, shop)

@@ -1,4 +1,4 @@
-"""The page of the sync: its state, what is different, and setting it right after a look at what that would do."""
+"""The page of the sync: its state, its differences, and setting them right after a preview."""
 
 import pytest
 
@@ -165,7 +165,7 @@ async def test_a_parked_level_is_shown_with_its_reason_and_set_again_after_a_que
     assert (await pooled.shop.call("get_sync_status"))["parked"] == 0
 
 
-async def test_a_platform_that_does_not_answer_is_said_to(pooled: Stocking) -> None:
+async def test_a_platform_that_does_not_answer_is_reported_on_the_page_of_the_sync(pooled: Stocking) -> None:
     form = {"do": "reconcile", "pool_id": str(pooled.at_platform.pool_id)}
     pooled.at_platform.platform.plan(Fault("down", "ReadItemLevels"))
 

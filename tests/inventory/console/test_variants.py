@@ -1,4 +1,4 @@
-"""The page of a pool's variants: what linking, changing and unlinking would do is shown before it is done."""
+"""The page of a pool's variants: linking, changing and unlinking are previewed before they are done."""
 
 from typing import Any
 

@@ -201,7 +201,7 @@ async def test_a_refresh_of_an_ended_install_leaves_the_tokens_of_the_next_one(
     assert (await ask(scene.steps, shop.id, NAME)).shop.name
 
 
-async def test_a_lost_answer_is_asked_for_again_with_the_same_refresh_token(scene: Scene, endpoint: Endpoint) -> None:
+async def test_a_lost_answer_is_requested_again_with_the_same_refresh_token(scene: Scene, endpoint: Endpoint) -> None:
     await ends_in(scene, 0)
     endpoint.loses = True
     with pytest.raises(PlatformUnreachable, match="lost"):

@@ -1,4 +1,4 @@
-"""Nothing of a shop ends or is deleted before the platform, asked back, says that the shop does not have the app.
+"""An uninstall or a deletion is done only after the platform confirms that the shop does not have the app.
 
 So a webhook that somebody could forge does nothing.
 """
@@ -61,7 +61,7 @@ async def test_a_shop_that_has_the_app_keeps_its_data_whatever_webhooks_say(
 
 
 @pytest.mark.parametrize("end", ENDS)
-async def test_an_access_token_that_has_expired_is_refreshed_before_the_platform_is_asked(
+async def test_an_expired_access_token_is_refreshed_before_the_platform_is_called(
     scene: Scene, shop: Shop, end: Callable[[Scene, Shop], Awaitable[None]]
 ) -> None:
     scene.platform.clock.advance(3 * 3600)
@@ -99,7 +99,7 @@ async def test_a_shop_that_was_installed_again_at_the_platform_is_not_deleted(sc
     assert await state(scene) == (True, False)
 
 
-async def test_a_shop_without_the_app_is_deleted_also_if_nobody_told_that_it_was_uninstalled(
+async def test_a_shop_without_the_app_is_deleted_even_if_its_uninstall_was_never_received(
     scene: Scene, shop: Shop
 ) -> None:
     scene.platform.uninstall(DOMAIN)
@@ -203,7 +203,7 @@ class InstalledMeanwhile(TokenEndpoint):
 
 
 @pytest.mark.parametrize("end", ENDS)
-async def test_a_shop_that_is_installed_again_while_the_platform_is_asked_keeps_everything(
+async def test_a_shop_installed_again_while_the_platform_is_called_keeps_its_data(
     scene: Scene, shop: Shop, end: Callable[[Scene, Shop], Awaitable[None]]
 ) -> None:
     scene.platform.uninstall(DOMAIN)

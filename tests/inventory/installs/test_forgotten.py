@@ -1,4 +1,4 @@
-"""What processes keep in memory of a shop is forgotten when the shop uninstalls the app, and when it is deleted."""
+"""Data of a shop in the memory of processes ends when the shop uninstalls the app or is deleted."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""Installing the app: from `/auth` to the platform, and back with what the merchant has granted."""
+"""Installing the app: from `/auth` to the platform and back."""
 
 import hmac
 import re
@@ -48,7 +48,7 @@ async def test_the_state_is_in_a_cookie_for_a_minute_that_only_the_end_of_the_in
     assert attributes == "Path=/auth/install; Max-Age=60; HttpOnly; SameSite=Lax; Secure"
 
 
-async def test_a_new_shop_gets_its_key_once_and_the_platform_can_be_asked(scene: Scene) -> None:
+async def test_a_new_shop_gets_its_key_once_and_the_platform_can_be_called(scene: Scene) -> None:
     page = await scene.install()
 
     assert page.status_code == 200, page.text

@@ -1,4 +1,4 @@
-"""What a merchant lets the app do may change while it is installed."""
+"""A merchant changes the scopes of the app while it is installed."""
 
 import pytest
 
@@ -24,9 +24,7 @@ async def grant(scene: Scene, shop: Shop, *scopes: str) -> str:
     return (await scene.inventory.database.read(operations.connection_statuses))[shop.id]
 
 
-async def test_a_shop_that_grants_too_little_is_told_what_is_missing_until_it_grants_it(
-    scene: Scene, shop: Shop
-) -> None:
+async def test_a_shop_that_grants_too_few_scopes_reads_which_are_missing(scene: Scene, shop: Shop) -> None:
     less = await grant(scene, shop, "read_products", "write_inventory", "read_locations")
     enough = await grant(scene, shop, "read_products", "write_inventory", "read_orders", "read_locations")
 

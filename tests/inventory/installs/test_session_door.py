@@ -1,4 +1,4 @@
-"""Pages inside the platform's admin show who they are with a session token."""
+"""POST /auth/session: pages inside the platform's admin sign in with a session token."""
 
 import base64
 import time

@@ -1,4 +1,4 @@
-"""After any history of orders, and any webhooks of it, the ledger ends in what the orders are."""
+"""After any history of orders and webhooks, the ledger matches the orders."""
 
 import asyncio
 import contextlib

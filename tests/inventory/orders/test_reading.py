@@ -1,4 +1,4 @@
-"""What a webhook does not say is read from the platform."""
+"""Orders are read from the platform where a webhook is incomplete."""
 
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from tests.inventory.installs.merchants import DOMAIN

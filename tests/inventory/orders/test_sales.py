@@ -1,4 +1,4 @@
-"""What is sold on the platform is taken from the pools, once."""
+"""Orders of the platform take their units from the pools, once."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

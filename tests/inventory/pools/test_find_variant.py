@@ -1,4 +1,4 @@
-"""Finding a variant by what is known of it."""
+"""Finding a variant by its id, SKU or a part of its title."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Listing pools: everything with `{}`, or what the filters leave, a page at a time."""
+"""Listing pools: all of them or filtered, a page at a time."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is found by a part of its name, title or SKU, with few rows and with more than are looked at one by one."""
+"""Searching by a part of a name, title or SKU, among few rows and among many."""
 
 from collections.abc import Mapping
 from typing import Any

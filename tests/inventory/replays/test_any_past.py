@@ -1,4 +1,4 @@
-"""Any past orders give what a plain model gives, which knows no ledger, and the pool never sells what is not there."""
+"""A replay of any past orders gives the result of a plain model, and never sells more than the pool has."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What past orders would have done with a suggested pool."""
+"""Simulating past orders with a suggested pool."""
 
 from holdfast.inventory.replays.simulation import replay
 from tests.inventory.replays.stories import SINCE, UNTIL, gid, orders, pool

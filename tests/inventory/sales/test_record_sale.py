@@ -192,9 +192,7 @@ async def test_concurrent_sales_of_ten_times_ten_units_of_fifty_sell_five(shop: 
     assert await shop.on_hand(pool["id"]) == 0
 
 
-async def test_a_hold_that_has_expired_is_not_sold_though_nobody_has_ended_it_yet(
-    shop: Shop, inventory: Inventory
-) -> None:
+async def test_a_hold_past_its_expiry_is_not_sold_even_before_it_is_ended(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
     hold = await held(shop, pool_id=pool["id"], quantity=6)
     await inventory.sql("update holds set expires_at = now()")

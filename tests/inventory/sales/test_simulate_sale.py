@@ -1,4 +1,4 @@
-"""What would be left if these were sold together. Nothing is changed by asking."""
+"""Simulating a sale: what would be left, without changing anything."""
 
 from typing import Any
 

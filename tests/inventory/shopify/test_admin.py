@@ -1,4 +1,4 @@
-"""The Admin API: what is sent, and what its answers mean."""
+"""The Admin API: the requests that are sent, and the meaning of its answers."""
 
 import asyncio
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ async def test_a_call_that_came_too_early_is_made_again(status: int) -> None:
     assert (data.shop.name, len(requests)) == ("Ada", 3)
 
 
-async def test_a_busy_platform_is_asked_again_when_it_said() -> None:
+async def test_a_throttled_call_is_repeated_at_the_time_the_platform_named() -> None:
     data, requests = await answered(
         ScriptedAnswer(b"busy", 429, {"Retry-After": "0.01"}), ScriptedAnswer({"data": DATA})
     )

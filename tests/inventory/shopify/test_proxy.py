@@ -1,4 +1,4 @@
-"""The app proxy's signature: what the platform signed is believed, within 90 seconds, and nothing else is.
+"""The signature of the app proxy: only queries signed by the platform are accepted, for 90 seconds.
 
 The official package `shopifyapp` is the oracle: whatever is believed here, it believes too.
 """

@@ -1,4 +1,4 @@
-"""The signature of the install flow: what the platform signed is believed, within 90 seconds, and nothing else is."""
+"""The signature of the install flow: only queries signed by the platform are accepted, for 90 seconds."""
 
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl, quote, urlencode

@@ -1,4 +1,4 @@
-"""The token endpoint: what is asked, and what its answers mean."""
+"""The token endpoint of the platform: the requests that are sent, and the meaning of its answers."""
 
 from typing import Any
 

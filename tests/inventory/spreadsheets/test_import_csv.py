@@ -62,7 +62,7 @@ async def test_quantities_can_be_added_to_what_is_there(shop: Shop) -> None:
     assert [pool["on_hand"] for pool in (await shop.call("list_pools", query="corks"))["pools"]] == [4]
 
 
-async def test_variants_are_linked_and_linked_anew(shop: Shop) -> None:
+async def test_a_sheet_of_members_links_new_variants_and_changes_linked_ones(shop: Shop) -> None:
     await shop.pool(50, name="Jars", members=[PACKS[0]])
     await shop.pool(9, name="Boxes")
     text = f"pool,variant_gid,units_per_sale,sku,title\njars,{SINGLE},2,HONEY-1,One\nBoxes,{SIX_PACK},1,,\n"

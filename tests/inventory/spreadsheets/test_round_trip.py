@@ -1,4 +1,4 @@
-"""What is exported can be imported again, and then is as it was."""
+"""An exported sheet can be imported again, and then changes nothing."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Whatever two processes are asked at once with the key of a shop: it moves no more units in a day than its limit."""
+"""Concurrent calls in two processes never move more units in a day than the limit of the shop's key."""
 
 import asyncio
 import contextlib

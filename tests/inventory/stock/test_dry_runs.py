@@ -1,4 +1,4 @@
-"""A dry run answers what the same call then answers, and changes nothing."""
+"""A dry run answers as the same call would, and changes nothing."""
 
 import asyncio
 from typing import Any, cast

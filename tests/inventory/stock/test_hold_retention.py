@@ -1,4 +1,4 @@
-"""Holds are deleted 90 days after they ended; what they did stays in the ledger."""
+"""Holds are deleted 90 days after they ended; their entries stay in the ledger."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the schema refuses for every caller: the ledger is only added to, and balances are its sums."""
+"""The schema refuses changes of ledger entries, and balances that are not their sums."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Listing what is held, for whom and until when: the holds that have not ended, the newest first."""
+"""Listing the holds that have not ended, the newest first."""
 
 from typing import Any
 

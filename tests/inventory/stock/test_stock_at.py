@@ -1,4 +1,4 @@
-"""What a pool held at a moment in the past."""
+"""The stock of a pool at a past moment."""
 
 from datetime import datetime, timedelta
 from typing import Any

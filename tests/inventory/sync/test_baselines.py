@@ -1,4 +1,4 @@
-"""Sales around the moment when a level becomes ours to set: each is counted once, and none is taken as an edit."""
+"""Sales around the first push of a level: each is counted once, and none is taken as an edit."""
 
 from collections.abc import AsyncGenerator
 
@@ -46,7 +46,7 @@ async def test_a_sale_that_a_level_has_already_is_counted_once_when_its_order_co
     await the_sale_counts_once(scene)
 
 
-async def test_a_sale_that_is_counted_before_its_level_is_heard_of_is_no_edit(scene: Scene) -> None:
+async def test_a_sale_counted_before_its_level_is_observed_is_no_edit(scene: Scene) -> None:
     await count_the_order(scene)
     assert scene.levels() == (44, 7, 3)
     assert await scene.row("6-pack", "available, expected, suspect_at is not null") == (8, 7, True)
@@ -56,7 +56,7 @@ async def test_a_sale_that_is_counted_before_its_level_is_heard_of_is_no_edit(sc
     await the_sale_counts_once(scene)
 
 
-async def test_a_sale_whose_level_is_never_heard_of_is_found_when_the_level_is_read(scene: Scene) -> None:
+async def test_a_sale_whose_level_is_never_observed_is_found_when_the_level_is_read(scene: Scene) -> None:
     await count_the_order(scene)
     await scene.over()
 

@@ -143,7 +143,7 @@ async def test_orders_that_wait_put_the_judgement_off(scene: Scene) -> None:
     assert (await scene.row("Single", "suspect_at > now() + interval '10 seconds'"))[0]
 
 
-async def test_a_level_that_somebody_else_sets_as_often_is_parked(scene: Scene) -> None:
+async def test_a_level_that_another_program_sets_as_often_is_parked(scene: Scene) -> None:
     await scene.inventory.sql("update levels set brisk = 7")
     scene.count("Single", 60)
     await scene.inventory.sql("update pools set policy = 'enforce'")

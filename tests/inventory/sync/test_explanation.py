@@ -1,4 +1,4 @@
-"""The one function that compares levels with orders: what orders have done is never taken as an edit."""
+"""The function that compares levels with orders: changes by orders are never taken as an edit."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,7 +58,7 @@ def test_orders_explained_one_by_one_leave_no_difference(moves: list[int], data:
     assert (expected, changes) == (50 + sum(moves), [])
 
 
-def test_an_order_whose_level_was_not_heard_of_is_expected_of_a_level_that_is_set() -> None:
+def test_an_order_whose_level_was_not_observed_is_expected_of_a_level_that_is_set() -> None:
     levels = [ExplainedLevel("1", 20, 20, is_set=False), ExplainedLevel("2", 50, 50, is_set=True)]
 
     explanation = explain(levels, [PendingChange(7, None, -6, may_be_included=False)])

@@ -1,4 +1,4 @@
-"""The first stock of a pool can be what the platform has of its variants."""
+"""The first stock of a pool can be the sum of its variants at the platform."""
 
 from collections.abc import AsyncGenerator
 from typing import Any

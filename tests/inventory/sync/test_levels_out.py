@@ -1,4 +1,4 @@
-"""Levels out: what the pools have is what the platform has."""
+"""Pushing levels: the platform gets the quantities of the pools."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Numbers for the cart check: what the pools have is what the metafields of their variants say."""
+"""Numbers for the cart check: the metafields of variants have the quantities of their pools."""
 
 import asyncio
 import json

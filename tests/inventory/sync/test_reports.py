@@ -1,4 +1,4 @@
-"""What an agent can see and do: the status, the drift, reconcile, resync, the rule of locations."""
+"""Tools of agents for the sync: status, drift, reconcile, resync, and the rule of locations."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The block's Liquid, rendered as the platform would, beside what the platform's double shows."""
+"""The Liquid of the theme block renders what the demo platform shows."""
 
 import json
 import re

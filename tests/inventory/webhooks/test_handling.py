@@ -1,4 +1,4 @@
-"""What becomes of deliveries: each is handled, again if that failed, and parked if it always fails."""
+"""Handling deliveries: once, again after a failure, and parked if they always fail."""
 
 import asyncio
 from functools import partial
@@ -31,7 +31,7 @@ async def scene(inventory: Inventory) -> DeliveryScene:
     return DeliveryScene(inventory, await installed(inventory))
 
 
-async def test_a_delivery_is_handled_once_and_what_it_said_is_forgotten(scene: DeliveryScene) -> None:
+async def test_a_delivery_is_handled_once_and_its_payload_is_deleted(scene: DeliveryScene) -> None:
     await scene.receive("w1")
 
     assert [await handle_all(scene.handling) for _ in range(2)] == [1, 0]

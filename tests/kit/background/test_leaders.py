@@ -1,4 +1,4 @@
-"""Each loop has one leader among the processes, and another one within seconds when that one is gone."""
+"""Each loop has one leader among the processes, and a new one within seconds when that one ends."""
 
 import asyncio
 import contextlib

@@ -138,7 +138,7 @@ async def test_the_time_until_the_next_due_row_leaves_out_excluded_rows(database
     assert hours == [1, 2]
 
 
-async def test_a_success_is_stored_with_the_next_time_and_counts_attempts_anew(
+async def test_a_success_is_stored_with_the_next_time_and_resets_the_attempts(
     database: Database, service: Service
 ) -> None:
     await add(database, "letter", 1)

@@ -1,4 +1,4 @@
-"""Work that nobody waits for gives way to requests."""
+"""Background work gives way to requests."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""What reaches into a library says for which version it was written, and the library is that version."""
+"""Modules that use internals of a library name its version, and that version is installed."""
 
 import ast
 import inspect

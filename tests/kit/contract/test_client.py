@@ -1,4 +1,4 @@
-"""Work that several requests wait for goes on when the client that caused it has gone."""
+"""Work shared by several requests continues when the first client disconnects."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What becomes of path, query and body of a request, well-formed and otherwise."""
+"""Decoding the path, the query and the body of a request, valid or not."""
 
 from collections.abc import AsyncIterator
 from typing import Any

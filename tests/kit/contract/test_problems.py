@@ -1,4 +1,4 @@
-"""A refusal says what happened, under which code, and what to do next."""
+"""The text, code and hint of a refusal."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""The error of a value says in plain words what would be right, and what was given."""
+"""The message for an invalid value says what would be right, and what was given."""
 
 import datetime as dt
 from collections.abc import Iterator

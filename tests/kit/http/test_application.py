@@ -1,4 +1,4 @@
-"""The application of a service: it is open while the server runs, and answers what no route does."""
+"""The application of a service: it is open while the server runs, and answers paths without a route."""
 
 import contextlib
 from collections.abc import AsyncGenerator, Callable

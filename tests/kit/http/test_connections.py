@@ -1,4 +1,4 @@
-"""What one connection, one address, and all connections together may cost a server."""
+"""Limits of one connection, of one address, and of all connections together."""
 
 import asyncio
 import contextlib

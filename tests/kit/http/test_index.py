@@ -1,4 +1,4 @@
-"""What answers a path is found by a look-up."""
+"""The index that finds the value of a path."""
 
 from unittest.mock import ANY
 

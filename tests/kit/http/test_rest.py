@@ -1,4 +1,4 @@
-"""How the REST door answers and refuses."""
+"""Answers and refusals over REST."""
 
 import json
 import re

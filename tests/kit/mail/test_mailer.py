@@ -155,7 +155,7 @@ async def test_a_mail_withdrawn_in_the_last_moment_is_not_sent(server: Server, t
 # Encryption and login
 
 
-async def test_mails_are_encrypted_and_the_password_is_shown_to_nobody_else(
+async def test_mails_are_encrypted_and_the_password_is_sent_only_over_tls(
     certificate: tuple[Path, ssl.SSLContext], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, context = certificate
@@ -170,7 +170,7 @@ async def test_mails_are_encrypted_and_the_password_is_shown_to_nobody_else(
         assert len(server.received) == 1
 
 
-async def test_a_server_without_encryption_gets_no_mail_if_it_is_asked_for(server: Server, tmp_path: Path) -> None:
+async def test_a_server_without_the_required_encryption_gets_no_mail(server: Server, tmp_path: Path) -> None:
     assert await carry(mailer_for(server, tmp_path, smtp_security="starttls"), "ann@example.com") == [
         "MailServerUnavailable"
     ]

@@ -92,7 +92,7 @@ async def test_a_mail_that_cannot_be_written_fails_alone(service: Service, serve
     assert error == "it could not be written: KeyError('arguments')"
 
 
-async def test_a_mail_that_nobody_can_get_fails_with_the_reason_of_its_renderer(
+async def test_a_mail_without_a_reachable_recipient_fails_with_the_reason_of_its_renderer(
     service: Service, server: Server
 ) -> None:
     await post(service, "ann@example.com", kind="hopeless")

@@ -1,4 +1,4 @@
-"""Whose mail is sent next: organizers take turns, and what belongs to none of them goes first."""
+"""The order of mails: organizers take turns, and mails of no organizer go first."""
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Who may call from where, and in which form they are answered."""
+"""Access to the MCP endpoint: keys, origins, and the form of answers."""
 
 import json
 from collections.abc import Sequence

@@ -67,7 +67,7 @@ async def test_the_official_client_works_in_both_eras(
             await agent.call_tool("nothing", {})
 
 
-async def test_the_official_client_hears_of_changes_in_the_handshake_era(address: tuple[Pantry, str]) -> None:
+async def test_the_official_client_is_notified_of_changes_in_the_handshake_era(address: tuple[Pantry, str]) -> None:
     heard: asyncio.Queue[Any] = asyncio.Queue()
 
     async def note(message: Any) -> None:
@@ -85,7 +85,7 @@ async def is_listened_to(pantry: Pantry) -> bool:
     return pantry.feed.has_readers
 
 
-async def test_the_official_client_hears_of_changes_in_2026(address: tuple[Pantry, str]) -> None:
+async def test_the_official_client_is_notified_of_changes_in_2026(address: tuple[Pantry, str]) -> None:
     async with (
         client(address, "auto") as agent,
         asyncio.timeout(10),

@@ -1,4 +1,4 @@
-"""Which era a request belongs to, and what each asks of it."""
+"""The era of an MCP request, and the headers that each demands."""
 
 import base64
 from typing import Any

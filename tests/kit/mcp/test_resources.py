@@ -1,4 +1,4 @@
-"""What agents read, in both eras."""
+"""Resources of the MCP endpoint, in both eras."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""What a tool takes is said with its bounds and in as few words as they need; of what it answers, the members."""
+"""Schemas of tools: arguments have their bounds, in few words; answers have only their members."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Streams of the handshake era: where they begin, what they tell, and how they go on after a break."""
+"""Streams of the handshake era: their first position, their messages, and how they resume."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Subscriptions, the streams of 2026-07-28: what they grant, and that they tell no more than that."""
+"""Subscriptions, the streams of 2026-07-28: what they grant, and that they send nothing else."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Calls of tools: what is taken, what is answered, and how it is counted."""
+"""Calls of tools: arguments, answers, and how they are counted."""
 
 import json
 

@@ -38,7 +38,7 @@ async def test_every_unacceptable_argument_is_named(agent: Agent) -> None:
         ({"jar_id": 1, "grams": None}, "grams"),
     ],
 )
-async def test_an_unacceptable_argument_is_told_as_a_result(
+async def test_an_invalid_argument_is_a_result_with_an_error(
     agent: Agent, arguments: dict[str, Any], field: str
 ) -> None:
     assert field in problem_of(await agent.call("fill_jar", **arguments))["errors"]

@@ -1,4 +1,4 @@
-"""Certificates are held against the name that was asked for, though the connection goes to an address."""
+"""Certificates are compared with the requested name, although the connection goes to an address."""
 
 import ssl
 from collections.abc import Sequence

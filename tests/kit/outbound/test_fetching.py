@@ -1,4 +1,4 @@
-"""What strangers name is fetched in little time and of little size, or not at all."""
+"""Fetching URLs of strangers within limits of time and size."""
 
 import asyncio
 from collections.abc import Sequence
@@ -211,7 +211,7 @@ async def test_one_owner_with_slow_servers_does_not_use_up_all_requests() -> Non
     assert {answer.content for answer in late} == {b"late"}
 
 
-async def test_a_look_up_that_nobody_waits_for_any_more_keeps_its_slot() -> None:
+async def test_an_abandoned_look_up_keeps_its_slot_until_it_ends() -> None:
     slow = SlowHosts()
     client = OutboundClient(look_up=slow.look_up)
     requests = [

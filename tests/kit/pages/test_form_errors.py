@@ -1,4 +1,4 @@
-"""What is wrong in a form is said as what to enter instead; programs read the messages of the API as they are."""
+"""Errors in a form say what to enter instead; programs read the messages of the API."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The token of a form is good for its purpose while the form is fresh; nobody can make one without the secret."""
+"""Form tokens: valid for one purpose, for two hours, and impossible to make without the secret."""
 
 import time
 

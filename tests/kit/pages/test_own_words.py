@@ -1,4 +1,4 @@
-"""What is wrong in a form is said by our pages, in their language, and never by the browser in its own words."""
+"""Errors in a form are shown by our pages, in their language, and not by the browser."""
 
 import re
 from pathlib import Path

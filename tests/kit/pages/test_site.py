@@ -1,4 +1,4 @@
-"""A page says to browsers what they may do with it, and nothing that a stranger wrote becomes part of it."""
+"""Rendering a page: its headers for browsers, and the escaping of texts of strangers."""
 
 import re
 from base64 import b64encode

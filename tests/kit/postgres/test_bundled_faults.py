@@ -1,4 +1,4 @@
-"""The embedded server starts again after every fault, believes no number in a file, and never loses what it held."""
+"""The bundled server starts again after every fault, and loses no data."""
 
 import os
 import pwd

@@ -80,7 +80,7 @@ async def test_calls_for_a_row_that_is_waited_for_wait_behind_the_earlier_ones()
     assert not rows.batcher._row_batchers  # pyright: ignore[reportPrivateUsage] - nothing is kept of rows that are free
 
 
-async def test_a_row_that_stays_locked_refuses_all_who_wait_for_it_and_nobody_else() -> None:
+async def test_a_row_that_stays_locked_gets_only_the_calls_that_wait_for_it_refused() -> None:
     refusal = SERVICE_UNAVAILABLE()
     given_up = asyncio.Event()
 

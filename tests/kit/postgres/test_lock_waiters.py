@@ -1,4 +1,4 @@
-"""What a loop cannot do at once is done by waiters, beside it."""
+"""Waiters do the work for locked rows beside a loop."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What was looked up is kept for a while, and never longer than until its change is announced."""
+"""Cached look-ups expire after a while, and at once when a change is announced."""
 
 import asyncio
 

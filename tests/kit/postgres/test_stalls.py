@@ -1,4 +1,4 @@
-"""A process may stall at any moment of a transaction: the server ends it, and what it has locked is free."""
+"""A process may stall at any moment of a transaction: the server ends the transaction and frees its locks."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Pages of other sites cannot use the demonstrations through the browser of somebody who runs them."""
+"""Pages of other sites cannot use the demo through the browser of a person who runs it."""
 
 import httpx2
 import pytest

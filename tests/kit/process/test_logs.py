@@ -1,4 +1,4 @@
-"""Logs go to standard error, one JSON object a line when nobody watches."""
+"""Logs go to standard error, as one JSON object a line if it is no terminal."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Operators are warned of what several machines on one database would each keep for themselves."""
+"""Operators are warned of state that several machines on one database do not share."""
 
 import psycopg
 import pytest
@@ -24,7 +24,7 @@ async def listeners(service: Service, count: int) -> bool:
     return len(await service.run_sql(statement)) == count
 
 
-async def test_a_second_machine_is_told_what_it_would_keep_for_itself_and_the_setting_for_it(
+async def test_a_second_machine_is_warned_of_unshared_state_with_the_setting_for_it(
     settings: Settings,
 ) -> None:
     with psycopg.connect(settings.database_url, application_name=ANOTHER), capture_logs() as logs:

@@ -1,4 +1,4 @@
-"""What commands print for scripts."""
+"""The output of commands for scripts."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -105,7 +105,7 @@ async def test_one_long_piece_of_work_gets_no_other_refused(scene: Scene) -> Non
     assert scene.refused() == []
 
 
-async def test_refused_clients_are_told_to_return_as_fast_as_work_is_finished(scene: Scene) -> None:
+async def test_refused_clients_get_times_to_return_as_fast_as_work_is_finished(scene: Scene) -> None:
     await scene.begin(2 * MANY)
     await scene.finish_steadily(20)
 
@@ -169,7 +169,7 @@ async def test_work_that_waits_for_its_own_tenant_gets_only_this_tenant_refused(
     assert scene.retry_after(Priority.READ, 7) is None
 
 
-async def test_work_that_begins_to_wait_for_one_tenant_gets_nobody_else_refused(scene: Scene) -> None:
+async def test_work_that_waits_for_one_tenant_gets_no_other_tenant_refused(scene: Scene) -> None:
     await scene.begin(MANY - 1)
     with scene.admission.work() as work:
         scene.now += 10

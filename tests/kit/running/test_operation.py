@@ -1,4 +1,4 @@
-"""A line of the table says everything its doors and documents need to know."""
+"""The definition of an operation: its route, mode, command, answer and refusals."""
 
 from collections.abc import Sequence
 
@@ -125,7 +125,7 @@ def test_a_page_tells_what_it_holds_and_whether_the_list_goes_on(total: int, off
     assert page.pagination.has_more == (offset + limit < total)
 
 
-def test_a_page_starts_at_0_and_holds_100_unless_told_otherwise() -> None:
+def test_a_page_starts_at_0_and_holds_100_items_by_default() -> None:
     command = check(OffsetPage, {})
 
     assert (command.offset, command.limit) == (0, 100)

@@ -164,7 +164,7 @@ async def silent_url() -> AsyncIterator[str]:
     gc.collect()  # so that a connection left open shows here and not in some other test
 
 
-async def test_a_storage_that_does_not_answer_holds_nobody_up(settings: Settings, silent_url: str) -> None:
+async def test_a_rate_limit_storage_that_does_not_answer_delays_no_request(settings: Settings, silent_url: str) -> None:
     async with running(settings.model_copy(update={"rate_limit_storage_url": silent_url})) as service:
         async with asyncio.timeout(5):
             assert (await service.organizer()).key

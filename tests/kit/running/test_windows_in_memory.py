@@ -1,4 +1,4 @@
-"""Windows in memory are measured by a clock that nobody sets, and are forgotten when they have ended."""
+"""Windows of rate limits in memory: they use a monotonic clock, and are deleted when they have ended."""
 
 import time
 

@@ -112,7 +112,7 @@ def queue(*entries: Entry) -> list[dict[str, Any]]:
     return [{"at": at, **entry} for entry in (opening, *arrivals, *entries, {"kind": "seal"})]
 
 
-def test_a_queue_lets_in_by_ticket_and_nobody_who_has_not_come() -> None:
+def test_a_queue_lets_in_by_ticket_and_only_visitors_who_have_come() -> None:
     first, second = {"kind": "release", "from": 1, "to": 2}, {"kind": "release", "from": 3, "to": 3}
     rate = {"kind": "change", "release_rate": 60, "active": True, "by": "organizer"}
 

@@ -1,4 +1,4 @@
-"""What a token says: its type, whose it is, for whom, from when until when, and what it allows."""
+"""The claims of an access token: type, subject, audience, times and scopes."""
 
 import time
 from typing import Any

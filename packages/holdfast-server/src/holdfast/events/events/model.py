@@ -406,6 +406,7 @@ def is_public(events: LiteralString = "events") -> LiteralString:
     """SQL condition: an event is public. `events` is the name of the table in the statement.
 
     It decides everything that others than the organizer see of an event. An event is public from when it is published
-    until it becomes a draft again. It stays public when it is cancelled or over, and when its organizer is erased. See decision 92.
+    until it becomes a draft again. It stays public when it is cancelled or over, and when its organizer is erased. See
+    decision 92.
     """
     return f"{events}.published"
