@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast import accounts
+from holdfast.accounts.agent_requests import RequestDesk
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SessionGate, SignedInPages
 from holdfast.events import ownership, resources
 from holdfast.events.agent_actions import part as agent_actions
 from holdfast.events.agent_actions.operations import AgentActionLog
+from holdfast.events.agent_actions.requests import agent_requests, find_credential, read_facts
 from holdfast.events.api import DESCRIPTION, INSTRUCTIONS, OPERATIONS, TITLE, VERSION
 from holdfast.events.bounds import STREAMS
 from holdfast.events.console import part as console
@@ -86,7 +88,8 @@ EVERY = (*OPERATIONS, *(operation for part in PARTS for operation in part.operat
 def service(database: Database) -> Service:
     """The events service on its database."""
     settings, limits = database.resources.settings, database.resources.limits
-    runner = Runner(EVERY, database, IDEMPOTENCY, AgentActionLog())
+    requests = agent_requests(OPERATIONS, settings.base_url)
+    runner = Runner(EVERY, database, IDEMPOTENCY, AgentActionLog(), requests)
     # Under a crowd those who wait until their key is found are work that waits, too.
     ring = KeyRing(database, key_operations.find_callers, waiting=runner.admission.work)
     context = Context(
@@ -100,6 +103,7 @@ def service(database: Database) -> Service:
             settings.max_streams,
         ),
         signed_in=signed_in_pages(database),
+        agent_requests=RequestDesk(requests, runner, database, find_credential, read_facts),
     )
     credentials = Credentials(ring, database, configured_issuer(settings), accepts_own_tokens=settings.has_own_server)
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*COMMON_PROBLEMS, *ALL))

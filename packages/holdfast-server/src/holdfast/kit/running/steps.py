@@ -82,7 +82,10 @@ class Steps(Generic[R]):
 
 
 class KeyedSteps(Steps[Any]):
-    """The steps of a request with an idempotency key. The last transaction also stores the answer."""
+    """The steps of a request with an idempotency key. The last transaction also stores the answer.
+
+    claim    runs first in the last transaction; raises if nothing may be stored any more
+    """
 
     def __init__(
         self,
@@ -93,10 +96,12 @@ class KeyedSteps(Steps[Any]):
         idempotency: Idempotency,
         request: RepeatableRequest,
         log: Callable[[Tx[Any], Any], Awaitable[None]] | None = None,
+        claim: Callable[[Tx[Any]], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__(database, tenant, slots, owner, log=log)
         self._idempotency = idempotency
         self._request = request
+        self._claim = claim
 
     async def conclude(self, work: Callable[[Tx[Any]], Awaitable[A]]) -> Conclusion[A]:
         """Run the last transaction and return its answer, or the bytes of the request's earlier answer."""
@@ -105,6 +110,8 @@ class KeyedSteps(Steps[Any]):
             async def answer_new(_: object) -> list[A]:
                 return [await self._answer(tx, work)]
 
+            if self._claim:
+                await self._claim(tx)
             await self._idempotency.lock(tx, [self._request])
             [answer] = await self._idempotency.once(tx, [self._request], answer_new)
             return answer
