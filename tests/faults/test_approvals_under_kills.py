@@ -98,7 +98,7 @@ async def test_each_request_is_done_exactly_once(database_url: str, tmp_path: Pa
                 statuses = await asyncio.gather(*(person.approve(number, id) for number, id in enumerate(ids)))
     await database.close()
 
-    assert {status for each in statuses for status in each} <= {303, 409}
+    assert {status for clicks in statuses for status in clicks} <= {303, 409}
     with psycopg.connect(database_url) as connection:
         titles = [title for (title,) in connection.execute("select title from events order by id").fetchall()]
         rooms = [title for (title,) in connection.execute("select title from queues order by id").fetchall()]

@@ -122,8 +122,8 @@ async def _event(reader: Reader, organizer_id: int, name: str, command: Any, *, 
     if row is None:
         return None
     counts = ("registered_count", "waitlisted_count") if name == "cancel_event" else ()
-    shown = {column: row[column] for column in (*EVENT_FACTS, *counts)}
-    return {**shown, "before": _changed(command, row)} if name == "update_event" else shown
+    facts = {column: row[column] for column in (*EVENT_FACTS, *counts)}
+    return {**facts, "before": _changed(command, row)} if name == "update_event" else facts
 
 
 async def _row(

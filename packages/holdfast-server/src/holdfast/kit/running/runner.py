@@ -20,7 +20,7 @@ from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.run_modes import AnyMode, Batch, Batched, Call, Stepwise
 from holdfast.kit.running.slots import MAX_WAITING, MAX_WAITING_TOGETHER, SLOT_TIMEOUT_SECONDS, Slots
-from holdfast.kit.running.steps import KeyedSteps, Steps
+from holdfast.kit.running.steps import KeyedSteps, LogWork, Steps
 
 MAX_CONCURRENT_READS = 4
 """Concurrent reads of one tenant, in a service with row-level security."""
@@ -94,6 +94,13 @@ class AgentLog(Protocol):
         """Whether calls of this operation are stored."""
         ...
 
+    async def version(self, tx: Tx[Any], operation: Operation, command: Any) -> str | None:
+        """The version of what a call is about: a call that leaves it as it is has changed nothing.
+
+        None: `store` itself leaves out calls that have changed nothing.
+        """
+        ...
+
     async def store(self, tx: Tx[Any], operation: Operation, done: Sequence[tuple[Call[Any], Any]]) -> None:
         """Store the calls of agents that were done, each with its answer."""
         ...
@@ -159,7 +166,6 @@ class Runner:
                 caller, lambda tx: approvals.ask(tx, operation, caller, command, key), operation.lane
             )
             if isinstance(outcome, Problem):
-                counter(REFUSALS, operation.name, outcome.code).inc()
                 raise outcome
             return await self._completed(operation, await self._find_answer(operation, caller, command, outcome))
 
@@ -280,15 +286,12 @@ class Runner:
             return partial(_answer_and_log, operation, self._agent_log, answer_calls), _is_without_agents
         return answer_calls, _always
 
-    def _log_of(
-        self, operation: Operation, caller: Caller, command: Any
-    ) -> Callable[[Tx[Any], Any], Awaitable[None]] | None:
-        """What stores in the last transaction of steps what an agent did; None: nothing is stored."""
+    def _log_of(self, operation: Operation, caller: Caller, command: Any) -> LogWork | None:
+        """What runs the last work of steps and stores what an agent did by it; None: nothing is stored."""
         agent_log = self._agent_log
         if agent_log is None or not agent_log.covers(operation) or not caller.is_agent:
             return None
-        store = agent_log.store
-        return lambda tx, answer: store(tx, operation, [(Call(caller, command), answer)])
+        return partial(_work_and_log, operation, agent_log, Call(caller, command))
 
     def _in_steps(self, operation: Operation, mode: Stepwise[Any, Any]) -> Run:
         idempotency = self.idempotency
@@ -451,16 +454,34 @@ async def _answer_and_log(
     *,
     waits: bool,
 ) -> Sequence[Any]:
-    """The answers to calls. What agents did by them is stored in the same transaction."""
+    """The answers to calls. What agents changed by them is stored in the same transaction."""
+    before = [await agent_log.version(tx, operation, call.command) if call.caller.is_agent else None for call in calls]
     answers = await answer_calls(tx, tenant, calls, waits=waits)
     done = [
         (call, answer)
-        for call, answer in zip(calls, answers, strict=True)
-        if call.caller.is_agent and not isinstance(answer, Problem | LockedRow)
+        for call, answer, version in zip(calls, answers, before, strict=True)
+        if call.caller.is_agent
+        and not isinstance(answer, Problem | LockedRow)
+        and (version is None or version != await agent_log.version(tx, operation, call.command))
     ]
     if done:
         await agent_log.store(tx, operation, done)
     return answers
+
+
+async def _work_and_log(
+    operation: Operation,
+    agent_log: AgentLog,
+    call: Call[Any],
+    tx: Tx[Any],
+    work: Callable[[Tx[Any]], Awaitable[T]],
+) -> T:
+    """The answer of the last work of steps. What an agent changed by it is stored in the same transaction."""
+    before = await agent_log.version(tx, operation, call.command)
+    answer = await work(tx)
+    if before is None or before != await agent_log.version(tx, operation, call.command):
+        await agent_log.store(tx, operation, [(call, answer)])
+    return answer
 
 
 def _always(calls: Sequence[Any]) -> bool:

@@ -233,8 +233,8 @@ class OrganizerAgents:
 
     async def requests(self, session: Session, request: Request) -> Sequence[RequestCard]:
         """What waits for the organizer."""
-        waiting = await self._requests.waiting(organizer(session), MAX_REQUESTS)
-        return [await describe(session, request, each) for each in waiting]
+        every_waiting = await self._requests.waiting(organizer(session), MAX_REQUESTS)
+        return [await describe(session, request, waiting) for waiting in every_waiting]
 
     async def values(self, session: Session, request: Request) -> Mapping[str, Any]:
         """The empty form for a new key."""

@@ -73,9 +73,9 @@ def card_of(waiting: WaitingRequest, language: Language) -> RequestCard:
         if is_left_out or (value in (None, []) and name not in before):
             continue
         words = [
-            _text(name, each, currency, event.get("timezone") or "UTC", language)
-            for each in (before.get(name), value)
-            if each is not UNSET
+            _text(name, side, currency, event.get("timezone") or "UTC", language)
+            for side in (before.get(name), value)
+            if side is not UNSET
         ]
         old, new = [texts.gettext(STATUSES[word]) if word in STATUSES else word for word in words]
         changes.append(

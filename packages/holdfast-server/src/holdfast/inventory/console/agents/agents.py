@@ -148,8 +148,8 @@ class ShopAgents:
 
     async def requests(self, session: Session, request: Request) -> Sequence[RequestCard]:
         """What waits for the merchant."""
-        waiting = await self._requests.waiting(merchant(session), MAX_REQUESTS)
-        return [await describe(session, request, each) for each in waiting]
+        every_waiting = await self._requests.waiting(merchant(session), MAX_REQUESTS)
+        return [await describe(session, request, waiting) for waiting in every_waiting]
 
     async def values(self, session: Session, request: Request) -> Mapping[str, Any]:
         """The key of the shop, and the keys before it."""
