@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.accounts import sessions
 from holdfast.accounts.agent_limits import SetLimit
 from holdfast.accounts.agent_requests import MAX_WAITING_REQUESTS
 from holdfast.events.agent_actions.model import OPERATIONS
@@ -196,6 +197,17 @@ async def test_an_approved_call_without_a_key_is_told_once_and_then_asks_again(s
 
     assert again["code"] == "approval_required"
     assert await count(service, "events") == 1
+
+
+async def test_each_page_of_the_console_says_how_many_wait(service: Service) -> None:
+    at, agent = await asking_desk(service)
+    await agent.call("create_event", **event_fields(title="Jazz night"))
+    await agent.call("create_event", **event_fields(title="Late night"))
+    await service.database.transact(lambda tx: sessions.announce_change(tx, at.ada.id))
+
+    page = await at.browser.get("/console/queues")
+
+    assert re.search('Agents <span class="badge">2</span><span class="unseen"> waiting for you</span>', page.text)
 
 
 async def test_reading_needs_no_approval_nor_do_other_keys(service: Service) -> None:

@@ -45,6 +45,14 @@ class ReadFacts(Protocol):
         ...
 
 
+def count_of(tenant: LiteralString) -> LiteralString:
+    """SQL: how many requests wait for the people of a tenant."""
+    return f"""
+    (select count(*) from agent_requests
+      where agent_requests.tenant_id = {tenant} and status = 'waiting' and agent_requests.expires_at > now())
+    """
+
+
 class RequestEnded(Exception):
     """The request does not wait any more: it was approved, declined, or is older than 24 hours."""
 
@@ -245,19 +253,6 @@ class RequestDesk:
         self._database = database
         self._find_credential = find_credential
         self._read_facts = read_facts
-
-    async def count(self, person: Caller) -> int:
-        """How many requests wait for a person."""
-        return await self._runner.read(
-            person,
-            lambda reader: reader.value(
-                """
-                select count(*) from agent_requests
-                 where tenant_id = %(tenant_id)s and status = 'waiting' and expires_at > clock_timestamp()
-                """,
-                {"tenant_id": person.tenant},
-            ),
-        )
 
     async def waiting(self, person: Caller, limit: int) -> Sequence[WaitingRequest]:
         """The requests that wait for a person, the oldest first."""

@@ -34,7 +34,9 @@ ACCOUNT_PLACES = {START: Place(translatable("Become an organizer"), "calendar-pl
 
 def places(session: Session) -> Mapping[str, Place]:
     """The entries of the navigation of a session."""
-    return ACCOUNT_PLACES if session.account.tenant_id is None else PLACES
+    if session.account.tenant_id is None:
+        return ACCOUNT_PLACES
+    return {**PLACES, AGENTS: PLACES[AGENTS]._replace(waiting=session.account.requests)}
 
 
 def organizer(session: Session) -> Caller:

@@ -42,7 +42,8 @@ LINK_PLACES = {ACCOUNT: Place(translatable("Account"), "circle-user")}
 
 def places(session: Session) -> Mapping[str, Place]:
     """The places in the navigation of a session."""
-    return PLACES | LINK_PLACES if session.email else PLACES
+    own = {**PLACES, AGENTS: PLACES[AGENTS]._replace(waiting=session.account.requests)}
+    return own | LINK_PLACES if session.email else own
 
 
 def merchant(session: Session) -> Caller:
