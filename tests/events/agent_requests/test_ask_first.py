@@ -20,6 +20,10 @@ from tests.kit.mcp.wire import Agent
 from tests.support import Service, event_fields
 
 
+NIGHT = event_fields(title="Jazz night")
+"""The same for all calls: a call is the same request only if all of its arguments are."""
+
+
 async def asking_desk(service: Service) -> tuple[Desk, Agent]:
     """Ada at her desk, and an agent with a key of hers that asks her first."""
     at = await desk(service)
@@ -89,12 +93,12 @@ async def test_over_rest_it_is_a_conflict_with_the_address_of_the_request(servic
 
 async def test_what_is_declined_does_not_happen_and_the_agent_is_told(service: Service) -> None:
     at, agent = await asking_desk(service)
-    waiting = refusal(await agent.call("create_event", **event_fields(title="Jazz night")))
+    waiting = refusal(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
 
     assert await decide(at, path, "decline") == 303
 
-    declined = refusal(await agent.call("create_event", **event_fields(title="Jazz night")))
+    declined = refusal(await agent.call("create_event", **NIGHT))
     assert (declined["code"], declined["retryable"]) == ("approval_declined", False)
     assert (await at.post(path, do="approve", seen="")).status_code == 409
     assert await count(service, "events") == 0
@@ -120,7 +124,7 @@ async def test_what_has_changed_since_it_was_shown_is_shown_again(service: Servi
 
 async def test_many_clicks_at_once_do_it_once(service: Service) -> None:
     at, agent = await asking_desk(service)
-    waiting = refusal(await agent.call("create_event", **event_fields(title="Jazz night")))
+    waiting = refusal(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
     seen = hidden(await at.browser.get(path), "seen")
 
@@ -149,7 +153,7 @@ async def test_a_call_that_is_refused_when_it_is_approved_goes_on_waiting(servic
 
 async def test_a_revoked_key_gets_nothing_approved(service: Service) -> None:
     at, agent = await asking_desk(service)
-    waiting = refusal(await agent.call("create_event", **event_fields()))
+    waiting = refusal(await agent.call("create_event", **NIGHT))
     [claude] = [key for key in (await at.ada.get("/api/keys")).json()["data"] if key["name"] == "Claude"]
     await at.ada.delete(f"/api/keys/{claude['id']}")
     path = f"/console/agents/requests/{waiting['request_id']}"
@@ -163,14 +167,14 @@ async def test_a_revoked_key_gets_nothing_approved(service: Service) -> None:
 
 async def test_a_request_ends_after_24_hours_and_can_be_made_again(service: Service) -> None:
     at, agent = await asking_desk(service)
-    waiting = refusal(await agent.call("create_event", **event_fields()))
+    waiting = refusal(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
     seen = hidden(await at.browser.get(path), "seen")
     await service.run_sql("update agent_requests set expires_at = now()")
 
     assert (await at.browser.get(path)).status_code == 404
     assert (await at.post(path, do="approve", seen=seen)).status_code == 409
-    again = refusal(await agent.call("create_event", **event_fields()))
+    again = refusal(await agent.call("create_event", **NIGHT))
     assert again["request_id"] != waiting["request_id"]
     assert await count(service, "events") == 0
 
@@ -189,11 +193,11 @@ async def test_no_more_than_fifty_requests_of_a_key_wait(service: Service) -> No
 
 async def test_an_approved_call_without_a_key_is_told_once_and_then_asks_again(service: Service) -> None:
     at, agent = await asking_desk(service)
-    waiting = refusal(await agent.call("create_event", **event_fields()))
+    waiting = refusal(await agent.call("create_event", **NIGHT))
     await decide(at, f"/console/agents/requests/{waiting['request_id']}", "approve")
-    await agent.call("create_event", **event_fields())
+    await agent.call("create_event", **NIGHT)
 
-    again = refusal(await agent.call("create_event", **event_fields()))
+    again = refusal(await agent.call("create_event", **NIGHT))
 
     assert again["code"] == "approval_required"
     assert await count(service, "events") == 1
@@ -201,7 +205,7 @@ async def test_an_approved_call_without_a_key_is_told_once_and_then_asks_again(s
 
 async def test_each_page_of_the_console_says_how_many_wait(service: Service) -> None:
     at, agent = await asking_desk(service)
-    await agent.call("create_event", **event_fields(title="Jazz night"))
+    await agent.call("create_event", **NIGHT)
     await agent.call("create_event", **event_fields(title="Late night"))
     await service.database.transact(lambda tx: sessions.announce_change(tx, at.ada.id))
 
@@ -221,7 +225,7 @@ async def test_reading_needs_no_approval_nor_do_other_keys(service: Service) -> 
 
 async def test_nobody_sees_or_approves_what_agents_of_another_organizer_ask(service: Service) -> None:
     at, agent = await asking_desk(service)
-    waiting = refusal(await agent.call("create_event", **event_fields()))
+    waiting = refusal(await agent.call("create_event", **NIGHT))
     await service.run_sql("update agent_requests set tenant_id = %(bob)s", bob=at.bob.id)
     path = f"/console/agents/requests/{waiting['request_id']}"
 
@@ -232,7 +236,7 @@ async def test_nobody_sees_or_approves_what_agents_of_another_organizer_ask(serv
 
 async def test_another_site_approves_nothing(service: Service) -> None:
     at, agent = await asking_desk(service)
-    waiting = refusal(await agent.call("create_event", **event_fields()))
+    waiting = refusal(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
     seen = hidden(await at.browser.get(path), "seen")
 

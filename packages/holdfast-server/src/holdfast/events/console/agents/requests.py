@@ -78,11 +78,10 @@ def card_of(waiting: WaitingRequest, language: Language) -> RequestCard:
             if side is not UNSET
         ]
         old, new = [texts.gettext(STATUSES[word]) if word in STATUSES else word for word in words]
-        changes.append(
-            FieldChange(
-                texts.gettext(labels.get(name) or name), old if name in before else "", new or texts.gettext("empty")
-            )
-        )
+        if name in before and old == new:
+            continue
+        label = texts.gettext(labels.get(name) or name)
+        changes.append(FieldChange(label, old if name in before else "", new or texts.gettext("empty")))
     return RequestCard(request=waiting, changes=changes)
 
 

@@ -48,7 +48,7 @@ def card_of(waiting: WaitingRequest, language: Language) -> RequestCard:
                 _text(getattr(command, name), language) or texts.gettext(translatable("empty")),
             )
             for name in SETTINGS
-            if getattr(command, name) is not UNSET
+            if getattr(command, name) not in (UNSET, pool.get(name))
         ]
     for item in getattr(command, "items", ()):
         pool = facts["pools"].get(str(item.pool_id))
