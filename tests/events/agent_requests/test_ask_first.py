@@ -19,7 +19,6 @@ from tests.events.console.scene import Desk, desk, hidden
 from tests.kit.mcp.wire import Agent
 from tests.support import Service, event_fields
 
-
 NIGHT = event_fields(title="Jazz night")
 """The same for all calls: a call is the same request only if all of its arguments are."""
 

@@ -42,8 +42,8 @@ LINK_PLACES = {ACCOUNT: Place(translatable("Account"), "circle-user")}
 
 def places(session: Session) -> Mapping[str, Place]:
     """The places in the navigation of a session."""
-    own = {**PLACES, AGENTS: PLACES[AGENTS]._replace(waiting=session.account.requests)}
-    return own | LINK_PLACES if session.email else own
+    places = {**PLACES, AGENTS: PLACES[AGENTS]._replace(waiting=session.account.requests)}
+    return places | LINK_PLACES if session.email else places
 
 
 def merchant(session: Session) -> Caller:
