@@ -7,9 +7,13 @@ import pytest_asyncio
 from playwright.async_api import Browser
 
 from holdfast.accounts import sessions
+from holdfast.accounts.agent_limits import SetLimit
+from holdfast.events.keys.operations import LIMITS
 from holdfast.events.settings import Settings
+from holdfast.kit.contract.caller import system
 from tests.browser.looking import looking, looks, session_cookie, submit, too_wide, violations, with_and_without_scripts
 from tests.browser.registering import Stage, staged
+from tests.support import event_fields
 
 LONG = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
 
@@ -65,3 +69,26 @@ async def test_an_organizer_sets_a_limit(chromium: Browser, stage: Stage, script
     assert await page.get_by_text("0 of 1,000 people registered today.").count() == 1
     await page.goto(address)
     assert await page.get_by_label("People a day").input_value() == "1000"
+
+
+@looks
+async def test_what_an_agent_asks_for_is_accessible_and_fits(
+    chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
+) -> None:
+    made = (await stage.ada.post("/api/keys", {"api_key": {"name": LONG}})).json()["data"]
+    command = SetLimit(key_id=made["id"], asks_first=True)
+    await stage.service.database.transact(lambda tx: LIMITS.store(tx, system(stage.ada.id), command))
+    body = {"event": event_fields(title=LONG, body=LONG * 9)}
+    refused = await stage.service.http.post("/api/events", json=body, headers={"X-API-Key": made["key"]})
+    context = await looking(chromium, scheme, width, language)
+    await context.add_cookies([await cookie(stage)])
+    page = await context.new_page()
+
+    for path in ("", f"/requests/{refused.json()['request_id']}"):
+        await page.goto(f"{stage.base_url}/console/agents{path}")
+        assert await page.locator("button[value=approve]").count() == 1
+        assert await too_wide(page) == []
+        assert await violations(page) == []
+    await submit(page.locator("button[value=decline]"))
+
+    assert await page.locator("button[value=approve]").count() == 0

@@ -7,6 +7,7 @@ from typing import Any
 from holdfast.events.agent_actions.model import OPERATIONS, AgentAction, ListAgentActions
 from holdfast.events.agent_actions.operations import forget_actions, list_actions
 from holdfast.events.api import OPERATIONS as TABLE
+from holdfast.events.ownership import end_stranger
 from holdfast.kit.contract.caller import person
 from tests.kit.mcp.wire import Agent
 from tests.support import Client, Service, event_fields, queue_fields
@@ -178,3 +179,46 @@ async def test_actions_of_agents_among_many_programs_are_listed_exactly_once(ser
     emails = sorted(action.email or "" for action in await actions(service, ada))
     assert emails == sorted(registration["email"] for registration in registered)
     assert await service.run_sql("select count(*) from registrations where status = 'registered'") == [(40,)]
+
+
+async def test_a_repeated_call_that_changes_nothing_is_not_told_again(service: Service) -> None:
+    ada = await service.organizer()
+    agent = agent_of(service, ada)
+    event = (await agent.call("create_event", **event_fields()))["structuredContent"]["id"]
+    await agent.call("create_registration", event_id=event, email="ben@example.com")
+    await service.settle()
+    [user] = (await ada.get("/api/registrations")).json()["data"]
+    queue = (await agent.call("create_queue", **queue_fields()))["structuredContent"]["id"]
+    key = (await agent.call("create_api_key", name="Till"))["structuredContent"]["id"]
+    repeated: Sequence[tuple[str, dict[str, Any]]] = [
+        ("create_registration", {"event_id": event, "email": "ben@example.com"}),
+        ("update_registration", {"event_id": event, "user_id": user["user_id"], "amount_paid": 5}),
+        ("update_event", {"event_id": event, "capacity": 20}),
+        ("update_queue", {"queue_id": queue, "active": False}),
+        ("revoke_api_key", {"id": key}),
+        ("cancel_event", {"event_id": event}),
+    ]
+    for tool, arguments in repeated:
+        for _ in range(3):
+            answer = await agent.call(tool, **arguments)
+            assert not answer.get("isError"), (tool, answer)
+
+    operations = [action.operation for action in reversed(await actions(service, ada))]
+
+    assert operations == [
+        "create_event",
+        "create_registration",
+        "create_queue",
+        "create_api_key",
+        *(tool for tool, _ in repeated[1:]),
+    ]
+
+
+async def test_what_agents_did_ends_with_its_organizer(service: Service) -> None:
+    ada, bob = await service.organizer(is_proved=False), await service.organizer()
+    for organizer in (ada, bob):
+        await agent_of(service, organizer).call("create_event", **event_fields())
+
+    await service.database.transact(lambda tx: end_stranger(tx, ada.id))
+
+    assert await service.run_sql("select organizer_id from agent_actions") == [(bob.id,)]

@@ -64,8 +64,14 @@ class AgentLimitPage:
         text = fields.get("daily_limit", "")
         daily_limit = _read_limit(text)
         if isinstance(daily_limit, Message):
-            return self._page(session, request, command, limit, text, daily_limit)
-        change = SetLimit(key_id=command.key_id, client_id=command.client_id, daily_limit=daily_limit)
+            asks_first = fields.get("asks_first") == "yes"
+            return self._page(session, request, command, limit, text, daily_limit, asks_first=asks_first)
+        change = SetLimit(
+            key_id=command.key_id,
+            client_id=command.client_id,
+            daily_limit=daily_limit,
+            asks_first=fields.get("asks_first") == "yes",
+        )
         await self._set(self._caller_of(session), change)
         return self._console.to(request, self._lists[kind])
 
@@ -77,6 +83,8 @@ class AgentLimitPage:
         limit: CredentialLimit,
         value: int | str,
         error: Message | None = None,
+        *,
+        asks_first: bool | None = None,
     ) -> Reply:
         kind = "key" if command.key_id is not None else "app"
         return self._console.signed_in.page(
@@ -88,6 +96,7 @@ class AgentLimitPage:
             kind=kind,
             id=command.key_id if kind == "key" else command.client_id,
             limit=limit,
+            asks_first=limit.asks_first if asks_first is None else asks_first,
             counts=self._counts,
             frame=self._layout,
             list_path=self._lists[kind],

@@ -32,12 +32,25 @@ LIMIT_OF_KEY: LiteralString = """
 """
 """SQL: the id of the limit of a row of `api_keys`; null: it has none."""
 
+KEY_ASKS_FIRST: LiteralString = """
+    exists (select from agent_limits where key_id = api_keys.id and asks_first)
+"""
+"""SQL: whether a person must approve what a row of `api_keys` wants to change."""
+
 LIMIT_OF_GRANT: LiteralString = """
     (select agent_limits.id from agent_limits
       where agent_limits.tenant_id = grants.tenant_id and agent_limits.client_id = grants.client_id
         and daily_limit is not null)
 """
 """SQL: the id of the limit of a row of `oauth_grants as grants`; null: it has none."""
+
+
+GRANT_ASKS_FIRST: LiteralString = """
+    exists (select from agent_limits
+             where agent_limits.tenant_id = grants.tenant_id and agent_limits.client_id = grants.client_id
+               and asks_first)
+"""
+"""SQL: the same for a row of `oauth_grants as grants`."""
 
 
 class GetLimit(Command):
@@ -56,9 +69,13 @@ class ListLimits(Command):
 
 
 class SetLimit(GetLimit):
-    """Sets the daily limit of a credential. None: from now on it has no limit."""
+    """Sets the daily limit of a credential. None: from now on it has no limit.
+
+    asks_first    whether a person must approve what it wants to change; None: as before
+    """
 
     daily_limit: Annotated[int, Meta(ge=0, le=MAX_DAILY_LIMIT)] | None = None
+    asks_first: bool | None = None
 
 
 class AgentLimit(Struct, frozen=True):
@@ -68,6 +85,7 @@ class AgentLimit(Struct, frozen=True):
     client_id          the client of the connected app
     daily_limit        None: no limit
     starts_again_at    when the count of this day ends
+    asks_first         whether a person must approve what it wants to change
     """
 
     key_id: int | None
@@ -75,6 +93,7 @@ class AgentLimit(Struct, frozen=True):
     daily_limit: int | None
     used: int
     starts_again_at: dt.datetime
+    asks_first: bool
 
 
 class CredentialLimit(Struct, frozen=True):
@@ -87,6 +106,7 @@ class CredentialLimit(Struct, frozen=True):
     daily_limit: int | None
     used: int
     starts_again_at: dt.datetime
+    asks_first: bool
 
 
 class LockedLimit(Struct):
@@ -174,8 +194,8 @@ async def list_limits(reader: Reader[Any], caller: Caller, command: ListLimits) 
     return await reader.rows(
         AgentLimit,
         f"""
-        select key_id, client_id, daily_limit, {_USED} as used, {_TOMORROW} as starts_again_at
-          from agent_limits where tenant_id = %(tenant_id)s and daily_limit is not null
+        select key_id, client_id, daily_limit, {_USED} as used, {_TOMORROW} as starts_again_at, asks_first
+          from agent_limits where tenant_id = %(tenant_id)s and (daily_limit is not null or asks_first)
          order by key_id, client_id
         """,
         {"tenant_id": caller.tenant},
@@ -211,12 +231,12 @@ class LimitOperations:
     def __init__(self, tenant_column: LiteralString, name_column: LiteralString) -> None:
         self._find: Mapping[str, LiteralString] = {
             "key_id": f"""
-                select {name_column}, daily_limit, coalesce({_USED}, 0), {_TOMORROW}
+                select {name_column}, daily_limit, coalesce({_USED}, 0), {_TOMORROW}, coalesce(asks_first, false)
                   from api_keys left join agent_limits on key_id = api_keys.id
                  where api_keys.id = %(key_id)s and {tenant_column} = %(tenant_id)s and active
                 """,
             "client_id": f"""
-                select coalesce(name, ''), daily_limit, coalesce({_USED}, 0), {_TOMORROW}
+                select coalesce(name, ''), daily_limit, coalesce({_USED}, 0), {_TOMORROW}, coalesce(asks_first, false)
                   from oauth_grants join oauth_clients on oauth_clients.id = oauth_grants.client_id
                   left join agent_limits using (tenant_id, client_id)
                  where client_id = %(client_id)s and tenant_id = %(tenant_id)s and ended_at is null
@@ -262,7 +282,7 @@ class LimitOperations:
         return CredentialLimit(*rows[0])
 
     async def store(self, tx: Tx[Any], caller: Caller, command: SetLimit) -> tuple[AgentLimit, bool]:
-        """Store the limit of a credential. Returns it, and whether the credential had none before.
+        """Store the limit of a credential. Returns it, and whether anything begins to be limited.
 
         What was used today stays counted. If it is more than a new limit, nothing more can be used today.
         """
@@ -271,6 +291,7 @@ class LimitOperations:
             "key_id": command.key_id,
             "client_id": command.client_id,
             "daily_limit": command.daily_limit,
+            "asks_first": command.asks_first,
         }
         await tx.run(
             """
@@ -279,24 +300,27 @@ class LimitOperations:
             """,
             parameters,
         )
-        was_limited = (await self._require(tx, caller, command)).daily_limit is not None
+        before = await self._require(tx, caller, command)
         conflict: LiteralString = "(key_id)" if command.key_id is not None else "(tenant_id, client_id)"
         limit = await tx.row(
             AgentLimit,
             f"""
-            insert into agent_limits (tenant_id, key_id, client_id, daily_limit, allowed)
-            values (%(tenant_id)s, %(key_id)s, %(client_id)s, %(daily_limit)s, %(daily_limit)s)
+            insert into agent_limits (tenant_id, key_id, client_id, daily_limit, allowed, asks_first)
+            values (%(tenant_id)s, %(key_id)s, %(client_id)s, %(daily_limit)s, %(daily_limit)s,
+                    coalesce(%(asks_first)s, false))
                 on conflict {conflict} do update
                set daily_limit = excluded.daily_limit, set_at = excluded.set_at,
+                   asks_first = coalesce(%(asks_first)s, agent_limits.asks_first),
                    day = greatest(agent_limits.day, {_TODAY}), used = {_USED},
                    allowed = case when excluded.daily_limit is not null
                                   then greatest(excluded.daily_limit, {_USED}) end
-            returning key_id, client_id, daily_limit, used, {_TOMORROW} as starts_again_at
+            returning key_id, client_id, daily_limit, used, {_TOMORROW} as starts_again_at, asks_first
             """,
             parameters,
         )
         assert limit
-        begins = command.daily_limit is not None and not was_limited
-        if begins or (was_limited and command.daily_limit is None):
+        was_limited, is_limited = before.daily_limit is not None, command.daily_limit is not None
+        begins = (is_limited and not was_limited) or (limit.asks_first and not before.asks_first)
+        if begins or (was_limited, before.asks_first) != (is_limited, limit.asks_first):
             await tx.revoke(api_keys.CHANNEL)
         return limit, begins

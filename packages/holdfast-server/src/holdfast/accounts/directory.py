@@ -13,12 +13,14 @@ class Account(Struct, frozen=True):
 
     tenant_id    the tenant that the account may act for; None: it has none yet
     is_proved    whether its owner has proved the address, and has kept or ended what was made before that
+    requests     how many requests of agents wait for a person of the tenant, where the account is looked up
     """
 
     id: int
     email: str
     tenant_id: int | None
     is_proved: bool
+    requests: int = 0
 
 
 class StoredPassword(Struct, frozen=True):
@@ -32,7 +34,7 @@ class Directory(Protocol):
     """The accounts of a service."""
 
     async def find(self, reader: Reader[Any], ids: Sequence[int]) -> Mapping[int, Account]:
-        """The accounts that have these ids, by id."""
+        """The accounts that have these ids, by id, with the number of requests that wait."""
         ...
 
     async def find_password(self, reader: Reader[Any], email: str) -> StoredPassword | None:

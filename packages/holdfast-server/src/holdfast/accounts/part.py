@@ -2,7 +2,7 @@
 
 from typing import LiteralString, Protocol, TypeVar
 
-from holdfast.accounts import known_browsers, sessions
+from holdfast.accounts import agent_requests, known_browsers, sessions
 from holdfast.accounts.agent_limits import LimitOperations
 from holdfast.accounts.directory import Directory
 from holdfast.accounts.identities import unifying_loop
@@ -14,6 +14,7 @@ from holdfast.accounts.stopped_mails.pages import StoppedMailsPages
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.running.runner import Runner
+from holdfast.kit.security.secrets import SealedTable
 
 
 class AccountContext(Protocol):
@@ -54,6 +55,8 @@ def account_part(table: LiteralString, directory: Directory, limits: LimitOperat
         timed_tasks=(
             TimedTask("forget_links", Schedule.hourly(11), in_batches(sessions.forget_links)),
             TimedTask("forget_known", Schedule.daily("04:21"), in_batches(known_browsers.forget_known)),
+            TimedTask("forget_agent_requests", Schedule.hourly(43), in_batches(agent_requests.forget_requests)),
             TimedTask("forget_sessions", Schedule.daily("04:27"), in_batches(sessions.forget_sessions)),
         ),
+        sealed=(SealedTable("agent_requests", "id", "bigint"),),
     )

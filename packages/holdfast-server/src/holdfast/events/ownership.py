@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from holdfast.accounts import sessions
+from holdfast.events.agent_actions import operations as agent_actions
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import CHANGE_CHANNEL, CancelEvent
 from holdfast.events.keys.model import ApiKey, ListKeys
@@ -135,6 +136,7 @@ async def end_stranger(tx: Tx, organizer_id: int, *, except_session_id: int | No
     await accounts.end_unproved(tx, organizer_id, except_session_id)
     await end_account(tx, organizer_id)
     await end_queues(tx, organizer_id)
+    await agent_actions.forget_organizer(tx, organizer_id)
     await tx.notify(CHANGE_CHANNEL)
     await tx.enqueue(CANCEL, CancelEventsArguments(organizer_id))
 

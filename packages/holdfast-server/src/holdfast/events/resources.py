@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
+from holdfast.accounts.agent_requests import RequestDesk
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED
 from holdfast.events.processor.processor import Processor
@@ -127,6 +128,7 @@ class Context(NamedTuple):
     console_runner    runs them for people in the console, who do not wait behind the programs of their own organizer
     streams           the open event streams
     signed_in         the pages of people who are signed in
+    agent_requests    what agents ask for, for people who approve it
     """
 
     database: Database
@@ -135,6 +137,7 @@ class Context(NamedTuple):
     limits: Limits
     streams: Streams
     signed_in: SignedInPages
+    agent_requests: RequestDesk
 
     @property
     def account_runner(self) -> Runner:

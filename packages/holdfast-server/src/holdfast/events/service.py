@@ -4,18 +4,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast import accounts
+from holdfast.accounts.agent_requests import RequestDesk
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SessionGate, SignedInPages
 from holdfast.events import ownership, resources
 from holdfast.events.agent_actions import part as agent_actions
 from holdfast.events.agent_actions.operations import AgentActionLog
+from holdfast.events.agent_actions.requests import agent_requests, find_credential, read_facts
 from holdfast.events.api import DESCRIPTION, INSTRUCTIONS, OPERATIONS, TITLE, VERSION
 from holdfast.events.bounds import STREAMS
 from holdfast.events.console import part as console
 from holdfast.events.console.account.account import ACCOUNT_TEMPLATE
 from holdfast.events.console.check_in.check_in import SIGN_OUT_SCRIPTS
-from holdfast.events.console.frame import HINT, HOME, first, places
+from holdfast.events.console.frame import HINT, HOME, first, navigation
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.draws import drawing
 from holdfast.events.events import part as events
@@ -86,7 +88,8 @@ EVERY = (*OPERATIONS, *(operation for part in PARTS for operation in part.operat
 def service(database: Database) -> Service:
     """The events service on its database."""
     settings, limits = database.resources.settings, database.resources.limits
-    runner = Runner(EVERY, database, IDEMPOTENCY, AgentActionLog())
+    requests = agent_requests(OPERATIONS, settings.base_url)
+    runner = Runner(EVERY, database, IDEMPOTENCY, AgentActionLog(), requests)
     # Requests that wait until their key is found count as work that waits.
     ring = KeyRing(database, key_operations.find_callers, waiting=runner.admission.work)
     context = Context(
@@ -100,6 +103,7 @@ def service(database: Database) -> Service:
             settings.max_streams,
         ),
         signed_in=signed_in_pages(database),
+        agent_requests=RequestDesk(requests, runner, database, find_credential, read_facts),
     )
     credentials = Credentials(ring, database, configured_issuer(settings), accepts_own_tokens=settings.has_own_server)
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*COMMON_PROBLEMS, *ALL))
@@ -141,7 +145,7 @@ def signed_in_pages(database: Database) -> SignedInPages:
         resources.secret,
         base_url,
         home=HOME,
-        places=places,
+        places=navigation,
         account=ACCOUNT_TEMPLATE,
         first=first,
         hint=HINT,

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from holdfast.accounts.agent_requests import RequestDesk
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.inventory.availability.cache import AvailabilityCache
 from holdfast.inventory.resources import Database
@@ -18,6 +19,7 @@ class Context(NamedTuple):
     account_runner    runs the operations that belong to no shop, such as those of signing in
     streams           the open event streams
     signed_in         the pages of people who are signed in
+    agent_requests    what agents ask for, for people who approve it
     live              what can be sold of each shop, as storefronts and the console see it change
     """
 
@@ -28,4 +30,5 @@ class Context(NamedTuple):
     limits: Limits
     streams: Streams
     signed_in: SignedInPages
+    agent_requests: RequestDesk
     live: AvailabilityCache

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import accounts
+from holdfast.accounts.agent_requests import RequestDesk
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import CHANNEL as SESSION_CHANNEL
 from holdfast.accounts.sessions import Sessions
@@ -13,6 +14,7 @@ from holdfast.inventory import discovery, resources
 from holdfast.inventory.agents import part as agent_credentials
 from holdfast.inventory.agents import routes as agent_routes
 from holdfast.inventory.agents.credentials import Credentials
+from holdfast.inventory.agents.requests import agent_requests, find_credential, read_facts
 from holdfast.inventory.agents.tokens import TokenSigner
 from holdfast.inventory.api import DESCRIPTION, INSTRUCTIONS, OPERATIONS, SIGNED, TEMPLATES, TITLE, VERSION, entries
 from holdfast.inventory.availability import part as availability
@@ -152,7 +154,8 @@ def service(database: Database) -> Service:
     """The inventory service on its database."""
     resources = database.resources
     settings = resources.settings
-    runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY)
+    requests = agent_requests(OPERATIONS, settings.base_url)
+    runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY, approvals=requests)
     # Under a crowd those who wait until their key is found are work that waits, too.
     ring = KeyRing(database, shops.find_callers, waiting=runner.admission.work)
     limits = Limits(settings.rate_limit_storage_url, settings.limits, shared=settings.sign_in_shared_limits)
@@ -177,6 +180,7 @@ def service(database: Database) -> Service:
             account=MORE,
             hint=HINT,
         ),
+        agent_requests=RequestDesk(requests, runner, database.across_tenants(), find_credential, read_facts),
         live=AvailabilityCache(database),
     )
     endpoint = agents(settings.base_url, context.live)

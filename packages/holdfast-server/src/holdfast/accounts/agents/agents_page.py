@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from msgspec import Struct
 
 from holdfast.accounts.agent_limits import AgentLimit
+from holdfast.accounts.agent_requests import WaitingRequest
 from holdfast.accounts.agents.clients import Connection
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import Console
@@ -21,6 +22,8 @@ from holdfast.kit.running.rate_limits import Limits
 
 AGENTS = "/console/agents"
 DONE = f"{AGENTS}/done"
+REQUESTS = f"{AGENTS}/requests"
+"""The path of what waits for a person; that of one request ends with its id."""
 
 COPY_SCRIPT = "copy.js"
 
@@ -69,6 +72,21 @@ class AgentLine(Struct, kw_only=True):
     is_undone: bool = False
 
 
+class FieldChange(NamedTuple):
+    """A field that a request changes. `before`: empty if the request makes something new."""
+
+    label: str
+    before: str
+    after: str
+
+
+class RequestCard(Struct, kw_only=True, frozen=True):
+    """A request that waits for a person, with the fields that it sets."""
+
+    request: WaitingRequest
+    changes: Sequence[FieldChange] = ()
+
+
 class AgentLines(NamedTuple):
     """A page of lines, the newest first. `older`: where the next page begins; empty: there is none."""
 
@@ -87,6 +105,10 @@ class AgentDesk(Protocol):
         """What agents did. `before`: where the page begins; empty: with the newest. Raises `validation_failed`."""
         ...
 
+    async def requests(self, session: Session, request: Request) -> Sequence[RequestCard]:
+        """What waits for the person, the oldest first."""
+        ...
+
     async def values(self, session: Session, request: Request) -> Mapping[str, Any]:
         """Further values of the page, for the templates of the service."""
         ...
@@ -98,12 +120,14 @@ class AgentTemplates(NamedTuple):
     base    the layout of its console
     deed    has the macros `deed(action)`: what an agent did as a sentence, `more(action)`: paragraphs below it, and
             `note(action)`: what follows the time in the same line
+    wish    has the macro `wish(card)`: what an agent wants to do as a sentence, and below it what is risked
     keys    the section about keys
     counts  what a daily limit counts: `people` or `units`
     """
 
     base: str
     deed: str
+    wish: str
     keys: str
     counts: str
 
@@ -136,6 +160,7 @@ class AgentsPage:
             "agents/agents.html",
             status,
             cards=await self._desk.cards(session, request),
+            requests=await self._desk.requests(session, request),
             lines=lines,
             older=older,
             connection=self._connection,
@@ -159,6 +184,7 @@ class AgentsPage:
             here=AGENTS,
             base=self._templates.base,
             deeds=self._templates.deed,
+            wishes=self._templates.wish,
             key_section=self._templates.keys,
             counts=self._templates.counts,
             **values,

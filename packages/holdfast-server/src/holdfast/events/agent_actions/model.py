@@ -27,6 +27,21 @@ OPERATIONS: Mapping[str, str] = {
 }
 """The operations that are stored, each with what it is about; empty: about the organizer itself."""
 
+REPEATABLE = frozenset(
+    {
+        "update_event",
+        "cancel_event",
+        "set_primary_photo",
+        "update_registration",
+        "update_queue",
+        "revoke_api_key",
+    }
+)
+"""The operations that succeed, and change nothing, when what they ask for is so already.
+
+`create_registration` is another one: its action is stored only with a new registration.
+"""
+
 MAX_ACTIONS = 200
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.events.agent_actions import sql
-from holdfast.events.agent_actions.model import OPERATIONS, AgentAction, ListAgentActions, subject_of
+from holdfast.events.agent_actions.model import OPERATIONS, REPEATABLE, AgentAction, ListAgentActions, subject_of
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.running.operation import Operation
@@ -18,6 +18,9 @@ class AgentActionLog:
 
     def covers(self, operation: Operation) -> bool:
         return operation.name in OPERATIONS
+
+    async def version(self, tx: Tx, operation: Operation, command: Any) -> str | None:
+        return await sql.find_version(tx, operation.name, command) if operation.name in REPEATABLE else None
 
     async def store(self, tx: Tx, operation: Operation, done: Sequence[tuple[Call[Any], Any]]) -> None:
         actions = [
@@ -39,6 +42,11 @@ class AgentActionLog:
 async def list_actions(reader: Reader, caller: Caller, command: ListAgentActions) -> Sequence[AgentAction]:
     """List what agents did for an organizer, the newest first."""
     return await sql.list_actions(reader, caller.tenant, command)
+
+
+async def forget_organizer(tx: Tx, organizer_id: int) -> None:
+    """Delete what agents did for an organizer that ends, and what they ask for."""
+    await sql.delete_of_organizer(tx, organizer_id)
 
 
 async def forget_actions(tx: Tx) -> int:

@@ -1,11 +1,11 @@
 """Statements on what agents did."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, LiteralString
 
 import msgspec
 
-from holdfast.events.agent_actions.model import AgentAction, ListAgentActions
+from holdfast.events.agent_actions.model import OPERATIONS, AgentAction, ListAgentActions
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import EMAIL
 
@@ -30,9 +30,38 @@ async def insert_actions(tx: Tx, actions: Sequence[Mapping[str, Any]]) -> None:
                  from oauth_grants join oauth_clients on oauth_clients.id = client_id
                 where oauth_grants.id = action.by_grant_id limit 1) as app on true
           left join lateral (select id from users where public_id = action.public_id limit 1) as person on true
+         where action.operation <> 'create_registration'
+            or exists (select from registrations
+                        where registrations.event_id = action.event_id and user_id = person.id
+                          and received_at >= now())
         """,
         {"actions": msgspec.json.encode(actions).decode()},
     )
+
+
+_VERSIONS: Mapping[str, LiteralString] = {
+    "event_id": "select md5(events::text) from events where id = %(id)s",
+    "user_id": """
+        select md5(registrations::text) from registrations
+         where event_id = %(event_id)s and user_id = (select id from users where public_id = %(id)s)
+        """,
+    "queue_id": "select md5(queues::text) from queues where id = %(id)s",
+    "id": "select md5(active::text) from api_keys where id = %(id)s",
+}
+
+
+async def find_version(tx: Tx, operation: str, command: Any) -> str | None:
+    """The version of the row that a call of a repeatable operation is about; None: there is no such row."""
+    field = "user_id" if operation == "update_registration" else OPERATIONS[operation]
+    field = field if field in _VERSIONS and hasattr(command, field) else "id"
+    parameters = {"id": getattr(command, field), "event_id": getattr(command, "event_id", None)}
+    return await tx.value(_VERSIONS[field], parameters)
+
+
+async def delete_of_organizer(tx: Tx, organizer_id: int) -> None:
+    """Delete the actions and the requests of an organizer."""
+    await tx.run("delete from agent_actions where organizer_id = %(id)s", {"id": organizer_id})
+    await tx.run("delete from agent_requests where tenant_id = %(id)s", {"id": organizer_id})
 
 
 async def list_actions(reader: Reader, organizer_id: int, command: ListAgentActions) -> list[AgentAction]:

@@ -9,7 +9,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.pages.site import NavigationEntry
 
-__all__ = ["BEFORE", "HINT", "HOME", "PLACES", "START", "Console", "first", "organizer", "places"]
+__all__ = ["BEFORE", "HINT", "HOME", "NAVIGATION", "START", "Console", "first", "navigation", "organizer"]
 
 START = "/console/start"
 BEFORE = "/console/before"
@@ -17,7 +17,7 @@ BEFORE = "/console/before"
 HINT = "console/sign_in_hint.html"
 """The template that says how a link that a command has printed is replaced."""
 
-PLACES = {
+NAVIGATION = {
     HOME: NavigationEntry(translatable("Events"), "calendar-days"),
     "/console/queues": NavigationEntry(translatable("Waiting rooms"), "list-ordered"),
     AGENTS: NavigationEntry(translatable("Agents"), "bot"),
@@ -28,16 +28,18 @@ PLACES = {
 }
 """The entries of the navigation of an organizer, by path."""
 
-ACCOUNT_PLACES = {
+NAVIGATION_OF_ACCOUNT = {
     START: NavigationEntry(translatable("Become an organizer"), "calendar-plus"),
-    ACCOUNT: PLACES[ACCOUNT],
+    ACCOUNT: NAVIGATION[ACCOUNT],
 }
 """The entries of an account that is not an organizer yet."""
 
 
-def places(session: Session) -> Mapping[str, NavigationEntry]:
+def navigation(session: Session) -> Mapping[str, NavigationEntry]:
     """The entries of the navigation of a session."""
-    return ACCOUNT_PLACES if session.account.tenant_id is None else PLACES
+    if session.account.tenant_id is None:
+        return NAVIGATION_OF_ACCOUNT
+    return {**NAVIGATION, AGENTS: NAVIGATION[AGENTS]._replace(waiting=session.account.requests)}
 
 
 def organizer(session: Session) -> Caller:

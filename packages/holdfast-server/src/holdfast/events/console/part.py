@@ -2,6 +2,7 @@
 
 from holdfast.accounts.agent_limit_page import AgentLimitPage
 from holdfast.accounts.agents.agents_page import AGENTS, public_page
+from holdfast.accounts.agents.requests_page import RequestsPage
 from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.events import api
 from holdfast.events.check_in import no_shows
@@ -13,6 +14,7 @@ from holdfast.events.console.account.start import StartPages
 from holdfast.events.console.agents import agents
 from holdfast.events.console.agents.apps import AppsPages
 from holdfast.events.console.agents.keys import KeysPages
+from holdfast.events.console.agents.requests import describe
 from holdfast.events.console.check_in.check_in import CheckInPage
 from holdfast.events.console.check_in.check_in_device import CheckInDevice
 from holdfast.events.console.check_in.no_shows import NoShowsPage
@@ -87,7 +89,7 @@ def endpoints(context: Context) -> Endpoints:
     console = Console(signed_in, {operation.name: runner[operation] for operation in api.OPERATIONS})
     uploads = Uploads(console, runner)
     event_page = ConsoleEventPage(console, runner, settings, secret)
-    agents_page = agents.agents_page(console, runner, settings)
+    agents_page = agents.agents_page(console, runner, settings, context.agent_requests)
     routes = [
         *SITE.assets("live.js"),
         *LiveConsole(console, changes, context.streams).routes(),
@@ -113,6 +115,7 @@ def endpoints(context: Context) -> Endpoints:
             reference="/docs",
         ),
         *agents_page.routes(),
+        *RequestsPage(console, agents_page, context.agent_requests, organizer, describe).routes(),
         *KeysPages(console, agents_page).routes(),
         *AppsPages(console, runner, agents_page).routes(),
         *AgentLimitPage(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.accounts import sessions
-from holdfast.accounts.agent_limits import LIMIT_OF_KEY, LimitOperations, refuse_agent_with_limit
+from holdfast.accounts.agent_limits import KEY_ASKS_FIRST, LIMIT_OF_KEY, LimitOperations, refuse_agent_with_limit
 from holdfast.events.keys import sql
 from holdfast.events.keys.model import ApiKey, CreateKey, KeyRow, KeyUse, ListKeys, RevokeKey
 from holdfast.events.oauth_server import grants
@@ -45,14 +45,14 @@ async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) ->
                                    where hash = any(%(hashes)s) and active
                                      and (used_at is null or used_at < now() - interval '1 hour')
                                      for no key update skip locked)))
-        select hash, id, user_id, owner_verified, {LIMIT_OF_KEY} from api_keys
+        select hash, id, user_id, owner_verified, {LIMIT_OF_KEY}, {KEY_ASKS_FIRST} from api_keys
          where hash = any(%(hashes)s) and (active or owner_verified)
         """,
         {"hashes": [*hashes]},
     )
     return {
-        hash: _ended() if owner_verified else api_key(id, user_id, limit_id=limit_id)
-        for hash, id, user_id, owner_verified, limit_id in rows
+        hash: _ended() if owner_verified else api_key(id, user_id, limit_id=limit_id, asks_first=asks_first)
+        for hash, id, user_id, owner_verified, limit_id, asks_first in rows
     }
 
 

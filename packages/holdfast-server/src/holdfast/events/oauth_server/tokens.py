@@ -19,7 +19,7 @@ import msgspec
 from cryptography.fernet import Fernet
 from msgspec.structs import replace
 
-from holdfast.accounts.agent_limits import LIMIT_OF_GRANT
+from holdfast.accounts.agent_limits import GRANT_ASKS_FIRST, LIMIT_OF_GRANT
 from holdfast.events.oauth_server import grants
 from holdfast.events.oauth_server.model import ACCESS_SECONDS, INVALID_GRANT, INVALID_SCOPE, REFRESH_DAYS, OAuthTokens
 from holdfast.kit.contract.caller import Caller
@@ -203,7 +203,7 @@ async def find_callers(reader: Reader[Any], hashes: Sequence[bytes]) -> Mapping[
     """The callers, with their scopes, by the hashes that belong to a valid access token."""
     rows = await reader.tuples(
         f"""
-        select hash, tokens.scopes, grants.id, tenant_id, {LIMIT_OF_GRANT}
+        select hash, tokens.scopes, grants.id, tenant_id, {LIMIT_OF_GRANT}, {GRANT_ASKS_FIRST}
           from oauth_access_tokens as tokens join oauth_grants as grants on grants.id = grant_id
          where hash = any(%(hashes)s) and tokens.expires_at > clock_timestamp() and ended_at is null
         """,
@@ -211,9 +211,15 @@ async def find_callers(reader: Reader[Any], hashes: Sequence[bytes]) -> Mapping[
     )
     return {
         hash: Caller(
-            "access_token", f"grant {grant_id}", grant_id, tenant_id, frozenset(scopes), limit_id=limit_id or 0
+            "access_token",
+            f"grant {grant_id}",
+            grant_id,
+            tenant_id,
+            frozenset(scopes),
+            limit_id=limit_id or 0,
+            asks_first=asks_first,
         )
-        for hash, scopes, grant_id, tenant_id, limit_id in rows
+        for hash, scopes, grant_id, tenant_id, limit_id, asks_first in rows
     }
 
 

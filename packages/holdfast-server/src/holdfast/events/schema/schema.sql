@@ -1167,6 +1167,7 @@ CREATE TABLE agent_limits (
     used bigint DEFAULT 0 NOT NULL,
     allowed bigint,
     set_at timestamp with time zone DEFAULT now() NOT NULL,
+    asks_first boolean DEFAULT false NOT NULL,
     CONSTRAINT agent_limits_daily_limit_check CHECK (((daily_limit >= 0) AND (daily_limit <= '1000000000000'::bigint))),
     CONSTRAINT allowed_with_a_limit CHECK ((((allowed IS NULL) = (daily_limit IS NULL)) AND (allowed >= daily_limit))),
     CONSTRAINT never_beyond_the_limit CHECK (((used >= 0) AND (used <= allowed))),
@@ -1191,6 +1192,53 @@ ALTER TABLE ONLY agent_limits
 ALTER TABLE ONLY agent_limits
     ADD CONSTRAINT agent_limits_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id) ON DELETE CASCADE;
 CREATE INDEX agent_limits_of_client ON agent_limits USING btree (client_id) WHERE (client_id IS NOT NULL);
+
+-- agent_requests ------------------------------------------------------------------------------------------------------
+
+CREATE TABLE agent_requests (
+    id bigint NOT NULL,
+    tenant_id bigint NOT NULL,
+    key_id bigint,
+    client_id text,
+    slot smallint,
+    digest bytea NOT NULL,
+    operation text NOT NULL,
+    sealed bytea NOT NULL,
+    status text DEFAULT 'waiting'::text NOT NULL,
+    is_told boolean DEFAULT false NOT NULL,
+    requested_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone DEFAULT (now() + '24:00:00'::interval) NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT agent_requests_digest_check CHECK ((length(digest) = 32)),
+    CONSTRAINT agent_requests_slot_check CHECK (((slot >= 1) AND (slot <= 50))),
+    CONSTRAINT agent_requests_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'done'::text, 'declined'::text, 'expired'::text]))),
+    CONSTRAINT ends_once CHECK (((status = 'waiting'::text) = (ended_at IS NULL))),
+    CONSTRAINT nothing_is_kept_of_what_ended CHECK (((status = 'waiting'::text) OR (sealed = '\x'::bytea))),
+    CONSTRAINT one_credential_asks CHECK ((num_nonnulls(key_id, client_id) = 1)),
+    CONSTRAINT waits_in_a_slot CHECK (((status = 'waiting'::text) = (slot IS NOT NULL)))
+);
+ALTER TABLE agent_requests ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME agent_requests_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY agent_requests
+    ADD CONSTRAINT agent_requests_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY agent_requests
+    ADD CONSTRAINT agent_requests_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_clients(id) ON DELETE CASCADE;
+ALTER TABLE ONLY agent_requests
+    ADD CONSTRAINT agent_requests_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id) ON DELETE CASCADE;
+CREATE INDEX agent_requests_by_age ON agent_requests USING btree (requested_at);
+CREATE INDEX agent_requests_by_client ON agent_requests USING btree (client_id) WHERE (client_id IS NOT NULL);
+CREATE INDEX agent_requests_by_digest ON agent_requests USING btree (digest, id);
+CREATE INDEX agent_requests_by_key ON agent_requests USING btree (key_id) WHERE (key_id IS NOT NULL);
+CREATE UNIQUE INDEX agent_requests_of_client ON agent_requests USING btree (tenant_id, client_id, slot) WHERE ((status = 'waiting'::text) AND (client_id IS NOT NULL));
+CREATE UNIQUE INDEX agent_requests_of_key ON agent_requests USING btree (key_id, slot) WHERE ((status = 'waiting'::text) AND (key_id IS NOT NULL));
+CREATE INDEX agent_requests_of_tenant ON agent_requests USING btree (tenant_id, id) WHERE (status = 'waiting'::text);
+CREATE UNIQUE INDEX agent_requests_waiting ON agent_requests USING btree (digest) WHERE (status = 'waiting'::text);
 
 -- api_keys ------------------------------------------------------------------------------------------------------------
 

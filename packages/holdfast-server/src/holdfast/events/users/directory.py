@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from holdfast.accounts.addresses import usable
+from holdfast.accounts.agent_requests import count_of
 from holdfast.accounts.directory import Account, StoredPassword
 from holdfast.events.users.model import IS_UNPROVED, OWNS_EMAIL, find_free_public_id
 from holdfast.kit.postgres.database import Reader, Tx
@@ -21,7 +22,10 @@ class UserDirectory:
     async def find(self, reader: Reader[Any], ids: Sequence[int]) -> Mapping[int, Account]:
         rows = await reader.rows(
             Account,
-            f"select {_ACCOUNT} from users where id = any(%(ids)s) and email is not null",
+            f"""
+            select {_ACCOUNT}, {count_of("users.id")} as requests from users
+             where id = any(%(ids)s) and email is not null
+            """,
             {"ids": list(ids)},
         )
         return {account.id: account for account in rows}

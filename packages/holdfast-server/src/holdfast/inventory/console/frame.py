@@ -42,7 +42,8 @@ NAVIGATION_OF_LINK = {ACCOUNT: NavigationEntry(translatable("Account"), "circle-
 
 def navigation(session: Session) -> Mapping[str, NavigationEntry]:
     """The places in the navigation of a session."""
-    return NAVIGATION | NAVIGATION_OF_LINK if session.email else NAVIGATION
+    entries = {**NAVIGATION, AGENTS: NAVIGATION[AGENTS]._replace(waiting=session.account.requests)}
+    return entries | NAVIGATION_OF_LINK if session.email else entries
 
 
 def merchant(session: Session) -> Caller:

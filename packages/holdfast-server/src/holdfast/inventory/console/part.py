@@ -81,7 +81,7 @@ def endpoints(context: Context) -> Endpoints:
             *LowStockPage(console).routes(),
             *SyncPage(console).routes(),
             *SpreadsheetsPage(console).routes(),
-            *AgentPages(console, platform, settings.base_url, context.account_runner).routes(),
+            *AgentPages(console, platform, settings.base_url, context.account_runner, context.agent_requests).routes(),
             *AgentLimitPage(
                 console,
                 context.account_runner,

@@ -8,7 +8,7 @@ from holdfast.accounts.directory import Account
 from holdfast.kit.contract.command import Command
 
 
-class Merchant(Account, frozen=True):
+class Merchant(Account, frozen=True, kw_only=True):
     """A person who works in the console. The tenant of the account is the shop.
 
     shop        the domain of the shop

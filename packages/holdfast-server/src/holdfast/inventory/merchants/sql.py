@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, LiteralString
 
+from holdfast.accounts.agent_requests import count_of
 from holdfast.inventory.merchants.model import EntryActor, Merchant, SetLowStockMails
 from holdfast.kit.postgres.database import Reader, Tx
 
@@ -17,7 +18,7 @@ async def find(reader: Reader[Any], ids: Sequence[int]) -> list[Merchant]:
     return await reader.rows(
         Merchant,
         f"""
-        select {MERCHANT}
+        select {MERCHANT}, {count_of("merchants.shop_id")} as requests
           from merchants join shops on shops.id = merchants.shop_id
           left join installs on installs.shop_id = shops.id
          where merchants.id = any(%(ids)s) and installs.uninstalled_at is null

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast.accounts.agent_limits import LIMIT_OF_KEY, LimitOperations, move_limit
+from holdfast.accounts.agent_limits import KEY_ASKS_FIRST, LIMIT_OF_KEY, LimitOperations, move_limit
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shopify.domains import is_domain
 from holdfast.inventory.shops import sql
@@ -21,15 +21,19 @@ async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) ->
     """The callers by hash, for hashes of an active key, or of an agent registered with one."""
     rows = await reader.tuples(
         f"""
-        select hash, id, shop_id, scopes, {LIMIT_OF_KEY} from api_keys where hash = any(%(hashes)s) and active
+        select hash, id, shop_id, scopes, {LIMIT_OF_KEY}, {KEY_ASKS_FIRST}
+          from api_keys where hash = any(%(hashes)s) and active
         union all
-        select agent.hash, api_keys.id, api_keys.shop_id, api_keys.scopes, {LIMIT_OF_KEY}
+        select agent.hash, api_keys.id, api_keys.shop_id, api_keys.scopes, {LIMIT_OF_KEY}, {KEY_ASKS_FIRST}
           from agent_registrations as agent join api_keys on api_keys.id = agent.api_key_id
          where agent.hash = any(%(hashes)s) and api_keys.active
         """,
         {"hashes": [*hashes]},
     )
-    return {hash: api_key(id, shop_id, frozenset(scopes), limit_id) for hash, id, shop_id, scopes, limit_id in rows}
+    return {
+        hash: api_key(id, shop_id, frozenset(scopes), limit_id, asks_first=asks_first)
+        for hash, id, shop_id, scopes, limit_id, asks_first in rows
+    }
 
 
 async def find_active(reader: Reader, domain: str) -> Shop | None:

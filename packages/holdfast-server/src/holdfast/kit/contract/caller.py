@@ -29,6 +29,7 @@ class Caller(Struct, frozen=True):
     scopes     the scopes that it has; None: everything that its tenant may do
     program    what the program of an agent calls itself, unchecked, at most 64 characters; empty: not stated
     limit_id   the id of the daily limit that a person has set for its credential; 0: it has none
+    asks_first whether a person must approve what it wants to change
     is_agent   whether it calls a tool of the endpoint for agents
     """
 
@@ -39,6 +40,7 @@ class Caller(Struct, frozen=True):
     scopes: frozenset[str] | None = None
     program: str = ""
     limit_id: int = 0
+    asks_first: bool = False
     is_agent: bool = False
 
     @property
@@ -71,10 +73,15 @@ class Caller(Struct, frozen=True):
 
 
 def api_key(
-    id: int, tenant_id: int | None, scopes: frozenset[str] | None = None, limit_id: int | None = None
+    id: int,
+    tenant_id: int | None,
+    scopes: frozenset[str] | None = None,
+    limit_id: int | None = None,
+    *,
+    asks_first: bool = False,
 ) -> Caller:
     """The caller with an API key. A key without a tenant is an admin key, which is unrestricted."""
-    return Caller("api_key", f"key {id}", id, tenant_id, scopes, limit_id=limit_id or 0)
+    return Caller("api_key", f"key {id}", id, tenant_id, scopes, limit_id=limit_id or 0, asks_first=asks_first)
 
 
 def access_token(tenant_id: int, scopes: frozenset[str] | None = None) -> Caller:

@@ -160,6 +160,18 @@ DAILY_LIMIT_REACHED = ProblemType(
     "The daily limit that a person has set for this API key or app is reached.",
     "Wait until `starts_again_at`, or ask the person. Only a person can change the limit, in the console.",
 )
+APPROVAL_REQUIRED = ProblemType(
+    "approval_required",
+    409,
+    "A person must approve this first. Nothing was changed.",
+    "Give the person `approve_url`. Repeat the same call, with the same idempotency key, to learn the result.",
+)
+APPROVAL_DECLINED = ProblemType(
+    "approval_declined",
+    403,
+    "A person has declined this. Nothing was changed.",
+    "Do not repeat the call. Ask the person what to do instead.",
+)
 INTERNAL_ERROR = ProblemType(
     "internal_error",
     500,

@@ -47,10 +47,11 @@ PROGRAM_PATHS = ("/api/", "/mcp/", "/.well-known/", "/oauth/")
 
 
 class NavigationEntry(NamedTuple):
-    """An entry of the navigation: its name in English, and the name of its icon."""
+    """An entry of the navigation: its name in English, the name of its icon, and how much waits there."""
 
     name: str
     icon: str
+    waiting: int = 0
 
 
 class Site(Frame):

@@ -173,6 +173,8 @@ class Operation:
             problems.INVALID_API_KEY: not self.public,
             problems.INSUFFICIENT_SCOPE: self.scope is not None,
             problems.RATE_LIMITED: self.limit is not None,
+            problems.APPROVAL_REQUIRED: self.is_change_by_tool,
+            problems.APPROVAL_DECLINED: self.is_change_by_tool,
             # An id that cannot exist is not found.
             problems.NOT_FOUND: bool(self.path_fields),
             problems.INVALID_JSON: self.method_has_body,
@@ -182,6 +184,11 @@ class Operation:
         }
         types = {*self.mode.refuses, *(problem_type for problem_type, applies in implied.items() if applies)}
         return tuple(sorted(types, key=lambda kind: (kind.status, kind.code)))
+
+    @cached_property
+    def is_change_by_tool(self) -> bool:
+        """Whether it is a tool that changes something: then a person may have to approve it first."""
+        return self.tool is not None and not self.mode.reads
 
     @cached_property
     def noun(self) -> str:

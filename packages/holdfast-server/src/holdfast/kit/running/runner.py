@@ -4,20 +4,23 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from msgspec import Raw
+
 from holdfast.kit.contract.bounds import Bound, bound_without_strangers
 from holdfast.kit.contract.caller import STRANGERS, Caller, Owner
 from holdfast.kit.contract.command import Repeatable
-from holdfast.kit.contract.problems import Problem
+from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.metrics import REFUSALS, counter
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.group_commit import CompleteAnswers, LockedRow
 from holdfast.kit.running.admission import Admission
+from holdfast.kit.running.approvals import ApprovalGate, Claim
 from holdfast.kit.running.batches import OperationBatches, Submit, TransactCalls
 from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
 from holdfast.kit.running.operation import Operation, Operations
-from holdfast.kit.running.run_modes import Batch, Batched, Call, Stepwise
+from holdfast.kit.running.run_modes import AnyMode, Batch, Batched, Call, Stepwise
 from holdfast.kit.running.slots import MAX_WAITING, MAX_WAITING_TOGETHER, SLOT_TIMEOUT_SECONDS, Slots
-from holdfast.kit.running.steps import KeyedSteps, Steps
+from holdfast.kit.running.steps import KeyedSteps, LogWork, Steps
 
 MAX_CONCURRENT_READS = 4
 """Concurrent reads of one tenant, in a service with row-level security."""
@@ -91,6 +94,13 @@ class AgentLog(Protocol):
         """Whether calls of this operation are stored."""
         ...
 
+    async def version(self, tx: Tx[Any], operation: Operation, command: Any) -> str | None:
+        """The version of what a call is about: a call that leaves it as it is has changed nothing.
+
+        None: `store` itself leaves out calls that have changed nothing.
+        """
+        ...
+
     async def store(self, tx: Tx[Any], operation: Operation, done: Sequence[tuple[Call[Any], Any]]) -> None:
         """Store the calls of agents that were done, each with its answer."""
         ...
@@ -100,6 +110,7 @@ class Runner:
     """Runs the operations of one service on its database.
 
     agent_log    stores what agents did; None: nothing does
+    approvals    stores the calls of credentials that ask a person first; None: no call waits for a person
 
     A change is answered after its commit. One tenant's work holds at most a part of the connections; further work waits
     without a connection. In a service with row-level security, every transaction and every batch belongs to one tenant.
@@ -111,9 +122,11 @@ class Runner:
         database: Database[Any],
         idempotency: Idempotency | None = None,
         agent_log: AgentLog | None = None,
+        approvals: ApprovalGate | None = None,
     ) -> None:
         self._database = database
         self._agent_log = agent_log
+        self._approvals = approvals
         self.idempotency = idempotency or Idempotency()
         connections = database.pool.max_size
         part = max(1, connections // TENANT_SHARE_DIVISOR)
@@ -133,8 +146,77 @@ class Runner:
     def __getitem__(self, operation: Operation) -> Run:
         name = operation.name
         if name not in self._runs:
-            self._runs[name] = self._run(self._operations[name])
+            self._runs[name] = self._asking_first(self._operations[name])
         return self._runs[name]
+
+    def _asking_first(self, operation: Operation) -> Run:
+        """The run of an operation. A credential that asks a person first only stores what it wants to do."""
+        run, approvals = self._run(operation), self._approvals
+        if approvals is None or operation.mode.reads or not approvals.covers(operation):
+            return run
+
+        async def ask(caller: Caller, command: Any, key: str | None = None) -> Any:
+            if isinstance(command, Repeatable):
+                key = key or command.idempotency_key
+            if not caller.asks_first or (isinstance(command, Repeatable) and command.dry_run):
+                return await run(caller, command, key)
+            if key and (answer := await self._find_answer(operation, caller, command, key)) is not None:
+                return await self._completed(operation, answer)
+            outcome = await self.transact(
+                caller, lambda tx: approvals.ask(tx, operation, caller, command, key), operation.lane
+            )
+            if isinstance(outcome, Problem):
+                raise outcome
+            return await self._completed(operation, await self._find_answer(operation, caller, command, outcome))
+
+        return ask
+
+    async def _find_answer(self, operation: Operation, caller: Caller, command: Any, key: str) -> Raw | Problem | None:
+        request = self.idempotency.request(operation.name, caller, command, key)
+        return await self.read(caller, lambda reader: self.idempotency.replay(reader, request))
+
+    async def _completed(self, operation: Operation, answer: Raw | Problem | None) -> Any:
+        """A stored answer as its first caller got it. Raises it if it is a `Problem`."""
+        mode = operation.mode
+        if answer is not None and isinstance(mode, Batched) and mode.complete:
+            [answer] = await mode.complete(self._database, True, [answer])
+        return _raise_problem(None if operation.answer is None and not isinstance(answer, Problem) else answer)
+
+    async def run_approved(self, operation: Operation, caller: Caller, command: Any, key: str, claim: Claim) -> Any:
+        """Run a call that a person has approved, and store its answer under its idempotency key.
+
+        `claim` runs first in the transaction that stores what the call does, so that no request is done twice.
+        """
+        operation = self._operations[operation.name]
+        mode = operation.mode
+        request = self.idempotency.request(operation.name, caller, command, key)
+        owner = lane_owner(operation.lane, caller)
+        if isinstance(mode, Stepwise):
+            opened = KeyedSteps(
+                self._database,
+                caller.tenant_id,
+                self._writes,
+                owner,
+                self.idempotency,
+                request,
+                self._log_of(operation, caller, command),
+                claim,
+            )
+            return (await _count_problem(operation, mode.function(opened, caller, command))).answer
+        answer_calls, _ = self._answering(operation, mode)
+        call = KeyedCall(Call(caller, command), request)
+        tenant = self._isolated_tenant(caller)
+
+        async def work(tx: Tx[Any]) -> Any:
+            await claim(tx)
+            [answer] = await self._answer_once(answer_calls, tx, tenant, [call], waits=True)
+            if isinstance(answer, LockedRow):
+                raise SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1)
+            return _raise_problem(answer)
+
+        async with self._writes.of(owner):
+            with self.admission.work():
+                return await self._database.transact(work, tenant)
 
     def reading_of(self, operation: Operation) -> Operation | None:
         """The `GET` of the path of an operation, which answers with the same; None if there is none."""
@@ -164,12 +246,7 @@ class Runner:
         if isinstance(mode, Stepwise):
             return self._in_steps(operation, mode)
         slots = self._reads if mode.reads else self._writes
-        answer_mode = _answer_batch if isinstance(mode, Batched) else _answer_singly
-        answer_calls: AnswerCalls = partial(answer_mode, operation, mode.function)
-        can_commit_early = _always
-        if self._agent_log and not mode.reads and self._agent_log.covers(operation):
-            answer_calls = partial(_answer_and_log, operation, self._agent_log, answer_calls)
-            can_commit_early = _is_without_agents
+        answer_calls, can_commit_early = self._answering(operation, mode)
         answer_once = partial(self._answer_once, answer_calls)
         transact: TransactCalls = partial(self._transact, mode.reads, answer_calls, can_commit_early=can_commit_early)
         transact_once: TransactCalls = partial(self._transact, False, answer_once)
@@ -201,15 +278,24 @@ class Runner:
 
         return run
 
+    def _answering(self, operation: Operation, mode: AnyMode) -> tuple[AnswerCalls, Callable[[Sequence[Any]], bool]]:
+        """What answers the calls of an operation in a transaction, and whether nothing follows its last statement."""
+        answer_mode = _answer_batch if isinstance(mode, Batched) else _answer_singly
+        answer_calls: AnswerCalls = partial(answer_mode, operation, mode.function)
+        if self._agent_log and not mode.reads and self._agent_log.covers(operation):
+            return partial(_answer_and_log, operation, self._agent_log, answer_calls), _is_without_agents
+        return answer_calls, _always
+
+    def _log_of(self, operation: Operation, caller: Caller, command: Any) -> LogWork | None:
+        """What runs the last work of steps and stores what an agent did by it; None: nothing is stored."""
+        agent_log = self._agent_log
+        if agent_log is None or not agent_log.covers(operation) or not caller.is_agent:
+            return None
+        return partial(_work_and_log, operation, agent_log, Call(caller, command))
+
     def _in_steps(self, operation: Operation, mode: Stepwise[Any, Any]) -> Run:
         idempotency = self.idempotency
-        agent_log = self._agent_log if self._agent_log and self._agent_log.covers(operation) else None
-
-        def log_of(caller: Caller, command: Any) -> Callable[[Tx[Any], Any], Awaitable[None]] | None:
-            if agent_log is None or not caller.is_agent:
-                return None
-            store = agent_log.store
-            return lambda tx, answer: store(tx, operation, [(Call(caller, command), answer)])
+        log_of = partial(self._log_of, operation)
 
         async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
             if isinstance(command, Repeatable):
@@ -377,16 +463,34 @@ async def _answer_and_log(
     *,
     waits: bool,
 ) -> Sequence[Any]:
-    """The answers to calls. What agents did by them is stored in the same transaction."""
+    """The answers to calls. What agents changed by them is stored in the same transaction."""
+    before = [await agent_log.version(tx, operation, call.command) if call.caller.is_agent else None for call in calls]
     answers = await answer_calls(tx, tenant, calls, waits=waits)
     done = [
         (call, answer)
-        for call, answer in zip(calls, answers, strict=True)
-        if call.caller.is_agent and not isinstance(answer, Problem | LockedRow)
+        for call, answer, version in zip(calls, answers, before, strict=True)
+        if call.caller.is_agent
+        and not isinstance(answer, Problem | LockedRow)
+        and (version is None or version != await agent_log.version(tx, operation, call.command))
     ]
     if done:
         await agent_log.store(tx, operation, done)
     return answers
+
+
+async def _work_and_log(
+    operation: Operation,
+    agent_log: AgentLog,
+    call: Call[Any],
+    tx: Tx[Any],
+    work: Callable[[Tx[Any]], Awaitable[T]],
+) -> T:
+    """The answer of the last work of steps. What an agent changed by it is stored in the same transaction."""
+    before = await agent_log.version(tx, operation, call.command)
+    answer = await work(tx)
+    if before is None or before != await agent_log.version(tx, operation, call.command):
+        await agent_log.store(tx, operation, [(call, answer)])
+    return answer
 
 
 def _always(calls: Sequence[Any]) -> bool:

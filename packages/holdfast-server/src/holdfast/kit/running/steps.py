@@ -15,6 +15,10 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
+LogWork = Callable[[Tx[Any], Callable[[Tx[Any]], Awaitable[Any]]], Awaitable[Any]]
+"""`(tx, work) -> answer`: runs the last work of an operation, and stores what was done by it."""
+
+
 @final
 class Conclusion(Generic[A]):
     """The answer of an operation in steps. Only `Steps.conclude` creates it."""
@@ -30,7 +34,7 @@ class Steps(Generic[R]):
     slots      limits the concurrent transactions of an owner; None: these transactions follow each other
     owner      the owner of the work; None: the tenant
     fence      runs the last statement of each transaction, and raises if the work must stop
-    log        stores in the last transaction what an operation did, by its answer
+    log        runs the last work of an operation, and stores what was done by it; None: nothing is stored
     """
 
     def __init__(
@@ -40,7 +44,7 @@ class Steps(Generic[R]):
         slots: Slots | None = None,
         owner: Owner | None = None,
         fence: Callable[[Tx[R]], Awaitable[None]] | None = None,
-        log: Callable[[Tx[R], Any], Awaitable[None]] | None = None,
+        log: LogWork | None = None,
     ) -> None:
         self.resources = database.resources
         self._database = database
@@ -75,14 +79,14 @@ class Steps(Generic[R]):
         return Conclusion(await self.transact(lambda tx: self._answer(tx, work)))
 
     async def _answer(self, tx: Tx[R], work: Callable[[Tx[R]], Awaitable[A]]) -> A:
-        answer = await work(tx)
-        if self._log:
-            await self._log(tx, answer)
-        return answer
+        return await (self._log(tx, work) if self._log else work(tx))
 
 
 class KeyedSteps(Steps[Any]):
-    """The steps of a request with an idempotency key. The last transaction also stores the answer."""
+    """The steps of a request with an idempotency key. The last transaction also stores the answer.
+
+    claim    runs first in the last transaction; raises if nothing may be stored any more
+    """
 
     def __init__(
         self,
@@ -92,11 +96,13 @@ class KeyedSteps(Steps[Any]):
         owner: Owner,
         idempotency: Idempotency,
         request: RepeatableRequest,
-        log: Callable[[Tx[Any], Any], Awaitable[None]] | None = None,
+        log: LogWork | None = None,
+        claim: Callable[[Tx[Any]], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__(database, tenant, slots, owner, log=log)
         self._idempotency = idempotency
         self._request = request
+        self._claim = claim
 
     async def conclude(self, work: Callable[[Tx[Any]], Awaitable[A]]) -> Conclusion[A]:
         """Run the last transaction and return its answer, or the bytes of the request's earlier answer."""
@@ -105,6 +111,8 @@ class KeyedSteps(Steps[Any]):
             async def answer_new(_: object) -> list[A]:
                 return [await self._answer(tx, work)]
 
+            if self._claim:
+                await self._claim(tx)
             await self._idempotency.lock(tx, [self._request])
             [answer] = await self._idempotency.once(tx, [self._request], answer_new)
             return answer

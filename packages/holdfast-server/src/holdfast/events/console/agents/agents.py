@@ -8,6 +8,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from holdfast.accounts.agent_limits import AgentLimit, ListLimits
+from holdfast.accounts.agent_requests import RequestDesk
 from holdfast.accounts.agents.agents_page import (
     AGENTS,
     AgentCard,
@@ -15,11 +16,14 @@ from holdfast.accounts.agents.agents_page import (
     AgentLines,
     AgentsPage,
     AgentTemplates,
+    RequestCard,
 )
 from holdfast.accounts.agents.clients import Connection
+from holdfast.accounts.agents.requests_page import MAX_REQUESTS
 from holdfast.accounts.sessions import Session
 from holdfast.events.agent_actions.model import AgentAction, ListAgentActions
 from holdfast.events.agent_actions.operations import LIST_AGENT_ACTIONS
+from holdfast.events.console.agents.requests import describe
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations import PAGE_SIZE, bulk_changes_path
 from holdfast.events.keys import operations as keys
@@ -45,6 +49,7 @@ OPERATIONS = (LIST_USES,)
 TEMPLATES = AgentTemplates(
     base="console.html",
     deed="console/agents/deeds.html",
+    wish="console/agents/wishes.html",
     keys="console/agents/key_section.html",
     counts="people",
 )
@@ -159,7 +164,8 @@ def _belongs(action: AgentAction, group: Sequence[AgentAction]) -> bool:
 class OrganizerAgents:
     """What the service knows of the agents of an organizer, as `AgentDesk`."""
 
-    def __init__(self, console: Console, runner: Runner) -> None:
+    def __init__(self, console: Console, runner: Runner, requests: RequestDesk) -> None:
+        self._requests = requests
         self._apps, self._actions = runner[grants.LIST], runner[LIST_AGENT_ACTIONS]
         self._keys, self._uses = console.run["list_api_keys"], runner[LIST_USES]
         self._limits = runner[keys.LIMITS.list]
@@ -225,14 +231,19 @@ class OrganizerAgents:
         ]
         return AgentLines(lines, str(groups[-1].actions[-1].id) if is_more else "")
 
+    async def requests(self, session: Session, request: Request) -> Sequence[RequestCard]:
+        """What waits for the organizer."""
+        every_waiting = await self._requests.waiting(organizer(session), MAX_REQUESTS)
+        return [await describe(session, request, waiting) for waiting in every_waiting]
+
     async def values(self, session: Session, request: Request) -> Mapping[str, Any]:
         """The empty form for a new key."""
         return {"values": {}, "errors": {}, "is_full": False, "once": forms.new_token()}
 
 
-def agents_page(console: Console, runner: Runner, settings: Settings) -> AgentsPage:
+def agents_page(console: Console, runner: Runner, settings: Settings, requests: RequestDesk) -> AgentsPage:
     """The page "Agents" of organizers."""
-    return AgentsPage(console, OrganizerAgents(console, runner), connection_of(settings), TEMPLATES)
+    return AgentsPage(console, OrganizerAgents(console, runner, requests), connection_of(settings), TEMPLATES)
 
 
 def connection_of(settings: Settings) -> Connection:

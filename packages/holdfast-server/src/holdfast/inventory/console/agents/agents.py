@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from holdfast.accounts.agent_limits import AgentLimit, ListLimits
+from holdfast.accounts.agent_requests import RequestDesk
 from holdfast.accounts.agents.agents_page import (
     AGENTS,
     AgentCard,
@@ -14,12 +15,15 @@ from holdfast.accounts.agents.agents_page import (
     AgentLines,
     AgentsPage,
     AgentTemplates,
+    RequestCard,
     public_page,
 )
 from holdfast.accounts.agents.clients import Connection
+from holdfast.accounts.agents.requests_page import MAX_REQUESTS, RequestsPage
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.agents import access
 from holdfast.inventory.agents.access import EndKey, Key, RenewKey, ShowAccess
+from holdfast.inventory.console.agents.requests import describe
 from holdfast.inventory.console.frame import Console, merchant
 from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRow, HistoryRows
 from holdfast.inventory.pools.model import GetPool, PoolWithMembers
@@ -63,6 +67,7 @@ ACROSS = (
 TEMPLATES = AgentTemplates(
     base="console/page.html",
     deed="console/agents/deeds.html",
+    wish="console/agents/wishes.html",
     keys="console/agents/key_section.html",
     counts="units",
 )
@@ -93,7 +98,8 @@ class PoolDeed(Struct, frozen=True):
 class ShopAgents:
     """What the service knows of the agents of a shop, as `AgentDesk`."""
 
-    def __init__(self, console: Console, platform: Platform, account_runner: Runner) -> None:
+    def __init__(self, console: Console, platform: Platform, account_runner: Runner, requests: RequestDesk) -> None:
+        self._requests = requests
         self._limits = account_runner[LIMITS.list]
         self._show, self._get_pool = console.run["show_access"], console.run["get_pool"]
         self._rows = HistoryRows(console, platform)
@@ -140,6 +146,11 @@ class ShopAgents:
         ]
         return AgentLines(actions, older or "")
 
+    async def requests(self, session: Session, request: Request) -> Sequence[RequestCard]:
+        """What waits for the merchant."""
+        every_waiting = await self._requests.waiting(merchant(session), MAX_REQUESTS)
+        return [await describe(session, request, waiting) for waiting in every_waiting]
+
     async def values(self, session: Session, request: Request) -> Mapping[str, Any]:
         """The key of the shop, and the keys before it."""
         keys = await self._keys(session)
@@ -153,13 +164,17 @@ class ShopAgents:
 class AgentPages:
     """Answers requests for the page, for a new key, and for the end of the key."""
 
-    def __init__(self, console: Console, platform: Platform, base_url: str, account_runner: Runner) -> None:
+    def __init__(
+        self, console: Console, platform: Platform, base_url: str, account_runner: Runner, requests: RequestDesk
+    ) -> None:
         self._console = console
         self._show, self._renew = console.run["show_access"], console.run["renew_key"]
         self._end = console.run["end_key"]
         self._connection = Connection(f"{base_url}/mcp", "holdfast-inventory", by_oauth=False)
         self._base_url = base_url
-        self._agents = AgentsPage(console, ShopAgents(console, platform, account_runner), self._connection, TEMPLATES)
+        desk = ShopAgents(console, platform, account_runner, requests)
+        self._agents = AgentsPage(console, desk, self._connection, TEMPLATES)
+        self._requests = RequestsPage(console, self._agents, requests, merchant, describe)
 
     def routes(self) -> list[Route]:
         return [
@@ -173,6 +188,7 @@ class AgentPages:
                 manual="/auth.md",
             ),
             *self._agents.routes(),
+            *self._requests.routes(),
             self._agents.moved("/console/settings/key", "former_new_key"),
             self._console.route(NEW_KEY, "new_key", self.renew, "POST"),
             self._console.route(END_KEY, "end_key", self.end, "POST"),

@@ -1,0 +1,364 @@
+"""Requests of agents that ask a person first: a call is stored, and runs once when a person approves it.
+
+A person approves what the page has shown: the present facts are compared, under a lock, in the transaction that runs
+the call and ends the request. So two clicks, two processes or a killed process never run it twice, and a person never
+approves a change of something else. A call that is refused leaves its request waiting. See `docs/decisions/0110`.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Literal, LiteralString, NamedTuple, Protocol
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import APPROVAL_DECLINED, APPROVAL_REQUIRED, INSUFFICIENT_SCOPE, NOT_FOUND, Problem
+from holdfast.kit.postgres.database import Database, Reader, Tx
+from holdfast.kit.running.operation import Operation, Operations
+from holdfast.kit.running.runner import Runner
+from holdfast.kit.security.secrets import UnsealError
+
+MAX_WAITING_REQUESTS = 50
+"""The most requests of one credential that wait. The schema has so many slots."""
+
+REPEAT_SECONDS = 30
+"""Seconds after which an agent is asked to repeat its call."""
+
+LOCK_SPACE = 0x61736B31
+"""The first key of the advisory lock ("ask1") that a credential holds while it stores a request."""
+
+BATCH_SIZE = 5_000
+
+Facts = Mapping[str, Any]
+"""What a person is shown of the things that a request is about, as they are now."""
+
+
+class ReadFacts(Protocol):
+    """Reads what a command is about."""
+
+    async def __call__(self, reader: Reader[Any], tenant_id: int, name: str, command: Any, /, *, locks: bool) -> Facts:
+        """The facts of a command of the operation `name`. `locks`: so that they stay as they are until the commit."""
+        ...
+
+
+def count_of(tenant: LiteralString) -> LiteralString:
+    """SQL: how many requests wait for the people of a tenant."""
+    return f"""
+    (select count(*) from agent_requests
+      where agent_requests.tenant_id = {tenant} and status = 'waiting' and agent_requests.expires_at > now())
+    """
+
+
+class RequestEnded(Exception):
+    """The request does not wait any more: it was approved, declined, or is older than 24 hours."""
+
+
+class RequestChanged(Exception):
+    """What the request is about is not any more as the person saw it."""
+
+
+class Credential(NamedTuple):
+    """A key or an app as it is now. `name`: empty if it has none. `caller`: None if it has ended."""
+
+    name: str
+    caller: Caller | None
+
+
+class StoredCall(Struct, frozen=True):
+    """The sealed part of a request. `key`: the idempotency key of the call; None: it had none."""
+
+    command: msgspec.Raw
+    key: str | None
+    program: str
+
+
+class RequestRow(Struct, frozen=True):
+    """A row of `agent_requests` that waits."""
+
+    id: int
+    key_id: int | None
+    client_id: str | None
+    operation: str
+    sealed: bytes
+    requested_at: datetime
+    expires_at: datetime
+
+
+class WaitingRequest(Struct, frozen=True):
+    """A request that waits for a person.
+
+    agent_name     the name of the key or the app, or what its program calls itself; empty: none of them
+    facts          what it is about, as it is now
+    seen           the version of these facts: approving sends it back
+    has_ended      whether the key or the app has ended: the request can only be declined
+    """
+
+    id: int
+    agent_name: str
+    operation: str
+    command: Any
+    key: str
+    facts: Facts
+    seen: str
+    requested_at: datetime
+    expires_at: datetime
+    caller: Caller | None
+
+    @property
+    def has_ended(self) -> bool:
+        return self.caller is None
+
+
+class AgentRequests:
+    """The requests of the agents of one service. It is the `ApprovalGate` of its runner.
+
+    operations         the table of the service
+    covered            the names of the operations that wait for a person
+    address            the address of the page of requests; the id follows it
+    has_grants         whether an access token names a grant; otherwise it stands for an API key
+    """
+
+    def __init__(self, operations: Operations, covered: Collection[str], address: str, *, has_grants: bool) -> None:
+        self.operations = {operation.name: operation for operation in operations}
+        self._covered = frozenset(covered)
+        self._address = address
+        self._has_grants = has_grants
+
+    def covers(self, operation: Operation) -> bool:
+        return operation.name in self._covered
+
+    async def ask(
+        self, tx: Tx[Any], operation: Operation, caller: Caller, command: Command, key: str | None
+    ) -> Problem | str:
+        credential = {"tenant_id": caller.tenant, "key_id": caller.id, "client_id": None}
+        if self._has_grants and caller.principal == "access_token":
+            find = "select client_id from oauth_grants where id = %(id)s"
+            credential |= {"key_id": None, "client_id": await tx.value(find, {"id": caller.id})}
+        content = msgspec.json.encode(command)
+        parts = [*map(str, credential.values()), operation.name, "key" if key else "", key or ""]
+        digest = sha256(msgspec.json.encode(parts) + content).digest()
+        lock = int.from_bytes(sha256(msgspec.json.encode(parts[:3])).digest()[:4], signed=True)
+        # A separate statement, so that the next one sees what other processes have stored for this credential.
+        await tx.run("select pg_advisory_xact_lock(%(space)s, %(lock)s)", {"space": LOCK_SPACE, "lock": lock})
+        await _expire(tx, credential)
+        if (known := await self._known(tx, digest, key)) is not None:
+            return known
+        call = StoredCall(msgspec.Raw(content), key, caller.program)
+        rows = await tx.tuples(
+            f"""
+            insert into agent_requests (tenant_id, key_id, client_id, slot, digest, operation, sealed)
+            select %(tenant_id)s, %(key_id)s, %(client_id)s, slot, %(digest)s, %(operation)s, %(sealed)s
+              from generate_series(1, %(most)s) as slot
+             where slot not in (select slot from agent_requests
+                                 where {_OF_CREDENTIAL} and status = 'waiting')
+             order by slot limit 1
+            returning id, expires_at
+            """,
+            {
+                **credential,
+                "most": MAX_WAITING_REQUESTS,
+                "digest": digest,
+                "operation": operation.name,
+                "sealed": tx.resources.secret.seal(msgspec.json.encode(call).decode()),
+            },
+        )
+        if not rows:
+            return APPROVAL_REQUIRED(
+                f"A person must approve this first, and {MAX_WAITING_REQUESTS} requests wait already.",
+                hint="Ask the person to look at what waits, at `approve_url`. Then repeat the call.",
+                status="not_stored",
+                approve_url=self._address,
+                retry_after=REPEAT_SECONDS,
+            )
+        return self._waiting(*rows[0])
+
+    async def _known(self, tx: Tx[Any], digest: bytes, key: str | None) -> Problem | str | None:
+        """The answer to a call that was made before; None: it is a new request."""
+        rows = await tx.tuples(
+            """
+            select id, status, is_told, expires_at, expires_at > now() from agent_requests
+             where digest = %(digest)s order by id desc limit 1
+            """,
+            {"digest": digest},
+        )
+        for id, status, is_told, expires_at, is_recent in rows:
+            if status == "waiting":
+                return self._waiting(id, expires_at)
+            if status == "declined" and is_recent:
+                return APPROVAL_DECLINED(request_id=id, status=status)
+            if status == "done" and key is None and is_recent and not is_told:
+                await tx.run("update agent_requests set is_told = true where id = %(id)s", {"id": id})
+                return _answer_key(id)
+        return None
+
+    def _waiting(self, id: int, expires_at: datetime) -> Problem:
+        return APPROVAL_REQUIRED(
+            request_id=id,
+            status="waiting",
+            approve_url=f"{self._address}/{id}",
+            expires_at=expires_at.isoformat().replace("+00:00", "Z"),
+            retry_after=REPEAT_SECONDS,
+        )
+
+
+def _answer_key(id: int) -> str:
+    """The idempotency key under which the answer to a call without one is stored."""
+    return f"approved request {id}"
+
+
+_OF_CREDENTIAL: LiteralString = """
+    (key_id = %(key_id)s::bigint or tenant_id = %(tenant_id)s and client_id = %(client_id)s::text)
+"""
+
+
+async def _expire(tx: Tx[Any], credential: Mapping[str, Any]) -> None:
+    await tx.run(
+        f"""
+        update agent_requests set status = 'expired', slot = null, sealed = '', ended_at = now()
+         where {_OF_CREDENTIAL} and status = 'waiting' and expires_at <= now()
+        """,
+        credential,
+    )
+
+
+_WAITING: LiteralString = """
+    select id, key_id, client_id, operation, sealed, requested_at, expires_at from agent_requests
+     where tenant_id = %(tenant_id)s and status = 'waiting' and expires_at > clock_timestamp()
+"""
+
+
+class RequestDesk:
+    """Shows a person what agents ask for, approves it and declines it.
+
+    runner             runs the operations
+    database           reads credentials; where shops are isolated, it is not restricted to one
+    find_credential    `(reader, request) -> credential`
+    read_facts         reads what a request is about
+    """
+
+    def __init__(
+        self,
+        requests: AgentRequests,
+        runner: Runner,
+        database: Database[Any],
+        find_credential: Callable[[Reader[Any], int, RequestRow], Awaitable[Credential]],
+        read_facts: ReadFacts,
+    ) -> None:
+        self._requests = requests
+        self._runner = runner
+        self._database = database
+        self._find_credential = find_credential
+        self._read_facts = read_facts
+
+    async def waiting(self, person: Caller, limit: int) -> Sequence[WaitingRequest]:
+        """The requests that wait for a person, the oldest first."""
+        parameters = {"tenant_id": person.tenant, "limit": limit}
+        rows = await self._runner.read(
+            person, lambda reader: reader.rows(RequestRow, f"{_WAITING} order by id limit %(limit)s", parameters)
+        )
+        return [request for row in rows if (request := await self._request(person, row))]
+
+    async def find(self, person: Caller, id: int) -> WaitingRequest:
+        """A request that waits for a person. Raises `not_found`."""
+        parameters = {"tenant_id": person.tenant, "id": id}
+        row = await self._runner.read(
+            person, lambda reader: reader.row(RequestRow, f"{_WAITING} and id = %(id)s", parameters)
+        )
+        if row is None or (request := await self._request(person, row)) is None:
+            raise NOT_FOUND()
+        return request
+
+    async def _request(self, person: Caller, row: RequestRow) -> WaitingRequest | None:
+        """A stored request with the present facts; None if it cannot be read any more."""
+        try:
+            text = self._database.resources.secret.unseal(row.sealed)
+        except UnsealError:
+            return None
+        call = msgspec.json.decode(text, type=StoredCall)
+        operation = self._requests.operations.get(row.operation)
+        if operation is None:
+            return None
+        command = msgspec.json.decode(call.command, type=operation.command)
+        facts = await self._runner.read(
+            person, lambda reader: self._read_facts(reader, person.tenant, operation.name, command, locks=False)
+        )
+        credential = await self._database.read(lambda reader: self._find_credential(reader, person.tenant, row))
+        caller = credential.caller and replace(credential.caller, program=call.program, is_agent=True)
+        return WaitingRequest(
+            row.id,
+            credential.name or call.program,
+            row.operation,
+            command,
+            call.key or _answer_key(row.id),
+            facts,
+            version_of(facts),
+            row.requested_at,
+            row.expires_at,
+            caller,
+        )
+
+    async def approve(self, person: Caller, id: int, seen: str) -> None:
+        """Run a request, with the rights and limits that its credential has now.
+
+        Raises `RequestEnded`, `RequestChanged` if the facts are not those of the version `seen`, and the `Problem` of a
+        call that is refused: then the request goes on waiting.
+        """
+        try:
+            request = await self.find(person, id)
+        except Problem as problem:
+            raise RequestEnded from problem
+        operation = self._requests.operations[request.operation]
+        if request.caller is None:
+            raise RequestEnded
+        if not request.caller.has(operation.scope):
+            raise INSUFFICIENT_SCOPE(scope=operation.scope)
+
+        async def claim(tx: Tx[Any]) -> None:
+            await end_request(tx, person.tenant, id, "done")
+            facts = await self._read_facts(tx, person.tenant, request.operation, request.command, locks=True)
+            if version_of(facts) != seen:
+                raise RequestChanged
+
+        await self._runner.run_approved(operation, request.caller, request.command, request.key, claim)
+
+    async def decline(self, person: Caller, id: int) -> None:
+        """Decline a request. Raises `RequestEnded`."""
+        await self._runner.transact(person, lambda tx: end_request(tx, person.tenant, id, "declined"))
+
+
+async def end_request(tx: Tx[Any], tenant_id: int, id: int, status: Literal["done", "declined"]) -> None:
+    """End a request that waits, and forget its contents. Raises `RequestEnded`."""
+    ended = await tx.value(
+        """
+        update agent_requests set status = %(status)s, slot = null, sealed = '', ended_at = now()
+         where id = %(id)s and tenant_id = %(tenant_id)s and status = 'waiting' and expires_at > clock_timestamp()
+        returning true
+        """,
+        {"id": id, "tenant_id": tenant_id, "status": status},
+    )
+    if not ended:
+        raise RequestEnded
+
+
+def version_of(facts: Facts) -> str:
+    """The version of facts. Two that differ have different ones."""
+    return sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()[:32]
+
+
+async def forget_requests(tx: Tx[Any]) -> int:
+    """Delete a batch of the requests that are two days old. Returns the number deleted."""
+    return await tx.value(
+        """
+        with deleted as (
+            delete from agent_requests
+             where id = any(array(select id from agent_requests where requested_at < now() - interval '2 days'
+                                   order by requested_at limit %(limit)s for update skip locked))
+         returning 1)
+        select count(*) from deleted
+        """,
+        {"limit": BATCH_SIZE},
+    )

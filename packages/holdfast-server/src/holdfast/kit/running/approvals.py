@@ -1,0 +1,32 @@
+"""Approvals: calls of a credential that asks a person first are stored as requests, and run when a person approves."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.postgres.database import Tx
+from holdfast.kit.running.operation import Operation
+
+Claim = Callable[[Tx[Any]], Awaitable[None]]
+"""Marks a request as done, in the transaction that does it. Raises if it does not wait for a person any more."""
+
+
+class ApprovalGate(Protocol):
+    """Stores the calls that a person must approve."""
+
+    def covers(self, operation: Operation) -> bool:
+        """Whether calls of this operation wait for a person."""
+        ...
+
+    async def ask(
+        self, tx: Tx[Any], operation: Operation, caller: Caller, command: Command, key: str | None
+    ) -> Problem | str:
+        """Store a request, unless the call is already one. Returns what refuses the call.
+
+        Returns the key of the stored answer instead, if a person has approved the call.
+
+        key    the idempotency key of the call; None: it has none, and is the same request as the same call before
+        """
+        ...

@@ -1,0 +1,275 @@
+"""An agent that asks a person first: its calls wait, and run once when the person approves what the page has shown."""
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import pytest
+
+from holdfast.accounts import sessions
+from holdfast.accounts.agent_limits import SetLimit
+from holdfast.accounts.agent_requests import MAX_WAITING_REQUESTS
+from holdfast.events.agent_actions.model import OPERATIONS
+from holdfast.events.api import OPERATIONS as TABLE
+from holdfast.events.keys import operations as keys
+from holdfast.kit.contract.caller import system
+from tests.events.console.organizing import main_text
+from tests.events.console.scene import Desk, desk, hidden
+from tests.kit.mcp.wire import Agent
+from tests.support import Service, event_fields
+
+NIGHT = event_fields(title="Jazz night")
+"""The same for all calls: a call is the same request only if all of its arguments are."""
+
+
+async def asking_desk(service: Service) -> tuple[Desk, Agent]:
+    """Ada at her desk, and an agent with a key of hers that asks her first."""
+    at = await desk(service)
+    made = (await at.ada.post("/api/keys", {"api_key": {"name": "Claude"}})).json()["data"]
+    command = SetLimit(key_id=made["id"], asks_first=True)
+    await service.database.transact(lambda tx: keys.LIMITS.store(tx, system(at.ada.id), command))
+    return at, Agent(service.app, made["key"], "2025-11-25")
+
+
+def refusal(result: dict[str, Any]) -> dict[str, Any]:
+    assert result["isError"], result
+    return json.loads(result["content"][0]["text"])
+
+
+async def decide(at: Desk, path: str, do: str, seen: str | None = None) -> int:
+    """The status of the answer to Approve or Decline, on the page as it is now."""
+    page = await at.browser.get(path)
+    seen = hidden(page, "seen") if seen is None else seen
+    return (await at.post(path, do=do, seen=seen)).status_code
+
+
+async def count(service: Service, table: str) -> int:
+    [(number,)] = await service.run_sql(f"select count(*) from {table}")
+    return number
+
+
+async def test_a_call_waits_for_the_person_and_then_its_repetition_has_the_answer(service: Service) -> None:
+    at, agent = await asking_desk(service)
+    event = await at.ada.create_event(title="Jazz night", capacity=20)
+
+    waiting = refusal(await agent.call("update_event", event_id=event["id"], capacity=30))
+
+    assert (waiting["code"], waiting["status"], waiting["retryable"]) == ("approval_required", "waiting", True)
+    assert (await at.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 20
+    again = refusal(await agent.call("update_event", event_id=event["id"], capacity=30))
+    assert again["request_id"] == waiting["request_id"]
+    path = re.sub("^https?://[^/]+", "", waiting["approve_url"])
+    page = main_text(await at.browser.get(path))
+    assert "Claude wants to change Jazz night" in page
+    assert "Seats 20 → 30" in page
+    assert "1 request waits for you" in main_text(await at.browser.get("/console/agents"))
+
+    assert await decide(at, path, "approve") == 303
+
+    assert (await at.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 30
+    answer = await agent.call("update_event", event_id=event["id"], capacity=30)
+    assert answer["structuredContent"]["capacity"] == 30
+    assert "Claude changed Jazz night" in main_text(await at.browser.get("/console/agents"))
+
+
+async def test_over_rest_it_is_a_conflict_with_the_address_of_the_request(service: Service) -> None:
+    at, agent = await asking_desk(service)
+    event = await at.ada.create_event()
+    body = {"registration": {"event_id": event["id"], "email": "ben@example.com"}}
+    headers = {"X-API-Key": agent.key or "", "Idempotency-Key": "once"}
+
+    refused = await service.http.post("/api/registrations", json=body, headers=headers)
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "approval_required")
+    assert await count(service, "registrations") == 0
+    await decide(at, f"/console/agents/requests/{refused.json()['request_id']}", "approve")
+    first = await service.http.post("/api/registrations", json=body, headers=headers)
+    second = await service.http.post("/api/registrations", json=body, headers=headers)
+    assert (first.status_code, first.content) == (202, second.content)
+    assert await count(service, "registrations") == 1
+
+
+async def test_what_is_declined_does_not_happen_and_the_agent_is_told(service: Service) -> None:
+    at, agent = await asking_desk(service)
+    waiting = refusal(await agent.call("create_event", **NIGHT))
+    path = f"/console/agents/requests/{waiting['request_id']}"
+
+    assert await decide(at, path, "decline") == 303
+
+    declined = refusal(await agent.call("create_event", **NIGHT))
+    assert (declined["code"], declined["retryable"]) == ("approval_declined", False)
+    assert (await at.post(path, do="approve", seen="")).status_code == 409
+    assert await count(service, "events") == 0
+
+
+async def test_what_has_changed_since_it_was_shown_is_shown_again(service: Service) -> None:
+    at, agent = await asking_desk(service)
+    event = await at.ada.create_event(capacity=20)
+    waiting = refusal(await agent.call("update_event", event_id=event["id"], capacity=30))
+    path = f"/console/agents/requests/{waiting['request_id']}"
+    seen = hidden(await at.browser.get(path), "seen")
+    await at.ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 25}})
+
+    refused = await at.post(path, do="approve", seen=seen)
+
+    assert refused.status_code == 409
+    assert "Something has changed since you looked" in refused.text
+    assert "Seats 25 → 30" in main_text(refused)
+    assert (await at.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 25
+    assert await decide(at, path, "approve", hidden(refused, "seen")) == 303
+    assert (await at.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 30
+
+
+async def test_many_clicks_at_once_do_it_once(service: Service) -> None:
+    at, agent = await asking_desk(service)
+    waiting = refusal(await agent.call("create_event", **NIGHT))
+    path = f"/console/agents/requests/{waiting['request_id']}"
+    seen = hidden(await at.browser.get(path), "seen")
+
+    statuses = await asyncio.gather(*(decide(at, path, "approve", seen) for _ in range(8)))
+
+    assert statuses.count(303) == 1
+    assert statuses.count(409) == 7
+    assert await count(service, "events") == 1
+
+
+async def test_a_call_that_is_refused_when_it_is_approved_goes_on_waiting(service: Service) -> None:
+    at, agent = await asking_desk(service)
+    event = await at.ada.create_event()
+    waiting = refusal(await agent.call("create_registration", event_id=event["id"], email="ben@example.com"))
+    path = f"/console/agents/requests/{waiting['request_id']}"
+    await at.ada.delete(f"/api/events/{event['id']}")
+
+    page = await at.browser.get(path)
+    refused = await at.post(path, do="approve", seen=hidden(page, "seen"))
+
+    assert refused.status_code == 409
+    assert "This cannot be done now, so nothing was changed" in refused.text
+    assert await count(service, "registrations") == 0
+    assert "1 request waits for you" in main_text(await at.browser.get("/console/agents"))
+
+
+async def test_a_revoked_key_gets_nothing_approved(service: Service) -> None:
+    at, agent = await asking_desk(service)
+    waiting = refusal(await agent.call("create_event", **NIGHT))
+    [claude] = [key for key in (await at.ada.get("/api/keys")).json()["data"] if key["name"] == "Claude"]
+    await at.ada.delete(f"/api/keys/{claude['id']}")
+    path = f"/console/agents/requests/{waiting['request_id']}"
+
+    page = await at.browser.get(path)
+
+    assert "This agent is not connected any more" in page.text
+    assert (await at.post(path, do="approve", seen=hidden(page, "seen"))).status_code == 409
+    assert await count(service, "events") == 0
+
+
+async def test_a_request_ends_after_24_hours_and_can_be_made_again(service: Service) -> None:
+    at, agent = await asking_desk(service)
+    waiting = refusal(await agent.call("create_event", **NIGHT))
+    path = f"/console/agents/requests/{waiting['request_id']}"
+    seen = hidden(await at.browser.get(path), "seen")
+    await service.run_sql("update agent_requests set expires_at = now()")
+
+    assert (await at.browser.get(path)).status_code == 404
+    assert (await at.post(path, do="approve", seen=seen)).status_code == 409
+    again = refusal(await agent.call("create_event", **NIGHT))
+    assert again["request_id"] != waiting["request_id"]
+    assert await count(service, "events") == 0
+
+
+async def test_no_more_than_fifty_requests_of_a_key_wait(service: Service) -> None:
+    _, agent = await asking_desk(service)
+
+    answers = await asyncio.gather(
+        *(agent.call("create_event", **event_fields(title=f"Night {number}")) for number in range(60))
+    )
+
+    statuses = [refusal(answer)["status"] for answer in answers]
+    assert (statuses.count("waiting"), statuses.count("not_stored")) == (MAX_WAITING_REQUESTS, 10)
+    assert await count(service, "agent_requests") == MAX_WAITING_REQUESTS
+
+
+async def test_an_approved_call_without_a_key_is_told_once_and_then_asks_again(service: Service) -> None:
+    at, agent = await asking_desk(service)
+    waiting = refusal(await agent.call("create_event", **NIGHT))
+    await decide(at, f"/console/agents/requests/{waiting['request_id']}", "approve")
+    await agent.call("create_event", **NIGHT)
+
+    again = refusal(await agent.call("create_event", **NIGHT))
+
+    assert again["code"] == "approval_required"
+    assert await count(service, "events") == 1
+
+
+async def test_each_page_of_the_console_says_how_many_wait(service: Service) -> None:
+    at, agent = await asking_desk(service)
+    await agent.call("create_event", **NIGHT)
+    await agent.call("create_event", **event_fields(title="Late night"))
+    await service.database.transact(lambda tx: sessions.announce_change(tx, at.ada.id))
+
+    page = await at.browser.get("/console/queues")
+
+    assert re.search('Agents <span class="badge">2</span><span class="unseen"> waiting for you</span>', page.text)
+
+
+async def test_reading_needs_no_approval_nor_do_other_keys(service: Service) -> None:
+    at, agent = await asking_desk(service)
+    await at.ada.create_event()
+
+    listed = await agent.call("list_events")
+
+    assert len(listed["structuredContent"]["data"]) == 1
+
+
+async def test_nobody_sees_or_approves_what_agents_of_another_organizer_ask(service: Service) -> None:
+    at, agent = await asking_desk(service)
+    waiting = refusal(await agent.call("create_event", **NIGHT))
+    await service.run_sql("update agent_requests set tenant_id = %(bob)s", bob=at.bob.id)
+    path = f"/console/agents/requests/{waiting['request_id']}"
+
+    assert (await at.browser.get(path)).status_code == 404
+    assert (await at.post(path, do="approve", seen="")).status_code == 409
+    assert (await at.post(path, do="decline", seen="")).status_code == 409
+
+
+async def test_another_site_approves_nothing(service: Service) -> None:
+    at, agent = await asking_desk(service)
+    waiting = refusal(await agent.call("create_event", **NIGHT))
+    path = f"/console/agents/requests/{waiting['request_id']}"
+    seen = hidden(await at.browser.get(path), "seen")
+
+    assert (await at.foreign(path, do="approve", seen=seen)).status_code == 403
+    assert await count(service, "events") == 0
+
+
+async def test_the_switch_is_beside_the_daily_limit(service: Service) -> None:
+    at = await desk(service)
+    [key] = (await at.ada.get("/api/keys")).json()["data"]
+    path = f"/console/agents/limit?key={key['id']}"
+    assert "Ask me before each change" in main_text(await at.browser.get(path))
+
+    await at.post(path, daily_limit="", asks_first="yes")
+
+    refused = await at.ada.post("/api/events", {"event": event_fields()})
+    assert refused.json()["code"] == "approval_required"
+    assert "Asks you before each change." in main_text(await at.browser.get("/console/agents"))
+    await at.post(path, daily_limit="")
+    assert (await at.ada.post("/api/events", {"event": event_fields()})).status_code == 201
+
+
+async def test_what_does_not_wait_for_a_person_is_what_visitors_do_and_an_upload_without_an_effect() -> None:
+    at_once = {
+        operation.name
+        for operation in TABLE
+        if not operation.mode.reads and not operation.public and operation.name not in OPERATIONS
+    }
+
+    assert at_once == {"presign_upload", "join_queue", "get_queue_status", "verify_queue_token"}
+
+
+@pytest.mark.parametrize("text", ["x", "0", "99999999999999999999"])
+async def test_what_is_no_id_of_a_request_has_no_page(service: Service, text: str) -> None:
+    at = await desk(service)
+
+    assert (await at.browser.get(f"/console/agents/requests/{text}")).status_code == 404
