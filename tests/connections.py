@@ -29,6 +29,9 @@ NAME: LiteralString = "reset application_name"
 MAX_SESSIONS = 2
 """How many are kept of those that are used in the same way: as many as a pool opens at once."""
 
+MAX_STATEMENTS = 2_000
+"""How many statements a session keeps prepared: all that tests run."""
+
 
 class _Session(NamedTuple):
     """A session that nobody uses, with the statements that are prepared in it."""
@@ -58,6 +61,7 @@ class ReusedConnection(AsyncConnection[Any]):
         if connection is None:
             connection = await super().connect(conninfo, **options)
         connection._use = (conninfo, use)
+        connection.prepare_threshold, connection.prepared_max = 1, MAX_STATEMENTS
         return connection
 
     @classmethod

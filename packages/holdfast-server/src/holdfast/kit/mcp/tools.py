@@ -55,6 +55,7 @@ def command_schema(kind: Any) -> Schema:
     return schema
 
 
+@cache
 def clearable(kind: Any) -> Sequence[str]:
     """The members of a command that null empties: an absent one leaves the stored value as it is."""
     return [
