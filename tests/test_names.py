@@ -23,7 +23,7 @@ BARE_WORDS = {
 RIDDLES = {"standing", "fate", "portion", "brisk", "look_at"}
 """Words that have a plain one (status, batch, check), also as a part of a name."""
 
-UNMENDED = ("holdfast/events/", "holdfast/accounts/", "holdfast/commands/", "tests/")
+UNMENDED = ("tests/",)
 """Where names may still be riddles."""
 
 BARE_PARAMETERS = {"most", "place", "known", *BARE_WORDS}

@@ -1,8 +1,11 @@
 """A message is an English text for programs, and says the same to people in their language."""
 
+import ast
 import json
 import pickle
+import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +13,8 @@ from holdfast.kit.contract.messages import FieldName, GroupedNumber, message, me
 from holdfast.kit.contract.problems import Problem, ProblemType, invalid
 from holdfast.kit.pages.language import ENGLISH, GERMAN, Language, translations
 from holdfast.kit.pages.layout import KIT
+
+ROOT = Path(__file__).parents[3]
 
 
 def on_page(message: str, language: Language = GERMAN, labels: Mapping[str, str] | None = None) -> str:
@@ -77,3 +82,17 @@ def test_the_body_of_a_problem_is_plain_text(problem: Problem) -> None:
     assert json.loads(json.dumps(problem.body())) == problem.body()
     assert pickle.loads(pickle.dumps(problem.body())) == problem.body()
     assert problem.errors["place"] == [text]
+
+
+def test_a_message_in_the_code_gets_a_value_for_each_of_its_placeholders_and_no_other() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in sorted((ROOT / "packages").glob("*/src/**/*.py"))
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "message"
+        for text in call.args[:1]
+        if isinstance(text, ast.Constant) and None not in (names := {keyword.arg for keyword in call.keywords})
+        if set(re.findall(r"%\((\w+)\)s", str(text.value))) != names
+    ]
+
+    assert wrong == []

@@ -152,7 +152,7 @@ class AgentRequests:
             f"""
             insert into agent_requests (tenant_id, key_id, client_id, slot, digest, operation, sealed)
             select %(tenant_id)s, %(key_id)s, %(client_id)s, slot, %(digest)s, %(operation)s, %(sealed)s
-              from generate_series(1, %(most)s) as slot
+              from generate_series(1, %(limit)s) as slot
              where slot not in (select slot from agent_requests
                                  where {_OF_CREDENTIAL} and status = 'waiting')
              order by slot limit 1
@@ -160,7 +160,7 @@ class AgentRequests:
             """,
             {
                 **credential,
-                "most": MAX_WAITING_REQUESTS,
+                "limit": MAX_WAITING_REQUESTS,
                 "digest": digest,
                 "operation": operation.name,
                 "sealed": tx.resources.secret.seal(msgspec.json.encode(call).decode()),

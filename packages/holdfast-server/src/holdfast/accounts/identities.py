@@ -99,9 +99,9 @@ async def list_different(reader: Reader[Any], table: LiteralString) -> list[Unus
             UnusualAddress,
             f"""
             select id, email from {table} where id > %(last)s and email is not null and {UNUSUAL}
-             order by id limit %(most)s
+             order by id limit %(limit)s
             """,
-            {"last": last, "most": MAX_ADDRESSES},
+            {"last": last, "limit": MAX_ADDRESSES},
         )
         addresses += [row for row in rows if row.identity]
         if len(rows) < MAX_ADDRESSES:

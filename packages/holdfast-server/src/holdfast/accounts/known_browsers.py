@@ -61,9 +61,9 @@ async def forget_known(tx: Tx[Any]) -> int:
         with gone as (
             delete from known_browsers where hash in (
                 select hash from known_browsers
-                 where known_at < now() - make_interval(days => %(days)s) limit %(portion)s)
+                 where known_at < now() - make_interval(days => %(days)s) limit %(batch_size)s)
             returning 1)
         select count(*) from gone
         """,
-        {"portion": BATCH_SIZE, "days": KNOWN_DAYS},
+        {"batch_size": BATCH_SIZE, "days": KNOWN_DAYS},
     )

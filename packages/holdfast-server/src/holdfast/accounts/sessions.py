@@ -322,11 +322,11 @@ async def forget_links(tx: Tx[Any]) -> int:
         """
         with gone as (
             delete from sign_in_links where id in (
-                select id from sign_in_links where asked_at < now() - interval '1 day' limit %(portion)s)
+                select id from sign_in_links where asked_at < now() - interval '1 day' limit %(batch_size)s)
             returning 1)
         select count(*) from gone
         """,
-        {"portion": BATCH_SIZE},
+        {"batch_size": BATCH_SIZE},
     )
 
 
@@ -336,9 +336,9 @@ async def forget_sessions(tx: Tx[Any]) -> int:
         f"""
         with gone as (
             delete from sessions where id in (
-                select id from sessions where not {IS_OPEN} limit %(portion)s)
+                select id from sessions where not {IS_OPEN} limit %(batch_size)s)
             returning 1)
         select count(*) from gone
         """,
-        {**LIMITS, "portion": BATCH_SIZE},
+        {**LIMITS, "batch_size": BATCH_SIZE},
     )

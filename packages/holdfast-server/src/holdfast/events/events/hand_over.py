@@ -1,8 +1,8 @@
 """Stores the new organizer in all rows about an event, after the event was handed over to another organizer.
 
 A hand-over changes only the event itself. Lists are right from then on (`hand_overs.py`); this job makes them fast
-again. It goes through the registrations and the mails a portion at a time. Each portion is a separate transaction, so a
-process that is killed loses at most one portion, and any process continues from there. Several processes may do it at
+again. It goes through the registrations and the mails a batch at a time. Each batch is a separate transaction, so a
+process that is killed loses at most one batch, and any process continues from there. Several processes may do it at
 once.
 """
 
@@ -67,20 +67,20 @@ async def file_registrations(tx: Tx, *, hand_over: HandOver) -> int | None:
         with hand_over as (
             select handed_to, last_user_id from event_hand_overs
              where event_id = %(event_id)s and organizer_id = %(organizer_id)s for update),
-        portion as materialized (
+        batch as materialized (
             select user_id, organizer_id from registrations
              where event_id = %(event_id)s and user_id > (select last_user_id from hand_over)
              order by user_id limit %(limit)s),
         filed as (
             update registrations set organizer_id = (select handed_to from hand_over)
              where event_id = %(event_id)s
-               and user_id = any(array(select user_id from portion where organizer_id = %(organizer_id)s))
+               and user_id = any(array(select user_id from batch where organizer_id = %(organizer_id)s))
             returning 1),
         reached as (
             update event_hand_overs set last_user_id = last.user_id
-              from (select max(user_id) as user_id from portion) as last
+              from (select max(user_id) as user_id from batch) as last
              where event_id = %(event_id)s and organizer_id = %(organizer_id)s and last.user_id is not null)
-        select (select count(*) from filed) where exists (select from portion)
+        select (select count(*) from filed) where exists (select from batch)
         """,
         _rows(hand_over),
     )
@@ -92,8 +92,8 @@ async def _file_mails(steps: Steps, hand_over: HandOver) -> int:
     for status in MAIL_STATUSES:
         last: int | None = 0
         while last is not None:
-            portion = partial(file_mails, hand_over=hand_over, status=status, after=last)
-            last, count = await steps.transact(portion)
+            batch = partial(file_mails, hand_over=hand_over, status=status, after=last)
+            last, count = await steps.transact(batch)
             total += count
             await yield_to_requests()
     return total
@@ -110,7 +110,7 @@ async def file_mails(tx: Tx, *, hand_over: HandOver, status: str, after: int) ->
         with hand_over as (
             select handed_to from event_hand_overs
              where event_id = %(event_id)s and organizer_id = %(organizer_id)s),
-        portion as materialized (
+        batch as materialized (
             select id, (arguments ->> 'event_id')::bigint as event_id, hold from mails
              where arguments ? 'organizer_id' and (arguments ->> 'organizer_id')::bigint = %(organizer_id)s
                and coalesce(outcome, 'waiting') = %(status)s and id > %(after)s
@@ -120,10 +120,10 @@ async def file_mails(tx: Tx, *, hand_over: HandOver, status: str, after: int) ->
             update mails set arguments = arguments || jsonb_build_object('organizer_id', handed_to),
                              due_at = case when mails.hold is null then due_at else now() end,
                              released_at = case when mails.hold is null then released_at else now() end, hold = null
-              from hand_over, portion
-             where mails.id = portion.id and portion.event_id = %(event_id)s
-            returning portion.hold is not null as was_held)
-        select (select max(id) from portion), (select count(*) from filed), (select bool_or(was_held) from filed)
+              from hand_over, batch
+             where mails.id = batch.id and batch.event_id = %(event_id)s
+            returning batch.hold is not null as was_held)
+        select (select max(id) from batch), (select count(*) from filed), (select bool_or(was_held) from filed)
         """,
         _rows(hand_over) | {"status": status, "after": after},
     )
@@ -137,7 +137,7 @@ async def _end(steps: Steps, hand_over: HandOver) -> bool:
     try:
         await steps.transact(partial(_forget, hand_over=hand_over))
     except ForeignKeyViolation:
-        # A person was given the registrations of another account meanwhile, and they moved behind the portions.
+        # A person was given the registrations of another account meanwhile, and they moved behind the batches.
         await steps.transact(partial(_begin_again, hand_over=hand_over))
         return False
     return True

@@ -49,8 +49,8 @@ def preview_mails(kind: ParagraphKind, text: str, paragraphs: MailParagraphs) ->
     """The previews of a kind of mail with a paragraph, in each language."""
     known = _example_facts(kind, text, paragraphs)
     mails = [(language, _example_mail(kind, language, known, paragraphs)) for language in LANGUAGES.values()]
-    portion = MailBatch(paragraphs.base_url, "preview@example.com", "", [mail for _, mail in mails])
-    return [_preview_of(message(mail, portion), language) for language, mail in mails]
+    batch = MailBatch(paragraphs.base_url, "preview@example.com", "", [mail for _, mail in mails])
+    return [_preview_of(message(mail, batch), language) for language, mail in mails]
 
 
 def _example_facts(kind: ParagraphKind, text: str, paragraphs: MailParagraphs) -> MailFacts:

@@ -135,7 +135,7 @@ async def _mail_people(tx: Tx, event_id: int, kind: Kind, announced_at: object, 
     await tx.run("select pg_advisory_xact_lock_shared(%(lock)s)", {"lock": ANNOUNCEMENT_LOCK})
     return await tx.value(
         """
-        with portion as (
+        with batch as (
             select event_id, user_id, arrival, name, language, status, settled_at, notify
               from registrations
              where event_id = %(event_id)s and user_id > %(after)s order by user_id limit %(limit)s),
@@ -145,11 +145,11 @@ async def _mail_people(tx: Tx, event_id: int, kind: Kind, announced_at: object, 
                    jsonb_build_object('organizer_id', (select organizer_id from events where id = %(event_id)s),
                                       'event_id', event_id, 'user_id', person.public_id, 'arrival', arrival,
                                       'name', name, 'language', language)
-              from portion
-             cross join lateral (select public_id, email from users where users.id = portion.user_id limit 1) as person
+              from batch
+             cross join lateral (select public_id, email from users where users.id = batch.user_id limit 1) as person
              where status = any(%(recipients)s::registration_status[]) and settled_at <= %(announced_at)s and notify
              order by user_id)
-        select max(user_id) from portion
+        select max(user_id) from batch
         """,
         {
             "event_id": event_id,
@@ -169,13 +169,13 @@ async def release_batch(tx: Tx, limit: int) -> bool:
         return False
     released: int = await tx.value(
         """
-        with portion as (
+        with batch as (
             select id from mails
              where ended_at is null and hold = 'organizer'
                and (arguments ->> 'organizer_id')::bigint = %(organizer_id)s
              order by id limit %(limit)s for update),
         released as (
-            update mails set hold = null, due_at = now(), released_at = now() from portion where mails.id = portion.id
+            update mails set hold = null, due_at = now(), released_at = now() from batch where mails.id = batch.id
          returning 1)
         select count(*) from released
         """,

@@ -91,12 +91,12 @@ class Letter(Struct):
     head: str
 
 
-def write(portion: MailBatch) -> list[bytes]:
+def write(batch: MailBatch) -> list[bytes]:
     """The bytes of each mail."""
-    return [message(mail, portion).encoded(portion.sender) for mail in portion.mails]
+    return [message(mail, batch).encoded(batch.sender) for mail in batch.mails]
 
 
-def message(mail: RegistrationMail | SignInMail | DataMail, portion: MailBatch) -> MailMessage:
+def message(mail: RegistrationMail | SignInMail | DataMail, batch: MailBatch) -> MailMessage:
     """A mail of the batch before it is encoded."""
     if isinstance(mail, SignInMail):
         return sign_in.message(mail, FRAME)
@@ -125,7 +125,7 @@ def message(mail: RegistrationMail | SignInMail | DataMail, portion: MailBatch) 
         organizer=header_text(known.organizer_name or FRAME.texts(language).gettext("Unconfirmed organizer")),
         stop=url_in_language(mail.stop, language),
         order=_order(known, language) if KINDS[kind].numbered else "",
-        proof_url=url_in_language(f"{portion.base_url}/verify", language)
+        proof_url=url_in_language(f"{batch.base_url}/verify", language)
         + f"#/log/events/{known.id}/proofs/{known.log_number}",
         head=_head(known, language),
     )
@@ -148,7 +148,7 @@ def message(mail: RegistrationMail | SignInMail | DataMail, portion: MailBatch) 
         date=mail.caused_at,
         attachments=(
             *_code(mail.registration_url, has_code),
-            *_calendar(mail, portion, mail.registration_url if has_code else mail.page),
+            *_calendar(mail, batch, mail.registration_url if has_code else mail.page),
         ),
         unsubscribe=mail.stop,
     )
@@ -284,14 +284,14 @@ def _code(address: str, has_code: bool) -> list[Attachment]:
     return [Attachment(qr_png(address), "image/png", "code.png", cid=CODE)]
 
 
-def _calendar(mail: RegistrationMail, portion: MailBatch, url: str) -> list[Attachment]:
+def _calendar(mail: RegistrationMail, batch: MailBatch, url: str) -> list[Attachment]:
     caused, known = mail.caused, mail.known
     method = KINDS[mail.kind].calendar
     if not method or (method == "PUBLISH" and known.status != "registered"):
         return []
     content = calendar_file(
         known,
-        portion,
+        batch,
         url=url,
         stamp=mail.caused_at,
         of=f"{caused.event_id}-{caused.user_id}",

@@ -193,9 +193,9 @@ async def _store_checkout(tx: Tx, new: Checkout, old: str | None) -> str | None:
     """Store the new checkout, unless another process has replaced the old one. Returns the stored checkout."""
     await tx.run(
         """
-        update payments set checkout = %(wanted)s::jsonb
+        update payments set checkout = %(checkout)s::jsonb
          where id = %(id)s and state = 'opening' and checkout is not distinct from %(before)s::jsonb
         """,
-        {"id": new.payment_id, "wanted": msgspec.json.encode(new).decode(), "before": old},
+        {"id": new.payment_id, "checkout": msgspec.json.encode(new).decode(), "before": old},
     )
     return await tx.value("select checkout::text from payments where id = %(id)s", {"id": new.payment_id})

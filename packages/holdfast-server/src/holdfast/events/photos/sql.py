@@ -24,7 +24,7 @@ async def insert_photo(tx: Tx, photo: PhotoRow, networks: Sequence[str] | None, 
         select %(key)s, %(organizer_id)s, %(content_type)s, %(content_length)s,
                case when %(upload)s then now() + %(seconds)s * interval '1 second' end, %(networks)s
          where (select count(*) from photos
-                 where organizer_id {theirs} and idle_since is not null) < %(most)s
+                 where organizer_id {theirs} and idle_since is not null) < %(limit)s
         returning true
         """,
         {
@@ -34,7 +34,7 @@ async def insert_photo(tx: Tx, photo: PhotoRow, networks: Sequence[str] | None, 
             "content_length": photo.content_length,
             "upload": upload,
             "seconds": UPLOAD_LIFETIME_SECONDS,
-            "most": MAX_IDLE_PHOTOS,
+            "limit": MAX_IDLE_PHOTOS,
             "networks": None if networks is None else list(networks),
         },
     )

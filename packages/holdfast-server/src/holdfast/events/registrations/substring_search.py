@@ -144,7 +144,7 @@ async def index_batch(tx: Tx, *, event_id: int) -> int:
     """Index the next registrations in order of arrival. Returns their number."""
     # A transaction that changes or removes names waits for this lock, and then sees the rows that are written here.
     await tx.run("select from searched_events where event_id = %(event_id)s for no key update", {"event_id": event_id})
-    return await tx.value(WRITE, {"event_id": event_id, "portion": BATCH_SIZE})
+    return await tx.value(WRITE, {"event_id": event_id, "batch_size": BATCH_SIZE})
 
 
 # A registration that arrived before a settled one is never stored later (see settlement.py).
@@ -166,23 +166,23 @@ WRITE: LiteralString = f"""
               order by received_at, arrival limit 1)
              union all select 'infinity', 0) as first
          order by received_at, arrival limit 1),
-    portion as materialized ({in_order(_SETTLED, "received_at, arrival", "%(portion)s")}),
+    batch as materialized ({in_order(_SETTLED, "received_at, arrival", "%(batch_size)s")}),
     written as (
         insert into searched_registrations (event_id, user_id, words, received_at, arrival)
-        select event_id, user_id, searched_words(users.email, coalesce(portion.name, users.name)), received_at, arrival
-          from portion
-         cross join lateral (select email, name from users where id = portion.user_id limit 1) as users
+        select event_id, user_id, searched_words(users.email, coalesce(batch.name, users.name)), received_at, arrival
+          from batch
+         cross join lateral (select email, name from users where id = batch.user_id limit 1) as users
          order by event_id, user_id
             on conflict (event_id, user_id) do update
            set words = excluded.words, received_at = excluded.received_at, arrival = excluded.arrival)
     update searched_events
        set received_at = coalesce(last.received_at, searched_events.received_at),
            arrival = coalesce(last.arrival, searched_events.arrival),
-           places = case when number < %(portion)s then registered_count + waitlisted_count else places end,
+           places = case when number < %(batch_size)s then registered_count + waitlisted_count else places end,
            touched_at = now()
-      from (select count(*) as number from portion) as counted
+      from (select count(*) as number from batch) as counted
      cross join (select registered_count, waitlisted_count from events where id = %(event_id)s) as event
-      left join lateral (select received_at, arrival from portion
+      left join lateral (select received_at, arrival from batch
                           order by received_at desc, arrival desc limit 1) as last on true
      where event_id = %(event_id)s
  returning number

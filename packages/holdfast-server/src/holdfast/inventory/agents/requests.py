@@ -70,7 +70,7 @@ async def read_facts(reader: Reader, shop_id: int, name: str, command: Any, *, l
         "gids": gids,
         "drawing_gids": gids if name in {"record_sale", "hold_quantity"} else [],
         "hold_id": getattr(command, "hold_id", None),
-        "most": MAX_POOLS,
+        "limit": MAX_POOLS,
     }
     return {
         "pools": await _pools(reader, parameters),
@@ -93,7 +93,7 @@ async def _pools(reader: Reader, parameters: Mapping[str, Any]) -> Mapping[str, 
                                   where shop_id = %(shop_id)s and variant_gid = any(%(drawing_gids)s::text[]))
                         || array(select pool_id from hold_lines
                                   where shop_id = %(shop_id)s and hold_id = %(hold_id)s::bigint))
-         order by id limit %(most)s
+         order by id limit %(limit)s
         """,
         parameters,
     )

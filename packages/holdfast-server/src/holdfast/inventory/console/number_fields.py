@@ -25,11 +25,11 @@ class NumberField(NamedTuple):
         if number < self.minimum:
             return message(
                 "Enter %(least)s or more, such as %(example)s.",
-                minimum=GroupedNumber(self.minimum),
+                least=GroupedNumber(self.minimum),
                 example=GroupedNumber(self.example),
             )
         if number > self.maximum:
-            return message("Enter %(most)s or less.", maximum=GroupedNumber(self.maximum))
+            return message("Enter %(most)s or less.", most=GroupedNumber(self.maximum))
         return number
 
 
