@@ -14,7 +14,7 @@ BATCH_SIZE = 5_000
 
 
 class AgentActionLog:
-    """Stores what agents did for organizers, as `runner.AgentLog`. What an admin key does is about no organizer."""
+    """Stores what agents did for organizers, as `AgentLog`. What an admin key does is about no organizer."""
 
     def covers(self, operation: Operation) -> bool:
         return operation.name in OPERATIONS
