@@ -46,6 +46,7 @@ async def test_signing_keys_stored_answers_and_upload_addresses_survive_a_rotati
         EVENTS_OLD_SECRET_KEY=FIRST,
     )
     assert done.stdout == (
+        "agent_requests: 0 sealed again.\n"
         "queue_signing_keys: 1 sealed again.\n"
         "log_keys: 0 sealed again.\n"
         "idempotency_answers: 1 sealed again.\n"

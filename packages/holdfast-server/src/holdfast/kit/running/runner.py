@@ -14,7 +14,7 @@ from holdfast.kit.environment.metrics import REFUSALS, counter
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.group_commit import CompleteAnswers, LockedRow
 from holdfast.kit.running.admission import Admission
-from holdfast.kit.running.approvals import ApprovalGate, Claim
+from holdfast.kit.running.agent_calls import AgentLog, ApprovalGate, Claim
 from holdfast.kit.running.batches import OperationBatches, Submit, TransactCalls
 from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
 from holdfast.kit.running.operation import Operation, Operations
@@ -85,25 +85,6 @@ class AnswerCalls(Protocol):
     def __call__(
         self, tx: Tx[Any], tenant: int | None, calls: Sequence[Any], *, waits: bool
     ) -> Awaitable[Sequence[Any]]: ...
-
-
-class AgentLog(Protocol):
-    """Stores what agents did, in the transaction that does it."""
-
-    def covers(self, operation: Operation) -> bool:
-        """Whether calls of this operation are stored."""
-        ...
-
-    async def version(self, tx: Tx[Any], operation: Operation, command: Any) -> str | None:
-        """The version of what a call is about: a call that leaves it as it is has changed nothing.
-
-        None: `store` itself leaves out calls that have changed nothing.
-        """
-        ...
-
-    async def store(self, tx: Tx[Any], operation: Operation, done: Sequence[tuple[Call[Any], Any]]) -> None:
-        """Store the calls of agents that were done, each with its answer."""
-        ...
 
 
 class Runner:
