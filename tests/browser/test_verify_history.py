@@ -14,9 +14,9 @@ from holdfast_verify.formats.entries import timestamp
 from holdfast_verify.formats.proof_file import ProofFile
 from holdfast_verify.formats.signed_note import Checkpoint, Signer
 from holdfast_verify.formats.tree import append, inclusion_proof, leaf_hash
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.support import Service
-from tests.verify.audit.honest_event import HOST, KEY, ORIGIN, START, Entry, HonestEvent, compact, write_texts
+from tests.verify.audit.honest_event import HOST, KEY, ORIGIN, START, Entry, HonestEvent, compact_json, write_texts
 
 LOG = "/log/events/7"
 
@@ -32,7 +32,7 @@ class Site:
             self._write(generation)
 
     def _write(self, generation: int) -> None:
-        texts = [compact(entry) for entry in self.logs[generation - 1]]
+        texts = [compact_json(entry) for entry in self.logs[generation - 1]]
         write_texts(self.folder / str(generation), texts, origin=self.origin(generation))
 
     def origin(self, generation: int) -> str:
@@ -47,7 +47,7 @@ class Site:
         return None
 
     def _proof_at(self, generation: int, entries: Sequence[Entry], index: int) -> str:
-        texts = [compact(entry) for entry in entries]
+        texts = [compact_json(entry) for entry in entries]
         tree = append(0, {}, [leaf_hash(text) for text in texts])
         origin = self.proof_origin or self.origin(generation)
         checkpoint = Signer(origin, KEY).sign(Checkpoint(origin, tree.size, tree.root).text)
@@ -240,7 +240,7 @@ async def test_entries_that_are_shown_and_were_not_signed_are_refused(
     site.proofs = (event.entries,)
     altered = [*event.entries]
     altered[6] = {**altered[6], "number": 2}
-    write_texts(tmp_path / "1", [compact(entry) for entry in altered])
+    write_texts(tmp_path / "1", [compact_json(entry) for entry in altered])
     page = await opened(context, site)
     assert "The log shows other entries than those that it has signed." in await choose(page, saved_later(event, 1))
 
@@ -385,7 +385,7 @@ async def test_each_result_is_readable_for_everybody(
     event = event_of_four()
     event.remove(1)
     event.seal()
-    context = await looking(chromium, scheme, width, language)
+    context = await open_context(chromium, scheme, width, language)
     page = await opened(context, Site(service, tmp_path, event.entries))
     for number, expected in ((1, "attention"), (3, "right")):
         await choose(page, saved_later(event, number))

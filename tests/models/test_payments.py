@@ -25,7 +25,7 @@ from holdfast_demo.stripe.errors import StripeRefusal
 from holdfast_demo.stripe.faults import Fault
 from tests.events.pages.visitor import Visitor
 from tests.events.payments.scene import Scene, paying
-from tests.models.machine import SOAK, Machine, Stage, explore, staged
+from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
 from tests.support import unlimited
 
 OPERATIONS = 20_000 if SOAK else 400
@@ -285,5 +285,5 @@ NOBODY = "nobodyno"
 
 
 def test_money_is_kept_for_seats_and_only_for_seats(database_url: str, tmp_path: Path) -> None:
-    with staged(paying(unlimited(database_url, tmp_path))) as stage:
+    with open_stage(paying(unlimited(database_url, tmp_path))) as stage:
         explore(stage, lambda: Market(stage), OPERATIONS)

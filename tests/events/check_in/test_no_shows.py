@@ -9,7 +9,7 @@ from holdfast.events.check_in import no_shows, operations
 from holdfast.events.check_in.model import GetCheckInStatus
 from holdfast.events.check_in.no_shows import NoShowsPreview, SeatHandover
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
-from tests.events.check_in.scene import Entrance, begun_event, code_of, give_seats, link_of, scanned
+from tests.events.check_in.scene import Entrance, begun_event, code_of, give_seats, link_of, scan_of
 from tests.support import Service
 
 
@@ -67,7 +67,7 @@ async def test_no_more_seats_are_given_than_somebody_was_shown(service: Service)
 
 async def test_scanners_know_who_comes_later_and_who_has_moved_up(service: Service) -> None:
     gate = await begun_event(service, 1, 2)
-    late = scanned(await link_of(service, gate.event_id, "p0"))
+    late = scan_of(await link_of(service, gate.event_id, "p0"))
     await give_seats(gate)
 
     [verdict] = await gate.send(late)
@@ -91,7 +91,7 @@ async def test_who_moves_up_is_told_with_a_code_and_who_came_too_late_is_not_tol
 
 async def test_who_was_let_in_offline_before_the_seat_was_given_away_is_in_without_a_seat(service: Service) -> None:
     gate = await begun_event(service, 1, 2)
-    offline = scanned(await code_of(service, gate.event_id, "p0"), let_in=True)
+    offline = scan_of(await code_of(service, gate.event_id, "p0"), let_in=True)
     await give_seats(gate)
 
     [verdict] = await gate.send(offline)

@@ -15,7 +15,7 @@ OWNER_EMAIL = "owner@example.com"
 PASSWORD = "correct horse battery"
 
 
-async def signed_in(service: Service, name: str = "ada", language: str = "en") -> tuple[Client, Browser]:
+async def sign_in_organizer(service: Service, name: str = "ada", language: str = "en") -> tuple[Client, Browser]:
     """A new organizer, with a key and at a browser in which it is signed in."""
     email = f"{name}@example.com"
     client = await service.organizer(

@@ -6,10 +6,10 @@ from typing import Any
 
 from tests.accounts.browser import token
 from tests.events.console.event_scene import confirm_bulk_change, foreign_event
-from tests.events.console.organizing import main_text, signed_in
+from tests.events.console.organizing import main_text, sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
 from tests.events.payments.scene import Scene
-from tests.events.people.scene import handle_of, listed, sign_up
+from tests.events.people.scene import handle_of, list_registrations, sign_up
 from tests.support import Client, Service, eventually
 
 
@@ -19,11 +19,11 @@ async def boxes(service: Service, *names: str) -> str:
 
 
 async def states(ada: Client, event: dict[str, Any]) -> dict[str, str]:
-    return {row["email"].partition("@")[0]: row["status"] for row in await listed(ada, event)}
+    return {row["email"].partition("@")[0]: row["status"] for row in await list_registrations(ada, event)}
 
 
 async def test_several_are_moved_and_none_of_them_gets_the_seat_of_another(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo", "dan")
     await service.run_sql("delete from mails")
@@ -51,7 +51,7 @@ async def test_several_are_moved_and_none_of_them_gets_the_seat_of_another(servi
 
 
 async def test_several_are_removed_and_who_waits_among_them_is_not_promoted_first(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo")
     await service.run_sql("delete from mails")
@@ -68,7 +68,7 @@ async def test_several_are_removed_and_who_waits_among_them_is_not_promoted_firs
 
 
 async def test_several_are_checked_in_once(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo")
     path = f"/console/events/{event['id']}/several-registrations"
@@ -89,7 +89,7 @@ async def test_several_are_checked_in_once(service: Service) -> None:
 
 
 async def test_nobody_reaches_people_of_another_organizer_or_chooses_nobody(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     mine, event = await ada.create_event(), await foreign_event(service)
     await sign_up(service, event, "ann")
     [path, foreign] = [f"/console/events/{one['id']}/several-registrations" for one in (mine, event)]
@@ -108,7 +108,7 @@ async def test_nobody_reaches_people_of_another_organizer_or_chooses_nobody(serv
 
 
 async def test_an_event_that_is_handed_over_meanwhile_is_left_alone(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     bob = await service.organizer()
     event = await ada.create_event(waitinglist_capacity=5)
     await sign_up(service, event, "ann")

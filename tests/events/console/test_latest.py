@@ -1,14 +1,14 @@
 """The overview of an event says what happened last with its people."""
 
-from tests.events.console.event_scene import foreign_event, signed_in
-from tests.events.console.organizing import main_text
+from tests.events.console.event_scene import foreign_event
+from tests.events.console.organizing import main_text, sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
 from tests.events.payments.scene import Scene
 from tests.support import Service
 
 
 async def test_who_registered_last_stands_first_with_what_came_of_it(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=1, timezone="Europe/Berlin")
     for name in ("ann", "bob"):
         await ada.register(event["id"], email=f"{name}@example.com")
@@ -22,7 +22,7 @@ async def test_who_registered_last_stands_first_with_what_came_of_it(service: Se
 
 
 async def test_an_event_without_people_has_nothing_that_happened(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
     assert "What happened last" not in (await browser.get(f"/console/events/{event['id']}")).text

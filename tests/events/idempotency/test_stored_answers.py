@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from holdfast.events.service import IDEMPOTENCY
-from tests.events.idempotency.scene import Scene, code
+from tests.events.idempotency.scene import Scene, status_and_code
 from tests.support import Client, Service, running, unlimited
 
 # Whose key it is
@@ -32,9 +32,9 @@ async def test_a_key_belongs_to_the_api_key_it_was_sent_with(scene: Scene) -> No
 async def test_nobody_without_an_api_key_learns_what_a_key_stands_for(scene: Scene) -> None:
     await scene.create("K")
 
-    assert code(await scene.create("K", scene.service.anonymous)) == (401, "missing_api_key")
+    assert status_and_code(await scene.create("K", scene.service.anonymous)) == (401, "missing_api_key")
     stranger = Client(scene.service.http, "hf_" + "A" * 43)
-    assert code(await scene.create("K", stranger)) == (401, "invalid_api_key")
+    assert status_and_code(await scene.create("K", stranger)) == (401, "invalid_api_key")
 
 
 # A day
@@ -91,7 +91,7 @@ async def test_an_answer_sealed_under_another_secret_is_refused_rather_than_done
     async with running(unlimited(database_url, tmp_path / "elsewhere")) as other:
         refused = await scene.create("K", Client(other.http, scene.ada.key))
 
-    assert code(refused) == (422, "idempotency_key_reused")
+    assert status_and_code(refused) == (422, "idempotency_key_reused")
     assert "another secret key" in refused.json()["error"]
     assert await scene.count() == before
 
@@ -104,7 +104,7 @@ async def test_registering_an_organizer_takes_no_key_since_anybody_could_ask_for
     ]
 
     assert first.status_code == 201
-    assert code(again) == (422, "validation_failed")
+    assert status_and_code(again) == (422, "validation_failed")
     assert set(again.json()["errors"]) == {"email", "slug"}
     assert "hf_" not in again.text
     assert await service.run_sql("select from idempotency_answers") == []

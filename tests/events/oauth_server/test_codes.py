@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.cases import in_turn
-from tests.events.oauth_server.scene import VERIFIER, Scene, error, issued
+from tests.events.oauth_server.scene import VERIFIER, Scene, issued_tokens, status_and_error
 
 
 async def test_a_code_gets_tokens_that_act_for_whoever_allowed_it(scene: Scene) -> None:
@@ -13,7 +13,7 @@ async def test_a_code_gets_tokens_that_act_for_whoever_allowed_it(scene: Scene) 
 
     assert response.headers["cache-control"] == "no-store"
     assert response.headers["content-type"] == "application/json"
-    tokens = issued(response)
+    tokens = issued_tokens(response)
     assert tokens["access_token"].startswith("hfat_")
     assert tokens["refresh_token"].startswith("hfrt_")
     assert (tokens["token_type"], tokens["expires_in"]) == ("Bearer", 3600)
@@ -23,7 +23,7 @@ async def test_a_code_gets_tokens_that_act_for_whoever_allowed_it(scene: Scene) 
 
 async def test_nothing_that_could_be_used_is_stored(scene: Scene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
-    tokens = issued(await scene.app.redeem(code))
+    tokens = issued_tokens(await scene.app.redeem(code))
 
     for table in ("codes", "access_tokens", "refresh_tokens", "grants"):
         [(stored,)] = await scene.service.run_sql(f"select jsonb_agg(to_jsonb(t))::text from oauth_{table} as t")
@@ -33,12 +33,12 @@ async def test_nothing_that_could_be_used_is_stored(scene: Scene) -> None:
 
 async def test_a_code_that_comes_again_ends_what_came_of_it(scene: Scene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
-    tokens = issued(await scene.app.redeem(code))
+    tokens = issued_tokens(await scene.app.redeem(code))
     assert await scene.works(tokens)
 
-    assert error(await scene.app.redeem(code)) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.redeem(code)) == (400, "invalid_grant")
     assert not await scene.works(tokens)
-    assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
 async def test_of_many_who_show_a_code_at_once_one_gets_tokens_and_they_end(scene: Scene) -> None:
@@ -60,15 +60,15 @@ async def test_of_many_who_show_a_code_at_once_one_gets_tokens_and_they_end(scen
 async def test_whoever_shows_a_stolen_code_gets_nothing_and_spoils_it(scene: Scene, changes: dict[str, str]) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
 
-    assert error(await scene.app.redeem(code, **changes)) == (400, "invalid_grant")
-    assert error(await scene.app.redeem(code)) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.redeem(code, **changes)) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.redeem(code)) == (400, "invalid_grant")
 
 
 async def test_a_code_of_one_client_is_nothing_to_another_that_asked_with_the_same_challenge(scene: Scene) -> None:
     thief = await scene.register()
     code = (await scene.person.allow(scene.app.query()))["code"]
 
-    assert error(await thief.redeem(code)) == (400, "invalid_grant")
+    assert status_and_error(await thief.redeem(code)) == (400, "invalid_grant")
 
 
 async def test_a_code_is_good_for_a_minute(scene: Scene) -> None:
@@ -78,7 +78,7 @@ async def test_a_code_is_good_for_a_minute(scene: Scene) -> None:
     assert (await scene.app.redeem(early)).status_code == 200
 
     await scene.service.run_sql(age, age="10 seconds")
-    assert error(await scene.app.redeem(late)) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.redeem(late)) == (400, "invalid_grant")
 
 
 async def test_the_redirect_address_may_be_left_out_with_the_code(scene: Scene) -> None:
@@ -108,17 +108,17 @@ async def test_a_request_for_tokens_that_is_wrong_is_told_so_and_leaves_the_code
 ) -> None:
     authorization_code = (await scene.person.allow(scene.app.query()))["code"]
 
-    assert error(await scene.app.redeem(authorization_code, **form)) == (400, code)
+    assert status_and_error(await scene.app.redeem(authorization_code, **form)) == (400, code)
     assert (await scene.app.redeem(authorization_code)).status_code == 200
 
 
 async def test_only_a_form_asks_for_tokens(scene: Scene) -> None:
     response = await scene.service.http.post("/oauth/token", json={"grant_type": "refresh_token"})
-    assert error(response) == (415, "unsupported_media_type")
+    assert status_and_error(response) == (415, "unsupported_media_type")
     twice = "grant_type=refresh_token&grant_type=authorization_code&client_id=x"
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     response = await scene.service.http.post("/oauth/token", content=twice, headers=headers)
-    assert error(response) == (400, "invalid_request")
+    assert status_and_error(response) == (400, "invalid_request")
     assert (await scene.service.http.get("/oauth/token")).status_code == 405
 
 
@@ -126,7 +126,7 @@ async def test_a_code_is_neither_a_token_nor_a_key(scene: Scene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
 
     assert not await scene.works({"access_token": code})
-    assert error(await scene.app.refresh(code)) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.refresh(code)) == (400, "invalid_grant")
 
 
 async def test_an_access_token_is_a_bearer_token_and_no_key(scene: Scene) -> None:

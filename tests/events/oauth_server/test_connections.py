@@ -9,7 +9,7 @@ from holdfast.events.oauth_server.grants import forget_grants
 from holdfast.events.oauth_server.model import Connection, Disconnect, ListConnections
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from tests.events.oauth_server.scene import Scene, error, issued
+from tests.events.oauth_server.scene import Scene, issued_tokens, status_and_error
 from tests.support import Client, running
 
 
@@ -48,14 +48,14 @@ async def test_whoever_disconnects_a_client_ends_all_its_tokens_at_once(scene: S
     connected = [await scene.connected() for _ in range(3)]
     other = await scene.register()
     code = (await scene.person.allow(other.query()))["code"]
-    other_tokens = issued(await other.redeem(code))
+    other_tokens = issued_tokens(await other.redeem(code))
     for tokens in (*connected, other_tokens):
         assert await scene.works(tokens)
 
     await disconnect(scene, scene.ada, scene.app.id)
     for tokens in connected:
         assert not await scene.works(tokens)
-        assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+        assert status_and_error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
     assert await scene.works(other_tokens)
 
 
@@ -63,7 +63,7 @@ async def test_a_code_that_was_not_redeemed_yet_ends_too(scene: Scene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
     await disconnect(scene, scene.ada, scene.app.id)
 
-    assert error(await scene.app.redeem(code)) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.redeem(code)) == (400, "invalid_grant")
 
 
 async def test_another_process_refuses_the_tokens_as_soon_as_it_hears_of_it(scene: Scene) -> None:
@@ -82,7 +82,7 @@ async def test_a_client_that_has_very_many_tokens_is_cut_off_too(scene: Scene) -
     tokens = await scene.connected()
     all_tokens = [tokens]
     for _ in range(25):
-        tokens = issued(await scene.app.refresh(tokens["refresh_token"]))
+        tokens = issued_tokens(await scene.app.refresh(tokens["refresh_token"]))
         all_tokens.append(tokens)
     assert await scene.works(all_tokens[0])
 
@@ -119,7 +119,7 @@ async def test_nobody_sees_or_disconnects_the_clients_of_somebody_else(scene: Sc
 async def test_everything_that_an_account_allowed_can_be_ended(scene: Scene) -> None:
     ben, browser = await scene.somebody()
     mine, code = await scene.connected(), (await browser.allow(scene.app.query()))["code"]
-    his = issued(await scene.app.redeem(code))
+    his = issued_tokens(await scene.app.redeem(code))
 
     assert await scene.service.database.transact(lambda tx: grants.end_all(tx, scene.ada.id)) == 1
     assert not await scene.works(mine)
@@ -133,7 +133,7 @@ async def test_a_client_that_gives_its_refresh_token_back_is_disconnected(scene:
 
     assert (response.status_code, response.content) == (200, b"")
     assert not await scene.works(tokens)
-    assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
 async def test_a_client_that_gives_its_access_token_back_keeps_the_rest(scene: Scene) -> None:
@@ -156,7 +156,7 @@ async def test_the_token_of_one_client_is_not_ended_by_another(scene: Scene) -> 
     thief = await scene.register()
 
     for name in ("access_token", "refresh_token"):
-        assert error(await thief.revoke(tokens[name])) == (400, "invalid_grant")
+        assert status_and_error(await thief.revoke(tokens[name])) == (400, "invalid_grant")
     assert await scene.works(tokens)
 
 
@@ -164,7 +164,7 @@ async def test_the_token_of_one_client_is_not_ended_by_another(scene: Scene) -> 
 async def test_a_request_to_end_a_token_names_it_and_its_client(scene: Scene, form: dict[str, Any]) -> None:
     data = {"token": "x", "client_id": scene.app.id, **form}
 
-    assert error(await scene.service.http.post("/oauth/revoke", data=data)) == (400, "invalid_request")
+    assert status_and_error(await scene.service.http.post("/oauth/revoke", data=data)) == (400, "invalid_request")
 
 
 async def test_what_ended_a_day_ago_is_deleted_with_its_tokens(scene: Scene) -> None:

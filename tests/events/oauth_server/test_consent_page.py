@@ -7,7 +7,7 @@ import pytest
 from holdfast.accounts import sessions
 from holdfast.events.oauth_server import grants
 from tests.accounts.races import ending
-from tests.events.oauth_server.scene import Person, Scene, action_in, redirect_parameters, signed_in, token_in
+from tests.events.oauth_server.scene import Person, Scene, action_in, redirect_parameters, sign_in_person, token_in
 
 
 async def test_the_page_says_who_asks_where_it_leads_and_what_it_allows(scene: Scene) -> None:
@@ -38,7 +38,7 @@ async def test_it_says_what_kind_of_place_the_answer_goes_to(scene: Scene, addre
 
 
 async def test_it_is_in_german_for_those_who_read_german_and_keeps_what_was_asked(scene: Scene) -> None:
-    german = await signed_in(scene.service, scene.ada.id, "de")
+    german = await sign_in_person(scene.service, scene.ada.id, "de")
     page = await german.look(scene.app.query())
     assert page.headers["content-language"] == "de"
     assert "Darf <bdi>Example App</bdi> für Sie handeln?" in page.text
@@ -132,7 +132,7 @@ async def test_the_token_of_somebody_elses_form_allows_nothing(scene: Scene) -> 
         response = await scene.person.decide(scene.app.query(), token=token)
         assert response.status_code == 403
 
-    again = await signed_in(scene.service, scene.ada.id)
+    again = await sign_in_person(scene.service, scene.ada.id)
     response = await scene.person.decide(scene.app.query(), token=token_in(await again.look(scene.app.query())))
     assert response.status_code == 403
     assert await scene.service.run_sql("select from oauth_grants") == []

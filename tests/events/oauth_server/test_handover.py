@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.connected_apps import AUDIENCE, CLIENT, PROFILE, REDIRECT, ConnectedApps, connected_apps
-from tests.events.oauth_server.scene import Person, action_in, redirect_parameters, signed_in, token_in
+from tests.events.oauth_server.scene import Person, action_in, redirect_parameters, sign_in_person, token_in
 from tests.support import Client, Service, running
 
 CHALLENGE = "c" * 43
@@ -42,7 +42,7 @@ class Scene:
 async def scene(settings: Settings) -> AsyncIterator[Scene]:
     async with connected_apps() as server, running(settings.model_copy(update=server.settings)) as service:
         ada = await service.organizer(email="ada@example.com")
-        yield Scene(service, server, ada, await signed_in(service, ada.id))
+        yield Scene(service, server, ada, await sign_in_person(service, ada.id))
 
 
 async def test_somebody_who_allows_is_sent_back_with_the_code_of_the_other_server(scene: Scene) -> None:
@@ -102,7 +102,7 @@ async def test_the_trusted_auth_token_is_short_and_can_be_checked_with_the_publi
 
 async def test_nothing_is_said_of_somebody_who_has_not_proved_the_address_or_is_not_signed_in(scene: Scene) -> None:
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
-    squatter = await signed_in(scene.service, scene.ada.id, way="password")
+    squatter = await sign_in_person(scene.service, scene.ada.id, way="password")
     assert (await squatter.look(QUERY)).status_code == 403
     assert (await Person(scene.service).look(QUERY)).headers["location"].startswith("/sign-in?")
 

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 
 from holdfast.events.registrations.links import own_url
-from tests.events.pages.visitor import Visitor, value
+from tests.events.pages.visitor import Visitor, field_value
 from tests.support import Client, Service
 
 
@@ -44,7 +44,7 @@ async def cancel_registration(service: Service, address: str) -> httpx2.Response
     """Press the button of the question, and let the time to undo it pass; the page that is left."""
     http = Visitor(service).http
     page = await http.get(f"{address}/cancel")
-    await http.post(f"{address}/cancel", data={"token": value(page, "token")})
+    await http.post(f"{address}/cancel", data={"token": field_value(page, "token")})
     await service.give_up()
     return await http.get(address)
 
@@ -53,6 +53,6 @@ async def ask_to_cancel(service: Service, address: str) -> httpx2.Response:
     """Answer the question whether to give a registration up; the page that follows."""
     http = Visitor(service).http
     page = await http.get(f"{address}/cancel")
-    answer = await http.post(f"{address}/cancel", data={"token": value(page, "token")})
+    answer = await http.post(f"{address}/cancel", data={"token": field_value(page, "token")})
     assert answer.status_code == 303, answer.text
     return await http.get(answer.headers["location"])

@@ -9,7 +9,7 @@ from holdfast.events.mails.sql import MailFactsRequest, find_facts
 from holdfast.events.mails.writing import message
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.people.operations import export, preview
-from tests.events.pages.visitor import page_text, value
+from tests.events.pages.visitor import field_value, page_text
 from tests.events.payments.scene import ANN, Buyer, Scene, handle_of, own_page_path, pay_for_seat
 from tests.support import eventually
 
@@ -105,7 +105,7 @@ async def cancelled(shop: Scene, ann: Buyer) -> str:
     """What the page says after the question whether to cancel was answered."""
     path = await own_page_path(shop, ann)
     page = await ann.visitor.http.get(f"{path}/cancel")
-    await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
+    await ann.visitor.http.post(f"{path}/cancel", data={"token": field_value(page, "token")})
     await shop.service.give_up()
     return page_text(await ann.visitor.http.get(path))
 
@@ -304,7 +304,7 @@ async def test_who_cancels_too_late_for_money_is_told_the_number_of_days(shop: S
     path = await own_page_path(shop, ann)
     page = await ann.visitor.http.get(f"{path}/cancel")
 
-    await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
+    await ann.visitor.http.post(f"{path}/cancel", data={"token": field_value(page, "token")})
     await shop.service.give_up()
     done = await ann.visitor.http.get(path)
 

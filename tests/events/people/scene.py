@@ -24,7 +24,7 @@ async def sign_up(service: Service, event: dict[str, Any], *names: str) -> None:
     await service.settle()
 
 
-async def over(service: Service, event: dict[str, Any]) -> None:
+async def end_event(service: Service, event: dict[str, Any]) -> None:
     """Let an event have taken place yesterday."""
     await service.run_sql("update events set datetime = now() - interval '1 day' where id = %(id)s", id=event["id"])
 
@@ -35,11 +35,11 @@ async def handle_of(service: Service, email: str) -> str:
     return public_id
 
 
-async def listed(ada: Client, event: dict[str, Any]) -> list[dict[str, Any]]:
+async def list_registrations(ada: Client, event: dict[str, Any]) -> list[dict[str, Any]]:
     return (await ada.get(f"/api/registrations?event_id={event['id']}")).json()["data"]
 
 
-async def stored(service: Service) -> str:
+async def read_all_text(service: Service) -> str:
     """Every row of every table with data as text, and every stored answer in plain text."""
     tables = await service.run_sql(
         """

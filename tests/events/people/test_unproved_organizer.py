@@ -14,7 +14,7 @@ from holdfast.kit.running.steps import Steps
 from tests.accounts.browser import Browser, token
 from tests.events.pages.own_data import Reader
 from tests.events.pages.visitor import page_text
-from tests.events.people.scene import ANN, erase, listed, sign_up, stored
+from tests.events.people.scene import ANN, erase, list_registrations, read_all_text, sign_up
 from tests.support import Client, Service
 
 EMAIL = "ann@example.com"
@@ -60,7 +60,7 @@ async def test_an_address_that_only_an_unproved_organizer_has_is_exported_and_er
     assert exported.account is None
     assert exported.unconfirmed_organizer
     assert (ahead, done) == (Erasure(None, [], 0, 0, "planted-bank"),) * 2
-    after = await stored(service)
+    after = await read_all_text(service)
     assert EMAIL not in after
     assert "planted-bank" not in after
     with pytest.raises(Problem) as refused:
@@ -85,10 +85,10 @@ async def test_erasing_a_person_ends_what_somebody_else_made_with_the_address(se
         "planted-bank",
         [event["id"]],
     )
-    assert EMAIL not in await stored(service)
-    assert [(registration["email"], registration["status"]) for registration in await listed(ada, event)] == [
-        ("bob@example.com", "registered")
-    ]
+    assert EMAIL not in await read_all_text(service)
+    assert [
+        (registration["email"], registration["status"]) for registration in await list_registrations(ada, event)
+    ] == [("bob@example.com", "registered")]
     assert (await stranger.get("/api/events")).status_code == 401
     assert (await service.http.get("/organizers/planted-bank")).status_code == 404
     assert await service.run_sql("select cancelled_at is not null from events order by id") == [(False,), (True,)]
@@ -133,7 +133,7 @@ async def test_whoever_has_just_signed_in_by_mail_reaches_the_data_before_saying
     assert exported["account"]["email"] == EMAIL
     assert exported["unconfirmed_organizer"]["slug"] == "planted-bank"
     assert "Somebody set up an organizer with your address, /organizers/planted-bank" in page_text(question)
-    assert EMAIL not in await stored(service)
+    assert EMAIL not in await read_all_text(service)
     assert not await ann.is_signed_in()
 
 
@@ -174,6 +174,6 @@ async def test_an_erasure_and_the_answer_mine_at_once_leave_one_of_both(service:
         try_to_erase(), ann.http.post("/console/before", data={"token": token(form), "whose": "mine"})
     )
 
-    seats = [registration["email"] for registration in await listed(ada, event)]
+    seats = [registration["email"] for registration in await list_registrations(ada, event)]
     works = (await studio.get("/api/events")).status_code
     assert (erased, seats, works) in [(403, [EMAIL], 200), (200, [], 401)]

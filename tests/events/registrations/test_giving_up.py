@@ -13,7 +13,7 @@ from holdfast.events.registrations import giving_up
 from holdfast.events.registrations.own_registration import UNDO_SECONDS
 from holdfast.events.settings import Settings
 from tests.events.pages.own_registration import ask_to_cancel, own_path, register_and_settle, registration_statuses
-from tests.events.pages.visitor import Visitor, page_text, state, value
+from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
 from tests.support import Client, Service, running
 
 ENTRIES = "select kind, details ->> 'from', details ->> 'to', details ->> 'by' from log_pending where kind = 'change'"
@@ -48,7 +48,7 @@ async def test_a_seat_stays_the_persons_for_half_a_minute_and_no_log_or_mail_has
     page = await ask_to_cancel(service, ann)
     removed = await giving_up.remove(service.database)
 
-    assert (page.status_code, state(page)) == (200, "registered")
+    assert (page.status_code, page_state(page)) == (200, "registered")
     assert "You are passing your seat on." in page_text(page)
     assert "It is still yours. You can undo this for 30 seconds." in page_text(page)
     assert 'action="' in page.text
@@ -70,11 +70,11 @@ async def test_then_the_first_who_waits_has_it_and_the_page_says_so_without_a_na
     assert await service.give_up() == 1
     page = await Visitor(service).http.get(ann)
 
-    assert (page.status_code, state(page)) == (410, "given_up")
+    assert (page.status_code, page_state(page)) == (410, "given_up")
     assert "Somebody who waited has it now. Thank you." in page_text(page)
     assert not {"ben", "Ben", "cal", "Cal"} & set(page_text(page).split())
     assert await registration_statuses(ada) == {"ben": "registered", "cal": "waitlisted"}
-    assert state(await Visitor(service).http.get(ben)) == "registered"
+    assert page_state(await Visitor(service).http.get(ben)) == "registered"
     assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
     assert await service.run_sql(ENTRIES) == [
         ("change", "registered", "removed", "person"),
@@ -120,7 +120,7 @@ async def test_what_is_undone_stays_and_keeps_its_place_in_the_order(service: Se
     page = await undo(service, ann)
 
     assert await service.give_up() == 0
-    assert state(page) == "registered"
+    assert page_state(page) == "registered"
     assert "Nothing has changed: you keep your seat." in page_text(page)
     assert "You have a seat." in page_text(page)
     after = await service.run_sql("select user_id, status, arrival, received_at, log_number from registrations")
@@ -136,7 +136,7 @@ async def test_undoing_too_late_says_who_has_the_seat(service: Service) -> None:
 
     page = await undo(service, ann)
 
-    assert (page.status_code, state(page)) == (410, "given_up")
+    assert (page.status_code, page_state(page)) == (410, "given_up")
     assert "Somebody who waited has it now." in page_text(page)
     assert await registration_statuses(ada) == {"ben": "registered"}
 
@@ -151,7 +151,7 @@ async def test_undoing_works_until_the_seat_has_moved_also_if_that_is_late(servi
 
     assert "It is happening right now." in page_text(late)
     assert "data-until" not in late.text
-    assert state(page) == "registered"
+    assert page_state(page) == "registered"
     assert await giving_up.remove(service.database) == 0
     assert await registration_statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
 
@@ -159,7 +159,7 @@ async def test_undoing_works_until_the_seat_has_moved_also_if_that_is_late(servi
 async def test_asking_twice_does_not_begin_the_time_anew(service: Service) -> None:
     _, _, [ann] = await line(service, "ann")
     http = Visitor(service).http
-    token = value(await http.get(f"{ann}/cancel"), "token")
+    token = field_value(await http.get(f"{ann}/cancel"), "token")
 
     first = await http.post(f"{ann}/cancel", data={"token": token})
     time = await service.run_sql("select gives_up_at from registrations")
@@ -232,7 +232,7 @@ async def test_what_the_organizer_removes_or_cancels_meanwhile_is_gone_as_ever(s
     await ask_to_cancel(service, ben)
     await ada.delete(f"/api/events/{event['id']}")
 
-    assert state(await Visitor(service).http.get(ann)) == "gone"
+    assert page_state(await Visitor(service).http.get(ann)) == "gone"
     assert "The event is cancelled." in page_text(await Visitor(service).http.get(ben))
     assert await service.give_up() == 1
 
@@ -274,7 +274,7 @@ async def test_a_locked_event_does_not_hold_up_the_seats_of_others(service: Serv
 async def test_each_ask_counts_as_a_form_of_the_address(limited: Service) -> None:
     _, _, [ann] = await line(limited, "ann")
     http = Visitor(limited, address="192.0.2.7").http
-    token = value(await http.get(f"{ann}/cancel"), "token")
+    token = field_value(await http.get(f"{ann}/cancel"), "token")
 
     answers = [
         (await http.post(f"{ann}/{path}", data={"token": token})).status_code
@@ -297,7 +297,7 @@ async def test_what_became_of_places_is_forgotten_after_30_days(service: Service
     await service.run_sql("update given_up_places set given_up_at = now() - interval '31 days'")
     assert await service.database.transact(giving_up.forget_given_up) == 1
 
-    assert state(await Visitor(service).http.get(ann)) == "gone"
+    assert page_state(await Visitor(service).http.get(ann)) == "gone"
 
 
 @pytest.mark.parametrize("path", ["cancel", "undo"])
@@ -323,7 +323,7 @@ async def test_in_a_race_each_undo_either_keeps_the_seat_or_comes_too_late(servi
     )
     await service.give_up()
 
-    keepers = {person for person, page in zip(people, pages, strict=False) if state(page) == "registered"}
+    keepers = {person for person, page in zip(people, pages, strict=False) if page_state(page) == "registered"}
     seated = {name for name, status in (await statuses_by_name(service)).items() if status == "registered"}
     assert keepers == seated & set(people[:10])
     assert len(seated) == 10
@@ -372,7 +372,7 @@ async def test_whatever_is_done_at_once_no_seat_is_lost_or_given_twice_and_what_
         if action == "give up":
             page = await visitor.http.get(f"{links[person]}/cancel")
             if 'name="token"' in page.text:
-                await visitor.http.post(f"{links[person]}/cancel", data={"token": value(page, "token")})
+                await visitor.http.post(f"{links[person]}/cancel", data={"token": field_value(page, "token")})
         elif action == "undo":
             answer = await visitor.http.post(f"{links[person]}/undo")
             return person if answer.status_code == 303 else None

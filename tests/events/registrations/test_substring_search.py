@@ -19,7 +19,7 @@ from holdfast.kit.contract.caller import person
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.running.steps import Steps
 from tests.events.pages.visitor import Visitor
-from tests.events.people.scene import erase, over, sign_up
+from tests.events.people.scene import end_event, erase, sign_up
 from tests.support import Client, Service, eventually
 
 NAMES = ("ann", "anna", "hannah", "bob", "cleo", "dan", "eve", "joanna")
@@ -191,7 +191,7 @@ async def test_nothing_of_somebody_who_is_erased_stays_in_the_index(crowd: Crowd
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await crowd.index()
-    await over(crowd.service, crowd.event)
+    await end_event(crowd.service, crowd.event)
     await erase(crowd.service)
 
     assert await crowd.search("ann") == ["joanna", "hannah", "anna"]
@@ -201,7 +201,7 @@ async def test_nothing_of_somebody_who_is_erased_stays_in_the_index(crowd: Crowd
 async def test_whoever_is_erased_while_the_job_writes_is_erased_there_too(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
-    await over(crowd.service, crowd.event)
+    await end_event(crowd.service, crowd.event)
     async with crowd.service.database.transaction() as job:
         await job.value("select true from searched_events for no key update")
         written = await job.value(substring_search.WRITE, {"event_id": crowd.event["id"], "portion": 100})

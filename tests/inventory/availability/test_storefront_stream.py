@@ -14,7 +14,7 @@ from holdfast.kit.http import event_streams
 from holdfast.kit.http.event_streams import MAX_RETRY_MS, MIN_RETRY_MS
 from tests.faults.processes import serving
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
-from tests.stream_reader import Event, parsed, reading
+from tests.stream_reader import Event, parse_event, read_stream
 from tests.support import eventually
 
 
@@ -29,7 +29,7 @@ async def version(shop: Shop) -> int:
 async def test_it_begins_with_everything(shop: Shop, inventory: Inventory) -> None:
     await shop.golden()
 
-    async with reading(inventory.app, await stream_url(shop)) as reader:
+    async with read_stream(inventory.app, await stream_url(shop)) as reader:
         event = await reader.next()
 
     assert (event["event"], event["id"]) == ("snapshot", str(await version(shop)))
@@ -40,7 +40,7 @@ async def test_it_begins_with_everything(shop: Shop, inventory: Inventory) -> No
 
 
 async def test_its_headers_let_any_page_read_it_and_no_proxy_hold_it_back(shop: Shop, inventory: Inventory) -> None:
-    async with reading(inventory.app, await stream_url(shop), origin="https://any.example") as reader:
+    async with read_stream(inventory.app, await stream_url(shop), origin="https://any.example") as reader:
         pass
 
     assert reader.status == 200
@@ -54,7 +54,7 @@ async def test_its_headers_let_any_page_read_it_and_no_proxy_hold_it_back(shop: 
 async def test_each_reader_is_told_another_time_to_come_back(shop: Shop, inventory: Inventory) -> None:
     times: list[int] = []
     for _ in range(4):
-        async with reading(inventory.app, await stream_url(shop)) as reader:
+        async with read_stream(inventory.app, await stream_url(shop)) as reader:
             await reader.next()
         begins = re.match(r"retry: (\d+)\n\nevent: snapshot\nid: ", reader.sent)
         assert begins
@@ -70,7 +70,7 @@ async def test_silence_is_filled_with_comments(
     assert event_streams.HEARTBEAT_SECONDS == 15
     monkeypatch.setattr(event_streams, "HEARTBEAT_SECONDS", 0.01)
 
-    async with reading(inventory.app, await stream_url(shop)) as reader:
+    async with read_stream(inventory.app, await stream_url(shop)) as reader:
 
         async def beats() -> bool:
             return reader.sent.endswith(":\n\n:\n\n")
@@ -87,7 +87,7 @@ async def test_it_is_opened_with_get(shop: Shop, method: str) -> None:
 
 async def test_then_only_what_changes_is_told(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.golden()
-    async with reading(inventory.app, await stream_url(shop)) as reader:
+    async with read_stream(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
 
         change = await shop.call("set_pool_quantity", pool_id=pool["id"], quantity=49)
@@ -102,7 +102,7 @@ async def test_what_is_no_longer_offered_is_told_and_what_is_offered_again_too(
 ) -> None:
     pool = await shop.golden()
     other = await shop.pool(5)
-    async with reading(inventory.app, await stream_url(shop)) as reader:
+    async with read_stream(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
         changes: list[Event] = []
         for tool, arguments in (
@@ -124,7 +124,7 @@ async def test_what_is_no_longer_offered_is_told_and_what_is_offered_again_too(
 
 async def test_what_changes_no_number_is_not_told(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.golden()
-    async with reading(inventory.app, await stream_url(shop)) as reader:
+    async with read_stream(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
         await shop.call("update_pool", pool_id=pool["id"], name="Honey")
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6, dry_run=True)
@@ -140,7 +140,7 @@ async def test_what_changes_no_number_is_not_told(shop: Shop, inventory: Invento
 async def test_whoever_replays_the_stream_ends_with_what_is_true(shop: Shop, inventory: Inventory) -> None:
     """Changes of every kind, in quick succession; ids rise, and the sum of all events is the present."""
     pool, boxes = await shop.golden(), await shop.pool(30)
-    async with reading(inventory.app, await stream_url(shop)) as reader:
+    async with read_stream(inventory.app, await stream_url(shop)) as reader:
         known = (await reader.next())["data"]["variants"]
         seen = 0
         calls = [
@@ -163,18 +163,18 @@ async def test_whoever_replays_the_stream_ends_with_what_is_true(shop: Shop, inv
 async def test_a_reader_that_comes_back_hears_what_it_missed_and_no_more(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.golden()
     url = await stream_url(shop)
-    async with reading(inventory.app, url) as reader:
+    async with read_stream(inventory.app, url) as reader:
         await reader.next()
         first = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
         assert (await reader.next())["id"] == str(first["version"])
     # Somebody else keeps listening meanwhile.
-    async with reading(inventory.app, url) as other:
+    async with read_stream(inventory.app, url) as other:
         await other.next()
         for _ in range(2):
             await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
             await other.next()
 
-        async with reading(inventory.app, url, last_event_id=str(first["version"])) as again:
+        async with read_stream(inventory.app, url, last_event_id=str(first["version"])) as again:
             missed = [await again.next(), await again.next()]
             assert again.nothing_more()
 
@@ -185,7 +185,7 @@ async def test_a_reader_that_missed_nothing_hears_only_what_comes(shop: Shop, in
     pool = await shop.golden()
     seen = str(await version(shop))
 
-    async with reading(inventory.app, await stream_url(shop), last_event_id=seen) as reader:
+    async with read_stream(inventory.app, await stream_url(shop), last_event_id=seen) as reader:
         change = await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1)
         event = await reader.next()
 
@@ -198,14 +198,14 @@ async def test_a_reader_whose_place_is_not_known_begins_anew(
 ) -> None:
     await shop.golden()
 
-    async with reading(inventory.app, await stream_url(shop), last_event_id=last_event_id) as reader:
+    async with read_stream(inventory.app, await stream_url(shop), last_event_id=last_event_id) as reader:
         assert (await reader.next())["event"] == "snapshot"
 
 
 async def test_a_shop_hears_of_its_own_variants_only(shop: Shop, inventory: Inventory) -> None:
     other = await inventory.shop()
     mine, theirs = await shop.golden(), await other.golden()
-    async with reading(inventory.app, await stream_url(shop)) as reader:
+    async with read_stream(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
         for _ in range(3):
             await other.call("adjust_pool_quantity", pool_id=theirs["id"], delta=-1)
@@ -216,7 +216,7 @@ async def test_a_shop_hears_of_its_own_variants_only(shop: Shop, inventory: Inve
 
 async def test_a_change_made_in_another_instance_arrives(shop: Shop, inventory: Inventory, settings: Settings) -> None:
     pool = await shop.golden()
-    async with running(settings) as second, reading(inventory.app, await stream_url(shop)) as reader:
+    async with running(settings) as second, read_stream(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
         change = await shop.through(second).call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
         event = await reader.next()
@@ -231,7 +231,7 @@ async def next_event(lines: AsyncIterator[str]) -> Event:
     async for line in lines:
         text.append(line)
         if not line:
-            if "data" in (event := parsed("\n".join(text))):
+            if "data" in (event := parse_event("\n".join(text))):
                 return event
             text.clear()
     raise AssertionError("the stream has ended")

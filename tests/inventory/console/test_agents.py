@@ -6,7 +6,7 @@ import re
 import pytest
 
 from holdfast.inventory.agents.access import SHOWN_CHARACTERS
-from tests.inventory.console.scene import FOREIGN, Admin, hidden, main_text
+from tests.inventory.console.scene import FOREIGN, Admin, hidden_field, main_text
 from tests.inventory.support import Shop
 
 ALL = {
@@ -74,7 +74,7 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
 
 
 async def test_asking_for_a_new_key_changes_nothing_until_it_is_confirmed(admin: Admin, shop: Shop) -> None:
-    token = hidden(await admin.get("/console/agents/key"), "token")
+    token = hidden_field(await admin.get("/console/agents/key"), "token")
 
     without_scopes = await admin.send("/console/agents/key")
     foreign = await admin.http.post(

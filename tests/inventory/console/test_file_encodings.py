@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 
 from holdfast.inventory.console.pools.file_text import ENCODINGS, text_in_encoding, text_of
 from holdfast.inventory.settings import Settings
-from tests.inventory.console.scene import SAME_SITE, hidden, main_text
-from tests.inventory.console.stocking import SPREADSHEETS_PATH, Stocking, hidden_fields, stocking, upload_spreadsheet
+from tests.inventory.console.scene import SAME_SITE, hidden_field, main_text
+from tests.inventory.console.stocking import (
+    SPREADSHEETS_PATH,
+    Stocking,
+    hidden_fields,
+    open_stocking,
+    upload_spreadsheet,
+)
 from tests.inventory.installs.merchants import Place
 
 SHEETS = {
@@ -87,7 +93,7 @@ async def test_rows_that_are_refused_can_be_read_in_another_encoding_too(merchan
 
 
 async def test_the_question_is_asked_in_german(place: Settings | Place) -> None:
-    async with stocking(place, "de") as merchant:
+    async with open_stocking(place, "de") as merchant:
         preview = await upload_spreadsheet(merchant, file_of("Gläser", "cp850"))
 
         assert "Die Datei ist nicht in UTF-8" in main_text(preview)
@@ -98,7 +104,7 @@ async def test_the_question_is_asked_in_german(place: Settings | Place) -> None:
     ("content", "codec"), [("%%%", "cp850"), ("", "rot13"), (b64encode(b"name\n\x98").decode(), "cp1251")]
 )
 async def test_a_form_that_was_made_up_is_refused(merchant: Stocking, content: str, codec: str) -> None:
-    token = hidden(await merchant.get(SPREADSHEETS_PATH), "token")
+    token = hidden_field(await merchant.get(SPREADSHEETS_PATH), "token")
     fields = {"token": token, "kind": "pools", "mode": "set", "content": content or "eA==", "encoding": codec}
 
     page = await merchant.http.post(merchant.at(SPREADSHEETS_PATH), data=fields, headers=SAME_SITE)

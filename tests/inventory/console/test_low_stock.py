@@ -2,7 +2,7 @@
 
 from holdfast.inventory.settings import Settings
 from tests.inventory.console.scene import main_text
-from tests.inventory.console.stocking import Stocking, stocking
+from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.installs.merchants import Place
 
 PATH = "/console/low-stock"
@@ -44,7 +44,7 @@ async def test_what_is_no_number_is_said_beside_its_field(merchant: Stocking) ->
 
 
 async def test_many_are_shown_a_page_at_a_time_and_those_of_others_never(place: Settings | Place) -> None:
-    async with stocking(place, "de") as merchant:
+    async with open_stocking(place, "de") as merchant:
         await (await merchant.inventory.shop()).pool(0, name="Anders", low_stock_at=5)
         for number in range(51):
             await merchant.shop.pool(0, name=f"Honig {number}", low_stock_at=5)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.inventory.console.scene import Admin, hidden, main_text
+from tests.inventory.console.scene import Admin, hidden_field, main_text
 from tests.inventory.support import Shop
 
 FIELDS = {"name": "Honey", "unit": "g", "buffer": "5", "low_stock_at": "", "policy": "flag"}
@@ -23,7 +23,7 @@ async def test_a_merchant_makes_a_pool_with_what_is_there(admin: Admin, own_shop
 
 async def test_a_form_that_is_sent_twice_makes_one_pool(admin: Admin, own_shop: Shop) -> None:
     form = await admin.get("/console/pools/new")
-    fields = {"token": hidden(form, "token"), "once": hidden(form, "once"), "name": "Honey"}
+    fields = {"token": hidden_field(form, "token"), "once": hidden_field(form, "once"), "name": "Honey"}
 
     answers = [await admin.http.post(admin.at("/console/pools/new"), data=fields) for _ in range(2)]
 
@@ -69,7 +69,7 @@ async def test_a_merchant_changes_what_a_pool_is_like(admin: Admin, own_shop: Sh
     assert 'value="7"' in page.text
     assert 'name="allow_negative" value="on" checked' in page.text
 
-    done = await admin.send(path, **FIELDS, seen=hidden(page, "seen"))
+    done = await admin.send(path, **FIELDS, seen=hidden_field(page, "seen"))
 
     assert done.status_code == 303
     after = await own_shop.call("get_pool", pool_id=pool["id"])
@@ -85,7 +85,7 @@ async def test_a_merchant_changes_what_a_pool_is_like(admin: Admin, own_shop: Sh
 async def test_what_others_changed_meanwhile_is_shown_and_not_overwritten(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, name="Honey")
     path = f"/console/pools/{pool['id']}/edit"
-    seen = hidden(await admin.get(path), "seen")
+    seen = hidden_field(await admin.get(path), "seen")
     await own_shop.call("update_pool", pool_id=pool["id"], name="<i>Jam</i>")
 
     stale = await admin.send(path, **FIELDS, seen=seen)
@@ -94,7 +94,7 @@ async def test_what_others_changed_meanwhile_is_shown_and_not_overwritten(admin:
     assert "The pool has changed since you opened this page." in main_text(stale)
     assert "<dd><bdi>&lt;i&gt;Jam&lt;/i&gt;</bdi></dd>" in stale.text
     assert (await own_shop.call("get_pool", pool_id=pool["id"]))["name"] == "<i>Jam</i>"
-    tokens = {name: hidden(stale, name) for name in ("token", "seen")}
+    tokens = {name: hidden_field(stale, name) for name in ("token", "seen")}
     again = await admin.http.post(admin.at(path), data={**FIELDS, **tokens})
     assert again.status_code == 303
     assert (await own_shop.call("get_pool", pool_id=pool["id"]))["name"] == "Honey"
@@ -105,7 +105,7 @@ async def test_sales_meanwhile_do_not_stand_in_the_way(admin: Admin, own_shop: S
     path = f"/console/pools/{pool['id']}/edit"
     form = await admin.get(path)
     await own_shop.call("record_sale", pool_id=pool["id"], quantity=6)
-    fields = {**FIELDS, **{name: hidden(form, name) for name in ("token", "seen")}}
+    fields = {**FIELDS, **{name: hidden_field(form, name) for name in ("token", "seen")}}
 
     answers = [await admin.http.post(admin.at(path), data=fields) for _ in range(2)]
 
@@ -117,7 +117,7 @@ async def test_sales_meanwhile_do_not_stand_in_the_way(admin: Admin, own_shop: S
 async def test_what_is_left_empty_or_made_up_changes_nothing(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, name="Honey")
     path = f"/console/pools/{pool['id']}/edit"
-    seen = hidden(await admin.get(path), "seen")
+    seen = hidden_field(await admin.get(path), "seen")
 
     refused = [
         await admin.send(path, **{**FIELDS, "seen": seen, **wrong})
@@ -137,7 +137,7 @@ async def test_a_pool_of_another_shop_is_not_found(admin: Admin, own_shop: Shop)
 
     sent = await admin.http.post(
         admin.at(path),
-        data={**FIELDS, "token": hidden(form, "token")},
+        data={**FIELDS, "token": hidden_field(form, "token")},
     )
 
     assert {(await admin.get(path)).status_code, sent.status_code} == {404}

@@ -1,6 +1,6 @@
 """Pausing a pool and putting it away, and back: each after a question."""
 
-from tests.inventory.console.scene import Admin, hidden, main_text
+from tests.inventory.console.scene import Admin, hidden_field, main_text
 from tests.inventory.support import PACKS, Shop
 
 
@@ -64,7 +64,7 @@ async def test_a_question_that_is_answered_twice_is_done_once(admin: Admin, own_
     pool = await own_shop.pool(50)
     path = f"/console/pools/{pool['id']}/archive"
     question = await admin.get(path)
-    fields = {name: hidden(question, name) for name in ("token", "once")}
+    fields = {name: hidden_field(question, name) for name in ("token", "once")}
 
     answers = [await admin.http.post(admin.at(path), data=fields) for _ in range(2)]
     later = await admin.send(path)
@@ -75,7 +75,9 @@ async def test_a_question_that_is_answered_twice_is_done_once(admin: Admin, own_
 async def test_a_pool_of_another_shop_is_not_found(admin: Admin, own_shop: Shop) -> None:
     other = await admin.inventory.shop()
     ours, theirs = await own_shop.pool(1), await other.pool(50)
-    fields = {name: hidden(await admin.get(f"/console/pools/{ours['id']}/archive"), name) for name in ("token", "once")}
+    fields = {
+        name: hidden_field(await admin.get(f"/console/pools/{ours['id']}/archive"), name) for name in ("token", "once")
+    }
 
     for step in ("pause", "resume", "archive", "restore"):
         path = f"/console/pools/{theirs['id']}/{step}"

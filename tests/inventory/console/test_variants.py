@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from tests.inventory.console.scene import main_text
-from tests.inventory.console.stocking import Stocking, stocking
+from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.installs.merchants import Place
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
 
@@ -170,7 +170,7 @@ async def test_the_pool_of_another_shop_is_not_found(merchant: Stocking) -> None
 
 
 async def test_the_page_is_german_for_germans(place: Settings | Place) -> None:
-    async with stocking(place, "de") as merchant:
+    async with open_stocking(place, "de") as merchant:
         _, path = await pool(merchant, members=PACKS)
 
         preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")

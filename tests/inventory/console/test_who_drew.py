@@ -8,7 +8,7 @@ import pytest
 from holdfast.inventory.stock import operations
 from holdfast.inventory.stock.pool_page import MAX_NAMED_DRAWS
 from tests.inventory.console.scene import Admin, main_text
-from tests.inventory.orders.stories import PlatformOrder, tell
+from tests.inventory.orders.stories import PlatformOrder, deliver_orders
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, Inventory, Shop
 
 OLD = """
@@ -45,9 +45,9 @@ async def test_what_agents_sell_is_said_by_variant_and_the_rest_by_name(admin: A
 async def test_an_order_draws_by_its_lines_and_what_comes_back_is_said(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(100, members=PACKS)
     order = PlatformOrder((SIX_PACK, 2), (SINGLE, 3))
-    await tell(admin.inventory, order.payload(), shop=own_shop)
+    await deliver_orders(admin.inventory, order.payload(), shop=own_shop)
     order.back(next(iter(order.lines)), 1)
-    await tell(admin.inventory, order.payload(), shop=own_shop)
+    await deliver_orders(admin.inventory, order.payload(), shop=own_shop)
 
     text = await drawn(admin, pool)
 

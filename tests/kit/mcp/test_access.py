@@ -10,7 +10,7 @@ import pytest
 from holdfast.kit.contract.problems import MISSING_API_KEY, Problem
 from tests.cases import in_turn
 from tests.kit.mcp.pantry import Pantry
-from tests.kit.mcp.wire import EVENTS, JSON, STATELESS, Agent, Exchange, Header, Kitchen, error, opened
+from tests.kit.mcp.wire import EVENTS, JSON, STATELESS, Agent, Exchange, Header, Kitchen, error_of, open_kitchen
 
 METADATA = 'resource_metadata="http://pantry.test/.well-known/oauth-protected-resource/mcp"'
 
@@ -40,7 +40,7 @@ async def test_a_key_that_is_none_is_told_so(kitchen: Kitchen) -> None:
 
 
 async def test_without_an_authorization_server_challenges_name_none(pantry_url: str) -> None:
-    async with opened(Pantry(pantry_url, resource_metadata=None)) as kitchen:
+    async with open_kitchen(Pantry(pantry_url, resource_metadata=None)) as kitchen:
         response = await kitchen.stranger.ask("tools/list")
 
         assert response.headers["www-authenticate"] == 'Bearer realm="pantry", scope="read_jars"'
@@ -77,7 +77,7 @@ async def test_a_service_may_have_an_envelope_of_its_own(pantry_url: str) -> Non
 
     pantry = Pantry(pantry_url)
     pantry.service = replace(pantry.service, error_body=brief)
-    async with opened(pantry) as kitchen:
+    async with open_kitchen(pantry) as kitchen:
         assert (await kitchen.stranger.ask("ping")).json() == {
             "error": "missing_api_key",
             "message": MISSING_API_KEY.meaning,
@@ -148,7 +148,7 @@ async def test_since_2026_there_is_no_stream_to_get(new: Agent) -> None:
 
 
 async def test_where_nothing_changes_there_is_no_stream_to_get(pantry_url: str) -> None:
-    async with opened(Pantry(pantry_url, silent=True)) as kitchen:
+    async with open_kitchen(Pantry(pantry_url, silent=True)) as kitchen:
         agent = await kitchen.agent("read_jars")
         response = await Exchange(kitchen.app, "GET", agent.headers()).response()
 
@@ -207,7 +207,7 @@ async def test_whoever_takes_events_alone_gets_the_answer_as_one(agent: Agent) -
 async def test_refusals_are_json_even_then(agent: Agent) -> None:
     response = await agent.post(b"{", [JSON, EVENTS, (b"authorization", f"Bearer {agent.key}".encode())])
 
-    assert error(response, 400)["code"] == -32700
+    assert error_of(response, 400)["code"] == -32700
 
 
 async def test_a_notification_is_accepted_without_a_word_even_then(agent: Agent) -> None:

@@ -8,7 +8,7 @@ from psycopg import errors
 
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.database import Tx
-from tests.kit.box_table import contents
+from tests.kit.box_table import box_contents
 from tests.support import Service, eventually
 
 WAITS = """
@@ -27,7 +27,7 @@ async def test_the_rows_come_after_the_commit(boxes: Service) -> None:
 
     async def fill(tx: Tx[Any]) -> list[tuple[Any, ...]]:
         rows = await fill_and_commit(tx)
-        stored.append(await contents(boxes))
+        stored.append(await box_contents(boxes))
         return rows
 
     assert await boxes.database.transact(fill, is_whole=True) == [(1, 1)]
@@ -42,7 +42,7 @@ async def test_earlier_statements_are_in_the_same_transaction(boxes: Service) ->
     with pytest.raises(errors.UniqueViolation):
         await boxes.database.transact(fill, is_whole=True)
 
-    assert await contents(boxes) == [0, 0]
+    assert await box_contents(boxes) == [0, 0]
 
 
 async def test_later_statements_are_in_another_transaction(boxes: Service) -> None:
@@ -54,10 +54,10 @@ async def test_later_statements_are_in_another_transaction(boxes: Service) -> No
 
     with pytest.raises(Problem):
         await boxes.database.transact(lambda tx: fill(tx, 2), is_whole=True)
-    assert await contents(boxes) == [1, 0]
+    assert await box_contents(boxes) == [1, 0]
 
     await boxes.database.transact(lambda tx: fill(tx, 1), is_whole=True)
-    assert await contents(boxes) == [2, 1]
+    assert await box_contents(boxes) == [2, 1]
 
 
 async def test_nothing_is_committed_early_if_more_belongs_to_the_transaction(boxes: Service) -> None:
@@ -68,13 +68,13 @@ async def test_nothing_is_committed_early_if_more_belongs_to_the_transaction(box
     with pytest.raises(Problem):
         await boxes.database.transact(fill)
 
-    assert await contents(boxes) == [0, 0]
+    assert await box_contents(boxes) == [0, 0]
 
 
 async def test_nothing_is_committed_that_is_not_kept(boxes: Service) -> None:
     assert await boxes.database.transact(fill_and_commit, keep=False, is_whole=True) == [(1, 1)]
 
-    assert await contents(boxes) == [0, 0]
+    assert await box_contents(boxes) == [0, 0]
 
 
 async def test_the_loser_of_a_deadlock_runs_again(boxes: Service) -> None:
@@ -98,7 +98,7 @@ async def test_the_loser_of_a_deadlock_runs_again(boxes: Service) -> None:
         )
 
     assert len(runs) >= 3
-    assert await contents(boxes) == [2, 2]
+    assert await box_contents(boxes) == [2, 2]
 
 
 async def test_notices_are_delivered_once(boxes: Service) -> None:
@@ -134,4 +134,4 @@ async def test_a_caller_who_stops_waiting_does_not_cancel_the_commit(boxes: Serv
 
 
 async def _is(boxes: Service, expected: list[int]) -> bool:
-    return await contents(boxes) == expected
+    return await box_contents(boxes) == expected

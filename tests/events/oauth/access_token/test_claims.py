@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.oauth.issuer import LEEWAY_SECONDS, Issuer
 from holdfast.events.oauth.model import SCOPES
-from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, encoded
+from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, encode_part
 from tests.events.oauth.outcomes import refusal
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -103,7 +103,7 @@ async def test_the_claim_that_is_wrong_is_named(
 
 @pytest.mark.parametrize("claims", [["iss"], "iss", 7, None, b"{", b"", b"\xff"])
 async def test_claims_are_an_object(server: AuthorizationServer, issuer: Issuer, claims: Any) -> None:
-    token = f"{encoded({'alg': 'ES256'})}.{encoded(claims) or 'AA'}.AAAA"
+    token = f"{encode_part({'alg': 'ES256'})}.{encode_part(claims) or 'AA'}.AAAA"
 
     assert await refusal(issuer, token) == "The access token's claims are malformed."
 

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.events.oauth.model import SCOPES
 from holdfast.kit.security.signed_tokens import InvalidToken
-from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, encoded, new_key, rsa_key, signed
+from tests.events.oauth.authorization_server import (
+    AUDIENCE,
+    AuthorizationServer,
+    encode_part,
+    new_key,
+    rsa_key,
+    sign_token,
+)
 from tests.events.oauth.outcomes import is_not_believed, refusal
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -39,9 +46,9 @@ async def test_what_is_nested_without_end_is_refused(server: AuthorizationServer
     deep = b'{"a":' + b"[" * 5_000
     key = server.keys[0]
 
-    assert await refusal(issuer, signed({"alg": "ES256", "kid": key.kid}, deep, key))
-    header = encoded(b'{"a":' + b"[" * 1_400)
-    assert await refusal(issuer, f"{header}.{encoded({})}.AAAA")
+    assert await refusal(issuer, sign_token({"alg": "ES256", "kid": key.kid}, deep, key))
+    header = encode_part(b'{"a":' + b"[" * 1_400)
+    assert await refusal(issuer, f"{header}.{encode_part({})}.AAAA")
 
 
 # Whatever is changed
@@ -106,7 +113,7 @@ async def test_nothing_that_is_sent_is_worse_than_invalid(
 ) -> None:
     good = {"alg": "ES256", "kid": server.keys[0].kid}
     for token_header in (header, good):
-        assert await refusal(issuer, f"{encoded(token_header)}.{encoded(claims)}.{encoded(signature)}")
+        assert await refusal(issuer, f"{encode_part(token_header)}.{encode_part(claims)}.{encode_part(signature)}")
 
 
 @hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -118,7 +125,7 @@ async def test_signed_claims_of_any_shape_are_believed_or_invalid(
     good = {"iss": server.issuer, "aud": AUDIENCE, "sub": "ann", "exp": now + 60}
     try:
         seen = await issuer.verify(
-            signed({"alg": "ES256", "kid": server.keys[0].kid}, {**good, **claims}, server.keys[0])
+            sign_token({"alg": "ES256", "kid": server.keys[0].kid}, {**good, **claims}, server.keys[0])
         )
     except InvalidToken:
         return
