@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from html import unescape
 
 import httpx2
 
@@ -25,12 +24,6 @@ async def sign_in_organizer(service: Service, name: str = "ada", language: str =
     done = await browser.send("/sign-in", email=email, password=PASSWORD)
     assert done.status_code == 303, done.text
     return client, browser
-
-
-def main_text(page: httpx2.Response) -> str:
-    """The text of a page's main part, without tags and needless spaces."""
-    main = page.text.partition("<main")[2].partition("</main>")[0]
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", f"<main{main}")).split())
 
 
 def next_page_link(page: str) -> str | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.events.console.organizing import main_text
+from tests.accounts.browser import main_text
 from tests.events.console.scene import Desk, open_desk
 from tests.support import Service
 

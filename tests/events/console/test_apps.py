@@ -7,8 +7,9 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
+from tests.accounts.browser import token
 from tests.events.console.scene import FOREIGN
-from tests.events.oauth_server.scene import Person, Scene, issued_tokens, serve_furnished, token_in
+from tests.events.oauth_server.scene import Person, Scene, issued_tokens, serve_furnished
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ async def apps(person: Person) -> str:
 async def disconnect(person: Person, app: str, **headers: str) -> httpx2.Response:
     """Send the form, with the token of another one."""
     page = await person.http.get("/console/agents")
-    form = {"token": token_in(page), "app": app}
+    form = {"token": token(page), "app": app}
     return await person.http.post("/console/agents/disconnect", data=form, headers=headers)
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.accounts.browser import Browser, token
-from tests.events.console.organizing import main_text, sign_in_organizer
+from tests.accounts.browser import Browser, main_text, token
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.people.scene import end_event, handle_of, list_registrations, sign_up
 from tests.support import Client, Service
 

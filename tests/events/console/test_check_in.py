@@ -5,8 +5,8 @@ import uuid
 
 import pytest
 
+from tests.accounts.browser import main_text
 from tests.events.check_in.scene import code_of
-from tests.events.console.organizing import main_text
 from tests.events.console.scene import Desk, open_desk
 from tests.events.people.scene import end_event, erase, sign_up
 from tests.support import Service

@@ -1,7 +1,8 @@
 """The overview of an event says what happened last with its people."""
 
+from tests.accounts.browser import main_text
 from tests.events.console.event_scene import foreign_event
-from tests.events.console.organizing import main_text, sign_in_organizer
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
 from tests.events.payments.scene import Scene
 from tests.support import Service

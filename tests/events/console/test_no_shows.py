@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from tests.accounts.browser import main_text
 from tests.events.check_in.scene import code_of
-from tests.events.console.organizing import main_text
 from tests.events.console.scene import Desk, hidden_field, open_desk
 from tests.events.people.scene import sign_up
 from tests.support import Service

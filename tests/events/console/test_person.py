@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.accounts.browser import Browser
+from tests.accounts.browser import Browser, main_text
 from tests.events.console.event_scene import foreign_event
-from tests.events.console.organizing import main_text, sign_in_organizer
+from tests.events.console.organizing import sign_in_organizer
 from tests.support import Client, Service
 
 

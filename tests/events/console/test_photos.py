@@ -7,7 +7,7 @@ from tests.events.console.event_scene import foreign_event, stored_events
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.photos.pictures import frames, picture
 from tests.events.photos.site import site_of
-from tests.events.photos.steps import read_photo
+from tests.events.photos.steps import image_keys, read_photo
 from tests.support import Client, Service
 
 LETTERS = "ab"
@@ -25,11 +25,6 @@ async def with_photos(service: Service, owner: Client) -> tuple[dict[str, Any], 
     )
     await service.run_sql("update events set image_keys = %(keys)s where id = %(id)s", keys=keys, id=event["id"])
     return event, keys
-
-
-async def image_keys(service: Service, event: dict[str, Any]) -> list[str]:
-    [(keys,)] = await service.run_sql("select image_keys from events where id = %(id)s", id=event["id"])
-    return keys
 
 
 async def test_a_photo_is_put_first_and_another_one_removed(service: Service) -> None:

@@ -13,7 +13,7 @@ from holdfast.events.seats import intake
 from holdfast.kit.postgres import lookup_cache
 from tests.events.agents.samples import agent
 from tests.events.events.series import all_events, continue_series_now, create_past_series
-from tests.events.pages.reading import page_text
+from tests.events.pages.reading import readable_text
 from tests.events.pages.visitor import Visitor, field_value
 from tests.kit.mcp.wire import problem_of
 from tests.support import Client, Service, event_fields, eventually, publish_event
@@ -66,11 +66,11 @@ async def test_for_everybody_else_a_draft_does_not_exist(service: Service) -> No
     assert await statuses(service, draft) == [404] * len(public_paths(draft))
     page = await service.http.get(f"/organizers/{ada.slug}")
 
-    assert ("Etching" in page_text(page), "Secret" in page_text(page)) == (True, False)
+    assert ("Etching" in readable_text(page), "Secret" in readable_text(page)) == (True, False)
     assert await statuses(service, public) == [200, 200, 200, 303, 200]
     missing = await service.http.get(f"/organizers/{ada.slug}/events/4711")
     hidden = await service.http.get(draft["public_url"])
-    assert page_text(hidden).replace(str(draft["id"]), "4711") == page_text(missing)
+    assert readable_text(hidden).replace(str(draft["id"]), "4711") == readable_text(missing)
 
 
 async def test_a_draft_that_is_published_is_shown_at_once_and_goes_when_it_is_a_draft_again(
@@ -84,7 +84,7 @@ async def test_a_draft_that_is_published_is_shown_at_once_and_goes_when_it_is_a_
 
         expected = [200, 200, 200, 303, 200] if published else [404] * 5
         assert (event["published"], await statuses(service, event)) == (published, expected)
-        assert (event["title"] in page_text(await service.http.get(f"/organizers/{ada.slug}"))) == published
+        assert (event["title"] in readable_text(await service.http.get(f"/organizers/{ada.slug}"))) == published
 
 
 async def test_an_agent_makes_and_publishes_drafts(service: Service) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from holdfast.events.events.recurrence import clock_length, next_end_at, next_occurrence_at
 from tests.events.agents.samples import agent
 from tests.events.events.series import all_events, continue_series_now, create_past_series
-from tests.events.pages.reading import page_text, structured_data
+from tests.events.pages.reading import readable_text, structured_data
 from tests.kit.mcp.wire import problem_of
 from tests.support import Client, Service, event_fields
 
@@ -273,7 +273,7 @@ async def test_the_page_says_until_when_it_takes(
 
     page = await service.http.get(f"{event['public_url']}?lang={language}")
 
-    assert expected in page_text(page)
+    assert expected in readable_text(page)
 
 
 async def test_a_time_says_its_zone_twice_where_the_clocks_change_during_the_event(service: Service) -> None:
@@ -281,7 +281,7 @@ async def test_a_time_says_its_zone_twice_where_the_clocks_change_during_the_eve
     night = {"datetime": "2036-10-25T21:00:00Z", "ends_at": "2036-10-26T04:00:00Z", "timezone": "Europe/Berlin"}
     event = await ada.create_event(**night)
 
-    page = page_text(await service.http.get(f"{event['public_url']}?lang=de"))
+    page = readable_text(await service.http.get(f"{event['public_url']}?lang=de"))
 
     assert "25. Oktober 2036 23:00 MESZ \u2013 Sonntag, 26. Oktober 2036, 05:00 MEZ" in page
 
@@ -291,9 +291,9 @@ async def test_an_event_that_has_begun_is_over_only_when_it_ends(service: Servic
     [(begins, ends)] = await service.run_sql("select now() - interval '1 hour', now() + interval '1 hour'")
     event = await ada.create_event(datetime=begins.isoformat(), ends_at=ends.isoformat())
 
-    during = page_text(await service.http.get(event["public_url"]))
+    during = readable_text(await service.http.get(event["public_url"]))
     await service.run_sql("update events set end_datetime = now() - interval '1 minute'")
-    after = page_text(await service.http.get(event["public_url"]))
+    after = readable_text(await service.http.get(event["public_url"]))
 
     assert ("This event has begun." in during, "This event is over." in during) == (True, False)
     assert ("This event has begun." in after, "This event is over." in after) == (False, True)
@@ -321,4 +321,4 @@ async def test_lists_and_forms_say_the_end_too(service: Service) -> None:
         f"/events/{event['id']}/embed": "Donnerstag, 27. November 2036 18:00\u201320:00 MEZ",
     }.items():
         page = await service.http.get(f"{path}?lang=de")
-        assert moment in page_text(page), path
+        assert moment in readable_text(page), path

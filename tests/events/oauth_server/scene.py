@@ -14,7 +14,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from holdfast.accounts import sessions
 from holdfast.events.oauth_server.tokens import challenge_of
 from holdfast.events.settings import Settings
-from tests.accounts.browser import session_cookie_name
+from tests.accounts.browser import session_cookie_name, token
 from tests.kit.mcp.wire import Agent
 from tests.support import Client, Service, running
 
@@ -44,7 +44,7 @@ class Person:
         """Open the page, and press one of its buttons."""
         page = await self.look(query)
         assert page.status_code == 200, page.text
-        form = {"token": token_in(page), "decision": decision, **changes}
+        form = {"token": token(page), "decision": decision, **changes}
         return await self.http.post(action_in(page), data=form)
 
     async def allow(self, query: Parameters) -> dict[str, str]:
@@ -175,12 +175,6 @@ def status_and_error(response: httpx2.Response) -> tuple[int, str]:
     assert body.keys() >= {"error", "error_description"}
     assert response.headers["cache-control"] == "no-store"
     return response.status_code, body["error"]
-
-
-def token_in(page: httpx2.Response) -> str:
-    match = re.search(r'name="token" value="([^"]*)"', page.text)
-    assert match, page.text
-    return unescape(match[1])
 
 
 def action_in(page: httpx2.Response) -> str:

@@ -6,8 +6,9 @@ import pytest
 
 from holdfast.accounts import sessions
 from holdfast.events.oauth_server import grants
+from tests.accounts.browser import token
 from tests.accounts.races import ending
-from tests.events.oauth_server.scene import Person, Scene, action_in, redirect_parameters, sign_in_person, token_in
+from tests.events.oauth_server.scene import Person, Scene, action_in, redirect_parameters, sign_in_person
 
 
 async def test_the_page_says_who_asks_where_it_leads_and_what_it_allows(scene: Scene) -> None:
@@ -119,7 +120,7 @@ async def test_only_the_button_allows(scene: Scene, decision: str) -> None:
 )
 async def test_a_form_that_another_site_sends_allows_nothing(scene: Scene, headers: dict[str, str]) -> None:
     page = await scene.person.look(scene.app.query())
-    form = {"token": token_in(page), "decision": "allow"}
+    form = {"token": token(page), "decision": "allow"}
     response = await scene.person.http.post(action_in(page), data=form, headers=headers)
 
     assert response.status_code == 403
@@ -128,19 +129,19 @@ async def test_a_form_that_another_site_sends_allows_nothing(scene: Scene, heade
 
 async def test_the_token_of_somebody_elses_form_allows_nothing(scene: Scene) -> None:
     _, ben = await scene.somebody()
-    for token in (token_in(await ben.look(scene.app.query())), "", "0-0", "nonsense"):
-        response = await scene.person.decide(scene.app.query(), token=token)
+    for form_token in (token(await ben.look(scene.app.query())), "", "0-0", "nonsense"):
+        response = await scene.person.decide(scene.app.query(), token=form_token)
         assert response.status_code == 403
 
     again = await sign_in_person(scene.service, scene.ada.id)
-    response = await scene.person.decide(scene.app.query(), token=token_in(await again.look(scene.app.query())))
+    response = await scene.person.decide(scene.app.query(), token=token(await again.look(scene.app.query())))
     assert response.status_code == 403
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 
 async def test_whoever_has_signed_out_meanwhile_allows_nothing(scene: Scene) -> None:
     page = await scene.person.look(scene.app.query())
-    form = {"token": token_in(page), "decision": "allow"}
+    form = {"token": token(page), "decision": "allow"}
     response = await Person(scene.service).http.post(action_in(page), data=form)
 
     assert response.headers["location"].startswith("/sign-in?")
@@ -161,7 +162,7 @@ async def test_who_is_being_signed_out_everywhere_allows_nothing(scene: Scene) -
 async def test_a_form_allows_what_its_own_address_asks_for(scene: Scene) -> None:
     page = await scene.person.look(scene.app.query(scope="read_events"))
     widened = f"/oauth/authorize?{urlencode(scene.app.query(redirect_uri='https://evil.example/'))}"
-    response = await scene.person.http.post(widened, data={"token": token_in(page), "decision": "allow"})
+    response = await scene.person.http.post(widened, data={"token": token(page), "decision": "allow"})
 
     assert response.status_code == 400
     assert "location" not in response.headers

@@ -10,8 +10,9 @@ from joserfc.jwk import KeySet
 from pydantic import ValidationError
 
 from holdfast.events.settings import Settings
+from tests.accounts.browser import token
 from tests.events.oauth_server.connected_apps import AUDIENCE, CLIENT, PROFILE, REDIRECT, ConnectedApps, connected_apps
-from tests.events.oauth_server.scene import Person, action_in, redirect_parameters, sign_in_person, token_in
+from tests.events.oauth_server.scene import Person, action_in, redirect_parameters, sign_in_person
 from tests.support import Client, Service, running
 
 CHALLENGE = "c" * 43
@@ -135,7 +136,7 @@ async def test_a_request_that_either_server_refuses_leads_nowhere(scene: Scene, 
 
 async def test_a_form_of_another_site_or_session_decides_nothing(scene: Scene) -> None:
     page = await scene.person.look(QUERY)
-    form = {"token": token_in(page), "decision": "allow"}
+    form = {"token": token(page), "decision": "allow"}
     for changes, headers in (({}, {"Sec-Fetch-Site": "cross-site"}), ({"token": "0-0"}, {})):
         response = await scene.person.http.post(action_in(page), data={**form, **changes}, headers=headers)
         assert response.status_code == 403

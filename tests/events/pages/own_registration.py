@@ -56,3 +56,10 @@ async def ask_to_cancel(service: Service, address: str) -> httpx2.Response:
     answer = await http.post(f"{address}/cancel", data={"token": field_value(page, "token")})
     assert answer.status_code == 303, answer.text
     return await http.get(answer.headers["location"])
+
+
+async def register_in_order(service: Service, *people: str, **fields: Any) -> tuple[Client, dict[str, Any], list[str]]:
+    """An event with one seat, those who registered for it, and the addresses of their own pages."""
+    ada = await service.organizer()
+    event = await ada.create_event(**{"capacity": 1, "waitinglist_capacity": 5, **fields})
+    return ada, event, await register_and_settle(service, ada, event, *people)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 
-def page_text(page: httpx2.Response) -> str:
+def readable_text(page: httpx2.Response) -> str:
     """What people read, in one line."""
     stripped = re.sub(r"<(style|script)\b.*?</\1>|<[^>]+>", " ", page.text, flags=re.DOTALL)
     return " ".join(unescape(stripped).split())

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.events.pages.reading import page_text
+from tests.events.pages.reading import readable_text
 from tests.support import Client, Service
 
 END = {
@@ -41,7 +41,7 @@ async def test_the_next_three_events_are_shown_as_cards(service: Service, end: s
 
     assert await cards(service, event) == ["In June 2", "In June 3", "In June 4"]
     page = await service.http.get(event["public_url"])
-    assert "The next events" in page_text(page)
+    assert "The next events" in readable_text(page)
     assert f'href="/organizers/{ada.slug}"' in page.text
 
 
@@ -56,4 +56,4 @@ async def test_a_next_event_that_is_cancelled_too_is_shown_no_more(service: Serv
     await service.hear()
 
     assert await cards(service, event) == []
-    assert "The next events" not in page_text(await service.http.get(event["public_url"]))
+    assert "The next events" not in readable_text(await service.http.get(event["public_url"]))

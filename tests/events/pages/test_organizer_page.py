@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import httpx2
 import pytest
 
-from tests.events.pages.reading import page_text
+from tests.events.pages.reading import readable_text
 from tests.events.people.scene import sign_up
 from tests.stream_reader import read_stream
 from tests.support import Client, Service
@@ -102,7 +102,7 @@ async def test_a_card_says_what_a_place_costs_and_whether_there_is_one(service: 
         await ada.register(event["id"], email="one@example.com")
         await service.settle()
 
-    page = page_text(await service.http.get(f"/organizers/{ada.slug}"))
+    page = readable_text(await service.http.get(f"/organizers/{ada.slug}"))
 
     assert "Studio 4 €12.50 1 seat left" in page
     assert "Studio 4 €12.50 Full; there is room on the waiting list." in page

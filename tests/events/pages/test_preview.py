@@ -4,7 +4,7 @@ import re
 from html import unescape
 
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.pages.reading import page_text
+from tests.events.pages.reading import readable_text
 from tests.support import Service
 
 
@@ -17,9 +17,9 @@ async def test_the_console_gives_the_link_of_a_draft_and_everybody_who_has_it_se
     page = await service.http.get(unescape(link))
 
     assert page.status_code == 200
-    assert "Secret pottery" in page_text(page)
-    assert "8 seats left" in page_text(page)
-    assert "Draft Only the organizer and those who have this link see this page." in page_text(page)
+    assert "Secret pottery" in readable_text(page)
+    assert "8 seats left" in readable_text(page)
+    assert "Draft Only the organizer and those who have this link see this page." in readable_text(page)
     assert '<meta name="robots" content="noindex">' in page.text
     assert page.headers["x-robots-tag"] == "noindex, nofollow"
     assert page.headers["cache-control"] == "no-store"
@@ -31,7 +31,7 @@ async def test_publish_and_preview_stand_before_what_copies_or_cancels(service: 
     ada, browser = await sign_in_organizer(service)
     draft = await ada.create_event(published=False)
 
-    page = page_text(await browser.get(f"/console/events/{draft['id']}"))
+    page = readable_text(await browser.get(f"/console/events/{draft['id']}"))
 
     places = [page.index(name) for name in ("Publish", "Preview", "Duplicate", "Cancel the event")]
     assert places == sorted(places)

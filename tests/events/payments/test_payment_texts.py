@@ -10,7 +10,7 @@ from holdfast.events.mails.writing import message
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.people.operations import export, preview
 from tests.events.pages.visitor import field_value, page_text
-from tests.events.payments.scene import ANN, Buyer, Scene, handle_of, own_page_path, pay_for_seat
+from tests.events.payments.scene import ANN, Buyer, Scene, handle_of, open_dispute, own_page_path, pay_for_seat
 from tests.support import eventually
 
 
@@ -18,12 +18,6 @@ async def refund_mails(shop: Scene) -> list[str]:
     """Why money goes back, as each mail about it says."""
     rows = await shop.service.run_sql("select arguments ->> 'reason' from mails where kind = 'refund' order by id")
     return [str(reason) for (reason,) in rows]
-
-
-async def dispute(shop: Scene) -> str:
-    """The id of a dispute about the only payment. The service has not heard of it."""
-    [charge] = shop.processor.things("charge")
-    return shop.processor.dispute(charge["id"])["id"]
 
 
 async def money_on_pages(shop: Scene, ann: Buyer) -> list[str]:
@@ -43,7 +37,7 @@ async def test_who_disputes_a_payment_of_a_cancelled_event_is_told_what_is_true_
 ) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
-    dispute_id = await dispute(shop)
+    dispute_id = await open_dispute(shop)
     await shop.deliver()
 
     await ada.delete(f"/api/events/{ann.event_id}")
@@ -63,7 +57,7 @@ async def test_who_disputes_a_payment_of_a_cancelled_event_is_told_what_is_true_
 async def test_a_dispute_that_is_heard_of_after_the_refund_corrects_the_mail(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
-    dispute_id = await dispute(shop)
+    dispute_id = await open_dispute(shop)
 
     await ada.delete(f"/api/events/{ann.event_id}")
     await shop.work()
@@ -79,7 +73,7 @@ async def test_a_dispute_that_is_heard_of_after_the_refund_corrects_the_mail(sho
 async def test_a_refund_of_a_lost_payment_is_told_once_and_not_as_money_that_comes(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
-    dispute_id = await dispute(shop)
+    dispute_id = await open_dispute(shop)
     shop.processor.decide(dispute_id, "lost")
     await shop.deliver()
 
@@ -113,7 +107,7 @@ async def cancelled(shop: Scene, ann: Buyer) -> str:
 async def test_who_cancels_while_the_payment_is_disputed_is_told_that_the_money_waits(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
-    await dispute(shop)
+    await open_dispute(shop)
     await shop.deliver()
 
     own_text, outcome = await money_on_pages(shop, ann)
@@ -130,7 +124,7 @@ async def test_who_cancels_while_the_payment_is_disputed_is_told_that_the_money_
 async def test_who_cancels_after_the_bank_gave_the_money_back_is_promised_nothing(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
-    shop.processor.decide(await dispute(shop), "lost")
+    shop.processor.decide(await open_dispute(shop), "lost")
     await shop.deliver()
 
     texts = [*await money_on_pages(shop, ann), await cancelled(shop, ann)]
@@ -147,7 +141,7 @@ async def test_mails_about_a_payment_that_the_bank_gave_back_say_nothing_of_mone
     ann = await pay_for_seat(shop, ada)
     assert "Refunds" in await mail(shop, ann, "event_changed")
 
-    shop.processor.decide(await dispute(shop), "lost")
+    shop.processor.decide(await open_dispute(shop), "lost")
     await shop.deliver()
 
     assert "Refunds" not in await mail(shop, ann, "event_changed")
@@ -221,7 +215,7 @@ async def test_the_own_page_of_a_removed_registration_says_what_becomes_of_the_m
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
     path = await own_page_path(shop, ann)
-    await dispute(shop)
+    await open_dispute(shop)
     await shop.deliver()
 
     await ada.delete(f"/api/registrations/{ann.event_id}/{handle_of(ann)}")

@@ -4,7 +4,8 @@ import re
 from typing import Any
 
 from holdfast.events import ownership
-from holdfast.events.people.model import AccountSelector, Erasure
+from holdfast.events.people import operations
+from holdfast.events.people.model import AccountSelector, Erasure, Export
 from tests.events.pages.visitor import Visitor
 from tests.support import Client, Service, eventually
 
@@ -67,3 +68,7 @@ async def wait_for_lock_waiters(service: Service, number: int = 1) -> None:
         return count >= number
 
     await eventually(waiting)
+
+
+async def export_person(service: Service) -> Export:
+    return await service.database.read(lambda reader: operations.export(reader, ANN))

@@ -8,13 +8,13 @@ import pytest
 from holdfast.events import ownership
 from holdfast.events.ownership import CancelEventsArguments
 from holdfast.events.people import operations
-from holdfast.events.people.model import Erasure, Export
+from holdfast.events.people.model import Erasure
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from tests.accounts.browser import Browser, token
 from tests.events.pages.own_data import Reader
 from tests.events.pages.visitor import page_text
-from tests.events.people.scene import ANN, erase, list_registrations, read_all_text, sign_up
+from tests.events.people.scene import ANN, erase, export_person, list_registrations, read_all_text, sign_up
 from tests.support import Client, Service
 
 EMAIL = "ann@example.com"
@@ -24,10 +24,6 @@ PASSWORD = "correct horse battery"
 async def planted(service: Service, **fields: str) -> Client:
     """A stranger's organizer with Ann's address."""
     return await service.organizer("Planted Bank", is_proved=False, email=EMAIL, slug="planted-bank", **fields)
-
-
-async def export(service: Service) -> Export:
-    return await service.database.read(lambda reader: operations.export(reader, ANN))
 
 
 async def preview(service: Service) -> Erasure:
@@ -40,7 +36,7 @@ async def test_a_person_is_exported_with_the_organizer_that_somebody_registered(
     stranger = await planted(service, password=PASSWORD)
     event = await stranger.create_event(title="Free money")
 
-    exported = await export(service)
+    exported = await export_person(service)
 
     assert exported.account
     assert [registration.event for registration in exported.registrations] == ["Life drawing"]
@@ -55,7 +51,7 @@ async def test_a_person_is_exported_with_the_organizer_that_somebody_registered(
 async def test_an_address_that_only_an_unproved_organizer_has_is_exported_and_erased(service: Service) -> None:
     await planted(service)
 
-    exported, ahead, done = await export(service), await preview(service), await erase(service)
+    exported, ahead, done = await export_person(service), await preview(service), await erase(service)
 
     assert exported.account is None
     assert exported.unconfirmed_organizer

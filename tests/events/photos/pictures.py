@@ -4,6 +4,7 @@ import io
 import random
 import struct
 import warnings
+import zipfile
 import zlib
 from typing import Any
 
@@ -52,3 +53,14 @@ def riff(*chunks: tuple[bytes, bytes]) -> bytes:
     """A WebP file of these parts."""
     body = b"".join(kind + struct.pack("<I", len(data)) + data + b"\0" * (len(data) % 2) for kind, data in chunks)
     return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body
+
+
+def zip_archive() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("evil.html", "<script>alert(1)</script>")
+    return file.getvalue()
+
+
+def jpeg_segment(kind: int, content: bytes) -> bytes:
+    return bytes((0xFF, kind)) + struct.pack(">H", len(content) + 2) + content

@@ -128,3 +128,8 @@ async def nothing_is_left(service: Service, client: Client, event: dict[str, Any
     assert (await client.get(f"/api/events/{event['id']}")).json()["data"]["image_urls"] == []
     assert await photo_states(service) == {}
     assert stored_files(service) == set()
+
+
+async def image_keys(service: Service, event: dict[str, Any]) -> list[str]:
+    [(keys,)] = await service.run_sql("select image_keys from events where id = %(id)s", id=event["id"])
+    return keys

@@ -11,12 +11,21 @@ from holdfast.events.photos.model import MAX_PHOTO_BYTES, MAX_PHOTOS
 from holdfast.events.photos.sizes import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.running.steps import Steps
-from tests.accounts.browser import Browser, token
+from tests.accounts.browser import Browser, main_text, token
 from tests.events.console.event_scene import foreign_event, stored_events
-from tests.events.console.organizing import main_text, sign_in_organizer
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.scene import hidden_field
 from tests.events.photos.pictures import TYPES, encode_image, frames, picture
-from tests.events.photos.steps import JPEG, a_day_passes, accept_photos, key_of, photo_states, read_photo, stored_files
+from tests.events.photos.steps import (
+    JPEG,
+    a_day_passes,
+    accept_photos,
+    image_keys,
+    key_of,
+    photo_states,
+    read_photo,
+    stored_files,
+)
 from tests.support import Service, running
 
 File = tuple[str, bytes]
@@ -36,11 +45,6 @@ async def send(browser: Browser, path: str, *files: File, **fields: str) -> http
 async def post(browser: Browser, path: str, files: Sequence[File], **fields: str) -> httpx2.Response:
     sent = [("files", (name, content, "image/jpeg")) for name, content in files]
     return await browser.http.post(path, data={"do": "upload", **fields}, files=sent)
-
-
-async def image_keys(service: Service, event: dict[str, Any]) -> list[str]:
-    [(keys,)] = await service.run_sql("select image_keys from events where id = %(id)s", id=event["id"])
-    return keys
 
 
 async def test_files_become_photos_in_their_order_wherever_photos_are_kept(anywhere: Settings) -> None:

@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from holdfast.events.photos.image import check_photo
-from tests.events.photos.pictures import TYPES, animation, encode_image, frames, noise, picture, png_chunk, riff
+from tests.events.photos.pictures import (
+    TYPES,
+    animation,
+    encode_image,
+    frames,
+    jpeg_segment,
+    noise,
+    picture,
+    png_chunk,
+    riff,
+)
 
 every_type = pytest.mark.parametrize("content_type", TYPES)
 moving_type = pytest.mark.parametrize("content_type", ["image/gif", "image/webp", "image/png"])
@@ -70,10 +80,6 @@ def exif(orientation: int = 1) -> Image.Exif:
     noted[0x010F] = SECRET.decode()
     noted.get_ifd(0x8825)[1] = "N"
     return noted
-
-
-def jpeg_segment(kind: int, content: bytes) -> bytes:
-    return bytes((0xFF, kind)) + struct.pack(">H", len(content) + 2) + content
 
 
 def with_jpeg_segment(kind: int, content: bytes) -> bytes:

@@ -1,9 +1,7 @@
 """A file that is not wholly a photo, or too large a one to show, is refused in words."""
 
 import contextlib
-import io
 import struct
-import zipfile
 import zlib
 from collections.abc import Callable
 
@@ -14,7 +12,7 @@ from PIL import Image
 
 from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.image import check_photo
-from tests.events.photos.pictures import TYPES, animation, encode_image, frames, picture, png_chunk, riff
+from tests.events.photos.pictures import TYPES, animation, encode_image, frames, picture, png_chunk, riff, zip_archive
 
 every_type = pytest.mark.parametrize("content_type", TYPES)
 thoroughly = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -47,13 +45,6 @@ def test_a_damaged_file_is_a_photo_still_or_refused_and_never_a_failure(content_
         assert frames(check_photo(bytes(content))[1])
 
 
-def zipped() -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("evil.html", "<script>alert(1)</script>")
-    return file.getvalue()
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -62,7 +53,7 @@ def zipped() -> bytes:
         b"<html><script>alert(1)</script></html>",
         b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>',
         b"%PDF-1.7\n" + picture("image/jpeg"),
-        zipped(),
+        zip_archive(),
         b"BM" + b"\0" * 100,
         b"RIFF\x24\0\0\0WAVEfmt ",
         b"\xff\xd8\xff\xd9",

@@ -4,7 +4,6 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from html import unescape
-from typing import Any
 
 import httpx2
 import pytest
@@ -14,10 +13,10 @@ from holdfast.events.push import sending
 from holdfast.events.push.encryption import SenderKey, sender_keys
 from holdfast.events.push.subscriptions import MAX_SUBSCRIPTIONS, forget_old
 from holdfast.kit.outbound.requests import OutboundClient
-from tests.events.pages.own_registration import cancel_registration, register_and_settle
+from tests.events.pages.own_registration import cancel_registration, register_in_order
 from tests.events.pages.visitor import Visitor
 from tests.events.push.push_service import LOCAL, BrowserDouble, PushServiceDouble, push_service
-from tests.support import Client, Service
+from tests.support import Service
 
 
 @pytest.fixture
@@ -29,12 +28,6 @@ async def pushes(service: Service) -> AsyncIterator[PushServiceDouble]:
         service.database.resources = replace(resources, push=reaching)
         yield double
         service.database.resources = resources
-
-
-async def line(service: Service, *people: str, **fields: Any) -> tuple[Client, dict[str, Any], list[str]]:
-    ada = await service.organizer()
-    event = await ada.create_event(**{"capacity": 1, "waitinglist_capacity": 5, **fields})
-    return ada, event, await register_and_settle(service, ada, event, *people)
 
 
 async def post(service: Service, address: str, language: str = "en", **fields: str) -> httpx2.Response:
@@ -57,7 +50,7 @@ async def test_organizers_have_turns_however_many_messages_one_of_them_has(
 ) -> None:
     organizers: list[int] = []
     for number, count in enumerate((1, 1, 5)):
-        ada, _, [_, ben] = await line(service, f"ann{number}", f"ben{number}")
+        ada, _, [_, ben] = await register_in_order(service, f"ann{number}", f"ben{number}")
         organizers.append(ada.id)
         for _ in range(count):
             await subscribed(service, pushes, ben)
@@ -77,7 +70,7 @@ async def stored(service: Service) -> int:
 async def test_the_browser_is_told_when_the_seat_is_there_and_only_then(
     service: Service, pushes: PushServiceDouble
 ) -> None:
-    _, event, [ann, ben, cal] = await line(service, "ann", "ben", "cal", title="Life drawing")
+    _, event, [ann, ben, cal] = await register_in_order(service, "ann", "ben", "cal", title="Life drawing")
     browser = await subscribed(service, pushes, ben)
     other = await subscribed(service, pushes, cal, "de")
     assert await sending.send_due(service.database) == 0
@@ -98,7 +91,7 @@ async def test_the_browser_is_told_when_the_seat_is_there_and_only_then(
 
 
 async def test_a_message_has_no_web_address_but_that_of_the_page(service: Service, pushes: PushServiceDouble) -> None:
-    _, _, [ann, ben] = await line(service, "ann", "ben", title="Win at https://evil.example.com/a now")
+    _, _, [ann, ben] = await register_in_order(service, "ann", "ben", title="Win at https://evil.example.com/a now")
     browser = await subscribed(service, pushes, ben)
 
     await cancel_registration(service, ann)
@@ -110,7 +103,7 @@ async def test_a_message_has_no_web_address_but_that_of_the_page(service: Servic
 
 
 async def test_it_is_asked_for_only_where_somebody_waits_and_is_off_at_first(service: Service) -> None:
-    _, _, [ann, ben] = await line(service, "ann", "ben")
+    _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     http = Visitor(service).http
 
     pages = [(await http.get(address)).text for address in (ann, ben)]
@@ -121,7 +114,7 @@ async def test_it_is_asked_for_only_where_somebody_waits_and_is_off_at_first(ser
 
 
 async def test_who_has_a_seat_cannot_subscribe(service: Service, pushes: PushServiceDouble) -> None:
-    _, _, [ann, _] = await line(service, "ann", "ben")
+    _, _, [ann, _] = await register_in_order(service, "ann", "ben")
     browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
 
     assert (await post(service, ann, **browser.fields)).status_code == 404
@@ -142,7 +135,7 @@ async def test_who_has_a_seat_cannot_subscribe(service: Service, pushes: PushSer
 async def test_what_no_browser_sends_is_refused(
     service: Service, pushes: PushServiceDouble, field: str, text: str
 ) -> None:
-    _, _, [_, ben] = await line(service, "ann", "ben")
+    _, _, [_, ben] = await register_in_order(service, "ann", "ben")
     browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
 
     assert (await post(service, ben, **{**browser.fields, field: text})).status_code == 422
@@ -151,7 +144,7 @@ async def test_what_no_browser_sends_is_refused(
 
 async def test_a_browser_that_is_gone_is_forgotten(service: Service, pushes: PushServiceDouble) -> None:
     for status in (404, 410, 400):
-        _, _, [ann, ben] = await line(service, "ann", "ben")
+        _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
         (await subscribed(service, pushes, ben)).status = status
 
         await cancel_registration(service, ann)
@@ -163,7 +156,7 @@ async def test_a_browser_that_is_gone_is_forgotten(service: Service, pushes: Pus
 async def test_a_push_service_in_trouble_is_asked_again_later_and_not_for_ever(
     service: Service, pushes: PushServiceDouble
 ) -> None:
-    _, _, [ann, ben] = await line(service, "ann", "ben")
+    _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     browser = await subscribed(service, pushes, ben)
     browser.status = 503
     await cancel_registration(service, ann)
@@ -182,7 +175,7 @@ async def test_a_push_service_in_trouble_is_asked_again_later_and_not_for_ever(
     assert len(browser.messages) == 1
     assert await stored(service) == 0
 
-    _, _, [ann, ben] = await line(service, "ann", "ben")
+    _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     (await subscribed(service, pushes, ben)).status = 429
     await cancel_registration(service, ann)
     await service.run_sql("update push_subscriptions set attempts = %(most)s", most=sending.MAX_ATTEMPTS - 1)
@@ -193,7 +186,7 @@ async def test_a_push_service_in_trouble_is_asked_again_later_and_not_for_ever(
 async def test_addresses_inside_the_operators_network_are_not_called(
     service: Service, pushes: PushServiceDouble
 ) -> None:
-    _, _, [ann, ben] = await line(service, "ann", "ben")
+    _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     browser = await subscribed(service, pushes, ben)
     service.database.resources = replace(service.database.resources, push=OutboundClient(seconds=5))
 
@@ -207,7 +200,7 @@ async def test_addresses_inside_the_operators_network_are_not_called(
 
 
 async def test_it_can_be_taken_back(service: Service, pushes: PushServiceDouble) -> None:
-    _, _, [ann, ben] = await line(service, "ann", "ben")
+    _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     browser = await subscribed(service, pushes, ben)
 
     assert (await post(service, ben, endpoint=browser.endpoint, stop="yes")).status_code == 204
@@ -220,7 +213,7 @@ async def test_it_can_be_taken_back(service: Service, pushes: PushServiceDouble)
 async def test_a_registration_has_few_browsers_and_each_of_them_once(
     service: Service, pushes: PushServiceDouble
 ) -> None:
-    _, _, [ann, ben] = await line(service, "ann", "ben")
+    _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     browsers = [await subscribed(service, pushes, ben) for _ in range(MAX_SUBSCRIPTIONS + 2)]
     await post(service, ben, **browsers[-1].fields)
 
@@ -234,7 +227,7 @@ async def test_a_registration_has_few_browsers_and_each_of_them_once(
 async def test_what_is_stored_is_sealed_and_goes_with_the_registration(
     service: Service, pushes: PushServiceDouble
 ) -> None:
-    _, _, [_, ben] = await line(service, "ann", "ben")
+    _, _, [_, ben] = await register_in_order(service, "ann", "ben")
     browser = await subscribed(service, pushes, ben)
     [(sealed,)] = await service.run_sql("select sealed from push_subscriptions")
     assert browser.endpoint.encode() not in sealed
@@ -247,7 +240,7 @@ async def test_what_is_stored_is_sealed_and_goes_with_the_registration(
 async def test_the_browsers_of_a_person_are_forgotten_with_the_data_of_the_person(
     service: Service, pushes: PushServiceDouble
 ) -> None:
-    _, _, [_, ben] = await line(service, "ann", "ben")
+    _, _, [_, ben] = await register_in_order(service, "ann", "ben")
     await subscribed(service, pushes, ben)
     [(user_id,)] = await service.run_sql("select user_id from push_subscriptions")
 
@@ -257,7 +250,7 @@ async def test_the_browsers_of_a_person_are_forgotten_with_the_data_of_the_perso
 
 
 async def test_a_message_of_a_replaced_key_is_not_sent(service: Service, pushes: PushServiceDouble) -> None:
-    _, _, [ann, ben] = await line(service, "ann", "ben")
+    _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     await subscribed(service, pushes, ben)
     secret = service.database.resources.secret
     await cancel_registration(service, ann)
@@ -272,7 +265,7 @@ async def test_a_message_of_a_replaced_key_is_not_sent(service: Service, pushes:
 
 
 async def test_old_subscriptions_are_forgotten(service: Service, pushes: PushServiceDouble) -> None:
-    _, _, [_, ben] = await line(service, "ann", "ben")
+    _, _, [_, ben] = await register_in_order(service, "ann", "ben")
     await subscribed(service, pushes, ben)
 
     assert await service.database.transact(forget_old) == 0
@@ -286,8 +279,8 @@ async def test_old_subscriptions_are_forgotten(service: Service, pushes: PushSer
 
 
 async def test_organizers_have_their_turns(service: Service, pushes: PushServiceDouble) -> None:
-    _, _, many = await line(service, *(f"p{number}" for number in range(6)), capacity=3)
-    _, _, few = await line(service, "ann", "ben")
+    _, _, many = await register_in_order(service, *(f"p{number}" for number in range(6)), capacity=3)
+    _, _, few = await register_in_order(service, "ann", "ben")
     browsers = [await subscribed(service, pushes, address) for address in (*many[3:], few[1])]
     for address in (*many[:3], few[0]):
         await cancel_registration(service, address)
@@ -300,7 +293,7 @@ async def test_organizers_have_their_turns(service: Service, pushes: PushService
 
 
 async def test_another_site_cannot_subscribe_somebody(service: Service, pushes: PushServiceDouble) -> None:
-    _, _, [_, ben] = await line(service, "ann", "ben")
+    _, _, [_, ben] = await register_in_order(service, "ann", "ben")
     browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
 
     answer = await Visitor(service).http.post(

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 import httpx2
 import hypothesis
@@ -12,9 +11,15 @@ from hypothesis import strategies as st
 from holdfast.events.registrations import giving_up
 from holdfast.events.registrations.own_registration import UNDO_SECONDS
 from holdfast.events.settings import Settings
-from tests.events.pages.own_registration import ask_to_cancel, own_path, register_and_settle, registration_statuses
+from tests.events.pages.own_registration import (
+    ask_to_cancel,
+    own_path,
+    register_and_settle,
+    register_in_order,
+    registration_statuses,
+)
 from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
-from tests.support import Client, Service, running
+from tests.support import Service, running
 
 ENTRIES = "select kind, details ->> 'from', details ->> 'to', details ->> 'by' from log_pending where kind = 'change'"
 
@@ -32,17 +37,10 @@ async def undo(service: Service, address: str) -> httpx2.Response:
     return await http.get(answer.headers["location"]) if answer.status_code == 303 else answer
 
 
-async def line(service: Service, *people: str, **fields: Any) -> tuple[Client, dict[str, Any], list[str]]:
-    """An event with one seat, those who registered for it, and the addresses of their own pages."""
-    ada = await service.organizer()
-    event = await ada.create_event(**{"capacity": 1, "waitinglist_capacity": 5, **fields})
-    return ada, event, await register_and_settle(service, ada, event, *people)
-
-
 async def test_a_seat_stays_the_persons_for_half_a_minute_and_no_log_or_mail_has_anything_of_it(
     service: Service,
 ) -> None:
-    ada, _, [ann, ben] = await line(service, "ann", "ben")
+    ada, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     mails = await service.run_sql("select count(*) from mails")
 
     page = await ask_to_cancel(service, ann)
@@ -64,7 +62,7 @@ async def test_a_seat_stays_the_persons_for_half_a_minute_and_no_log_or_mail_has
 
 
 async def test_then_the_first_who_waits_has_it_and_the_page_says_so_without_a_name(service: Service) -> None:
-    ada, _, [ann, ben, cal] = await line(service, "ann", "ben", "cal")
+    ada, _, [ann, ben, cal] = await register_in_order(service, "ann", "ben", "cal")
     await ask_to_cancel(service, ann)
 
     assert await service.give_up() == 1
@@ -84,7 +82,7 @@ async def test_then_the_first_who_waits_has_it_and_the_page_says_so_without_a_na
 
 
 async def test_where_nobody_waits_the_page_says_that_the_seat_is_free(service: Service) -> None:
-    ada, event, [ann] = await line(service, "ann")
+    ada, event, [ann] = await register_in_order(service, "ann")
 
     question_page = await ask_to_cancel(service, ann)
     await service.give_up()
@@ -97,7 +95,7 @@ async def test_where_nobody_waits_the_page_says_that_the_seat_is_free(service: S
 
 
 async def test_a_place_on_the_waiting_list_can_be_undone_and_given_up_too(service: Service) -> None:
-    ada, _, [_, ben, cal] = await line(service, "ann", "ben", "cal")
+    ada, _, [_, ben, cal] = await register_in_order(service, "ann", "ben", "cal")
 
     question_page = await ask_to_cancel(service, ben)
     undone_page = await undo(service, ben)
@@ -113,7 +111,7 @@ async def test_a_place_on_the_waiting_list_can_be_undone_and_given_up_too(servic
 
 
 async def test_what_is_undone_stays_and_keeps_its_place_in_the_order(service: Service) -> None:
-    ada, _, [ann, _] = await line(service, "ann", "ben")
+    ada, _, [ann, _] = await register_in_order(service, "ann", "ben")
     before = await service.run_sql("select user_id, status, arrival, received_at, log_number from registrations")
 
     await ask_to_cancel(service, ann)
@@ -130,7 +128,7 @@ async def test_what_is_undone_stays_and_keeps_its_place_in_the_order(service: Se
 
 
 async def test_undoing_too_late_says_who_has_the_seat(service: Service) -> None:
-    ada, _, [ann, _] = await line(service, "ann", "ben")
+    ada, _, [ann, _] = await register_in_order(service, "ann", "ben")
     await ask_to_cancel(service, ann)
     await service.give_up()
 
@@ -142,7 +140,7 @@ async def test_undoing_too_late_says_who_has_the_seat(service: Service) -> None:
 
 
 async def test_undoing_works_until_the_seat_has_moved_also_if_that_is_late(service: Service) -> None:
-    ada, _, [ann, _] = await line(service, "ann", "ben")
+    ada, _, [ann, _] = await register_in_order(service, "ann", "ben")
     await ask_to_cancel(service, ann)
     await service.run_sql("update registrations set gives_up_at = now() - interval '1 hour' where gives_up_at > now()")
     late = await Visitor(service).http.get(ann)
@@ -157,7 +155,7 @@ async def test_undoing_works_until_the_seat_has_moved_also_if_that_is_late(servi
 
 
 async def test_asking_twice_does_not_begin_the_time_anew(service: Service) -> None:
-    _, _, [ann] = await line(service, "ann")
+    _, _, [ann] = await register_in_order(service, "ann")
     http = Visitor(service).http
     token = field_value(await http.get(f"{ann}/cancel"), "token")
 
@@ -171,7 +169,7 @@ async def test_asking_twice_does_not_begin_the_time_anew(service: Service) -> No
 
 
 async def test_undo_needs_nothing_but_its_button_and_does_nothing_from_another_site(service: Service) -> None:
-    _, _, [ann] = await line(service, "ann")
+    _, _, [ann] = await register_in_order(service, "ann")
     await ask_to_cancel(service, ann)
     http = Visitor(service).http
 
@@ -183,7 +181,7 @@ async def test_undo_needs_nothing_but_its_button_and_does_nothing_from_another_s
 
 
 async def test_who_registers_again_in_time_keeps_the_seat(service: Service) -> None:
-    ada, event, [ann, _] = await line(service, "ann", "ben")
+    ada, event, [ann, _] = await register_in_order(service, "ann", "ben")
 
     for register in (
         lambda: Visitor(service).send(event["id"], email="ann@example.com"),
@@ -197,7 +195,7 @@ async def test_who_registers_again_in_time_keeps_the_seat(service: Service) -> N
 
 
 async def test_a_waiting_person_who_is_leaving_gets_the_seat_and_passes_it_on(service: Service) -> None:
-    ada, _, [ann, ben, _] = await line(service, "ann", "ben", "cal")
+    ada, _, [ann, ben, _] = await register_in_order(service, "ann", "ben", "cal")
     await ask_to_cancel(service, ben)
     await service.run_sql("update registrations set gives_up_at = gives_up_at + interval '1 hour'")
     await ask_to_cancel(service, ann)
@@ -211,7 +209,7 @@ async def test_a_waiting_person_who_is_leaving_gets_the_seat_and_passes_it_on(se
 
 
 async def test_several_seats_of_one_event_go_to_the_first_who_wait_in_order(service: Service) -> None:
-    ada, event, addresses = await line(service, "ann", "ben", "cal", "dan", "eve", capacity=3)
+    ada, event, addresses = await register_in_order(service, "ann", "ben", "cal", "dan", "eve", capacity=3)
     for address in addresses[:3]:
         await ask_to_cancel(service, address)
 
@@ -225,7 +223,7 @@ async def test_several_seats_of_one_event_go_to_the_first_who_wait_in_order(serv
 
 
 async def test_what_the_organizer_removes_or_cancels_meanwhile_is_gone_as_ever(service: Service) -> None:
-    ada, event, [ann, ben] = await line(service, "ann", "ben")
+    ada, event, [ann, ben] = await register_in_order(service, "ann", "ben")
     await ask_to_cancel(service, ann)
     user_id = ann.rpartition("/")[2].split("-")[1]
     await ada.delete(f"/api/registrations/{event['id']}/{user_id}")
@@ -238,7 +236,7 @@ async def test_what_the_organizer_removes_or_cancels_meanwhile_is_gone_as_ever(s
 
 
 async def test_a_rejection_is_never_given_up(service: Service) -> None:
-    await line(service, "ann")
+    await register_in_order(service, "ann")
     await service.run_sql("update registrations set gives_up_at = now() + interval '1 hour'")
 
     await service.run_sql("update registrations set status = 'rejected', reason = 'no_show'")
@@ -247,7 +245,7 @@ async def test_a_rejection_is_never_given_up(service: Service) -> None:
 
 
 async def test_a_deadline_that_passes_meanwhile_changes_nothing(service: Service) -> None:
-    ada, _, [ann, _] = await line(service, "ann", "ben")
+    ada, _, [ann, _] = await register_in_order(service, "ann", "ben")
     await ask_to_cancel(service, ann)
     await service.run_sql("update events set cancellation_hours = 2000000")
 
@@ -258,8 +256,8 @@ async def test_a_deadline_that_passes_meanwhile_changes_nothing(service: Service
 
 
 async def test_a_locked_event_does_not_hold_up_the_seats_of_others(service: Service) -> None:
-    ada, event, [ann, _] = await line(service, "ann", "ben")
-    _, _, [cal, _] = await line(service, "cal", "dan")
+    ada, event, [ann, _] = await register_in_order(service, "ann", "ben")
+    _, _, [cal, _] = await register_in_order(service, "cal", "dan")
     await ask_to_cancel(service, ann)
     await ask_to_cancel(service, cal)
     await service.run_sql("update registrations set gives_up_at = now() where gives_up_at is not null")
@@ -272,7 +270,7 @@ async def test_a_locked_event_does_not_hold_up_the_seats_of_others(service: Serv
 
 
 async def test_each_ask_counts_as_a_form_of_the_address(limited: Service) -> None:
-    _, _, [ann] = await line(limited, "ann")
+    _, _, [ann] = await register_in_order(limited, "ann")
     http = Visitor(limited, address="192.0.2.7").http
     token = field_value(await http.get(f"{ann}/cancel"), "token")
 
@@ -289,7 +287,7 @@ async def test_each_ask_counts_as_a_form_of_the_address(limited: Service) -> Non
 
 
 async def test_what_became_of_places_is_forgotten_after_30_days(service: Service) -> None:
-    _, _, [ann] = await line(service, "ann")
+    _, _, [ann] = await register_in_order(service, "ann")
     await ask_to_cancel(service, ann)
     await service.give_up()
 
@@ -302,7 +300,7 @@ async def test_what_became_of_places_is_forgotten_after_30_days(service: Service
 
 @pytest.mark.parametrize("path", ["cancel", "undo"])
 async def test_links_that_were_never_made_give_nothing_up(service: Service, path: str) -> None:
-    _, _, [ann] = await line(service, "ann")
+    _, _, [ann] = await register_in_order(service, "ann")
 
     assert (await Visitor(service).http.post(f"{ann[:-1]}g/{path}")).status_code == 404
 

@@ -86,9 +86,3 @@ def hidden_field(page: httpx2.Response, name: str) -> str:
     """The value of the first hidden field with a name; empty if there is none."""
     match = re.search(rf'name="{name}" value="([^"]*)"', page.text)
     return unescape(match[1]) if match else ""
-
-
-def main_text(page: httpx2.Response) -> str:
-    """The text of a page's main part, without tags and needless spaces."""
-    main = page.text.partition("<main")[2].partition("</main>")[0]
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", f"<main{main}")).split())

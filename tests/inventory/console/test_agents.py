@@ -6,7 +6,8 @@ import re
 import pytest
 
 from holdfast.inventory.agents.access import SHOWN_CHARACTERS
-from tests.inventory.console.scene import FOREIGN, Admin, hidden_field, main_text
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import FOREIGN, Admin, hidden_field
 from tests.inventory.support import Shop
 
 ALL = {

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from holdfast.inventory.console.pools.file_text import ENCODINGS, text_in_encoding, text_of
 from holdfast.inventory.settings import Settings
-from tests.inventory.console.scene import SAME_SITE, hidden_field, main_text
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import SAME_SITE, hidden_field
 from tests.inventory.console.stocking import (
     SPREADSHEETS_PATH,
     Stocking,

@@ -1,7 +1,7 @@
 """The page of holds: what is kept for whom; each can be released."""
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.console.scene import main_text
+from tests.accounts.browser import main_text
 from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.installs.merchants import Place
 from tests.inventory.support import PACKS, SIX_PACK

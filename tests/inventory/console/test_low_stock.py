@@ -1,7 +1,7 @@
 """The page of pools that run low."""
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.console.scene import main_text
+from tests.accounts.browser import main_text
 from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.installs.merchants import Place
 

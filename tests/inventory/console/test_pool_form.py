@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.inventory.console.scene import Admin, hidden_field, main_text
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import Admin, hidden_field
 from tests.inventory.support import Shop
 
 FIELDS = {"name": "Honey", "unit": "g", "buffer": "5", "low_stock_at": "", "policy": "flag"}

@@ -1,6 +1,7 @@
 """Settings: the key, the cart check, and who is told of low stock."""
 
-from tests.inventory.console.scene import Admin, main_text
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import Admin
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.support import Shop
 

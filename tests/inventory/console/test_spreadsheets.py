@@ -9,7 +9,8 @@ import pytest
 from holdfast.inventory.console.pools.spreadsheets import MAX_FILE_BYTES
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.spreadsheets.model import MAX_ROWS
-from tests.inventory.console.scene import SAME_SITE, main_text
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import SAME_SITE
 from tests.inventory.console.stocking import (
     SPREADSHEETS_PATH,
     Stocking,

@@ -5,7 +5,8 @@ import re
 
 from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.shops import NewVariant
-from tests.inventory.console.scene import SAME_SITE, main_text
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import SAME_SITE
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.installs.merchants import DOMAIN, Place

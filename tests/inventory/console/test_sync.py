@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.faults import Fault
-from tests.inventory.console.scene import main_text
+from tests.accounts.browser import main_text
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.installs.merchants import Place

@@ -1,6 +1,7 @@
 """Undoing an entry of the history: after a question, once, and only what can be undone."""
 
-from tests.inventory.console.scene import Admin, hidden_field, main_text
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import Admin, hidden_field
 from tests.inventory.support import Shop
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.console.scene import main_text
+from tests.accounts.browser import main_text
 from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.installs.merchants import Place
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
