@@ -26,6 +26,14 @@ async def sign_in_organizer(service: Service, name: str = "ada", language: str =
     return client, browser
 
 
+async def sign_in_by_link(service: Service, name: str = "ada") -> tuple[Client, Browser]:
+    """A new organizer, with a key and at a browser that signed in by the link of a mail, as payouts require."""
+    email = f"{name}@example.com"
+    client, browser = await service.organizer(f"{name.title()} Events", email=email), Browser(service)
+    await browser.sign_in(email)
+    return client, browser
+
+
 def next_page_link(page: str) -> str | None:
     match = re.search(r'href="([^"]+)" rel="next"', page)
     return match[1].replace("&amp;", "&") if match else None

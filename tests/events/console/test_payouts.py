@@ -5,7 +5,7 @@ import re
 import httpx2
 import pytest
 
-from tests.events.console.organizing import sign_in_organizer
+from tests.events.console.organizing import sign_in_by_link
 from tests.events.console.scene import hidden_field
 from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Scene
@@ -19,7 +19,7 @@ async def rules(service: Service) -> list[tuple[object, ...]]:
 
 
 async def test_an_account_is_connected_from_the_console(shop: Scene) -> None:
-    _, browser = await sign_in_organizer(shop.service)
+    _, browser = await sign_in_by_link(shop.service)
     assert "Nobody can pay for your events yet" in page_text(await browser.get(PAYOUTS))
 
     link = await browser.send(PAYOUTS, f"{PAYOUTS}/connect")
@@ -38,7 +38,7 @@ async def test_an_account_is_connected_from_the_console(shop: Scene) -> None:
 
 
 async def test_the_way_to_the_processor_leads_back_to_the_event_that_is_to_be_published(shop: Scene) -> None:
-    ada, browser = await sign_in_organizer(shop.service)
+    ada, browser = await sign_in_by_link(shop.service)
     draft = await ada.create_event(pricing_mode="fixed", price=1250, currency="EUR", published=False)
     path = f"/console/events/{draft['id']}"
 
@@ -65,8 +65,8 @@ async def test_the_way_to_the_processor_leads_back_to_the_event_that_is_to_be_pu
 
 
 async def test_the_rule_for_cancellations_is_ones_own(shop: Scene) -> None:
-    ada, browser = await sign_in_organizer(shop.service)
-    bob, _ = await sign_in_organizer(shop.service, "bob")
+    ada, browser = await sign_in_by_link(shop.service)
+    bob, _ = await sign_in_by_link(shop.service, "bob")
     for client in (ada, bob):
         await client.post("/api/stripe/onboarding_link")
 
@@ -80,7 +80,7 @@ async def test_the_rule_for_cancellations_is_ones_own(shop: Scene) -> None:
 
 @pytest.mark.parametrize("days", ["", "-1", "3651", "1.5", "many", "9" * 40])
 async def test_a_rule_that_is_no_number_of_days_is_refused_beside_its_field(shop: Scene, days: str) -> None:
-    ada, browser = await sign_in_organizer(shop.service)
+    ada, browser = await sign_in_by_link(shop.service)
     await ada.post("/api/stripe/onboarding_link")
 
     refused = await browser.send(PAYOUTS, f"{PAYOUTS}/rule", refund_days=days)
@@ -91,12 +91,12 @@ async def test_a_rule_that_is_no_number_of_days_is_refused_beside_its_field(shop
 
 
 async def test_there_is_no_rule_before_there_is_an_account(shop: Scene) -> None:
-    _, browser = await sign_in_organizer(shop.service)
+    _, browser = await sign_in_by_link(shop.service)
     assert (await browser.send(PAYOUTS, f"{PAYOUTS}/rule", refund_days="14")).status_code == 404
 
 
 async def test_without_a_processor_the_page_says_so(service: Service) -> None:
-    _, browser = await sign_in_organizer(service)
+    _, browser = await sign_in_by_link(service)
 
     assert "takes no payments yet" in page_text(await browser.get(PAYOUTS))
 
@@ -108,7 +108,7 @@ async def test_without_a_processor_the_page_says_so(service: Service) -> None:
 
 
 async def test_nothing_is_done_without_the_token_of_a_form(shop: Scene) -> None:
-    ada, browser = await sign_in_organizer(shop.service)
+    ada, browser = await sign_in_by_link(shop.service)
     await ada.post("/api/stripe/onboarding_link")
 
     answers: list[httpx2.Response] = [
