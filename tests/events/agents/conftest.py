@@ -1,4 +1,4 @@
-"""Fixtures of the door for agents."""
+"""Fixtures of the endpoint for agents."""
 
 from collections.abc import AsyncIterator
 

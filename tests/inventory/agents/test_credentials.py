@@ -1,4 +1,4 @@
-"""Credentials: a key, an assertion and an access token open the same doors, and close together."""
+"""Credentials: a key, an assertion and an access token give the same access, and lose it together."""
 
 import asyncio
 import contextlib

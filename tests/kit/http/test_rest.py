@@ -1,4 +1,4 @@
-"""How the REST door answers and refuses."""
+"""How the table answers and refuses over HTTP."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Fixtures of the agent door: the pantry, and agents that call it."""
+"""Fixtures of the endpoint for agents: the pantry, and agents that call it."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Any

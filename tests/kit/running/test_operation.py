@@ -1,4 +1,4 @@
-"""A line of the table says everything its doors and documents need to know."""
+"""A line of the table says everything that HTTP, tools and documents need to know."""
 
 from collections.abc import Sequence
 
