@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import re
 import signal
 import subprocess
 from collections.abc import Generator
@@ -44,9 +43,3 @@ def run_up(data_dir: Path, *ports: str, **settings: str) -> Generator[str]:
         finally:
             up.send_signal(signal.SIGTERM)
             up.wait(60)
-
-
-def address_in(output: str, service: str) -> str:
-    match = re.search(rf"^{service}  (http://\S+)$", output, re.MULTILINE)
-    assert match, output
-    return match[1]

@@ -55,7 +55,7 @@ def require_root() -> None:
         program(name)
 
 
-def ran(*words: str | Path) -> str:
+def run_program(*words: str | Path) -> str:
     """What a program says. A test whose program needs the network is skipped without it, but not in CI."""
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode and UNREACHABLE.search(done.stderr + done.stdout):
@@ -86,7 +86,7 @@ class Store:
     def buildah(self, *words: str | Path) -> str:
         """Run a command of `buildah`. Its files are those of this store alone."""
         places = ["--root", self._directory / self._driver, "--runroot", self._directory / "run"]
-        return ran("buildah", *places, "--storage-driver", self._driver, *words)
+        return run_program("buildah", *places, "--storage-driver", self._driver, *words)
 
     def make_base(self) -> None:
         """Make the image `localhost/base`: Debian with Python."""
@@ -101,7 +101,7 @@ class Store:
             ["tar", "-C", base / "debian", "-cf", context / "base.tar", *excluded, "."],
         ]
         script = "\n".join(shlex.join(map(str, line)) for line in lines)
-        ran("unshare", "--mount", "sh", "-euc", script)
+        run_program("unshare", "--mount", "sh", "-euc", script)
         (context / "Containerfile").write_text(BASE_CONTAINERFILE)
         self.buildah("build", "--isolation=chroot", "--tag=localhost/base", context)
 

@@ -44,7 +44,7 @@ async def serving(script: Script, tls: ssl.SSLContext | None = None) -> AsyncGen
         yield server
 
 
-def says(head: str, body: bytes = b"") -> Script:
+def raw_answer(head: str, body: bytes = b"") -> Script:
     """A script that answers the same to everybody."""
 
     async def answer(writer: asyncio.StreamWriter, _: str) -> None:
@@ -54,27 +54,31 @@ def says(head: str, body: bytes = b"") -> Script:
     return answer
 
 
-def ok(body: bytes, *headers: str, content_type: str = "image/png") -> Script:
+def ok_answer(body: bytes, *headers: str, content_type: str = "image/png") -> Script:
     about = [f"Content-Type: {content_type}"] if content_type else []
-    return says("\r\n".join(["200 OK", f"Content-Length: {len(body)}", *about, *headers]), body)
+    return raw_answer("\r\n".join(["200 OK", f"Content-Length: {len(body)}", *about, *headers]), body)
 
 
-def redirects(*to: str) -> Script:
+def redirecting_script(*to: str) -> Script:
     """A script that leads along these addresses, one after another, and then answers."""
     left = list(to)
 
     async def answer(writer: asyncio.StreamWriter, request: str) -> None:
-        script = says(f"302 Found\r\nLocation: {left.pop(0)}\r\nSet-Cookie: a=b; Path=/") if left else ok(b"there")
+        script = (
+            raw_answer(f"302 Found\r\nLocation: {left.pop(0)}\r\nSet-Cookie: a=b; Path=/")
+            if left
+            else ok_answer(b"there")
+        )
         await script(writer, request)
 
     return answer
 
 
-def reaching(*servers: Server, seconds: float = 10) -> OutboundClient:
+def client_reaching(*servers: Server, seconds: float = 10) -> OutboundClient:
     return OutboundClient(exempt=[(LOCAL, server.port) for server in servers], seconds=seconds)
 
 
-async def refusal(client: OutboundClient, url: str, limit: int = 1000) -> str:
+async def fetch_refusal(client: OutboundClient, url: str, limit: int = 1000) -> str:
     with pytest.raises(FetchRefusal) as refused:
         await client.get(url, owner=OWNER, limit=limit)
     return str(refused.value)

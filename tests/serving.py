@@ -146,15 +146,3 @@ def running_already(app: ASGIApp) -> ASGIApp:
             await app(scope, receive, send)
 
     return served
-
-
-def find_free_ports(number: int) -> int:
-    """The first of some free ports that follow each other."""
-    while True:
-        with contextlib.ExitStack() as sockets, contextlib.suppress(OSError, OverflowError):
-            first = 0
-            for offset in range(number):
-                listener = sockets.enter_context(socket.socket())
-                listener.bind(("127.0.0.1", first and first + offset))
-                first = first or listener.getsockname()[1]
-            return first

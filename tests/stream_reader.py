@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Scope
 Event = dict[str, Any]
 
 
-def parsed(text: str) -> Event:
+def parse_event(text: str) -> Event:
     """One event: its fields by name, its data decoded."""
     event: Event = {}
     for line in text.splitlines():
@@ -48,7 +48,7 @@ class Reader:
                     self._text += await self._arrived.get()
                     continue
                 self._text = rest
-                event = parsed(head)
+                event = parse_event(head)
                 if "data" in event:
                     return event
 
@@ -79,7 +79,7 @@ class Reader:
 
 
 @contextlib.asynccontextmanager
-async def reading(app: ASGIApp, url: str, *, client: str = "127.0.0.1", **headers: str) -> AsyncGenerator[Reader]:
+async def read_stream(app: ASGIApp, url: str, *, client: str = "127.0.0.1", **headers: str) -> AsyncGenerator[Reader]:
     """A stream that is open for as long as the block lasts."""
     address = urlsplit(url)
     reader = Reader()

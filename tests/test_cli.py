@@ -143,8 +143,8 @@ def test_a_server_without_background_work_is_completed_by_a_worker(database_url:
         stdout=subprocess.PIPE,
         text=True,
     )
-    with serving(database_url, tmp_path, 1, "--no-background") as (doors,):
-        answer = asyncio.run(sell_one_seat(doors))
+    with serving(database_url, tmp_path, 1, "--no-background") as (process,):
+        answer = asyncio.run(sell_one_seat(process))
     stop(worker)
 
     assert answer["data"]["status"] == "registered"

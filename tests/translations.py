@@ -27,7 +27,7 @@ OPTIONS = {"**.html": {"trimmed": "true", "newstyle_gettext": "true"}, "**.txt":
 KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2), "translatable": None, "message": None}
 
 
-def written(folder: Path) -> Catalog:
+def catalog_of_code(folder: Path) -> Catalog:
     """The texts in the code and the templates of a folder."""
     catalog = Catalog()
     texts = extract_from_dir(folder, METHODS, OPTIONS, KEYWORDS, strip_comment_tags=True, directory_filter=_is_inside)
@@ -45,7 +45,7 @@ def file_of(folder: Path) -> Path:
     return folder / "translations" / f"{CODE}.po"
 
 
-def stored(folder: Path) -> Catalog:
+def stored_catalog(folder: Path) -> Catalog:
     """The catalogue of a folder; an empty one if there is none."""
     if not file_of(folder).exists():
         return Catalog(CODE)
@@ -59,9 +59,14 @@ def texts(catalog: Catalog) -> Iterator[str | tuple[str, ...]]:
 
 def update() -> None:
     """Bring all catalogues up to date. A text that has moved to another folder takes its translation along."""
-    known = {(entry.id, entry.context): entry.string for folder in FOLDERS for entry in stored(folder) if entry.string}
+    known = {
+        (entry.id, entry.context): entry.string
+        for folder in FOLDERS
+        for entry in stored_catalog(folder)
+        if entry.string
+    }
     for folder in FOLDERS:
-        new, old = written(folder), stored(folder)
+        new, old = catalog_of_code(folder), stored_catalog(folder)
         if not [*texts(new)]:
             continue
         old.update(new, no_fuzzy_matching=True)

@@ -89,7 +89,7 @@ async def walk_events(directory: Path, url: str) -> None:
 
 async def walk_inventory(directory: Path, url: str) -> None:
     INVENTORY.migrate(url)
-    async with sync.pooled(inventory.unlimited(url, directory)) as scene:
+    async with sync.open_pooled_shop(inventory.unlimited(url, directory)) as scene:
         orders: list[WebhookMessage] = []
         scene.platform.world.on_message.append(orders.append)
 

@@ -58,3 +58,9 @@ def token(page: httpx2.Response) -> str:
     match = re.search(r'name="token" value="([^"]*)"', page.text)
     assert match, page.text
     return unescape(match[1])
+
+
+def main_text(page: httpx2.Response) -> str:
+    """The text of a page's main part, without tags and needless spaces."""
+    main = page.text.partition("<main")[2].partition("</main>")[0]
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", f"<main{main}")).split())

@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @asynccontextmanager
-async def started(*arguments: str) -> AsyncGenerator[Browser]:
+async def launch_chromium(*arguments: str) -> AsyncGenerator[Browser]:
     """Chromium, as the system has it, with more arguments than it needs."""
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if not program:
@@ -53,7 +53,7 @@ async def started(*arguments: str) -> AsyncGenerator[Browser]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def started_chromium() -> AsyncIterator[Browser]:
-    async with started() as browser:
+    async with launch_chromium() as browser:
         yield browser
 
 

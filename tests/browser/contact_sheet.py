@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from PIL import Image, ImageDraw
 from playwright.async_api import Browser, Page
 
-from tests.browser.conftest import started
+from tests.browser.conftest import launch_chromium
 from tests.browser.page_costs import measure
 from tests.browser.visitors import DESK, PHONE, Visitor, pages_of, signed_in, visitors
 from tests.command_line import run_up
@@ -45,7 +45,7 @@ def main() -> None:
 async def draw(output: str, data_dir: Path, directory: Path, only: str) -> list[str]:
     """Draw the pages of the servers that `holdfast up` has started. Returns the figures of the sheet."""
     figures: list[str] = []
-    async with started() as chromium:
+    async with launch_chromium() as chromium:
         for visitor in await visitors(output, data_dir):
             addresses = [url for url in await pages_of(chromium, visitor) if only in url]
             print(f"{visitor.name}: {len(addresses)} pages", flush=True)

@@ -10,7 +10,7 @@ from tests.events.console.organizing import PASSWORD
 from tests.support import Client
 
 
-async def organized(stage: Stage) -> Client:
+async def register_organizer(stage: Stage) -> Client:
     return await stage.service.organizer("Ada Events", email="ada@example.com", password=PASSWORD)
 
 
@@ -21,7 +21,7 @@ async def sign_in(stage: Stage, context: BrowserContext) -> None:
         await context.add_cookies([{"name": name, "value": value, "url": stage.base_url}])
 
 
-async def entered(stage: Stage, context: BrowserContext, event_id: int, device: str) -> Page:
+async def open_scanner(stage: Stage, context: BrowserContext, event_id: int, device: str) -> Page:
     """A scanner: a browser that is signed in, at the check-in of an event, with its list."""
     await sign_in(stage, context)
     page = await context.new_page()
@@ -34,7 +34,7 @@ async def entered(stage: Stage, context: BrowserContext, event_id: int, device: 
     return page
 
 
-async def typed(page: Page, code: str) -> str:
+async def type_code(page: Page, code: str) -> str:
     """Type a code, and return what the scanner says."""
     # It is not taken away: what is synchronized just then would show it again.
     await page.locator("#verdict").evaluate(
@@ -47,32 +47,12 @@ async def typed(page: Page, code: str) -> str:
     return " ".join((await verdict.inner_text()).split())
 
 
-async def stored(stage: Stage) -> list[tuple[Any, ...]]:
+async def stored_scans(stage: Stage) -> list[tuple[Any, ...]]:
     return await stage.service.run_sql(
         "select split_part(email, '@', 1), device, is_entry from check_in_scans join users on users.id = user_id "
         "order by number"
     )
 
 
-async def sent(page: Page) -> bool:
+async def has_sent_all(page: Page) -> bool:
     return (await page.locator("#unsent strong").inner_text()) == "0"
-
-
-async def stored_text(page: Page) -> str:
-    """Everything that the browser keeps of check-ins, as text."""
-    return await page.evaluate(
-        """async () => {
-            const done = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
-            const contents = [];
-            for (const { name } of await indexedDB.databases()) {
-                const database = await done(indexedDB.open(name));
-                for (const store of database.objectStoreNames)
-                    contents.push(await done(database.transaction(store).objectStore(store).getAll()));
-                database.close();
-            }
-            for (const name of await caches.keys())
-                for (const answer of await (await caches.open(name)).matchAll())
-                    contents.push(await answer.text());
-            return JSON.stringify(contents);
-        }"""
-    )

@@ -15,7 +15,7 @@ MODULE = 8
 LETTERS = "abcdefgh IJKLMNOP |=#OQ08@"
 
 
-def drawn(rows: Sequence[Sequence[int]], border: int = 4) -> Image.Image:
+def draw_code(rows: Sequence[Sequence[int]], border: int = 4) -> Image.Image:
     """A code on a sheet of its own."""
     side = len(rows) + 2 * border
     sheet = Image.new("L", (side, side), 255)
@@ -26,11 +26,11 @@ def drawn(rows: Sequence[Sequence[int]], border: int = 4) -> Image.Image:
     return ImageOps.scale(sheet, MODULE, Image.Resampling.NEAREST)
 
 
-def rows(code: segno.QRCode) -> list[list[int]]:
+def code_rows(code: segno.QRCode) -> list[list[int]]:
     return [list(row) for row in code.matrix]
 
 
-def seen(
+def photograph_sheet(
     sheet: Image.Image,
     pixels: float = 300,
     turn: float = 0,
@@ -76,21 +76,21 @@ def adjugate(matrix: list[list[float]]) -> list[list[float]]:
     ]
 
 
-def noisy(frame: Image.Image, sigma: float) -> Image.Image:
+def add_noise(frame: Image.Image, sigma: float) -> Image.Image:
     return ImageChops.add(frame, Image.effect_noise(frame.size, sigma), 1, -128)
 
 
-def pale(frame: Image.Image, contrast: float) -> Image.Image:
+def reduce_contrast(frame: Image.Image, contrast: float) -> Image.Image:
     return Image.blend(Image.new("L", frame.size, 125), frame, contrast)
 
 
-def shaded(frame: Image.Image, direction: float, darkest: float) -> Image.Image:
+def add_shade(frame: Image.Image, direction: float, darkest: float) -> Image.Image:
     """Light falls on a frame from one side. At the other, there is only a part of it."""
     light = ImageOps.fit(Image.linear_gradient("L").rotate(direction), frame.size)
     return ImageChops.multiply(frame, Image.blend(light, Image.new("L", frame.size, 255), darkest))
 
 
-def covered(sheet: Image.Image, share: float, chance: random.Random) -> Image.Image:
+def cover_part(sheet: Image.Image, share: float, chance: random.Random) -> Image.Image:
     """A square somewhere between the finder patterns hides a share of the code."""
     modules = sheet.width / MODULE - 8
     side = math.sqrt(share) * modules
@@ -101,7 +101,7 @@ def covered(sheet: Image.Image, share: float, chance: random.Random) -> Image.Im
     return sheet
 
 
-def blurred(frame: Image.Image, radius: float) -> Image.Image:
+def blur_frame(frame: Image.Image, radius: float) -> Image.Image:
     return frame.filter(ImageFilter.GaussianBlur(radius))
 
 
@@ -113,7 +113,7 @@ def page_of_text(chance: random.Random, height: int, size: tuple[int, int] = SIZ
     return page
 
 
-def without_code(chance: random.Random) -> list[Image.Image]:
+def frames_without_code(chance: random.Random) -> list[Image.Image]:
     """200 frames: noise, text, and what looks much like a code."""
     grain = [Image.effect_noise((2 * WIDTH, 2 * HEIGHT), sigma) for sigma in (4, 30, 100)]
     pages = [page_of_text(chance, height) for height in (8, 13, 22, 40)]
@@ -121,19 +121,21 @@ def without_code(chance: random.Random) -> list[Image.Image]:
     for i in range(50):
         left, top = chance.randrange(WIDTH), chance.randrange(HEIGHT)
         frames.append(grain[i % 3].crop((left, top, left + WIDTH, top + HEIGHT)))
-        frames.append(strong(blurred(grain[2].crop((left, top, left + WIDTH, top + HEIGHT)), 1 + i / 10)))
+        frames.append(raise_contrast(blur_frame(grain[2].crop((left, top, left + WIDTH, top + HEIGHT)), 1 + i / 10)))
         frames.append(pages[i % 4].rotate(7 * i, fillcolor=PAPER))
-        frames.append(seen(drawn(meaningless(1 + i % 15, chance)), 340, turn=11 * i, tilt=20, axis=30 * i))
+        frames.append(
+            photograph_sheet(draw_code(meaningless_rows(1 + i % 15, chance)), 340, turn=11 * i, tilt=20, axis=30 * i)
+        )
     return frames
 
 
-def strong(frame: Image.Image) -> Image.Image:
+def raise_contrast(frame: Image.Image) -> Image.Image:
     return ImageEnhance.Contrast(frame).enhance(8)
 
 
-def meaningless(version: int, chance: random.Random) -> list[list[int]]:
+def meaningless_rows(version: int, chance: random.Random) -> list[list[int]]:
     """All patterns of a version, and chance for data."""
-    code = rows(segno.make("1", version=version, error="l", micro=False))
+    code = code_rows(segno.make("1", version=version, error="l", micro=False))
     for y in range(9, len(code)):
         for x in range(9, len(code)):
             if y < len(code) - 9 or x < len(code) - 9:

@@ -47,7 +47,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(settings: Settings, **fields: Any) -> AsyncGenerator[Stage]:
+async def serve_stage(settings: Settings, **fields: Any) -> AsyncGenerator[Stage]:
     """The service with an event of these fields."""
     pages, others = listener(), listener()
     base_url, other = (f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in (pages, others))

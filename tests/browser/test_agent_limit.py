@@ -10,17 +10,23 @@ from holdfast.accounts import sessions
 from holdfast.accounts.agent_limits import SetLimit
 from holdfast.events.keys.operations import LIMITS
 from holdfast.events.settings import Settings
-from holdfast.kit.contract.caller import system
-from tests.browser.looking import looking, looks, session_cookie, submit, too_wide, violations, with_and_without_scripts
-from tests.browser.registering import Stage, staged
-from tests.support import event_fields
+from tests.browser.looking import (
+    looks,
+    open_context,
+    session_cookie,
+    submit,
+    too_wide,
+    violations,
+    with_and_without_scripts,
+)
+from tests.browser.registering import Stage, serve_stage
 
 LONG = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings) as stage:
+    async with serve_stage(settings) as stage:
         yield stage
 
 
@@ -40,7 +46,7 @@ async def cookie(stage: Stage) -> Any:
 async def test_the_page_and_a_refused_number_are_accessible_and_fit(
     chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
 ) -> None:
-    context = await looking(chromium, scheme, width, language)
+    context = await open_context(chromium, scheme, width, language)
     await context.add_cookies([await cookie(stage)])
     page = await context.new_page()
 

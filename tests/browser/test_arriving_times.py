@@ -5,7 +5,7 @@ from importlib.resources import files
 
 from playwright.async_api import Browser, expect
 
-from tests.outside_servers import ok, serving
+from tests.outside_servers import ok_answer, serving
 
 SCRIPT = (files("holdfast.kit.pages") / "templates" / "times.js").read_bytes()
 HEAD = "<!doctype html><html lang=en><head><title>Times</title><script src=times.js></script></head>"
@@ -22,7 +22,7 @@ async def test_times_in_each_piece_of_a_page_are_in_the_zone_of_the_browser(chro
 
     async def answer(writer: asyncio.StreamWriter, request: str) -> None:
         if request.startswith("GET /times.js"):
-            await ok(SCRIPT, content_type="text/javascript")(writer, request)
+            await ok_answer(SCRIPT, content_type="text/javascript")(writer, request)
             return
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n")
         for piece, is_seen in zip(PIECES, seen, strict=True):

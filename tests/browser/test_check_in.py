@@ -11,9 +11,9 @@ from holdfast.events.registrations import links
 from holdfast.events.registrations.code import parse_short_code, short_code
 from holdfast.events.registrations.links import OWN_PAGE, Link
 from holdfast.events.settings import Settings
-from tests.browser.entrance import entered, organized, sent, sign_in, stored, typed
-from tests.browser.looking import looking, looks, too_wide, violations
-from tests.browser.registering import Stage, Watch, staged
+from tests.browser.entrance import has_sent_all, open_scanner, register_organizer, sign_in, stored_scans, type_code
+from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.check_in.scene import code_of
 from tests.events.people.scene import sign_up
 from tests.support import eventually
@@ -21,39 +21,39 @@ from tests.support import eventually
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings) as stage:
+    async with serve_stage(settings) as stage:
         yield stage
 
 
 async def test_scanners_that_were_offline_agree_afterwards(chromium: Browser, stage: Stage) -> None:
-    ada = await organized(stage)
+    ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann", "bob", "cleo")
     codes = {name: await code_of(stage.service, event["id"], name) for name in ("ann", "bob", "cleo")}
     contexts = [await chromium.new_context() for _ in range(2)]
     watches = [Watch(context) for context in contexts]
     first, second = [
-        await entered(stage, context, event["id"], f"Door {number + 1}") for number, context in enumerate(contexts)
+        await open_scanner(stage, context, event["id"], f"Door {number + 1}") for number, context in enumerate(contexts)
     ]
 
-    assert "✓ Valid" in await typed(first, codes["cleo"])
+    assert "✓ Valid" in await type_code(first, codes["cleo"])
     await expect(second.locator("#entered")).to_have_text("1")  # a stream tells it: the page asks every 15 seconds
     for context in contexts:
         await context.set_offline(True)
-    assert "✓ Valid" in await typed(first, codes["ann"])
-    assert "! Already in" in await typed(first, codes["ann"])
-    assert "✓ Valid" in await typed(second, codes["ann"])
-    assert "! Already in" in await typed(second, codes["cleo"])
-    assert "✗ Not on the list" in await typed(second, "4F-7K3M9Q")
+    assert "✓ Valid" in await type_code(first, codes["ann"])
+    assert "! Already in" in await type_code(first, codes["ann"])
+    assert "✓ Valid" in await type_code(second, codes["ann"])
+    assert "! Already in" in await type_code(second, codes["cleo"])
+    assert "✗ Not on the list" in await type_code(second, "4F-7K3M9Q")
     await expect(first.locator("#unsent")).to_contain_text("2")
     await expect(second.locator("#unsent")).to_contain_text("2")
     await expect(first.locator("[data-state=offline]")).to_be_visible()
     assert await violations(first) == []
     for context in contexts:
         await context.set_offline(False)
-        await eventually(lambda page=context.pages[0]: sent(page))
+        await eventually(lambda page=context.pages[0]: has_sent_all(page))
 
-    assert [row for row in await stored(stage) if row[0] == "ann"] == [
+    assert [row for row in await stored_scans(stage) if row[0] == "ann"] == [
         ("ann", "Door 1", True),
         ("ann", "Door 1", False),
         ("ann", "Door 2", False),
@@ -61,12 +61,14 @@ async def test_scanners_that_were_offline_agree_afterwards(chromium: Browser, st
     for page in (first, second):
         await expect(page.locator("#entered")).to_have_text("2", timeout=15_000)
         await expect(page.locator("#report")).to_contain_text("by Door 2", timeout=15_000)
-        assert "by Door 1" in await typed(page, codes["ann"])
+        assert "by Door 1" in await type_code(page, codes["ann"])
     assert {host for watch in watches for host in watch.hosts} == {stage.base_url.split("/")[2]}
 
 
-async def test_a_new_phone_checks_in_at_once_and_names_itself_once(chromium: Browser, stage: Stage) -> None:
-    ada = await organized(stage)
+async def test_a_phone_that_is_new_at_the_door_checks_in_at_once_and_is_asked_for_its_name_once(
+    chromium: Browser, stage: Stage
+) -> None:
+    ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann", "bob")
     context = await chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
@@ -75,10 +77,10 @@ async def test_a_new_phone_checks_in_at_once_and_names_itself_once(chromium: Bro
     await page.goto(f"{stage.base_url}/console/events/{event['id']}/check-in")
 
     await expect(page.locator("#device")).to_be_visible()
-    assert "✓ Valid Ann Example" in await typed(page, await code_of(stage.service, event["id"], "ann"))
+    assert "✓ Valid Ann Example" in await type_code(page, await code_of(stage.service, event["id"], "ann"))
     await expect(page.locator("#device")).to_be_hidden()
-    await eventually(lambda: sent(page))
-    assert await stored(stage) == [("ann", "Door 1", True)]
+    await eventually(lambda: has_sent_all(page))
+    assert await stored_scans(stage) == [("ann", "Door 1", True)]
 
     await page.get_by_text("This device: Door 1").click()
     await page.locator("#device").fill("Door 2")
@@ -90,9 +92,9 @@ async def test_a_new_phone_checks_in_at_once_and_names_itself_once(chromium: Bro
 
 
 async def test_scanners_and_the_server_read_codes_alike(chromium: Browser, stage: Stage) -> None:
-    ada = await organized(stage)
+    ada = await register_organizer(stage)
     event = await ada.create_event()
-    page = await entered(stage, await chromium.new_context(), event["id"], "Door 1")
+    page = await open_scanner(stage, await chromium.new_context(), event["id"], "Door 1")
     chance = random.Random(1)
     every = [Link(event["id"], "aaaaaaaa", chance.randint(1, 2 ** chance.randint(1, 59))) for _ in range(50)]
     texts = [links.write(stage.service.database.resources.secret, OWN_PAGE, id) for id in every]
@@ -121,8 +123,8 @@ async def test_scanners_and_the_server_read_codes_alike(chromium: Browser, stage
     assert [parse_short_code(text) for text in others] == [None] * len(others)
 
 
-async def test_the_form_checks_in_without_scripts(chromium: Browser, stage: Stage) -> None:
-    ada = await organized(stage)
+async def test_without_scripts_the_form_checks_in(chromium: Browser, stage: Stage) -> None:
+    ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann")
     context = await chromium.new_context(java_script_enabled=False)
@@ -134,21 +136,21 @@ async def test_the_form_checks_in_without_scripts(chromium: Browser, stage: Stag
     await page.get_by_role("button", name="Check in Ann Example").click()
 
     await expect(page.locator("#verdict")).to_contain_text("✓ Valid")
-    assert await stored(stage) == [("ann", "By name", True)]
+    assert await stored_scans(stage) == [("ann", "By name", True)]
 
 
 @looks
 async def test_the_check_in_page_is_accessible_and_fits(
     chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
 ) -> None:
-    ada = await organized(stage)
+    ada = await register_organizer(stage)
     event = await ada.create_event(title="Life drawing " + "W" * 60, capacity=2, waitinglist_capacity=5)
     await sign_up(stage.service, event, "ann", "bob", "cleo")
     await stage.service.run_sql("update registrations set name = %(name)s", name="Wolfeschlegelsteinhausen" * 4)
-    context = await looking(chromium, scheme, width, language)
-    page = await entered(stage, context, event["id"], "Door " + "1" * 50)
+    context = await open_context(chromium, scheme, width, language)
+    page = await open_scanner(stage, context, event["id"], "Door " + "1" * 50)
     for name in ("ann", "ann", "bob", "cleo"):
-        await typed(page, await code_of(stage.service, event["id"], name))
+        await type_code(page, await code_of(stage.service, event["id"], name))
         assert await violations(page) == []
         assert await too_wide(page) == []
     address = page.url
@@ -177,14 +179,14 @@ RECORD = """
 """
 
 
-async def test_verdicts_differ_in_colour_sound_and_vibration(chromium: Browser, stage: Stage) -> None:
-    ada = await organized(stage)
+async def test_each_kind_of_verdict_has_its_own_colour_sound_and_vibration(chromium: Browser, stage: Stage) -> None:
+    ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann", "bob")
     context = await chromium.new_context()
     await context.add_init_script(RECORD)
     watch = Watch(context)
-    page = await entered(stage, context, event["id"], "Door 1")
+    page = await open_scanner(stage, context, event["id"], "Door 1")
     code = await code_of(stage.service, event["id"], "ann")
 
     async def signalled() -> str:
@@ -198,10 +200,10 @@ async def test_verdicts_differ_in_colour_sound_and_vibration(chromium: Browser, 
 
     signals: dict[str, str] = {}
     for text in (code, code, "4F-7K3M9Q"):
-        words = await typed(page, text)
+        words = await type_code(page, text)
         signals[words[:4]] = await signalled()
     await page.get_by_role("button", name="Sound is on").click()
-    await typed(page, code)
+    await type_code(page, code)
     muted = await signalled()
     await page.reload()
 
@@ -215,5 +217,5 @@ async def test_verdicts_differ_in_colour_sound_and_vibration(chromium: Browser, 
     await page.locator("#q").press("Enter")
     await page.get_by_role("button", name="Check in Bob Example").click()
     await expect(page.locator("#verdict")).to_contain_text("Valid Bob Example")
-    assert ("bob", "Door 1", True) in await stored(stage)
+    assert ("bob", "Door 1", True) in await stored_scans(stage)
     assert watch.failures == []

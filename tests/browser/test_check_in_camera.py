@@ -19,9 +19,9 @@ from holdfast.events.mails.writing import write
 from holdfast.events.settings import Settings
 from holdfast.kit.mail import sender
 from tests.browser.camera_film import write_film
-from tests.browser.conftest import started
-from tests.browser.entrance import entered, organized
-from tests.browser.registering import Stage, Watch, staged
+from tests.browser.conftest import launch_chromium
+from tests.browser.entrance import open_scanner, register_organizer
+from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.log.scene import seal_logs
 from tests.events.people.scene import sign_up
 from tests.support import eventually
@@ -29,7 +29,7 @@ from tests.support import eventually
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings) as stage:
+    async with serve_stage(settings) as stage:
         yield stage
 
 
@@ -61,18 +61,20 @@ def attached(folder: Path) -> Image.Image:
     return Image.open(BytesIO(part.get_content())).convert("L")
 
 
-async def test_a_camera_reads_the_code_of_a_mail_without_a_network(stage: Stage, settings: Settings) -> None:
-    ada = await organized(stage)
+async def test_the_code_of_a_mail_is_read_by_the_camera_without_a_network(stage: Stage, settings: Settings) -> None:
+    ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann")
     await stage.service.run_sql("delete from mails where recipient <> 'ann@example.com'")
     path = settings.data_dir / "camera.y4m"
     write_film(await picture(stage, settings.data_dir), path)
     seen = f"--use-file-for-fake-video-capture={path}"
-    async with started("--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", seen) as chromium:
+    async with launch_chromium(
+        "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", seen
+    ) as chromium:
         context = await chromium.new_context()
         watch = Watch(context)
-        page = await entered(stage, context, event["id"], "Door 1")
+        page = await open_scanner(stage, context, event["id"], "Door 1")
         await context.set_offline(True)
 
         await page.get_by_role("button", name="Scan with the camera").click()

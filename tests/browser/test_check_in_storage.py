@@ -4,31 +4,51 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest_asyncio
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.entrance import entered, organized, sent, stored, stored_text, typed
-from tests.browser.registering import Stage, staged
+from tests.browser.entrance import has_sent_all, open_scanner, register_organizer, stored_scans, type_code
+from tests.browser.registering import Stage, serve_stage
 from tests.events.check_in.scene import code_of
 from tests.events.people.scene import sign_up
 from tests.support import eventually
 
 
+async def stored_text(page: Page) -> str:
+    """Everything that the browser keeps of check-ins, as text."""
+    return await page.evaluate(
+        """async () => {
+            const done = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
+            const contents = [];
+            for (const { name } of await indexedDB.databases()) {
+                const database = await done(indexedDB.open(name));
+                for (const store of database.objectStoreNames)
+                    contents.push(await done(database.transaction(store).objectStore(store).getAll()));
+                database.close();
+            }
+            for (const name of await caches.keys())
+                for (const answer of await (await caches.open(name)).matchAll())
+                    contents.push(await answer.text());
+            return JSON.stringify(contents);
+        }"""
+    )
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings) as stage:
+    async with serve_stage(settings) as stage:
         yield stage
 
 
-async def test_the_check_in_page_is_closed_and_opened_again_without_a_network(chromium: Browser, stage: Stage) -> None:
-    ada = await organized(stage)
+async def test_the_page_is_closed_and_opened_again_without_a_network(chromium: Browser, stage: Stage) -> None:
+    ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann", "bob")
     context = await chromium.new_context()
-    page = await entered(stage, context, event["id"], "Door 1")
+    page = await open_scanner(stage, context, event["id"], "Door 1")
     address = page.url
     await context.set_offline(True)
-    await typed(page, await code_of(stage.service, event["id"], "ann"))
+    await type_code(page, await code_of(stage.service, event["id"], "ann"))
     await page.close()
 
     page = await context.new_page()
@@ -36,22 +56,22 @@ async def test_the_check_in_page_is_closed_and_opened_again_without_a_network(ch
 
     await expect(page.locator("#unsent")).to_contain_text("1")
     assert await page.locator("#device").input_value() == "Door 1"
-    assert "Already in" in await typed(page, await code_of(stage.service, event["id"], "ann"))
-    assert "Valid Bob Example" in await typed(page, await code_of(stage.service, event["id"], "bob"))
-    assert await stored(stage) == []
+    assert "Already in" in await type_code(page, await code_of(stage.service, event["id"], "ann"))
+    assert "Valid Bob Example" in await type_code(page, await code_of(stage.service, event["id"], "bob"))
+    assert await stored_scans(stage) == []
     await context.set_offline(False)
-    await eventually(lambda: sent(page))
-    assert [row for row in await stored(stage) if row[2]] == [("ann", "Door 1", True), ("bob", "Door 1", True)]
+    await eventually(lambda: has_sent_all(page))
+    assert [row for row in await stored_scans(stage) if row[2]] == [("ann", "Door 1", True), ("bob", "Door 1", True)]
 
 
 async def test_signing_out_deletes_the_list_and_keeps_the_scans(chromium: Browser, stage: Stage) -> None:
-    ada = await organized(stage)
+    ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann", "bob")
     context = await chromium.new_context()
-    page = await entered(stage, context, event["id"], "Door 1")
+    page = await open_scanner(stage, context, event["id"], "Door 1")
     await context.set_offline(True)
-    await typed(page, await code_of(stage.service, event["id"], "ann"))
+    await type_code(page, await code_of(stage.service, event["id"], "ann"))
     # Whoever sends it, the page or its worker: the server fails.
     await stage.service.run_sql("alter table check_in_scans add constraint failing check (false)")
     await context.set_offline(False)
@@ -61,23 +81,23 @@ async def test_signing_out_deletes_the_list_and_keeps_the_scans(chromium: Browse
     await page.wait_for_url(f"{stage.base_url}/")
 
     assert "Example" not in await stored_text(page)
-    assert await stored(stage) == []
+    assert await stored_scans(stage) == []
     await stage.service.run_sql("alter table check_in_scans drop constraint failing")
-    again = await entered(stage, context, event["id"], "Door 1")
-    await eventually(lambda: sent(again))
-    assert await stored(stage) == [("ann", "Door 1", True)]
+    again = await open_scanner(stage, context, event["id"], "Door 1")
+    await eventually(lambda: has_sent_all(again))
+    assert await stored_scans(stage) == [("ann", "Door 1", True)]
 
 
 async def test_a_session_that_ends_elsewhere_deletes_the_list_and_keeps_the_scans(
     chromium: Browser, stage: Stage
 ) -> None:
-    ada = await organized(stage)
+    ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann")
     context = await chromium.new_context()
-    page = await entered(stage, context, event["id"], "Door 1")
+    page = await open_scanner(stage, context, event["id"], "Door 1")
     await context.set_offline(True)
-    await typed(page, await code_of(stage.service, event["id"], "ann"))
+    await type_code(page, await code_of(stage.service, event["id"], "ann"))
     await context.clear_cookies()
     await context.set_offline(False)
 
@@ -85,20 +105,20 @@ async def test_a_session_that_ends_elsewhere_deletes_the_list_and_keeps_the_scan
 
     assert "Ann" not in (await stored_text(page)).replace("Announc", "")
     await expect(page.locator("#unsent")).to_contain_text("1")
-    again = await entered(stage, context, event["id"], "Door 1")
-    await eventually(lambda: sent(again))
-    assert await stored(stage) == [("ann", "Door 1", True)]
+    again = await open_scanner(stage, context, event["id"], "Door 1")
+    await eventually(lambda: has_sent_all(again))
+    assert await stored_scans(stage) == [("ann", "Door 1", True)]
 
 
 async def test_the_list_of_an_event_that_is_over_is_deleted_by_any_page_of_the_console(
     chromium: Browser, stage: Stage
 ) -> None:
-    ada = await organized(stage)
+    ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann")
     await stage.service.run_sql("update events set datetime = now() - interval '23:59:50'")
     context = await chromium.new_context()
-    page = await entered(stage, context, event["id"], "Door 1")
+    page = await open_scanner(stage, context, event["id"], "Door 1")
     assert "Ann Example" in await stored_text(page)
 
     async def is_deleted() -> bool:
@@ -108,8 +128,8 @@ async def test_the_list_of_an_event_that_is_over_is_deleted_by_any_page_of_the_c
     await eventually(is_deleted, 20)
 
 
-async def test_a_service_worker_sends_scans_after_the_page_was_closed(chromium: Browser, stage: Stage) -> None:
-    ada = await organized(stage)
+async def test_the_worker_sends_scans_after_the_page_was_closed(chromium: Browser, stage: Stage) -> None:
+    ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann")
     context = await chromium.new_context()
@@ -122,16 +142,16 @@ async def test_a_service_worker_sends_scans_after_the_page_was_closed(chromium: 
 
     devtools.on("ServiceWorker.workerRegistrationUpdated", registered)
     await devtools.send("ServiceWorker.enable")
-    page = await entered(stage, context, event["id"], "Door 1")
+    page = await open_scanner(stage, context, event["id"], "Door 1")
     await context.set_offline(True)
-    assert "Valid" in await typed(page, await code_of(stage.service, event["id"], "ann"))
+    assert "Valid" in await type_code(page, await code_of(stage.service, event["id"], "ann"))
     await page.close()
-    assert await stored(stage) == []
+    assert await stored_scans(stage) == []
 
     await context.set_offline(False)
     # The browser does this by itself when it has a network again; here it never had none.
     sync = {"origin": stage.base_url, "registrationId": known[-1], "tag": "scans", "lastChance": False}
     await devtools.send("ServiceWorker.dispatchSyncEvent", sync)
 
-    await eventually(lambda: stored(stage))
-    assert await stored(stage) == [("ann", "Door 1", True)]
+    await eventually(lambda: stored_scans(stage))
+    assert await stored_scans(stage) == [("ann", "Door 1", True)]

@@ -4,16 +4,16 @@ from typing import Any
 
 from playwright.async_api import Browser, expect
 
-from tests.browser.looking import looking, looks, too_wide, violations
-from tests.demo.stripe.conftest import playing
+from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.demo.stripe.conftest import run_processor
 
 
 @looks
 async def test_every_component_is_accessible_and_fits_small_screens(
     chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:
-    async with playing() as scene:
-        context = await looking(chromium, scheme, width, language)
+    async with run_processor() as scene:
+        context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
         await page.goto(f"{scene.processor.address}/components")
 
@@ -23,8 +23,8 @@ async def test_every_component_is_accessible_and_fits_small_screens(
 
 
 async def test_a_chart_says_its_values_to_the_pointer_and_to_the_keyboard(chromium: Browser) -> None:
-    async with playing() as scene:
-        context = await looking(chromium, "light", 1280, "en")
+    async with run_processor() as scene:
+        context = await open_context(chromium, "light", 1280, "en")
         page = await context.new_page()
         await page.goto(f"{scene.processor.address}/components")
         figure = page.locator("[data-chart]").first

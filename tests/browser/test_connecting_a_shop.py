@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from holdfast.inventory.service import INVENTORY
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.databases import scratch_database, template_database
 from tests.inventory.installs.merchants import DOMAIN, beside_the_platform
 from tests.inventory.support import unlimited
@@ -35,7 +35,7 @@ async def test_a_shop_is_connected_from_the_link_to_its_key(
             beside_the_platform(unlimited(url, tmp_path), base_url) as scene,
             serving(running_already(scene.inventory.app), here),
         ):
-            context = await looking(chromium, scheme, width, language)
+            context = await open_context(chromium, scheme, width, language)
             page = await context.new_page()
             faults: list[str] = []
             page.on("pageerror", lambda error: faults.append(str(error)))

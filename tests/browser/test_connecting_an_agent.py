@@ -22,7 +22,7 @@ from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from tests.browser.looking import session_cookie
 from tests.events.oauth_server.scene import ClientStorage
-from tests.outside_servers import says
+from tests.outside_servers import raw_answer
 from tests.outside_servers import serving as serving_outside
 from tests.serving import listener, running_already, serving
 from tests.support import Client as Organizer
@@ -48,7 +48,9 @@ async def desk(settings: Settings) -> AsyncIterator[Desk]:
     at = listener()
     base_url = f"http://127.0.0.1:{at.getsockname()[1]}"
     settings = settings.model_copy(update={"base_url": base_url, "oauth_builtin": True})
-    back = says("200 OK\r\nContent-Type: text/html\r\nContent-Length: 35", b"<!doctype html><title>Done</title>\n")
+    back = raw_answer(
+        "200 OK\r\nContent-Type: text/html\r\nContent-Length: 35", b"<!doctype html><title>Done</title>\n"
+    )
     async with (
         running(settings) as service,
         serving(running_already(service.app), at),

@@ -13,12 +13,12 @@ from playwright.async_api import Browser, expect
 from holdfast.accounts.signin import links
 from holdfast.events.settings import Settings
 from tests.accounts.browser import session_cookie_name
-from tests.browser.looking import looking, looks, session_cookie, too_wide, violations
+from tests.browser.looking import looks, open_context, session_cookie, too_wide, violations
 from tests.browser.registering import Watch
 from tests.certificates import Authority
-from tests.events.oauth_server.scene import App, issued, registered, signed_in
+from tests.events.oauth_server.scene import App, issued_tokens, register_client, sign_in_person
 from tests.kit.mcp.wire import Agent
-from tests.outside_servers import Server, redirects, says
+from tests.outside_servers import Server, raw_answer, redirecting_script
 from tests.outside_servers import serving as serving_outside
 from tests.serving import listener, running_already, serving
 from tests.support import Service, running
@@ -38,7 +38,7 @@ class Desk:
 
     async def app(self, address: str, **metadata: Any) -> App:
         """The app, with this redirect address."""
-        return await registered(self.service, redirect_uris=[address], **metadata)
+        return await register_client(self.service, redirect_uris=[address], **metadata)
 
     def page(self, app: App) -> str:
         """The address that the app opens."""
@@ -49,7 +49,7 @@ class Desk:
 async def desk(settings: Settings, tmp_path: Path) -> AsyncIterator[Desk]:
     at = listener()
     base_url = f"http://127.0.0.1:{at.getsockname()[1]}"
-    done = says(
+    done = raw_answer(
         "200 OK\r\nContent-Type: text/html\r\nContent-Length: 44", b"<!doctype html><title>Done</title><h1>Done\n  "
     )
     settings = settings.model_copy(update={"base_url": base_url, "oauth_builtin": True})
@@ -57,7 +57,7 @@ async def desk(settings: Settings, tmp_path: Path) -> AsyncIterator[Desk]:
         running(settings) as service,
         serving(running_already(service.app), at),
         serving_outside(done, Authority(tmp_path).issue("localhost")) as web,
-        serving_outside(redirects(f"https://localhost:{web.port}/finished")) as program,
+        serving_outside(redirecting_script(f"https://localhost:{web.port}/finished")) as program,
     ):
         yield Desk(service, base_url, program, web)
 
@@ -85,7 +85,7 @@ async def test_a_person_who_is_not_signed_in_comes_through_sign_in_to_the_app(ch
     [request] = desk.program.requests
     answer = dict(parse_qsl(urlsplit(request.split()[1]).query))
     assert (answer["state"], answer["iss"]) == ("xyz", desk.base_url)
-    tokens = issued(await app.redeem(answer["code"]))
+    tokens = issued_tokens(await app.redeem(answer["code"]))
     result = await Agent(desk.service.app, tokens["access_token"], "2025-11-25").call("list_organizers")
     assert [organizer["slug"] for organizer in result["structuredContent"]["data"]] == [ada.slug]
 
@@ -114,7 +114,7 @@ async def test_the_pages_that_connect_an_app_are_accessible_and_fit_small_screen
 ) -> None:
     name = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
     app = await desk.app(f"https://{'w' * 60}.example/done", client_name=name)
-    context = await looking(chromium, scheme, width, language)
+    context = await open_context(chromium, scheme, width, language)
     await context.add_cookies([await _signed_in(desk)])
     watch = Watch(context)
     page = await context.new_page()
@@ -129,5 +129,5 @@ async def test_the_pages_that_connect_an_app_are_accessible_and_fit_small_screen
 
 async def _signed_in(desk: Desk) -> Any:
     """The cookie of an organizer who is signed in."""
-    person = await signed_in(desk.service, (await desk.service.organizer()).id)
+    person = await sign_in_person(desk.service, (await desk.service.organizer()).id)
     return session_cookie(desk.base_url, person.http.cookies[session_cookie_name(desk.base_url)])

@@ -9,15 +9,15 @@ from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
 from tests.browser.console import EMAIL, PASSWORD, sign_in
-from tests.browser.looking import looking, looks, submit, too_wide, violations, with_and_without_scripts
-from tests.browser.registering import Stage, Watch, staged
+from tests.browser.looking import looks, open_context, submit, too_wide, violations, with_and_without_scripts
+from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.photos.pictures import picture
-from tests.events.photos.steps import accepted, key_of
+from tests.events.photos.steps import accept_photos, key_of
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings) as stage:
+    async with serve_stage(settings) as stage:
         stage.ada = await stage.service.organizer(email=EMAIL, password=PASSWORD)
         yield stage
 
@@ -86,14 +86,14 @@ async def test_pages_of_events_in_the_console_are_accessible_and_fit(
     chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
 ) -> None:
     keys = [key_of(stage.ada.id, letter) for letter in "ab"]
-    await accepted(stage.service, *keys)
+    await accept_photos(stage.service, *keys)
     event = await stage.ada.create_event(
         title="W" * 90, pricing_mode="fixed", price=1500, address="Studio Street 1", image_keys=keys
     )
     await stage.ada.patch(f"/api/events/{event['id']}", {"event": {"price": 2000}})
     await stage.ada.register(event["id"], email="ann@example.com")
     await stage.service.settle()
-    context = await looking(chromium, scheme, width, language)
+    context = await open_context(chromium, scheme, width, language)
     page = await sign_in(context, stage)
     home = f"{stage.base_url}/console"
     event_page = f"{home}/events/{event['id']}"

@@ -10,9 +10,9 @@ from playwright.async_api import Browser, BrowserContext, expect
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, open_boxes, session_cookie, submit, too_wide, violations
+from tests.browser.looking import looks, open_boxes, open_context, session_cookie, submit, too_wide, violations
 from tests.browser.registering import Watch
-from tests.events.oauth_server.scene import VERIFIER, registered, signed_in
+from tests.events.oauth_server.scene import VERIFIER, register_client, sign_in_person
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
 
@@ -43,8 +43,8 @@ async def office(settings: Settings) -> AsyncIterator[Office]:
     settings = settings.model_copy(update={"base_url": base_url, "oauth_builtin": True, "stripe_key": "sk_test"})
     async with running(settings) as service, serving(running_already(service.app), at):
         ada = await service.organizer()
-        person = await signed_in(service, ada.id)
-        app = await registered(service, client_name=LONG)
+        person = await sign_in_person(service, ada.id)
+        app = await register_client(service, client_name=LONG)
         answer = await person.allow(app.query())
         assert (await app.redeem(answer["code"], code_verifier=VERIFIER)).status_code == 200
         await ada.post("/api/keys", {"api_key": {"name": LONG}})
@@ -97,7 +97,7 @@ async def test_the_question_whose_an_organizer_is_is_accessible_and_fits(
     chromium: Browser, office: Office, scheme: Any, width: int, language: str
 ) -> None:
     await office.service.run_sql("update users set proved_at = null where id = %(id)s", id=office.ada.id)
-    context = await looking(chromium, scheme, width, language)
+    context = await open_context(chromium, scheme, width, language)
     await office.enter(context)
     page = await context.new_page()
 
@@ -112,7 +112,7 @@ async def test_the_question_whose_an_organizer_is_is_accessible_and_fits(
 async def test_pages_of_keys_apps_queues_and_mails_are_accessible_and_fit(
     chromium: Browser, office: Office, scheme: Any, width: int, language: str
 ) -> None:
-    context = await looking(chromium, scheme, width, language)
+    context = await open_context(chromium, scheme, width, language)
     await office.enter(context)
     watch = Watch(context)
     page = await context.new_page()

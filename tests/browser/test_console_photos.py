@@ -10,7 +10,7 @@ from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from tests.browser.console import drop_files, fill_event_form
 from tests.browser.looking import session_cookie
-from tests.browser.registering import Stage, Watch, staged
+from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.photos.pictures import picture
 
 REFUSED = "Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)"
@@ -18,7 +18,7 @@ REFUSED = "Failed to load resource: the server responded with a status of 422 (U
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings) as stage:
+    async with serve_stage(settings) as stage:
         yield stage
 
 

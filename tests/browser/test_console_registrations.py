@@ -8,9 +8,9 @@ from playwright.async_api import Browser, BrowserContext, expect
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, too_wide, violations, with_and_without_scripts
-from tests.browser.registering import Stage, Watch, staged
-from tests.events.console.organizing import signed_in
+from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
+from tests.browser.registering import Stage, Watch, serve_stage
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.people.scene import sign_up
 from tests.support import Client
 
@@ -22,13 +22,13 @@ LONG = "Life drawing with a live model " + "W" * 60
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings) as stage:
+    async with serve_stage(settings) as stage:
         yield stage
 
 
 async def entered(stage: Stage, context: BrowserContext) -> Client:
     """An organizer who is signed in in a browser."""
-    ada, browser = await signed_in(stage.service)
+    ada, browser = await sign_in_organizer(stage.service)
     for name, value in browser.http.cookies.items():
         await context.add_cookies([{"name": name, "value": value, "url": stage.base_url}])
     return ada
@@ -215,7 +215,7 @@ async def test_people_are_added_moved_and_removed(chromium: Browser, stage: Stag
 async def test_pages_of_registrations_are_accessible_and_fit(
     chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
 ) -> None:
-    context = await looking(chromium, scheme, width, language)
+    context = await open_context(chromium, scheme, width, language)
     ada = await entered(stage, context)
     event = await ada.create_event(
         title=LONG, capacity=2, waitinglist_capacity=1, pricing_mode="fixed", price=1250, currency="EUR"

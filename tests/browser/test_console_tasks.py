@@ -7,16 +7,16 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
-from tests.browser.entrance import organized, sign_in, stored
+from tests.browser.entrance import register_organizer, sign_in, stored_scans
 from tests.browser.looking import session_cookie
 from tests.browser.person import at_task
-from tests.browser.registering import Stage, staged
+from tests.browser.registering import Stage, serve_stage
 from tests.events.people.scene import sign_up
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings) as stage:
+    async with serve_stage(settings) as stage:
         yield stage
 
 
@@ -27,8 +27,8 @@ async def at_home(context: BrowserContext, stage: Stage) -> Page:
     return page
 
 
-async def test_an_organizer_finds_the_people_who_have_not_paid(chromium: Browser, stage: Stage) -> None:
-    ada = await organized(stage)
+async def test_who_has_not_paid_is_found(chromium: Browser, stage: Stage) -> None:
+    ada = await register_organizer(stage)
     event = await ada.create_event(title="Wine tasting", pricing_mode="fixed", price=2500, currency="EUR", capacity=50)
     for name, amount in (("ann", 2500), ("bob", 0), ("cleo", 2500)):
         await ada.register(event["id"], email=f"{name}@example.com", amount_paid=amount)
@@ -46,8 +46,8 @@ async def test_an_organizer_finds_the_people_who_have_not_paid(chromium: Browser
     assert person.clicks == 3
 
 
-async def test_an_organizer_lets_in_a_person_without_a_code(chromium: Browser, stage: Stage) -> None:
-    ada = await organized(stage)
+async def test_somebody_without_a_code_is_let_in_at_the_door(chromium: Browser, stage: Stage) -> None:
+    ada = await register_organizer(stage)
     event = await ada.create_event(title="Wine tasting", capacity=50)
     await sign_up(stage.service, event, "ann", "bob")
     context = await chromium.new_context()
@@ -62,7 +62,7 @@ async def test_an_organizer_lets_in_a_person_without_a_code(chromium: Browser, s
         await expect(page.locator("#verdict")).to_contain_text("Valid")
 
     assert person.clicks == 4
-    assert await stored(stage) == [("bob", "Door 1", True)]
+    assert await stored_scans(stage) == [("bob", "Door 1", True)]
 
 
 async def test_the_form_is_embedded_in_the_site_of_an_organizer(chromium: Browser, stage: Stage) -> None:

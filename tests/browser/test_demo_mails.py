@@ -6,7 +6,7 @@ from typing import Any
 from playwright.async_api import Browser, expect
 
 from holdfast_demo.mails.viewer import SCRIPTS, SITE, with_viewer
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.browser.registering import Watch
 from tests.demo.mails.writing import write
 from tests.serving import application, listener, serving
@@ -21,7 +21,7 @@ async def test_the_list_and_a_mail_are_accessible_and_fit(
     write(tmp_path / "mail", "one", "W" * 90)
     service = application(*SITE.assets("icon.svg", *SCRIPTS))
     async with serving(with_viewer(service, tmp_path / "mail", address), here):
-        context = await looking(chromium, scheme, width, language)
+        context = await open_context(chromium, scheme, width, language)
         watch = Watch(context)
         page = await context.new_page()
 

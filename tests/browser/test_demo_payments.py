@@ -4,22 +4,22 @@ from typing import Any
 
 from playwright.async_api import Browser, expect
 
-from tests.browser.looking import looking, looks, too_wide, violations
-from tests.demo.stripe.conftest import playing
+from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.demo.stripe.conftest import run_processor
 
 
 @looks
 async def test_an_account_is_finished_and_a_session_is_paid_by_keyboard(
     chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:
-    async with playing() as scene:
+    async with run_processor() as scene:
         home = scene.processor.address
         account = await scene.account(done=False)
         urls = {"refresh_url": f"{home}/again", "return_url": f"{home}/"}
         use_case: Any = {"type": "account_onboarding", "account_onboarding": urls}
         parameters: Any = {"account": account, "use_case": use_case}
         link = await scene.do(scene.client.v2.core.account_links.create, parameters)
-        context = await looking(chromium, scheme, width, language)
+        context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
         faults: list[str] = []
         page.on("pageerror", lambda error: faults.append(str(error)))

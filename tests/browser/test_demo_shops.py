@@ -9,7 +9,7 @@ from playwright.async_api import Browser, expect
 
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.demo.shopify.stage import CLIENT, DOMAIN, SCOPES, SECRET
 from tests.serving import listener, serving
 
@@ -26,7 +26,7 @@ async def test_a_merchant_installs_the_app_in_a_demo_shop_and_sells_a_pack(
     parameters = {"client_id": CLIENT, "scope": SCOPES, "state": "state", "redirect_uri": f"{address}/"}
     with contextlib.closing(double):
         async with serving(double.app, here):
-            context = await looking(chromium, scheme, width, language)
+            context = await open_context(chromium, scheme, width, language)
             page = await context.new_page()
             faults: list[str] = []
             page.on("pageerror", lambda error: faults.append(str(error)))
@@ -76,7 +76,7 @@ async def test_a_pack_bought_on_a_storefront_leaves_the_picture_of_the_stock(
     double.begin(DOMAIN)
     with contextlib.closing(double):
         async with serving(double.app, here):
-            context = await looking(chromium, scheme, width, language)
+            context = await open_context(chromium, scheme, width, language)
             page = await context.new_page()
 
             await page.goto(f"{address}/{DOMAIN}/side-by-side")

@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.events.draws.event_scene import opening_event
 from tests.serving import listener, running_already, serving
 from tests.support import running
@@ -25,7 +25,7 @@ async def test_a_visitor_enters_the_draw_of_an_event_and_computes_its_order_agai
         opening_event(service, monkeypatch, capacity=2, waitinglist_capacity=5) as draw,
     ):
         await draw.enter("ann", "bob", "cyd")
-        page = await (await looking(chromium, scheme, width, language)).new_page()
+        page = await (await open_context(chromium, scheme, width, language)).new_page()
         await page.goto(draw.event["public_url"])
         await expect(page.locator("#opening")).to_be_visible()
         assert await too_wide(page) == []

@@ -8,7 +8,7 @@ from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
 from holdfast_verify.formats.drawn_order import draw_order
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.events.queues.draw_scene import drawing_line
 from tests.serving import listener, running_already, serving
 from tests.support import eventually, running
@@ -28,7 +28,7 @@ async def test_the_page_of_a_draw_shows_the_drawn_place_and_computes_the_order_a
         drawing_line(service, monkeypatch) as draw,
     ):
         await draw.line.join("ann", "bob", "cyd")
-        page = await (await looking(chromium, scheme, width, language)).new_page()
+        page = await (await open_context(chromium, scheme, width, language)).new_page()
         await page.goto(f"{base_url}/queues/{draw.line.id}")
         await expect(page.locator("#entries")).to_have_text("4")
         assert await too_wide(page) == []

@@ -8,8 +8,8 @@ import pytest
 from playwright.async_api import Browser, Frame, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, too_wide, violations
-from tests.browser.registering import MOVING_PRICE, Watch, prove_organizers, staged, with_payments
+from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.registering import MOVING_PRICE, Watch, prove_organizers, serve_stage, with_payments
 
 FREE: dict[str, Any] = {}
 PAID = {"pricing_mode": "fixed", "price": 1250, "currency": "EUR"}
@@ -45,7 +45,7 @@ async def test_the_frame_shows_the_card_and_is_as_high_as_its_content(
     chromium: Browser, settings: Settings, kind: str
 ) -> None:
     fields = {"free": FREE, "paid": PAID, "moving": MOVING_PRICE}[kind]
-    async with staged(with_payments(settings), capacity=8, **PLACE, **fields) as stage:
+    async with serve_stage(with_payments(settings), capacity=8, **PLACE, **fields) as stage:
         await prove_organizers(stage)
         for width in (390, 1280):
             context = await chromium.new_context(viewport={"width": width, "height": 800}, locale="en-GB")
@@ -70,7 +70,7 @@ async def test_the_frame_shows_the_card_and_is_as_high_as_its_content(
 
 
 async def test_an_error_and_the_outcome_change_the_height(chromium: Browser, settings: Settings) -> None:
-    async with staged(settings) as stage:
+    async with serve_stage(settings) as stage:
         page = await (await chromium.new_context(viewport={"width": 390, "height": 800})).new_page()
         await page.goto(stage.pasted)
         frame = await framed(page)
@@ -86,8 +86,8 @@ async def test_an_error_and_the_outcome_change_the_height(chromium: Browser, set
         assert refused > empty > await fitted(frame)
 
 
-async def test_a_frame_without_our_script_scrolls(chromium: Browser, settings: Settings) -> None:
-    async with staged(settings, **PLACE) as stage:
+async def test_without_our_script_the_frame_scrolls(chromium: Browser, settings: Settings) -> None:
+    async with serve_stage(settings, **PLACE) as stage:
         page = await (await chromium.new_context(viewport={"width": 390, "height": 800})).new_page()
         await page.goto(stage.alone)
         frame = await framed(page)
@@ -100,7 +100,7 @@ async def test_a_frame_without_our_script_scrolls(chromium: Browser, settings: S
 
 
 async def test_a_moving_price_moves_in_the_frame_and_on_its_button(chromium: Browser, settings: Settings) -> None:
-    async with staged(with_payments(settings), capacity=8, **MOVING_PRICE) as stage:
+    async with serve_stage(with_payments(settings), capacity=8, **MOVING_PRICE) as stage:
         await prove_organizers(stage)
         page = await (await chromium.new_context(locale="en-GB")).new_page()
         async with page.expect_response(lambda response: response.url.endswith("/embed/stream")):
@@ -115,7 +115,7 @@ async def test_a_moving_price_moves_in_the_frame_and_on_its_button(chromium: Bro
 
 
 async def test_only_the_frame_itself_can_change_its_height(chromium: Browser, settings: Settings) -> None:
-    async with staged(settings) as stage:
+    async with serve_stage(settings) as stage:
         page = await (await chromium.new_context()).new_page()
         await page.goto(stage.pasted)
         frame = await framed(page)
@@ -137,9 +137,9 @@ async def test_the_card_in_the_frame_is_accessible_and_fits_small_screens(
     chromium: Browser, settings: Settings, scheme: str, width: int, language: str
 ) -> None:
     fields = {**MOVING_PRICE, "title": "W" * 60, "location_name": "x" * 100, "address": "Street 1"}
-    async with staged(with_payments(settings), capacity=2, **fields) as stage:
+    async with serve_stage(with_payments(settings), capacity=2, **fields) as stage:
         await prove_organizers(stage)
-        context = await looking(chromium, scheme, width, language)
+        context = await open_context(chromium, scheme, width, language)
         watch = Watch(context)
         page = await context.new_page()
         await page.goto(stage.form)

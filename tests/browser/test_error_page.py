@@ -5,7 +5,7 @@ from typing import Any
 from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.serving import listener, running_already, serving
 from tests.support import running
 
@@ -23,7 +23,7 @@ async def test_the_error_page_is_accessible_and_changes_its_language_by_keyboard
     address = f"http://127.0.0.1:{at.getsockname()[1]}"
     strangers: list[str] = []
     async with running(settings) as service, serving(running_already(service.app), at):
-        context = await looking(chromium, scheme, width, language)
+        context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
         page.on("request", lambda request: None if address in request.url else strangers.append(request.url))
         page.on("pageerror", lambda error: strangers.append(str(error)))

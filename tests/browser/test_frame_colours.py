@@ -9,8 +9,8 @@ from PIL import Image
 from playwright.async_api import Browser, Page
 
 from holdfast.events.settings import Settings
-from tests.browser.conftest import started
-from tests.browser.registering import Stage, staged
+from tests.browser.conftest import launch_chromium
+from tests.browser.registering import Stage, serve_stage
 
 SITE = (0, 128, 128)
 """The colour of the site around the form."""
@@ -19,13 +19,13 @@ SITE = (0, 128, 128)
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def dark_chromium() -> AsyncIterator[Browser]:
     """Chromium on a dark system. The emulation of one would make every frame dark, whatever it follows."""
-    async with started("--blink-settings=preferredColorScheme=0") as browser:
+    async with launch_chromium("--blink-settings=preferredColorScheme=0") as browser:
         yield browser
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings) as stage:
+    async with serve_stage(settings) as stage:
         yield stage
 
 

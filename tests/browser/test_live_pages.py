@@ -9,22 +9,22 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 from holdfast.events.settings import Settings
 from tests.browser.link_following import open_live
 from tests.browser.looking import submit
-from tests.browser.registering import Stage, Watch, staged
+from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.check_in.scene import link_of
-from tests.events.console.organizing import signed_in
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.people.scene import handle_of, sign_up
 from tests.support import Client
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings, capacity=3, waitinglist_capacity=2) as stage:
+    async with serve_stage(settings, capacity=3, waitinglist_capacity=2) as stage:
         yield stage
 
 
 async def organizer(stage: Stage, *contexts: BrowserContext) -> Client:
     """An organizer who is signed in in these browsers."""
-    ada, browser = await signed_in(stage.service)
+    ada, browser = await sign_in_organizer(stage.service)
     for name, value in browser.http.cookies.items():
         for context in contexts:
             await context.add_cookies([{"name": name, "value": value, "url": stage.base_url}])
@@ -145,7 +145,7 @@ async def test_a_page_whose_event_is_cancelled_says_so_and_asks_no_more(chromium
 
 async def test_a_page_without_a_stream_polls(chromium: Browser, settings: Settings) -> None:
     context = await chromium.new_context()
-    async with staged(settings.model_copy(update={"streams_per_organizer": 0}), capacity=3) as stage:
+    async with serve_stage(settings.model_copy(update={"streams_per_organizer": 0}), capacity=3) as stage:
         ada = await organizer(stage, context)
         event = await ada.create_event(capacity=3)
         page = await context.new_page()

@@ -13,7 +13,7 @@ from holdfast.inventory.replays.model import ReplayTask
 from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shops.model import SCOPES
 from holdfast_demo.shopify.seed import add_more, add_past
-from tests.browser.looking import looking, looks, open_boxes, submit, too_wide, violations
+from tests.browser.looking import looks, open_boxes, open_context, submit, too_wide, violations
 from tests.browser.merchants import serve_merchant_console
 from tests.browser.person import at_task
 from tests.databases import template_database
@@ -69,7 +69,7 @@ async def test_a_merchant_installs_the_app_in_the_admin_and_makes_a_new_key_in_i
     chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     async with serve_merchant_console(template, tmp_path) as (scene, base_url):
-        context = await looking(chromium, scheme, width, language)
+        context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
         faults = watched(page)
 
@@ -105,7 +105,7 @@ async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
 ) -> None:
     async with serve_merchant_console(template, tmp_path) as (scene, _):
         scene.platform.install(DOMAIN)
-        context = await looking(chromium, "light", 1280, "en")
+        context = await open_context(chromium, "light", 1280, "en")
         page = await context.new_page()
         faults = watched(page)
         await page.goto(f"{scene.platform.address}/{DOMAIN}/admin/apps/holdfast")
@@ -160,7 +160,7 @@ async def test_a_merchant_sees_the_last_thirty_days_with_pools_and_then_accepts_
         shop = await scene.shop()
         await scene.inventory.regenerate(shop, *SCOPES)
         await SyncScene(scene, shop).imported()
-        context = await looking(chromium, scheme, width, language)
+        context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
         faults = watched(page)
         await page.goto(f"{scene.platform.address}/{DOMAIN}/admin/apps/holdfast")
@@ -199,7 +199,7 @@ async def test_a_merchant_makes_three_pools_from_imported_products(
         await scene.install(base_url)
         shop = await scene.shop()
         await SyncScene(scene, shop).imported()
-        context = await looking(chromium, "light", 1280, "en")
+        context = await open_context(chromium, "light", 1280, "en")
         page = await context.new_page()
         faults = watched(page)
         await page.goto(f"{scene.platform.address}/{DOMAIN}/admin/apps/holdfast")
@@ -253,7 +253,7 @@ async def test_a_page_does_not_move_while_a_merchant_counts(chromium: Browser, t
         shop = await scene.inventory.shop()
         await add_merchant(scene.inventory, shop)
         pool = await shop.golden()
-        context = await looking(chromium, "light", 1280, "en")
+        context = await open_context(chromium, "light", 1280, "en")
         page = await context.new_page()
         await enter(page, scene, base_url)
         await page.goto(f"{base_url}/console/pools/{pool['id']}/count")
@@ -295,7 +295,7 @@ async def test_an_owner_reads_every_page_of_the_console(
         [entry, _] = await shop.entries()
         pool = f"/console/pools/{made['pool']['id']}"
         await shop.call("hold_quantity", pool_id=made["pool"]["id"], quantity=2, reference="cart 7")
-        context = await looking(chromium, scheme, width, language)
+        context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
         faults = watched(page)
 
@@ -330,7 +330,7 @@ async def test_a_merchant_who_is_unknown_in_the_frame_reads_what_to_do(
     chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     async with serve_merchant_console(template, tmp_path) as (scene, base_url):
-        context = await looking(chromium, scheme, width, language)
+        context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
 
         await page.goto(f"{base_url}/console?shop={DOMAIN}&entered=1")

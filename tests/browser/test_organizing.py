@@ -17,9 +17,9 @@ from holdfast.events.mails import sending
 from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
 from tests.browser.camera_film import write_film
-from tests.browser.conftest import started
+from tests.browser.conftest import launch_chromium
 from tests.browser.console import drop_files, fill_event_form
-from tests.browser.registering import Watch, staged, wait_for_mail
+from tests.browser.registering import Watch, serve_stage, wait_for_mail
 from tests.events.photos.pictures import picture
 from tests.kit.background_loops import at_work
 from tests.smtp import Server, mail_server
@@ -40,13 +40,13 @@ async def test_an_organizer_signs_in_by_mail_publishes_watches_exports_and_check
     seen = f"--use-file-for-fake-video-capture={path}"
     with mail_server() as server:
         async with (
-            staged(settings.model_copy(update=server.settings)) as stage,
+            serve_stage(settings.model_copy(update=server.settings)) as stage,
             at_work(
                 settlement.LOOP.run(stage.service.database),
                 sealing.LOOP.run(stage.service.database),
                 sending.run(stage.service.database),
             ),
-            started("--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", seen) as chromium,
+            launch_chromium("--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", seen) as chromium,
         ):
             await stage.service.organizer("Ada Events", is_proved=False, email="ada@example.com")
             ada, ann = [await chromium.new_context(locale="en-US", accept_downloads=True) for _ in range(2)]

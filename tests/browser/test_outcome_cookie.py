@@ -7,8 +7,8 @@ import pytest_asyncio
 from playwright.async_api import Browser, FrameLocator, Locator, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, too_wide, violations
-from tests.browser.registering import Stage, staged
+from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.registering import Stage, serve_stage
 
 SEND = "form => fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form)) }).then(a => a.url)"
 """Sends a form as its button does, and stays on the page."""
@@ -16,7 +16,7 @@ SEND = "form => fetch(form.action, { method: 'POST', body: new URLSearchParams(n
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings, capacity=3) as stage:
+    async with serve_stage(settings, capacity=3) as stage:
         yield stage
 
 
@@ -97,7 +97,7 @@ async def test_the_page_of_an_address_that_is_already_registered_is_accessible_a
     chromium: Browser, stage: Stage, scheme: str, width: int, language: str
 ) -> None:
     await stage.ada.register(stage.event["id"], email="ann@example.com")
-    page = await (await looking(chromium, scheme, width, language)).new_page()
+    page = await (await open_context(chromium, scheme, width, language)).new_page()
     await page.goto(stage.event["public_url"])
     await page.locator("#email").fill("ann@example.com")
     await page.locator("form button").click()

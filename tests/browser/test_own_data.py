@@ -9,16 +9,16 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, submit, too_wide, violations, with_and_without_scripts
-from tests.browser.registering import Stage, Watch, staged
-from tests.events.pages.own_data import sent
+from tests.browser.looking import looks, open_context, submit, too_wide, violations, with_and_without_scripts
+from tests.browser.registering import Stage, Watch, serve_stage
+from tests.events.pages.own_data import sent_links
 from tests.events.pages.own_registration import own_path
-from tests.events.people.scene import over, sign_up, stored
+from tests.events.people.scene import end_event, read_all_text, sign_up
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings, title="Life drawing with a live model " + "W" * 60) as stage:
+    async with serve_stage(settings, title="Life drawing with a live model " + "W" * 60) as stage:
         yield stage
 
 
@@ -40,7 +40,7 @@ async def test_the_own_data_is_downloaded_and_then_erased(
     page = await context.new_page()
     await ask(page, stage)
 
-    await page.goto(stage.base_url + await sent(stage.service))
+    await page.goto(stage.base_url + await sent_links(stage.service))
     async with page.expect_download() as download:
         await page.get_by_role("button", name="Download my data").click()
     file = await download.value
@@ -53,7 +53,7 @@ async def test_the_own_data_is_downloaded_and_then_erased(
     assert file.suggested_filename == "my-data.json"
     exported = json.loads((tmp_path / "data.json").read_text(encoding="utf-8"))
     assert exported["registrations"][0]["name"] == "Ann Example"
-    assert "ann@" not in await stored(stage.service)
+    assert "ann@" not in await read_all_text(stage.service)
     assert await context.cookies() == []
     assert watch.failures == []
     assert watch.hosts == {stage.base_url.split("/")[2]}
@@ -68,8 +68,8 @@ async def test_pages_of_the_own_data_are_accessible_and_fit(
     await sign_up(stage.service, past, "ann")
     await stage.ada.register(paid["id"], email="ann@example.com")
     await sign_up(stage.service, stage.event, "ann")
-    await over(stage.service, past)
-    context = await looking(chromium, scheme, width, language)
+    await end_event(stage.service, past)
+    context = await open_context(chromium, scheme, width, language)
     page = await context.new_page()
     buttons = page.locator("button")
     seen: list[str | None] = []
@@ -84,7 +84,7 @@ async def test_pages_of_the_own_data_are_accessible_and_fit(
     await look()
     await submit(buttons)
     await look()
-    link = stage.base_url + await sent(stage.service)
+    link = stage.base_url + await sent_links(stage.service)
     await page.goto(link)
     await look()
     await submit(buttons.last)
@@ -103,7 +103,7 @@ async def test_the_page_of_an_organizer_is_accessible_too(chromium: Browser, sta
     page = await (await chromium.new_context(viewport={"width": 320, "height": 800})).new_page()
     await ask(page, stage)
 
-    await page.goto(stage.base_url + await sent(stage.service))
+    await page.goto(stage.base_url + await sent_links(stage.service))
 
     await expect(page.get_by_role("heading")).to_have_text("This address belongs to an organizer.")
     assert await violations(page) == []

@@ -18,8 +18,8 @@ from holdfast.kit.background import row_work
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.browser.link_following import open_live
-from tests.browser.looking import looking, looks, session_cookie, too_wide, violations
-from tests.browser.registering import Stage, Watch, register_in_frame, registration_link, staged, wait_for_mail
+from tests.browser.looking import looks, open_context, session_cookie, too_wide, violations
+from tests.browser.registering import Stage, Watch, register_in_frame, registration_link, serve_stage, wait_for_mail
 from tests.events.people.scene import handle_of
 from tests.kit.background_loops import at_work
 from tests.serving import listener, serving
@@ -39,7 +39,7 @@ async def open_for_payment(settings: Settings, **fields: Any) -> AsyncGenerator[
     )
     async with (
         serving(processor.app, here),
-        staged(paid, pricing_mode="fixed", price=1200, currency="EUR", **fields) as stage,
+        serve_stage(paid, pricing_mode="fixed", price=1200, currency="EUR", **fields) as stage,
     ):
         processor.webhooks.endpoints.append(Endpoint(f"{stage.base_url}/stripe/webhook", SECRET))
         database = stage.service.database
@@ -243,7 +243,7 @@ async def test_every_state_of_paying_is_accessible_and_fits(
     chromium: Browser, settings: Settings, scheme: Any, width: int, language: str
 ) -> None:
     async with open_for_payment(settings, title="W" * 90, capacity=1) as (stage, _):
-        context = await looking(chromium, scheme, width, language)
+        context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
 
         async def look() -> None:

@@ -10,10 +10,10 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from playwright.async_api import Browser, FrameLocator, Page, expect
 
-from tests.browser.looking import looking, looks, submit, too_wide, violations
+from tests.browser.looking import looks, open_context, submit, too_wide, violations
 from tests.command_line import run_up
 from tests.kit.data_directories import scratch_directory
-from tests.stream_reader import Event, parsed
+from tests.stream_reader import Event, parse_event
 from tests.support import eventually
 
 SHOPS = {"en": "bees.myshopify.com", "de": "bienen.myshopify.com"}
@@ -44,7 +44,7 @@ def started() -> Iterator[Started]:
 async def test_a_6_pack_is_sold_and_storefront_stream_levels_and_history_say_so(
     chromium: Browser, started: Started, scheme: Any, width: int, language: str
 ) -> None:
-    context = await looking(chromium, scheme, width, language)
+    context = await open_context(chromium, scheme, width, language)
     page, shop = await context.new_page(), SHOPS[language]
     key = await install(page, started, shop, language)
     async with (
@@ -102,7 +102,7 @@ async def test_a_6_pack_is_sold_and_storefront_stream_levels_and_history_say_so(
 async def test_a_merchant_links_variants_gives_an_agent_the_key_and_takes_it_back(
     chromium: Browser, started: Started
 ) -> None:
-    context = await looking(chromium, "light", 1280, "en")
+    context = await open_context(chromium, "light", 1280, "en")
     page = await context.new_page()
     key = await install(page, started, OTHER_SHOP, "en")
     await page.goto(f"{started.shops}/{OTHER_SHOP}/admin/apps/holdfast")
@@ -196,6 +196,6 @@ async def events(stream: httpx2.Response) -> AsyncIterator[Event]:
         text += part
         while "\n\n" in text:
             head, _, text = text.partition("\n\n")
-            event = parsed(head)
+            event = parse_event(head)
             if "data" in event:
                 yield event

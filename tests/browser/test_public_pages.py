@@ -10,10 +10,10 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.browser.page_costs import OBSERVER, SLOW_NETWORK
 from tests.browser.visitors import PHONE
-from tests.events.photos.steps import accepted, key_of
+from tests.events.photos.steps import accept_photos, key_of
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
 
@@ -89,7 +89,7 @@ async def town(settings: Settings) -> AsyncIterator[Town]:
 
 async def _pages_with_look(service: Service, address: str) -> dict[str, str]:
     bea = await service.organizer("Bea Draws")
-    await accepted(service, logo := key_of(bea.id, "l"))
+    await accept_photos(service, logo := key_of(bea.id, "l"))
     look = "update users set accent = '#806d00', logo_key = %(logo)s, about = 'We draw.' where id = %(id)s"
     await service.run_sql(look, logo=logo, id=bea.id)
     event, past = await bea.create_event(**FIELDS), await bea.create_event(**FIELDS)
@@ -139,7 +139,7 @@ async def watched(context: BrowserContext, address: str) -> Watched:
 async def test_public_pages_are_accessible_fit_and_load_nothing_from_elsewhere(
     chromium: Browser, town: Town, scheme: Any, width: int, language: str
 ) -> None:
-    context = await looking(chromium, scheme, width, language)
+    context = await open_context(chromium, scheme, width, language)
     watch = await watched(context, town.address)
 
     for name, url in (*town.pages.items(), *town.pages_with_look.items()):

@@ -11,7 +11,7 @@ from holdfast_demo.stripe.processor import StripeDouble
 from tests.browser.console import EMAIL, PASSWORD, sign_in
 from tests.browser.looking import session_cookie
 from tests.browser.person import at_task
-from tests.browser.registering import Stage, Watch, staged
+from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.photos.pictures import picture
 from tests.serving import listener, serving
 from tests.support import Client
@@ -24,7 +24,7 @@ MAX_PAID_CLICKS = 14
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings) as stage:
+    async with serve_stage(settings) as stage:
         stage.ada = await stage.service.organizer(email=EMAIL, password=PASSWORD)
         yield stage
 
@@ -78,7 +78,7 @@ async def test_a_paid_event_is_published_from_an_empty_console_in_fourteen_click
         address = f"http://127.0.0.1:{here.getsockname()[1]}"
         processor = StripeDouble(address)
         paid = settings.model_copy(update={"stripe_key": processor.key, "stripe_api": address})
-        async with serving(processor.app, here), staged(paid) as stage:
+        async with serving(processor.app, here), serve_stage(paid) as stage:
             grace = await stage.service.organizer("Grace Events", email="grace@example.com")
             context = await owner(chromium, stage, grace)
             page = await context.new_page()

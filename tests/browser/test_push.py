@@ -16,7 +16,7 @@ from holdfast.events.push.encryption import sender_keys
 from holdfast.events.settings import Settings
 from holdfast.kit.outbound.requests import OutboundClient
 from tests.browser.looking import AXE_SCRIPT, FAULTS
-from tests.browser.registering import Stage, Watch, staged
+from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.check_in.scene import link_of
 from tests.events.people.scene import sign_up
 from tests.events.push.push_service import LOCAL, PushServiceDouble, push_service
@@ -33,7 +33,7 @@ SUBSCRIBE = """
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[tuple[Stage, PushServiceDouble]]:
-    async with staged(settings) as stage, push_service() as double:
+    async with serve_stage(settings) as stage, push_service() as double:
         database = stage.service.database
         reaching = OutboundClient(exempt=[(LOCAL, double.port)], seconds=5)
         database.resources = replace(database.resources, push=reaching)

@@ -15,16 +15,16 @@ from holdfast.events.registrations.code import qr_code
 from tests.browser.qr_frames import (
     HEIGHT,
     WIDTH,
-    blurred,
-    covered,
-    drawn,
-    noisy,
+    add_noise,
+    add_shade,
+    blur_frame,
+    code_rows,
+    cover_part,
+    draw_code,
+    frames_without_code,
     page_of_text,
-    pale,
-    rows,
-    seen,
-    shaded,
-    without_code,
+    photograph_sheet,
+    reduce_contrast,
 )
 
 SCRIPTS = [
@@ -82,34 +82,42 @@ async def test_codes_of_every_version_and_level_are_read(reader: Reader) -> None
             )
             assert made.designator == f"{version}-{level.upper()}"
             turn = 17 * version + 90 * i
-            frames.append(seen(drawn(rows(made)), min(340, 25 * (version + 5)), turn=turn, tilt=25, axis=40 * version))
+            frames.append(
+                photograph_sheet(
+                    draw_code(code_rows(made)), min(340, 25 * (version + 5)), turn=turn, tilt=25, axis=40 * version
+                )
+            )
 
     assert await reader.read(frames) == texts
 
 
 WAYS: dict[str, Callable[[str, int], Image.Image]] = {
-    "turned": lambda text, i: seen(sheet(text), 320, turn=30 * i + 7),
-    "tilted": lambda text, i: seen(sheet(text), 300, turn=37 * i, tilt=45, axis=30 * i),
-    "mirrored": lambda text, i: seen(ImageOps.mirror(sheet(text)), 300, turn=37 * i, tilt=20, axis=30 * i),
-    "small": lambda text, i: seen(sheet(text), 110 + i, turn=37 * i, center=(150 + 30 * i, 330 - 15 * i)),
-    "close": lambda text, i: seen(sheet(text), 510, turn=90 * i + i / 2),
-    "blurred": lambda text, i: blurred(seen(sheet(text), 300, turn=37 * i), 3),
-    "noisy": lambda text, i: noisy(seen(sheet(text), 300, turn=37 * i, tilt=15, axis=30 * i), 60),
-    "pale": lambda text, i: noisy(pale(seen(sheet(text), 300, turn=37 * i), 0.12), 3),
-    "shaded": lambda text, i: shaded(seen(sheet(text), 300, turn=37 * i), 30 * i, 0.1),
-    "covered": lambda text, i: seen(hidden(text, i), 300, turn=37 * i, tilt=20, axis=30 * i),
-    "light on dark": lambda text, i: ImageOps.invert(seen(sheet(text), 300, turn=37 * i, tilt=20, axis=30 * i)),
-    "without a border": lambda text, i: seen(drawn(rows(qr_code(text)), border=1), 300, turn=37 * i),
-    "among text": lambda text, i: seen(among_text(text), 640, turn=37 * i, tilt=20, axis=30 * i),
+    "turned": lambda text, i: photograph_sheet(sheet(text), 320, turn=30 * i + 7),
+    "tilted": lambda text, i: photograph_sheet(sheet(text), 300, turn=37 * i, tilt=45, axis=30 * i),
+    "mirrored": lambda text, i: photograph_sheet(ImageOps.mirror(sheet(text)), 300, turn=37 * i, tilt=20, axis=30 * i),
+    "small": lambda text, i: photograph_sheet(sheet(text), 110 + i, turn=37 * i, center=(150 + 30 * i, 330 - 15 * i)),
+    "close": lambda text, i: photograph_sheet(sheet(text), 510, turn=90 * i + i / 2),
+    "blurred": lambda text, i: blur_frame(photograph_sheet(sheet(text), 300, turn=37 * i), 3),
+    "noisy": lambda text, i: add_noise(photograph_sheet(sheet(text), 300, turn=37 * i, tilt=15, axis=30 * i), 60),
+    "pale": lambda text, i: add_noise(reduce_contrast(photograph_sheet(sheet(text), 300, turn=37 * i), 0.12), 3),
+    "shaded": lambda text, i: add_shade(photograph_sheet(sheet(text), 300, turn=37 * i), 30 * i, 0.1),
+    "covered": lambda text, i: photograph_sheet(hidden(text, i), 300, turn=37 * i, tilt=20, axis=30 * i),
+    "light on dark": lambda text, i: ImageOps.invert(
+        photograph_sheet(sheet(text), 300, turn=37 * i, tilt=20, axis=30 * i)
+    ),
+    "without a border": lambda text, i: photograph_sheet(
+        draw_code(code_rows(qr_code(text)), border=1), 300, turn=37 * i
+    ),
+    "among text": lambda text, i: photograph_sheet(among_text(text), 640, turn=37 * i, tilt=20, axis=30 * i),
 }
 
 
 def sheet(text: str) -> Image.Image:
-    return drawn(rows(qr_code(text)))
+    return draw_code(code_rows(qr_code(text)))
 
 
 def hidden(text: str, case: int) -> Image.Image:
-    return covered(sheet(text), 0.04, random.Random(case))
+    return cover_part(sheet(text), 0.04, random.Random(case))
 
 
 def among_text(text: str) -> Image.Image:
@@ -134,7 +142,7 @@ async def test_one_of_several_codes_in_a_picture_is_read(reader: Reader) -> None
     centers = [(170, 125), (470, 125), (170, 355), (470, 355)]
     frame = Image.new("L", (WIDTH, HEIGHT), 255)
     for i, center in enumerate(centers):
-        frame = ImageChops.darker(frame, seen(sheet(texts[i]), 190, turn=9 * i, center=center))
+        frame = ImageChops.darker(frame, photograph_sheet(sheet(texts[i]), 190, turn=9 * i, center=center))
 
     [text] = await reader.read([frame])
     assert text in texts
@@ -151,7 +159,7 @@ async def test_a_text_is_read_in_every_encoding_of_a_code(reader: Reader) -> Non
         ("Zürich ✓", {"encoding": "utf-8", "eci": True}),
         ("x" * 412, {"version": 15, "error": "m"}),
     ]
-    frames = [seen(drawn(rows(segno.make(text, micro=False, **how))), 400) for text, how in ways]
+    frames = [photograph_sheet(draw_code(code_rows(segno.make(text, micro=False, **how))), 400) for text, how in ways]
 
     assert await reader.read(frames) == [text for text, _ in ways]
 
@@ -159,11 +167,11 @@ async def test_a_text_is_read_in_every_encoding_of_a_code(reader: Reader) -> Non
 async def test_a_text_in_another_encoding_is_not_guessed(reader: Reader) -> None:
     made = segno.make("Łódź", encoding="iso-8859-2", eci=True, micro=False)
 
-    assert await reader.read([seen(drawn(rows(made)), 400)]) == [None]
+    assert await reader.read([photograph_sheet(draw_code(code_rows(made)), 400)]) == [None]
 
 
 async def test_a_picture_without_a_code_has_no_text(reader: Reader) -> None:
-    frames = without_code(random.Random(14))
+    frames = frames_without_code(random.Random(14))
 
     assert len(frames) == 200
     assert [text for text in await reader.read(frames) if text is not None] == []
@@ -183,7 +191,7 @@ async def test_a_code_with_flipped_modules_is_corrected_or_refused_and_never_mis
     inputs: list[tuple[int, str]] = []
     for case in range(900):
         version, level = 1 + case % 15, "lmqh"[case // 15 % 4]
-        made = rows(segno.make(f"{case}", version=version, error=level, mask=case % 8, micro=False))
+        made = code_rows(segno.make(f"{case}", version=version, error=level, mask=case % 8, micro=False))
         flips = chance.randrange(len(made) ** 2 // 8)
         for _ in range(flips):
             y, x = chance.randrange(len(made)), chance.randrange(len(made))
@@ -202,23 +210,23 @@ async def test_a_code_with_flipped_modules_is_corrected_or_refused_and_never_mis
 async def test_as_many_wrong_words_as_the_level_corrects_are_corrected(reader: Reader) -> None:
     chance = random.Random(2)
     text = "of level M, in one block"
-    made = rows(segno.make(text, version=2, error="m", boost_error=False, micro=False))
+    made = code_rows(segno.make(text, version=2, error="m", boost_error=False, micro=False))
     frames: list[Image.Image] = []
     for _ in range(50):
         wrong = [list(row) for row in made]
         # Eight words can be wrong. Eight modules are in eight words at most.
         for x, y in chance.sample([(x, y) for x in range(9, 16) for y in range(9, 16)], 8):
             wrong[y][x] ^= 1
-        frames.append(seen(drawn(wrong), 250, turn=chance.uniform(0, 360)))
+        frames.append(photograph_sheet(draw_code(wrong), 250, turn=chance.uniform(0, 360)))
 
     assert await reader.read(frames) == [text] * 50
 
 
-async def test_a_code_is_read_by_the_second_copy_of_its_format_if_the_first_is_damaged(reader: Reader) -> None:
-    made = rows(qr_code("https://events.example.com"))
+async def test_the_second_copy_of_the_format_serves_if_the_first_is_lost(reader: Reader) -> None:
+    made = code_rows(qr_code("https://events.example.com"))
     for i in range(9):
         made[8][i] = made[i][8] = 1
     for x in (-1, -4, -7):
         made[8][x] ^= 1  # three wrong modules in the second
 
-    assert await reader.read([seen(drawn(made))]) == ["https://events.example.com"]
+    assert await reader.read([photograph_sheet(draw_code(made))]) == ["https://events.example.com"]

@@ -6,7 +6,7 @@ from typing import Any
 from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.serving import listener, running_already, serving
 from tests.support import running
 
@@ -19,7 +19,7 @@ async def test_the_reference_is_accessible_and_fits_small_screens(
     address = f"http://127.0.0.1:{at.getsockname()[1]}"
     failures: list[str] = []
     async with running(settings) as service, serving(running_already(service.app), at):
-        context = await looking(chromium, scheme, width, language)
+        context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
         page.on("console", lambda message: failures.append(message.text))
         page.on("request", lambda request: failures.append(request.url) if address not in request.url else None)

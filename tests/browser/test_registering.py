@@ -8,7 +8,7 @@ from holdfast.events.log import sealing
 from holdfast.events.mails import sending
 from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
-from tests.browser.registering import Watch, register_in_frame, registration_link, staged, wait_for_mail
+from tests.browser.registering import Watch, register_in_frame, registration_link, serve_stage, wait_for_mail
 from tests.kit.background_loops import at_work
 from tests.smtp import mail_server
 
@@ -17,7 +17,7 @@ async def test_a_seat_cancelled_by_the_link_in_a_mail_goes_to_the_next_person_wh
     chromium: Browser, settings: Settings
 ) -> None:
     with mail_server() as server:
-        async with staged(
+        async with serve_stage(
             settings.model_copy(update=server.settings), capacity=1, waitinglist_capacity=5, cancellation_hours=24
         ) as stage:
             contexts = [await chromium.new_context() for _ in range(2)]

@@ -13,13 +13,13 @@ from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.events.registrations.links import own_url
 from holdfast.events.settings import Settings
 from holdfast.kit.running.admission import MIN_IN_PROGRESS
-from tests.browser.looking import LOOKS, looking, too_wide, violations, with_and_without_scripts
-from tests.browser.registering import DOCUMENT, Stage, Watch, staged
+from tests.browser.looking import LOOKS, open_context, too_wide, violations, with_and_without_scripts
+from tests.browser.registering import DOCUMENT, Stage, Watch, serve_stage
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings, capacity=1, waitinglist_capacity=2) as stage:
+    async with serve_stage(settings, capacity=1, waitinglist_capacity=2) as stage:
         yield stage
 
 
@@ -157,7 +157,7 @@ class Look:
 @pytest_asyncio.fixture(loop_scope="session", params=LOOKS, ids=str)
 async def look(request: pytest.FixtureRequest, chromium: Browser, stage: Stage) -> AsyncIterator[Look]:
     scheme, width, lang = request.param
-    context = await looking(chromium, scheme, width, lang)
+    context = await open_context(chromium, scheme, width, lang)
     watch = Watch(context)
     event = {"title": "W" * 60, "location_name": "x" * 100, "address": "Street 1"}
     await stage.ada.patch(f"/api/events/{stage.event['id']}", {"event": event})

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from holdfast.events.queues import release
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, too_wide, violations, with_and_without_scripts
+from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
 from tests.events.queues.guarded import GuardedEvent, guard
 from tests.serving import listener, running_already, serving
 from tests.support import running
@@ -104,7 +104,7 @@ async def test_an_open_page_follows_the_room(chromium: Browser, entrance: Entran
 async def test_pages_of_a_guarded_event_are_accessible_and_fit(
     chromium: Browser, entrance: Entrance, scheme: str, width: int, language: str
 ) -> None:
-    context = await looking(chromium, scheme, width, language)
+    context = await open_context(chromium, scheme, width, language)
     page = await context.new_page()
     for address in (entrance.event, f"{entrance.event.partition('/organizers')[0]}/events/{entrance.guarded.id}/embed"):
         await page.goto(address)

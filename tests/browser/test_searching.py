@@ -6,14 +6,14 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from holdfast.events.settings import Settings
-from tests.browser.entrance import organized, sign_in
+from tests.browser.entrance import register_organizer, sign_in
 from tests.browser.looking import with_and_without_scripts
-from tests.browser.registering import Stage, Watch, staged
+from tests.browser.registering import Stage, Watch, serve_stage
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings) as stage:
+    async with serve_stage(settings) as stage:
         yield stage
 
 
@@ -21,7 +21,7 @@ async def stage(settings: Settings) -> AsyncIterator[Stage]:
 async def test_an_event_is_found_by_a_part_of_its_title(chromium: Browser, stage: Stage, scripts: bool) -> None:
     context = await chromium.new_context(java_script_enabled=scripts)
     watch = Watch(context)
-    ada = await organized(stage)
+    ada = await register_organizer(stage)
     for title in ("Wine tasting", "Life drawing"):
         await ada.create_event(title=title)
     await sign_in(stage, context)

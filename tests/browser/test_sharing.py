@@ -8,12 +8,12 @@ from playwright.async_api import Browser, expect
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from tests.browser.looking import session_cookie, violations
-from tests.browser.registering import Stage, Watch, staged
+from tests.browser.registering import Stage, Watch, serve_stage
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings, title="Life drawing") as stage:
+    async with serve_stage(settings, title="Life drawing") as stage:
         yield stage
 
 

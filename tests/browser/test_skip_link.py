@@ -11,15 +11,15 @@ from playwright.async_api import Browser, expect
 import holdfast
 import holdfast_demo
 from holdfast.events.settings import Settings
-from tests.browser.registering import Stage, staged
-from tests.events.console.organizing import signed_in
+from tests.browser.registering import Stage, serve_stage
+from tests.events.console.organizing import sign_in_organizer
 
 TEMPLATES = [path for package in (holdfast, holdfast_demo) for path in Path(*package.__path__).rglob("*.html")]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    async with staged(settings) as stage:
+    async with serve_stage(settings) as stage:
         yield stage
 
 
@@ -28,7 +28,7 @@ async def test_the_first_focus_leads_to_the_content(chromium: Browser, stage: St
     context = await chromium.new_context(locale="en-GB")
     address = stage.event["public_url"]
     if page_of == "an organizer":
-        _, browser = await signed_in(stage.service)
+        _, browser = await sign_in_organizer(stage.service)
         for name, value in browser.http.cookies.items():
             await context.add_cookies([{"name": name, "value": value, "url": stage.base_url}])
         address = f"{stage.base_url}/console"

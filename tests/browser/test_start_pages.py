@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from holdfast.inventory.service import INVENTORY
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.databases import scratch_database, template_database
 from tests.inventory.installs.merchants import beside_the_platform
 from tests.inventory.support import unlimited
@@ -34,7 +34,7 @@ async def test_a_sale_on_the_shelf_changes_what_is_left_of_every_pack(
             beside_the_platform(unlimited(url, tmp_path), address) as scene,
             serving(running_already(scene.inventory.app), here),
         ):
-            context = await looking(chromium, scheme, width, language)
+            context = await open_context(chromium, scheme, width, language)
             page = await context.new_page()
             for path in ("/agents", "/developers", "/"):
                 await page.goto(f"{address}{path}?lang={language}")

@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from holdfast.inventory.service import INVENTORY
-from tests.browser.looking import looking, looks
+from tests.browser.looking import looks, open_context
 from tests.browser.shopping import shopping
 from tests.databases import scratch_database, template_database
 
@@ -33,7 +33,7 @@ async def test_a_visitor_sees_each_sale_at_once_and_the_page_outlives_the_servic
 ) -> None:
     with scratch_database(template, "theme") as url:
         async with shopping(url, tmp_path) as stand:
-            context = await looking(chromium, scheme, width, language)
+            context = await open_context(chromium, scheme, width, language)
             visit = await stand.visited(context, language)
             page = visit.page
             await visit.says(IN[language].format(50))
@@ -86,7 +86,7 @@ async def test_a_hidden_page_asks_nothing_and_is_right_again_when_it_is_seen(
 ) -> None:
     with scratch_database(template, "theme_hidden") as url:
         async with shopping(url, tmp_path) as stand:
-            context = await looking(chromium, "light", 1280, "en")
+            context = await open_context(chromium, "light", 1280, "en")
             visit = await stand.visited(context, clock=True)
             await visit.says("50 in stock")
             await visit.live()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.looking import looking
+from tests.browser.looking import open_context
 from tests.browser.registering import Watch
 from tests.command_line import run_up
 from tests.kit.data_directories import scratch_directory
@@ -135,10 +135,8 @@ def tour_output(data_dir: Path) -> Iterator[str]:
         yield output
 
 
-async def test_the_steps_of_the_tour_show_what_the_readme_says(
-    chromium: Browser, tour_output: str, data_dir: Path
-) -> None:
-    context = await looking(chromium, "light", 1280, "en")
+async def test_each_step_of_the_tour_shows_what_it_says(chromium: Browser, tour_output: str, data_dir: Path) -> None:
+    context = await open_context(chromium, "light", 1280, "en")
     watch = Watch(context)
     tour = Tour(tour_output, data_dir / "mail", context)
 

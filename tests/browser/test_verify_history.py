@@ -14,9 +14,9 @@ from holdfast_verify.formats.entries import timestamp
 from holdfast_verify.formats.proof_file import ProofFile
 from holdfast_verify.formats.signed_note import Checkpoint, Signer
 from holdfast_verify.formats.tree import append, inclusion_proof, leaf_hash
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.support import Service
-from tests.verify.audit.honest_event import HOST, KEY, ORIGIN, START, Entry, HonestEvent, compact, write_texts
+from tests.verify.audit.honest_event import HOST, KEY, ORIGIN, START, Entry, HonestEvent, compact_json, write_texts
 
 LOG = "/log/events/7"
 
@@ -32,7 +32,7 @@ class Site:
             self._write(generation)
 
     def _write(self, generation: int) -> None:
-        texts = [compact(entry) for entry in self.logs[generation - 1]]
+        texts = [compact_json(entry) for entry in self.logs[generation - 1]]
         write_texts(self.folder / str(generation), texts, origin=self.origin(generation))
 
     def origin(self, generation: int) -> str:
@@ -47,7 +47,7 @@ class Site:
         return None
 
     def _proof_at(self, generation: int, entries: Sequence[Entry], index: int) -> str:
-        texts = [compact(entry) for entry in entries]
+        texts = [compact_json(entry) for entry in entries]
         tree = append(0, {}, [leaf_hash(text) for text in texts])
         origin = self.proof_origin or self.origin(generation)
         checkpoint = Signer(origin, KEY).sign(Checkpoint(origin, tree.size, tree.root).text)
@@ -238,7 +238,7 @@ async def test_unsigned_entries_of_a_log_are_refused(service: Service, context: 
     site.proofs = (event.entries,)
     altered = [*event.entries]
     altered[6] = {**altered[6], "number": 2}
-    write_texts(tmp_path / "1", [compact(entry) for entry in altered])
+    write_texts(tmp_path / "1", [compact_json(entry) for entry in altered])
     page = await opened(context, site)
     assert "The log shows other entries than those that it has signed." in await choose(page, saved_later(event, 1))
 
@@ -383,7 +383,7 @@ async def test_the_results_of_a_history_check_are_accessible_and_fit_small_scree
     event = event_of_four()
     event.remove(1)
     event.seal()
-    context = await looking(chromium, scheme, width, language)
+    context = await open_context(chromium, scheme, width, language)
     page = await opened(context, Site(service, tmp_path, event.entries))
     for number, expected in ((1, "attention"), (3, "right")):
         await choose(page, saved_later(event, number))

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, ConsoleMessage, Page, Route, expect
 
 from holdfast.events.settings import Settings
 from holdfast_verify.formats.signed_note import Signer
-from tests.browser.looking import looking, looks, too_wide, violations
+from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.events.log.scene import seal_logs
 from tests.events.pages.own_registration import register_and_settle
 from tests.serving import listener, running_already, serving
@@ -90,7 +90,7 @@ async def test_a_receipt_is_checked_by_the_browser_alone_also_in_a_saved_file(
     address = f"http://127.0.0.1:{at.getsockname()[1]}"
     refused: list[str] = []
     async with running(settings) as service, serving(running_already(service.app), at):
-        context = await looking(chromium, scheme, width, language)
+        context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
         page.on("console", lambda message: None if asks_log(message) else refused.append(message.text))
         page.on("pageerror", lambda error: refused.append(str(error)))

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from holdfast.events.queues import release
 from holdfast.events.settings import Settings
-from tests.browser.looking import looking, looks, too_wide, violations, with_and_without_scripts
+from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
 from tests.docs.connectors import load_python_connector
 from tests.events.queues.scene import QueueScene, open_line
 from tests.serving import listener, running_already, serving
@@ -210,7 +210,7 @@ async def test_the_page_may_not_be_framed_itself(chromium: Browser, shop: Shop) 
 async def test_every_state_of_the_page_is_accessible_and_fits_small_screens(
     chromium: Browser, shop: Shop, scheme: Any, width: int, language: str
 ) -> None:
-    context = await looking(chromium, scheme, width, language)
+    context = await open_context(chromium, scheme, width, language)
     page = await context.new_page()
     failures: list[str] = []
     requests: list[str] = []

@@ -20,7 +20,7 @@ from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.certificates import Authority
 from tests.command_line import run_holdfast_in
 from tests.faults.processes import port_that_stays_free, serving
-from tests.kit.data_directories import data_directory, started, until, used_directory
+from tests.kit.data_directories import data_directory, start_users, used_directory, wait_until
 from tests.small_disks import small_disk
 
 
@@ -81,7 +81,7 @@ def test_a_full_disk_of_postgresql_is_found_and_the_end_that_it_brings_is_not_ta
 
 
 def test_a_full_data_directory_is_not_taken_for_the_directory_of_another_service() -> None:
-    with data_directory() as directory, small_disk(directory, "300m"), started(directory, "events") as [user]:
+    with data_directory() as directory, small_disk(directory, "300m"), start_users(directory, "events") as [user]:
         EVENTS.migrate(user.url)
         for cached in (directory / "postgres").rglob("pg_internal.init"):
             cached.unlink()  # as PostgreSQL does after a change of the schema; the next session writes it again
@@ -94,8 +94,8 @@ def test_a_full_data_directory_is_not_taken_for_the_directory_of_another_service
     assert "HOLDFAST_DATA_DIR" not in report
 
 
-def test_a_full_connection_limit_of_a_data_directory_is_not_reported_as_another_directory() -> None:
-    with data_directory() as directory, started(directory, "events") as [user]:
+def test_connections_to_a_data_directory_that_are_all_in_use_are_not_taken_for_another_directory() -> None:
+    with data_directory() as directory, start_users(directory, "events") as [user]:
         EVENTS.migrate(user.url)
         with psycopg.connect(user.url, autocommit=True) as connection:
             connection.execute("alter database events connection limit 0")
@@ -223,7 +223,7 @@ def test_a_server_that_is_about_to_end_is_waited_for(postgres: Cluster, tmp_path
     with psycopg.connect(url):
         number = int((postgres.directory / "postmaster.pid").read_text().split()[0])
         subprocess.run(["kill", "-TERM", str(number)], check=True)
-        until(lambda: "database system" in check(tmp_path, url, "clock"))
+        wait_until(lambda: "database system" in check(tmp_path, url, "clock"))
         report = check(tmp_path, url, "clock")
 
     assert "Wait until it has started. If that lasts, look in its log" in report
@@ -261,7 +261,7 @@ def test_an_unknown_certificate_authority_is_reported_with_the_known_ones(
         socket.create_server(("127.0.0.1", 0)) as listener,
         ThreadPoolExecutor() as thread,
     ):
-        until(lambda: "no process of the service runs" not in check(tmp_path, url, "leaders"), seconds=30)
+        wait_until(lambda: "no process of the service runs" not in check(tmp_path, url, "leaders"), seconds=30)
         thread.submit(refused_handshake, listener, context)
         address = f"https://127.0.0.1:{listener.getsockname()[1]}"
         report = check(tmp_path, url, "base address", EVENTS_BASE_URL=address, **environment)

@@ -3,7 +3,7 @@
 import json
 
 from tests.command_line import run_events_command
-from tests.events.people.scene import listed, over, sign_up, stored
+from tests.events.people.scene import end_event, list_registrations, read_all_text, sign_up
 from tests.support import Service
 
 
@@ -26,8 +26,8 @@ async def test_the_command_to_erase_says_first_what_would_happen(service: Servic
     past, coming = await ada.create_event(), await ada.create_event(title="Life\tdrawing \x1b[2J")
     for event in (past, coming):
         await sign_up(service, event, "ann")
-    await over(service, past)
-    before = await stored(service)
+    await end_event(service, past)
+    before = await read_all_text(service)
 
     result = await run_events_command(service, "person", "erase", "ann@example.com")
 
@@ -38,7 +38,7 @@ async def test_the_command_to_erase_says_first_what_would_happen(service: Servic
     assert registrations == "Other registrations that would be kept without address and name: 1"
     assert mails == "Mails that would be deleted: 2"
     assert nothing == "Nothing was changed. Say --yes to do it."
-    assert await stored(service) == before
+    assert await read_all_text(service) == before
 
 
 async def test_a_person_is_erased_when_the_operator_says_yes(service: Service) -> None:
@@ -46,16 +46,16 @@ async def test_a_person_is_erased_when_the_operator_says_yes(service: Service) -
     past, coming = await ada.create_event(), await ada.create_event(capacity=1, waitinglist_capacity=1)
     for event in (past, coming):
         await sign_up(service, event, "ann", "bob")
-    await over(service, past)
+    await end_event(service, past)
 
     result = await run_events_command(service, "person", "erase", "ann@example.com", "--yes")
 
     assert "were cancelled: 1\n" in result.stdout
     assert "Erased." in result.stdout
-    assert "ann@" not in await stored(service)
-    assert [(registration["email"], registration["status"]) for registration in await listed(ada, coming)] == [
-        ("bob@example.com", "registered")
-    ]
+    assert "ann@" not in await read_all_text(service)
+    assert [
+        (registration["email"], registration["status"]) for registration in await list_registrations(ada, coming)
+    ] == [("bob@example.com", "registered")]
 
 
 async def test_an_account_may_be_named_by_its_number(service: Service) -> None:
@@ -67,7 +67,7 @@ async def test_an_account_may_be_named_by_its_number(service: Service) -> None:
     assert (await run_events_command(service, "person", "erase", str(number), "--yes")).returncode == 0
     again = await run_events_command(service, "person", "erase", str(number), "--yes")
 
-    assert "ann@" not in await stored(service)
+    assert "ann@" not in await read_all_text(service)
     assert again.returncode == 1
     assert again.stderr.startswith("No account has this number, or its data was erased.")
 

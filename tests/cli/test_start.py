@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from tests.command_line import run_holdfast_in
-from tests.kit.data_directories import scratch_directory, started, used_directory
+from tests.kit.data_directories import scratch_directory, start_users, used_directory
 
 PASSWORD = "hunter2hunter2"
 SERVE = ("events", "serve", "--port", "0")
@@ -62,7 +62,7 @@ def test_a_file_in_the_place_of_the_data_directory_is_called_a_file(
 def test_a_bundled_server_whose_connections_are_all_in_use_is_named_in_one_line(
     command: tuple[str, ...], tmp_path: Path
 ) -> None:
-    with used_directory() as directory, started(directory, "events") as [user]:
+    with used_directory() as directory, start_users(directory, "events") as [user]:
         with psycopg.connect(user.url, autocommit=True) as connection:
             connection.execute("alter database events connection limit 0")
 

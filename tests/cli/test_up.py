@@ -1,9 +1,11 @@
 """`holdfast up`: what it starts and prints, also when it is started again."""
 
 import asyncio
+import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
@@ -24,8 +26,20 @@ from tests.command_line import run_holdfast, run_up
 from tests.demo.stripe.conftest import ACCOUNT_V2
 from tests.faults.processes import HOLDFAST
 from tests.kit.data_directories import scratch_directory
-from tests.serving import find_free_ports, startup_output, stop
+from tests.serving import startup_output, stop
 from tests.support import eventually
+
+
+def find_free_ports(number: int) -> int:
+    """The first of some free ports that follow each other."""
+    while True:
+        with contextlib.ExitStack() as sockets, contextlib.suppress(OSError, OverflowError):
+            first = 0
+            for offset in range(number):
+                listener = sockets.enter_context(socket.socket())
+                listener.bind(("127.0.0.1", first and first + offset))
+                first = first or listener.getsockname()[1]
+            return first
 
 
 @pytest.fixture(scope="module")

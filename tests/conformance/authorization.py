@@ -16,7 +16,7 @@ import httpx2
 
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import bundled
-from tests.events.oauth_server.scene import Person, registered, signed_in
+from tests.events.oauth_server.scene import Person, register_client, sign_in_person
 from tests.kit.data_directories import scratch_directory
 from tests.serving import listener, running_already, serving
 from tests.support import Service, running, unlimited
@@ -62,13 +62,13 @@ async def desk() -> AsyncGenerator[Desk]:
     base_url = f"http://localhost:{at.getsockname()[1]}"
     settings = unlimited(url, directory).model_copy(update={"base_url": base_url, "oauth_builtin": True})
     async with running(settings) as service, serving(running_already(service.app), at):
-        yield Desk(service, base_url, await signed_in(service, (await service.organizer()).id))
+        yield Desk(service, base_url, await sign_in_person(service, (await service.organizer()).id))
 
 
 async def suite(desk: Desk, program: Path, revision: str) -> tuple[int, str]:
     """Run the scenarios of a revision."""
     port = free_port()
-    app = await registered(desk.service, redirect_uris=[f"http://127.0.0.1:{port}/callback"])
+    app = await register_client(desk.service, redirect_uris=[f"http://127.0.0.1:{port}/callback"])
     options = ["--url", desk.base_url, "--client-id", app.id, "--resource", f"{desk.base_url}/mcp", "--port", port]
     return await desk.run(program, "authorization", "--spec-version", revision, *options)
 

@@ -10,7 +10,7 @@ from tests.contract.requirements import requirement
 from tests.contract.shapes import AddedPhoto, Event, Photos, Upload, failing_fields, one, refusal
 from tests.events.photos.pictures import TYPES, picture
 from tests.events.photos.site import Site, site_of
-from tests.events.photos.steps import photo, presign, put, upload
+from tests.events.photos.steps import presign, put_upload, read_photo, upload
 from tests.support import Client, Service, running
 
 
@@ -65,7 +65,7 @@ async def test_a_photo_is_downloaded_and_appended(service: Service, site: Site, 
     assert (first.event_id, first.image_keys, first.image_urls) == (event["id"], [first.key], [first.url])
     assert second.image_keys == [first.key, second.key]
     assert second.primary_image_url == first.url == first.primary_image_url
-    assert await photo(service, str(first.url)) == picture(content_type)
+    assert await read_photo(service, str(first.url)) == picture(content_type)
     assert one(await ada.get(f"/api/events/{event['id']}"), Event).image_urls == second.image_urls
 
 
@@ -204,13 +204,13 @@ async def test_an_upload_is_presigned_put_and_attached(service: Service, content
     body = {"filename": "poster", "content_type": content_type, "content_length": len(content)}
 
     presigned = one(await ada.post("/api/uploads/presign", body), Upload, 201)
-    response = await put(service, presigned.upload_url, content, content_type)
+    response = await put_upload(service, presigned.upload_url, content, content_type)
     event = await ada.create_event(image_keys=[presigned.key])
 
     assert (presigned.content_type, presigned.content_length) == (content_type, len(content))
     assert presigned.expires_in > 0
     assert response.status_code == 200
-    assert await photo(service, event["primary_image_url"]) == content
+    assert await read_photo(service, event["primary_image_url"]) == content
 
 
 @requirement("uploads.attach")
@@ -274,7 +274,7 @@ async def test_an_upload_of_another_type_or_length_is_refused(
     event = await ada.create_event()
     presigned = await presign(ada, picture())
 
-    response = await put(service, presigned["upload_url"], content, content_type)
+    response = await put_upload(service, presigned["upload_url"], content, content_type)
 
     assert refusal(response) == (403, "upload_refused")
     attached = await ada.patch(f"/api/events/{event['id']}", {"event": {"image_keys": [presigned["key"]]}})

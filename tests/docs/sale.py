@@ -143,7 +143,7 @@ def policy_table() -> str:
     return "\n".join(lines)
 
 
-def written(tables: Mapping[str, str]) -> str:
+def page_with_tables(tables: Mapping[str, str]) -> str:
     """The page with these tables, each between comments that name it."""
     page = PAGE.read_text(encoding="utf-8")
     for name, table in tables.items():
@@ -160,7 +160,7 @@ async def write() -> None:
     EVENTS.migrate(url)
     async with running(unlimited(url, directory)) as service:
         rows = await history(service)
-    PAGE.write_text(written({"policy": policy_table(), "sale": sale_table(rows)}), encoding="utf-8")
+    PAGE.write_text(page_with_tables({"policy": policy_table(), "sale": sale_table(rows)}), encoding="utf-8")
 
 
 if __name__ == "__main__":

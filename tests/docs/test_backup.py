@@ -16,7 +16,7 @@ import psycopg
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.command_line import run_holdfast, run_up
 from tests.faults.processes import HOLDFAST, Process
-from tests.kit.data_directories import scratch_directory, until
+from tests.kit.data_directories import scratch_directory, wait_until
 
 PAGE = Path(__file__).parents[2] / "docs" / "backup.md"
 BACK_UP, RESTORE, BACK_UP_BASE, ARCHIVE_REST, RESTORE_TO_MOMENT = re.findall(
@@ -147,7 +147,7 @@ def test_a_base_backup_and_the_archive_restore_both_databases_to_a_moment() -> N
     give(restored, place / "primary")
 
     with started(restored) as server:
-        until(lambda: not query_value(server, "select pg_is_in_recovery()"), 60)
+        wait_until(lambda: not query_value(server, "select pg_is_in_recovery()"), 60)
 
         shops = re.findall(r"\w+\.myshopify\.com", run(server, "inventory", "shop", "list"))
         assert shops == ["base.myshopify.com", DOMAIN]

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.containers import CONTAINERFILE, ROOT, TIMEOUT_SECONDS, Container, Host, Image, Store, require_root
-from tests.kit.data_directories import until
+from tests.kit.data_directories import wait_until
 from tests.programs import program
 
 COMPOSE = CONTAINERFILE.with_name("compose.yaml")
@@ -161,9 +161,9 @@ def is_answered(host: Host, address: str, *options: str) -> bool:
 def started(host: Host, service: Mapping[str, Any], name: str, port: int) -> Container:
     container = host.start(service, log=host.directory / f"{name}.log")
     log = host.directory / f"{name}.log"
-    until(lambda: container.process.poll() is not None or "listens on" in log.read_text(), TIMEOUT_SECONDS)
+    wait_until(lambda: container.process.poll() is not None or "listens on" in log.read_text(), TIMEOUT_SECONDS)
     assert container.process.poll() is None, log.read_text()
-    until(lambda: is_answered(host, f"http://127.0.0.1:{port}/readyz"), TIMEOUT_SECONDS)
+    wait_until(lambda: is_answered(host, f"http://127.0.0.1:{port}/readyz"), TIMEOUT_SECONDS)
     return container
 
 
@@ -192,7 +192,9 @@ def test_the_image_runs_everything_in_one_container_and_ends_on_a_signal(image: 
             {"command": command.split(), "volumes": ["data:/var/lib/holdfast"]}, log=tmp_path / "up.log"
         )
         log = tmp_path / "up.log"
-        until(lambda: container.process.poll() is not None or "Stop with Ctrl-C" in log.read_text(), TIMEOUT_SECONDS)
+        wait_until(
+            lambda: container.process.poll() is not None or "Stop with Ctrl-C" in log.read_text(), TIMEOUT_SECONDS
+        )
         addresses = re.findall(r"^  [a-z ]+ (http://127\S+)$", log.read_text().partition("To look at")[2], re.MULTILINE)
         assert len(addresses) >= 7, log.read_text()
         assert [address for address in addresses if not is_answered(host, address, "--location")] == []
@@ -229,7 +231,7 @@ def start_database(host: Host, service: Mapping[str, Any]) -> None:
     # The volume belongs to the user of the container; here that is the one of our image.
     host.volume("database", "/var/lib/holdfast")
     host.start({**service, "entrypoint": ["sh", "-euc", DATABASE]}, log=log)
-    until(lambda: log.exists() and "ready to accept connections" in log.read_text(), TIMEOUT_SECONDS)
+    wait_until(lambda: log.exists() and "ready to accept connections" in log.read_text(), TIMEOUT_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +260,7 @@ def tour(image: Image, services: dict[str, dict[str, Any]], tmp_path_factory: py
         ):
             for name in ("events", "inventory"):
                 address = f"https://{name}.localhost:8443/robots.txt"
-                until(lambda address=address: is_answered(host, address, *trusting), TIMEOUT_SECONDS)
+                wait_until(lambda address=address: is_answered(host, address, *trusting), TIMEOUT_SECONDS)
             output = succeeded(host, services["tour"])
             yield Tour(host, services, events, secrets, output, trusting, mails)
     finally:
@@ -292,7 +294,7 @@ def test_photos_are_shown_and_mails_are_sent(tour: Tour) -> None:
 
     assert [photo for photo in photos if is_answered(tour.host, photo, *tour.trusting)] == [*photos] != []
     assert '"next"' in registered, registered
-    until(lambda: "ann@example.com" in tour.mails.read_text(), TIMEOUT_SECONDS)
+    wait_until(lambda: "ann@example.com" in tour.mails.read_text(), TIMEOUT_SECONDS)
 
 
 @pytest.mark.parametrize("command", ["status", "config check", "check --point schema"])
@@ -321,7 +323,7 @@ def test_a_service_that_gets_a_signal_to_end_answers_begun_requests_and_can_be_s
         assert client.stdout
         assert client.stdout.readline() == "100\n"
         tour.events.tell_to_end()
-        until(lambda: "draining" in log.read_text(), TIMEOUT_SECONDS)
+        wait_until(lambda: "draining" in log.read_text(), TIMEOUT_SECONDS)
         answer, _ = client.communicate("go on\n")
 
     assert answer.startswith("HTTP/1.1 201 "), answer

@@ -16,9 +16,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
-from tests.command_line import address_in, run_up
+from tests.command_line import run_up
 from tests.forking import forks
-from tests.kit.data_directories import scratch_directory, until
+from tests.kit.data_directories import scratch_directory, wait_until
 from tests.programs import program
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -28,6 +28,12 @@ ENDS = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_sum", "
 
 OF_TARGETS = {"job", "instance"}
 """The labels that Prometheus adds to every figure."""
+
+
+def address_in(output: str, service: str) -> str:
+    match = re.search(rf"^{service}  (http://\S+)$", output, re.MULTILINE)
+    assert match, output
+    return match[1]
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +125,7 @@ def test_a_figure_whose_increase_is_an_alert_is_told_before_it_increases() -> No
             )
 
         for name, chosen in counted:
-            until(lambda name=name, chosen=chosen: is_zero(name, chosen))
+            wait_until(lambda name=name, chosen=chosen: is_zero(name, chosen))
 
 
 def test_alerts_fire_when_they_should_and_not_before() -> None:

@@ -15,7 +15,7 @@ from tests.certificates import Authority
 from tests.databases import clone
 from tests.docs.proxies import HOSTS, PROXY_ADDRESS, Proxy, Services, data_of, is_listening, nginx
 from tests.faults.processes import Process, port_that_stays_free
-from tests.kit.data_directories import until
+from tests.kit.data_directories import wait_until
 from tests.programs import program
 from tests.support import event_fields
 
@@ -59,7 +59,7 @@ class Edge(NamedTuple):
     def shows_in_time(self, words: str) -> bool:
         """Whether a change that was made just now shows as soon as the headers promise."""
         changed_at = time.monotonic()
-        until(lambda: self.shows(words))
+        wait_until(lambda: self.shows(words))
         return time.monotonic() < changed_at + MAX_AGE_SECONDS + 1
 
     def reached(self, *operations: str) -> int:
@@ -86,7 +86,7 @@ def edge(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         with (directory / "cache.log").open("w") as log:
             running = subprocess.Popen(command, stdout=log, stderr=log, cwd=directory)
         try:
-            until(lambda: running.poll() is not None or is_listening(port))
+            wait_until(lambda: running.poll() is not None or is_listening(port))
             assert running.poll() is None, (directory / "cache.log").read_text()
             proxy = Proxy(services, port, PROXY_ADDRESS, authority.believed(), directory / "server.pem")
             yield scene(events, lambda: proxy.client("events"))
@@ -170,14 +170,14 @@ def test_a_change_is_seen_in_time_and_what_was_kept_while_the_service_is_down(ed
         assert edge.shows_in_time("Watercolours")
         registration = {"registration": {"event_id": edge.event["id"], "email": "ann@example.com"}}
         accepted = ada.post("/api/registrations", json=registration).json()
-        until(lambda: ada.get(accepted["next"]["url"]).status_code == 200)
+        wait_until(lambda: ada.get(accepted["next"]["url"]).status_code == 200)
         assert edge.shows_in_time('data-state="full"')
         data_of(ada.delete(f"/api/events/{edge.event['id']}"), 200)
         assert edge.shows_in_time("This event is cancelled.")
 
         edge.events.kill()
         too_old = time.monotonic() + MAX_AGE_SECONDS
-        until(lambda: time.monotonic() > too_old)
+        wait_until(lambda: time.monotonic() > too_old)
         assert edge.shows("This event is cancelled.")
         paths = ("/api/events", f"/queues/{edge.queue['id']}")
         assert [ada.get(path).status_code for path in paths] == [503, 503]

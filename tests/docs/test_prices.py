@@ -1,6 +1,6 @@
 """The tables of the page on prices are those of a real sale and of the policy."""
 
-from tests.docs.sale import PAGE, history, policy_table, sale_table, written
+from tests.docs.sale import PAGE, history, page_with_tables, policy_table, sale_table
 from tests.support import Service
 
 
@@ -9,4 +9,4 @@ async def test_the_page_shows_a_real_sale_and_every_price_of_it_is_what_the_poli
 
     assert [row.price for row in rows] == [row.by_policy for row in rows]
     assert {row.reason for row in rows} == {"init", "registration", "tick", "manual_change", "other"}
-    assert written({"policy": policy_table(), "sale": sale_table(rows)}) == PAGE.read_text(encoding="utf-8")
+    assert page_with_tables({"policy": policy_table(), "sale": sale_table(rows)}) == PAGE.read_text(encoding="utf-8")

@@ -30,7 +30,7 @@ from tests.docs.proxies import (
 )
 from tests.events.photos.pictures import picture
 from tests.faults.processes import Process, port_that_stays_free
-from tests.kit.data_directories import until
+from tests.kit.data_directories import wait_until
 from tests.programs import program
 from tests.support import event_fields
 
@@ -115,7 +115,7 @@ def started(configuration: Configuration, services: Services, tmp_path: Path) ->
         environment = {**os.environ, "HOME": str(tmp_path)}
         running = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=tmp_path)
     try:
-        until(lambda: running.poll() is not None or is_listening(port))
+        wait_until(lambda: running.poll() is not None or is_listening(port))
         assert running.poll() is None, (tmp_path / "proxy.log").read_text()
         address = f"127.0.1.{PROXIES.index(configuration) + 1}"
         yield Proxy(services, port, address, authority.believed(), believed)
@@ -237,7 +237,7 @@ def test_a_proxy_passes_on_what_a_service_says_for_as_long_as_its_database_is_aw
 
     with proxy.client("events") as client:
         with database_away(proxy.services.events_database):
-            until(lambda: answer().status_code == 503)
+            wait_until(lambda: answer().status_code == 503)
             away = time.monotonic()
             while time.monotonic() < away + OUTAGE_SECONDS:
                 refused = answer()
@@ -245,4 +245,4 @@ def test_a_proxy_passes_on_what_a_service_says_for_as_long_as_its_database_is_aw
                 assert refused.json()["error"] == "The database cannot be reached right now."
                 assert refused.headers["Retry-After"] == str(refused.json()["retry_after"])
                 time.sleep(0.02)
-        until(lambda: answer().status_code == 401)
+        wait_until(lambda: answer().status_code == 401)

@@ -23,12 +23,12 @@ from tests.accounts.browser import Browser
 from tests.events.payments.scene import Scene, paying
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import JPEG, kept_sizes, upload, with_photo
-from tests.faults.lost_notifications import SLACK_SECONDS, deaf, muted
+from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, mute_notifications
 from tests.kit.background.letters import POST_LETTER, Letter, run_letter_jobs
 from tests.kit.background_loops import at_work
-from tests.kit.mail.posting import all_ended, sending
+from tests.kit.mail.posting import run_senders, wait_until_all_ended
 from tests.smtp import Server, mail_server
-from tests.stream_reader import reading
+from tests.stream_reader import read_stream
 from tests.support import Client, Service, eventually, running
 
 # Each test adds a schema to its database, and cuts off the sessions of a service.
@@ -54,7 +54,7 @@ LETTER = '{"tenant": null, "arguments": {"to": "%s"}}'
 @contextlib.asynccontextmanager
 async def unheard(service: Service) -> AsyncGenerator[Service]:
     """The same service once more, and nobody hears its notices."""
-    url = await asyncio.to_thread(muted, service.database.url)
+    url = await asyncio.to_thread(mute_notifications, service.database.url)
     async with running(service.database.resources.settings.model_copy(update={"database_url": url})) as other:
         yield other
 
@@ -72,22 +72,22 @@ async def mailing(settings: Settings) -> AsyncGenerator[tuple[Service, Server]]:
             yield service, server
 
 
-async def test_a_mail_whose_notice_was_lost_is_sent_by_a_poll(settings: Settings) -> None:
-    async with mailing(settings) as (service, server), unheard(service) as other, sending(service):
+async def test_a_mail_of_which_nobody_heard_is_sent_on_patrol(settings: Settings) -> None:
+    async with mailing(settings) as (service, server), unheard(service) as other, run_senders(service):
         await Browser(service).ask("first@example.com")
-        await all_ended(service)
+        await wait_until_all_ended(service)
         asking = Browser(other)
         sent = await asking.send("/sign-in", email=ANN, return_to="")
         assert sent.status_code == 303, sent.text
-        await all_ended(service, sender.POLL_SECONDS + SLACK_SECONDS)
+        await wait_until_all_ended(service, sender.POLL_SECONDS + SLACK_SECONDS)
 
     assert server.recipients() == ["first@example.com", ANN]
 
 
-async def test_mails_are_sent_while_the_listening_connection_is_cut_off(settings: Settings) -> None:
-    async with mailing(settings) as (service, server), sending(service), deaf(service.database.url):
+async def test_mails_are_sent_while_what_listens_is_cut_off(settings: Settings) -> None:
+    async with mailing(settings) as (service, server), run_senders(service), cut_off_listener(service.database.url):
         await Browser(service).ask(ANN)
-        await all_ended(service, sender.POLL_SECONDS + SLACK_SECONDS)
+        await wait_until_all_ended(service, sender.POLL_SECONDS + SLACK_SECONDS)
 
     assert server.recipients() == [ANN]
 
@@ -96,7 +96,7 @@ async def test_a_seat_whose_notice_was_lost_is_streamed_after_a_poll(service: Se
     ada = await service.organizer()
     event = await ada.create_event(capacity=2)
     address = f"http://events.test/events/{event['id']}/stream"
-    async with unheard(service) as other, reading(service.app, address) as reader:
+    async with unheard(service) as other, read_stream(service.app, address) as reader:
         await reader.next()
         await through(other, ada).register(event["id"], email=ANN)
         await settlement.settle(other.database)
@@ -129,7 +129,7 @@ async def test_announcements_become_mails_while_the_listening_connection_is_cut_
     await ada.register(event["id"], email=ANN)
     await service.settle()
 
-    async with at_work(announcements.ANNOUNCEMENTS.run(service.database)), deaf(service.database.url):
+    async with at_work(announcements.ANNOUNCEMENTS.run(service.database)), cut_off_listener(service.database.url):
         await ada.delete(f"/api/events/{event['id']}")
         await eventually(
             lambda: service.run_sql("select id from mails where kind = 'event_cancelled'"),
@@ -167,7 +167,7 @@ async def test_payments_are_handled_while_the_listening_connection_is_cut_off(se
     async with paying(settings) as scene:
         event_id = await scene.event(await scene.organizer())
         ann = await scene.register(event_id, ANN)
-        async with at_work(*calls(scene.service.database)), deaf(scene.service.database.url):
+        async with at_work(*calls(scene.service.database)), cut_off_listener(scene.service.database.url):
             await ann.pay()
             await scene.hear()
             await eventually(lambda: paid(scene, event_id, 1), row_work.POLL_SECONDS + SLACK_SECONDS)
@@ -187,7 +187,10 @@ async def test_a_photo_whose_notice_was_lost_gets_its_sizes_by_a_poll(service: S
 async def test_photos_get_their_sizes_while_the_listening_connection_is_cut_off(service: Service) -> None:
     ada = await service.organizer()
 
-    async with at_work(row_work.run(service.database, sizes.SizesWork(service.database))), deaf(service.database.url):
+    async with (
+        at_work(row_work.run(service.database, sizes.SizesWork(service.database))),
+        cut_off_listener(service.database.url),
+    ):
         _, key = await with_photo(ada, service)
         await eventually(lambda: kept_sizes(service, key), row_work.POLL_SECONDS + SCALED_SECONDS)
 
@@ -231,7 +234,7 @@ async def test_sessions_end_while_the_listening_connection_is_cut_off(settings: 
             return not await here.is_signed_in()
 
         assert not await signed_out()
-        async with deaf(service.database.url):
+        async with cut_off_listener(service.database.url):
             await other_browser.send("/account", session="all")
             await eventually(signed_out, lookup_cache.TTL_SECONDS + SLACK_SECONDS)
 

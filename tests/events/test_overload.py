@@ -13,9 +13,9 @@ import pytest
 from holdfast.kit.running.admission import MIN_IN_PROGRESS
 from holdfast.kit.running.runner import TENANT_SHARE_DIVISOR
 from holdfast.kit.running.slots import SLOT_TIMEOUT_SECONDS
-from tests.events.console.scene import desk
-from tests.events.pages.visitor import Visitor, page_text, value
-from tests.faults.holder import holding
+from tests.events.console.scene import open_desk
+from tests.events.pages.visitor import Visitor, field_value, page_text
+from tests.faults.holder import hold_locks
 from tests.support import Client, Service, eventually
 
 
@@ -95,7 +95,7 @@ async def test_a_form_refused_under_overload_is_shown_as_it_was_filled_in(servic
     event = await ada.create_event()
     await service.hear()
     visitor = Visitor(service, framed=False)
-    token = value(await visitor.open(event["id"]), "token")
+    token = field_value(await visitor.open(event["id"]), "token")
 
     async with overloaded(service, ada, event["id"], 5):
         answer = await visitor.post(event["id"], token=token, email="ann@example.com", name="Ann")
@@ -103,11 +103,11 @@ async def test_a_form_refused_under_overload_is_shown_as_it_was_filled_in(servic
     assert answer.status_code == 503
     assert int(answer.headers["retry-after"]) >= 1
     assert "could not store your registration" in page_text(answer)
-    assert value(answer, "email") == "ann@example.com"
+    assert field_value(answer, "email") == "ann@example.com"
 
 
 async def test_the_console_does_not_wait_behind_programs_of_the_same_organizer(service: Service) -> None:
-    at_desk = await desk(service)
+    at_desk = await open_desk(service)
     async with await psycopg.AsyncConnection.connect(service.database.url) as blocker:
         await blocker.execute("lock table queues in access exclusive mode")
         reads = [asyncio.create_task(at_desk.ada.get("/api/queues")) for _ in range(50)]
@@ -152,7 +152,7 @@ async def test_joins_that_wait_for_a_locked_queue_do_not_get_other_calls_refused
     queue = await ada.create_queue()
     path = f"/api/queues/{queue['id']}/join"
     locked = "select from queues where id = %(id)s for no key update"
-    async with holding(service.database.url, locked, id=queue["id"]) as operator:
+    async with hold_locks(service.database.url, locked, id=queue["id"]) as operator:
         joins = [
             asyncio.create_task(ada.post(path, {"visitor_id": f"visitor{number}"})) for number in range(MIN_IN_PROGRESS)
         ]

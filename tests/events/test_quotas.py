@@ -11,7 +11,7 @@ from holdfast.events.settings import Settings
 from tests.events.agents.samples import agent
 from tests.events.photos.pictures import picture
 from tests.events.photos.site import site_of
-from tests.events.photos.steps import add, key_of
+from tests.events.photos.steps import add_photos, key_of
 from tests.kit.mcp.wire import problem_of
 from tests.support import Client, Service, event_fields, queue_fields, running
 
@@ -133,4 +133,4 @@ async def test_an_organizer_can_have_a_limited_number_of_photos_and_uploads(serv
 
     assert quota(await ada.post("/api/uploads/presign", UPLOAD)) == ("photos", 2)
     async with site_of(service) as site:
-        assert quota(await add(ada, event, url=site.has("/a.jpg", picture()))) == ("photos", 2)
+        assert quota(await add_photos(ada, event, url=site.has("/a.jpg", picture()))) == ("photos", 2)

@@ -7,7 +7,7 @@ import httpx2
 from holdfast.events.settings import Settings
 from tests.command_line import run_holdfast
 from tests.events.photos.pictures import picture
-from tests.events.photos.steps import presign, put
+from tests.events.photos.steps import presign, put_upload
 from tests.support import Service, event_fields, running
 
 FIRST, SECOND = "1" * 32, "2" * 32
@@ -36,7 +36,7 @@ async def test_signing_keys_stored_answers_and_upload_addresses_survive_a_rotati
         again = await create(service, body, str(ada.key))
         assert (again.status_code, again.content) == (201, made.content)
         assert await signing_keys(service) == keys
-        assert (await put(service, upload, picture())).status_code == 200
+        assert (await put_upload(service, upload, picture())).status_code == 200
     done = await asyncio.to_thread(
         run_holdfast,
         "events",

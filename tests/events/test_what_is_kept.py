@@ -19,7 +19,7 @@ from tests.accounts.browser import Browser
 from tests.events.console.organizing import OWNER_EMAIL, register_stranger
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.oauth.scene import Scene as Linked
-from tests.events.oauth_server.scene import Person, Scene, furnished, signed_in
+from tests.events.oauth_server.scene import Person, Scene, serve_furnished, sign_in_person
 from tests.events.people.scene import erase
 from tests.kit.mcp.wire import Agent
 from tests.support import Client, Service, running
@@ -40,7 +40,7 @@ def with_server(settings: Settings) -> Settings:
 
 @pytest.fixture
 async def scene(with_server: Settings) -> AsyncIterator[Scene]:
-    async with furnished(with_server) as scene:
+    async with serve_furnished(with_server) as scene:
         yield scene
 
 
@@ -82,9 +82,9 @@ async def test_keys_apps_and_sessions_of_an_ended_organizer_are_refused_by_every
     scene: Scene, other_process: Service
 ) -> None:
     stranger = await register_stranger(scene.service)
-    thief = await signed_in(scene.service, stranger.id, way="password")
+    thief = await sign_in_person(scene.service, stranger.id, way="password")
     await scene.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stranger.id)
-    person = await signed_in(scene.service, stranger.id)
+    person = await sign_in_person(scene.service, stranger.id)
     answer = await person.allow(scene.app.query())
     token = (await scene.app.redeem(answer["code"])).json()["access_token"]
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=stranger.id)

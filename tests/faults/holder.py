@@ -43,7 +43,7 @@ class Holder:
 
 
 @contextlib.asynccontextmanager
-async def holding(url: str, statement: Any, **parameters: Any) -> AsyncGenerator[Holder]:
+async def hold_locks(url: str, statement: Any, **parameters: Any) -> AsyncGenerator[Holder]:
     """Keep what the statement locks until the block ends, or until it is let go."""
     async with await psycopg.AsyncConnection.connect(url) as connection:
         await connection.execute(statement, parameters)
@@ -51,7 +51,7 @@ async def holding(url: str, statement: Any, **parameters: Any) -> AsyncGenerator
         await connection.rollback()
 
 
-async def unnoticed(work: Awaitable[T]) -> T:
+async def check_unnoticed(work: Awaitable[T]) -> T:
     """The result of what must not take longer because somebody holds rows that it does not need."""
     async with asyncio.timeout(UNNOTICED):
         return await work

@@ -10,7 +10,7 @@ from psycopg.conninfo import make_conninfo
 
 from tests.faults.processes import Process, serving
 from tests.kit.background_loops import at_work
-from tests.kit.data_directories import ask, until
+from tests.kit.data_directories import query_value, wait_until
 from tests.support import eventually
 
 SLACK_SECONDS = 1.5
@@ -44,7 +44,9 @@ select count(pg_terminate_backend(pid)) from pg_stat_activity
 
 
 @contextlib.contextmanager
-def dying(database_url: str, data_dir: Path, *, service: str = "events") -> Generator[tuple[Process, Process]]:
+def start_dying_process(
+    database_url: str, data_dir: Path, *, service: str = "events"
+) -> Generator[tuple[Process, Process]]:
     """A process that works, and one whose notices never leave it. At the end of the block that one is killed."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(TRAP)
@@ -58,19 +60,19 @@ def dying(database_url: str, data_dir: Path, *, service: str = "events") -> Gene
 
 def killed_before_it_told(database_url: str, process: Process) -> None:
     """Kill a process that has committed, and is about to tell it."""
-    until(lambda: ask(database_url, TRAPPED))
+    wait_until(lambda: query_value(database_url, TRAPPED))
     process.kill()
-    ask(database_url, END_TRAPPED)
+    query_value(database_url, END_TRAPPED)
 
 
-def muted(database_url: str) -> str:
+def mute_notifications(database_url: str) -> str:
     """The address of a database for a service whose notices nobody hears: as if it was killed before each of them."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(MUTE)
     return make_conninfo(database_url, options="-csearch_path=mute,public,pg_catalog")
 
 
-async def quiet(name: str) -> None:
+async def wait_until_quiet(name: str) -> None:
     """When no task whose name begins so has run for half a second: then its loop has looked for more in vain."""
     loop = asyncio.get_running_loop()
     busy = loop.time()
@@ -85,7 +87,7 @@ async def quiet(name: str) -> None:
 
 
 @contextlib.asynccontextmanager
-async def deaf(database_url: str) -> AsyncGenerator[None]:
+async def cut_off_listener(database_url: str) -> AsyncGenerator[None]:
     """While the block lasts, whoever listens is cut off again and again."""
 
     async def cut() -> None:

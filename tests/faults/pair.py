@@ -12,7 +12,7 @@ import psutil
 import psycopg
 
 from holdfast.kit.postgres.bundled_server import PORT, PROGRAMS, SUPERUSER, Cluster
-from tests.kit.data_directories import ask, until, used_directory
+from tests.kit.data_directories import query_value, used_directory, wait_until
 
 
 class Pair:
@@ -32,7 +32,7 @@ class Pair:
         with psycopg.connect(self.primary_url, autocommit=True) as connection:
             connection.execute("alter system set synchronous_standby_names = '*'")
             connection.execute("select pg_reload_conf()")
-        until(lambda: ask(self.primary_url, "select sync_state from pg_stat_replication") == "sync")
+        wait_until(lambda: query_value(self.primary_url, "select sync_state from pg_stat_replication") == "sync")
 
     def _copy(self) -> None:
         one, two = self._directories
@@ -58,7 +58,7 @@ class Pair:
 
     def promote(self) -> None:
         """Make the standby the primary. Returns when it takes changes."""
-        assert ask(self.standby.url(SUPERUSER, "postgres"), "select pg_promote()")
+        assert query_value(self.standby.url(SUPERUSER, "postgres"), "select pg_promote()")
 
     @contextlib.contextmanager
     def cut_off(self) -> Generator[None]:

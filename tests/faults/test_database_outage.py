@@ -13,7 +13,7 @@ import pytest
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.faults.processes import Process, serving
-from tests.kit.data_directories import data_directory, until, used_directory
+from tests.kit.data_directories import data_directory, used_directory, wait_until
 
 MAX_ANSWER_SECONDS = 2.0
 """Seconds an answer may take that waits for nothing, on a busy machine. A pool that waits takes five."""
@@ -65,9 +65,9 @@ def test_requests_are_refused_at_once_while_postgresql_is_away_and_served_as_soo
     postgres: Cluster, process: Process
 ) -> None:
     with httpx2.Client(base_url=process.url, timeout=30) as http:
-        until(lambda: is_served(http))
+        wait_until(lambda: is_served(http))
         postgres.stop()
-        until(lambda: status_of_key(http) == 503)
+        wait_until(lambda: status_of_key(http) == 503)
         away = time.monotonic()
         slowest = 0.0
         while time.monotonic() < away + OUTAGE:
@@ -78,8 +78,8 @@ def test_requests_are_refused_at_once_while_postgresql_is_away_and_served_as_soo
         assert slowest < MAX_ANSWER_SECONDS
 
         postgres.start()
-        until(lambda: is_served(http), seconds=MAX_ANSWER_SECONDS)
-        until(lambda: "the database is back" in process.log.read_text())
+        wait_until(lambda: is_served(http), seconds=MAX_ANSWER_SECONDS)
+        wait_until(lambda: "the database is back" in process.log.read_text())
 
     lines = process.log.read_text().splitlines()
     assert len([line for line in lines if "the database is away" in line]) == 1
@@ -94,51 +94,51 @@ def test_a_process_without_its_database_stays_ready_counts_what_it_refuses_and_r
     refused = 'holdfast_requests_total{operation="list_events",status="503"}'
     up = 'holdfast_database_up{service="events"}'
     with httpx2.Client(base_url=process.url, timeout=30) as http:
-        until(lambda: figure(http, up) == "1.0")
+        wait_until(lambda: figure(http, up) == "1.0")
         postgres.stop()
-        until(lambda: figure(http, up) == "0.0", seconds=30)
+        wait_until(lambda: figure(http, up) == "0.0", seconds=30)
 
         assert http.get("/readyz").status_code == 200
         assert status_of_key(http) == 503
         assert float(figure(http, refused)) >= 1
         postgres.start()
-        until(lambda: figure(http, up) == "1.0", seconds=30)
+        wait_until(lambda: figure(http, up) == "1.0", seconds=30)
 
 
 def test_a_database_that_hangs_counts_as_away_and_holds_up_no_scrape(postgres: Cluster, process: Process) -> None:
     up = 'holdfast_database_up{service="events"}'
     number = int((postgres.directory / "postmaster.pid").read_text().split()[0])
     with httpx2.Client(base_url=process.url, timeout=30) as http:
-        until(lambda: figure(http, up) == "1.0")
+        wait_until(lambda: figure(http, up) == "1.0")
         postmaster = psutil.Process(number)
         postmaster.suspend()  # from now on it starts no further one
         servers = [postmaster, *postmaster.children()]
         try:
             for server in servers:
                 server.suspend()
-            until(lambda: figure(http, up) == "0.0", seconds=30)
+            wait_until(lambda: figure(http, up) == "0.0", seconds=30)
         finally:
             for server in servers:
                 server.resume()
-        until(lambda: figure(http, up) == "1.0", seconds=30)
+        wait_until(lambda: figure(http, up) == "1.0", seconds=30)
 
 
 def test_a_connection_lost_while_idle_is_never_given_to_a_request(postgres: Cluster, process: Process) -> None:
     with httpx2.Client(base_url=process.url, timeout=30) as http:
-        until(lambda: is_served(http))
+        wait_until(lambda: is_served(http))
         postgres.stop()
         postgres.start()
-        until(lambda: "the database is back" in process.log.read_text() or is_served(http))
-        until(lambda: is_served(http), seconds=MAX_ANSWER_SECONDS)
+        wait_until(lambda: "the database is back" in process.log.read_text() or is_served(http))
+        wait_until(lambda: is_served(http), seconds=MAX_ANSWER_SECONDS)
         for _ in range(20):
             assert is_served(http)
 
 
 def test_a_process_whose_postgresql_is_gone_ends_within_ten_seconds(postgres: Cluster, process: Process) -> None:
     with httpx2.Client(base_url=process.url, timeout=30) as http:
-        until(lambda: is_served(http))
+        wait_until(lambda: is_served(http))
         postgres.stop()
-        until(lambda: status_of_key(http) == 503)
+        wait_until(lambda: status_of_key(http) == 503)
 
     began = time.monotonic()
     process.stop()
@@ -148,11 +148,11 @@ def test_a_process_whose_postgresql_is_gone_ends_within_ten_seconds(postgres: Cl
 def test_the_service_goes_on_when_its_bundled_postgresql_was_killed(tmp_path: Path) -> None:
     with data_directory() as directory, serving("", directory, 1) as (process,):
         with httpx2.Client(base_url=process.url, timeout=30) as http:
-            until(lambda: is_served(http))
+            wait_until(lambda: is_served(http))
             number = int((directory / "postgres" / "postmaster.pid").read_text().split()[0])
             os.kill(number, signal.SIGKILL)
-            until(lambda: "PostgreSQL runs again" in process.log.read_text())
-            until(lambda: is_served(http), seconds=MAX_ANSWER_SECONDS)
+            wait_until(lambda: "PostgreSQL runs again" in process.log.read_text())
+            wait_until(lambda: is_served(http), seconds=MAX_ANSWER_SECONDS)
         assert process.stop() == 128 + signal.SIGTERM
 
 
@@ -166,8 +166,8 @@ def test_a_process_that_serves_reports_how_many_processes_do_the_background_work
         serving(url, tmp_path, 1, "--no-background") as (process,),
         httpx2.Client(base_url=process.url, timeout=30) as http,
     ):
-        until(lambda: figure(http, working) == "0.0")
+        wait_until(lambda: figure(http, working) == "0.0")
         with serving(url, tmp_path, 1) as (worker,):
-            until(lambda: figure(http, working) == "1.0", seconds=30)
+            wait_until(lambda: figure(http, working) == "1.0", seconds=30)
             worker.kill()
-            until(lambda: figure(http, working) == "0.0", seconds=30)
+            wait_until(lambda: figure(http, working) == "0.0", seconds=30)

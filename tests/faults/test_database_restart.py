@@ -11,14 +11,14 @@ import pytest
 from holdfast.events.service import EVENTS
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Accepted, outcomes, serving
-from tests.kit.data_directories import answers, data_directory, postmaster, started, until
+from tests.kit.data_directories import can_connect, data_directory, postmaster, start_users, wait_until
 from tests.support import event_fields, eventually
 
 
 @pytest.fixture
 def postgres() -> Iterator[tuple[Path, str]]:
     """A data directory with a server of this test's own, which another process starts again; and its database."""
-    with data_directory() as directory, started(directory, "events") as (user,):
+    with data_directory() as directory, start_users(directory, "events") as (user,):
         EVENTS.migrate(user.url)
         yield directory, user.url
 
@@ -27,8 +27,8 @@ def crash(data_dir: Path, url: str) -> None:
     """Stop PostgreSQL without letting it finish anything, and wait until it runs again."""
     number = postmaster(data_dir)
     os.kill(number, signal.SIGQUIT)
-    until(lambda: not answers(url) or postmaster(data_dir) != number)
-    until(lambda: answers(url))
+    wait_until(lambda: not can_connect(url) or postmaster(data_dir) != number)
+    wait_until(lambda: can_connect(url))
 
 
 async def test_no_answered_registration_is_lost_when_postgresql_crashes(

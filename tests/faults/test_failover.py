@@ -25,7 +25,7 @@ from tests.faults.stored_order import (
 )
 from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
 from tests.inventory.support import unlimited
-from tests.kit.data_directories import until
+from tests.kit.data_directories import wait_until
 from tests.serving import PLAIN
 from tests.support import event_fields, eventually, running
 
@@ -79,7 +79,7 @@ class Crowd:
 
     async def has(self, accepted: int) -> None:
         """When so many were accepted."""
-        await asyncio.to_thread(until, lambda: len(self.accepted) >= accepted, 60)
+        await asyncio.to_thread(wait_until, lambda: len(self.accepted) >= accepted, 60)
 
 
 @pytest.mark.parametrize("round", range(ROUNDS))
@@ -128,11 +128,11 @@ async def test_a_registration_is_not_acknowledged_while_the_standby_is_cut_off(s
                     servers.cancel_waiting()
                     return asking.done()
 
-                await asyncio.to_thread(until, refuses)
+                await asyncio.to_thread(wait_until, refuses)
                 refused = await asking
                 # The row is visible now, and the standby does not have it.
                 again = asyncio.create_task(ask())
-                await asyncio.to_thread(until, servers.waiting)
+                await asyncio.to_thread(wait_until, servers.waiting)
                 assert not again.done()
             answered = await again
             poll = answered.json()["next"]["url"]
@@ -140,7 +140,7 @@ async def test_a_registration_is_not_acknowledged_while_the_standby_is_cut_off(s
             await asyncio.to_thread(servers.kill_primary)
             await asyncio.to_thread(servers.promote)
             await asyncio.to_thread(
-                until,
+                wait_until,
                 lambda: httpx2.get(f"{process.url}/api/events", headers={"X-API-Key": key}).status_code == 200,
             )
             [outcome] = (await outcomes(process, key, [poll])).values()
@@ -166,7 +166,7 @@ async def test_every_acknowledged_change_of_stock_is_in_the_ledger_after_the_fai
             for number in range(POOL_COUNT):
                 await agents[0].insist(http, "create_pool", {"name": f"Pool {number}", "quantity": 100})
         working = asyncio.gather(*(agent.work(turns) for agent in agents))
-        await asyncio.to_thread(until, lambda: sum(len(agent.acknowledged) for agent in agents) > CHANGES // 4, 60)
+        await asyncio.to_thread(wait_until, lambda: sum(len(agent.acknowledged) for agent in agents) > CHANGES // 4, 60)
         await asyncio.to_thread(servers.kill_primary)
         await asyncio.to_thread(servers.promote)
         await working
@@ -187,7 +187,7 @@ async def test_a_commit_goes_on_when_its_caller_stops_waiting(servers: Pair, set
     async with running(settings.model_copy(update={"database_url": servers.url})) as service:
         with servers.cut_off():
             asking = asyncio.create_task(service.organizer("Ada Events"))
-            await asyncio.to_thread(until, servers.waiting)
+            await asyncio.to_thread(wait_until, servers.waiting)
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asking
@@ -213,6 +213,6 @@ async def test_a_repeated_request_is_answered_only_when_the_standby_has_what_it_
         first = await publish()
         with servers.cut_off():
             again = asyncio.create_task(publish())
-            await asyncio.to_thread(until, servers.waiting)
+            await asyncio.to_thread(wait_until, servers.waiting)
             assert not again.done()
         assert (await again).content == first.content

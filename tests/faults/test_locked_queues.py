@@ -5,7 +5,7 @@ import contextlib
 
 from holdfast.events.queues import release
 from tests.events.queues.scene import open_line
-from tests.faults.holder import holding, unnoticed
+from tests.faults.holder import check_unnoticed, hold_locks
 from tests.support import Service, eventually
 
 QUEUE = "select from queues where id = %(id)s for no key update"
@@ -15,11 +15,11 @@ VISITOR = "select from queue_visitors where visitor_id = %(visitor)s for update"
 async def test_a_visitor_who_joins_a_locked_queue_waits_and_others_join_other_queues(service: Service) -> None:
     locked, free = await open_line(service), await open_line(service)
 
-    async with holding(service.database.url, QUEUE, id=locked.id) as operator:
+    async with hold_locks(service.database.url, QUEUE, id=locked.id) as operator:
         waiting = [asyncio.create_task(locked.ask_to_join("ann"))]
         await operator.is_waited_for()
         waiting += [asyncio.create_task(locked.ask_to_join(name)) for name in ("bob", "cal")]
-        await unnoticed(free.join(*(f"n{number}" for number in range(20))))
+        await check_unnoticed(free.join(*(f"n{number}" for number in range(20))))
         assert not any(task.done() for task in waiting)
 
     assert [(await task).status_code for task in waiting] == [202] * 3
@@ -30,9 +30,9 @@ async def test_a_visitor_of_a_locked_queue_is_answered_at_once(service: Service)
     line = await open_line(service)
     await line.join("ann")
 
-    async with holding(service.database.url, QUEUE, id=line.id):
-        assert (await unnoticed(line.ask_to_join("ann"))).status_code == 202
-        assert await unnoticed(line.position("ann")) == 1
+    async with hold_locks(service.database.url, QUEUE, id=line.id):
+        assert (await check_unnoticed(line.ask_to_join("ann"))).status_code == 202
+        assert await check_unnoticed(line.position("ann")) == 1
 
 
 async def test_concurrent_joins_of_many_processes_store_every_visitor(service: Service) -> None:
@@ -41,7 +41,7 @@ async def test_concurrent_joins_of_many_processes_store_every_visitor(service: S
 
     async def keep_locking() -> None:
         while await line.length() < len(visitors):
-            async with holding(service.database.url, QUEUE, id=line.id):
+            async with hold_locks(service.database.url, QUEUE, id=line.id):
                 await asyncio.sleep(0)
 
     answers, _ = await asyncio.gather(
@@ -57,7 +57,7 @@ async def test_a_locked_queue_releases_as_soon_as_it_is_free_and_others_meanwhil
     await locked.join("ann", "bob")
     loop = asyncio.create_task(release.LOOP.run(service.database))
 
-    async with holding(service.database.url, QUEUE, id=locked.id) as operator:
+    async with hold_locks(service.database.url, QUEUE, id=locked.id) as operator:
         await operator.is_waited_for()
         await free.join("cal", "dan")
 
@@ -81,10 +81,10 @@ async def test_a_visitor_whose_row_is_locked_waits_for_the_token_and_others_get_
     await line.join("ann", "bob")
     await line.tick(times=2)
 
-    async with holding(service.database.url, VISITOR, visitor="ann") as operator:
+    async with hold_locks(service.database.url, VISITOR, visitor="ann") as operator:
         ann = asyncio.create_task(line.token("ann"))
         await operator.is_waited_for()
-        assert await unnoticed(line.token("bob"))
+        assert await check_unnoticed(line.token("bob"))
         assert not ann.done()
 
     assert (await line.verify(await ann)).status_code == 200
@@ -96,10 +96,10 @@ async def test_a_visitor_whose_row_is_locked_waits_to_join_again_and_others_join
     await line.tick()
     await line.pass_time(3600)
 
-    async with holding(service.database.url, VISITOR, visitor="ann") as operator:
+    async with hold_locks(service.database.url, VISITOR, visitor="ann") as operator:
         ann = asyncio.create_task(line.ask_to_join("ann"))
         await operator.is_waited_for()
-        await unnoticed(line.join("bob"))
+        await check_unnoticed(line.join("bob"))
         assert not ann.done()
 
     assert (await ann).status_code == 202

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from holdfast.events.seats import intake, settlement
-from tests.faults.holder import holding, unnoticed
+from tests.faults.holder import check_unnoticed, hold_locks
 from tests.kit.background_loops import at_work
 from tests.support import Client, Service, eventually
 
@@ -47,7 +47,9 @@ async def test_a_locked_event_delays_only_its_own_settlement(service: Service) -
     ada, ben = await service.organizer(), await service.organizer()
     locked, free = await ada.create_event(capacity=1, waitinglist_capacity=0), await ben.create_event()
 
-    async with holding(service.database.url, "select from events where id = %(id)s for no key update", id=locked["id"]):
+    async with hold_locks(
+        service.database.url, "select from events where id = %(id)s for no key update", id=locked["id"]
+    ):
         first, second = [await ada.register(locked["id"], email=f"{name}@example.com") for name in ("ann", "bob")]
         poll = await ben.register(free["id"], email="cal@example.com")
 
@@ -64,8 +66,8 @@ async def test_a_locked_event_with_more_registrations_than_a_batch_delays_no_oth
         await ada.register(locked["id"], email=f"n{number}@example.com")
     poll = await ada.register(free["id"], email="ann@example.com")
 
-    async with holding(service.database.url, EVENT, id=locked["id"]):
-        assert await unnoticed(settlement.settle(service.database, batch_size=2)) == 1
+    async with hold_locks(service.database.url, EVENT, id=locked["id"]):
+        assert await check_unnoticed(settlement.settle(service.database, batch_size=2)) == 1
         assert await outcome(ada, poll) == "registered"
 
     assert await settlement.settle(service.database, batch_size=2) == 5
@@ -76,11 +78,11 @@ async def test_a_locked_registration_delays_only_its_own_event(service: Service)
     ada = await service.organizer()
     event, free = await ada.create_event(capacity=1, waitinglist_capacity=0), await ada.create_event()
 
-    async with holding(
+    async with hold_locks(
         service.database.url, "select from events where id = %(id)s for no key update", id=event["id"]
     ) as operator:
         bob, cal = [await ada.register(event["id"], email=f"{name}@example.com") for name in ("bob", "cal")]
-        async with holding(service.database.url, REGISTRATION, email="bob@example.com"):
+        async with hold_locks(service.database.url, REGISTRATION, email="bob@example.com"):
             await operator.let_go()
             dan = await ada.register(free["id"], email="dan@example.com")
 
@@ -95,8 +97,8 @@ async def test_registrations_before_a_locked_one_are_settled_and_later_ones_wait
     event = await ada.create_event(capacity=2, waitinglist_capacity=0)
     ann, bob, cal = [await ada.register(event["id"], email=f"{name}@example.com") for name in ("ann", "bob", "cal")]
 
-    async with holding(service.database.url, REGISTRATION, email="bob@example.com"):
-        assert await unnoticed(service.settle()) == 1
+    async with hold_locks(service.database.url, REGISTRATION, email="bob@example.com"):
+        assert await check_unnoticed(service.settle()) == 1
         assert await outcome(ada, ann) == "registered"
         assert [(await ada.get(poll)).json()["code"] for poll in (bob, cal)] == ["registration_pending"] * 2
 
@@ -111,11 +113,11 @@ async def test_registrations_for_a_locked_event_wait_in_order_and_others_are_tak
     ada, ben = await service.organizer(), await service.organizer()
     locked, free = await ada.create_event(capacity=2, waitinglist_capacity=0), await ben.create_event()
 
-    async with holding(service.database.url, EVENT, id=locked["id"]) as operator:
+    async with hold_locks(service.database.url, EVENT, id=locked["id"]) as operator:
         waiting = [asyncio.create_task(asking(ada, locked, "ann"))]
         await operator.is_waited_for()
         waiting += [asyncio.create_task(asking(ada, locked, name)) for name in ("bob", "cal")]
-        others = await unnoticed(asyncio.gather(*(asking(ben, free, f"n{number}") for number in range(20))))
+        others = await check_unnoticed(asyncio.gather(*(asking(ben, free, f"n{number}") for number in range(20))))
 
         assert [answer.status_code for answer in others] == [202] * 20
         assert await outcome(ben, others[0].json()["next"]["url"]) == "registered"
@@ -130,9 +132,9 @@ async def test_a_locked_person_waits_and_others_are_registered_for_the_same_even
     past, event = await ada.create_event(), await ada.create_event()
     await ada.register(past["id"], email="ann@example.com")
 
-    async with holding(service.database.url, PERSON, email="ann@example.com") as operator:
+    async with hold_locks(service.database.url, PERSON, email="ann@example.com") as operator:
         ann = asyncio.create_task(asking(ada, event, "ann"))
-        answers = await unnoticed(asyncio.gather(*(asking(ada, event, f"n{number}") for number in range(20))))
+        answers = await check_unnoticed(asyncio.gather(*(asking(ada, event, f"n{number}") for number in range(20))))
         assert [answer.status_code for answer in answers] == [202] * 20
         await operator.is_waited_for()
         assert not ann.done()
@@ -148,9 +150,9 @@ async def test_a_person_whose_rejection_is_locked_waits_to_register_again_and_ot
     await service.settle()
     await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 5}})
 
-    async with holding(service.database.url, REGISTRATION, email="bob@example.com") as operator:
+    async with hold_locks(service.database.url, REGISTRATION, email="bob@example.com") as operator:
         bob = asyncio.create_task(asking(ada, event, "bob"))
-        assert (await unnoticed(asking(ada, event, "cal"))).status_code == 202
+        assert (await check_unnoticed(asking(ada, event, "cal"))).status_code == 202
         await operator.is_waited_for()
         assert not bob.done()
 
@@ -163,8 +165,8 @@ async def test_an_account_being_created_by_another_session_delays_no_other_regis
     event = await ada.create_event()
     creation = "insert into users (public_id, email) values ('abcdefgh', 'ann@example.com')"
 
-    async with holding(service.database.url, creation):
-        ann, *others = await unnoticed(
+    async with hold_locks(service.database.url, creation):
+        ann, *others = await check_unnoticed(
             asyncio.gather(*(asking(ada, event, name) for name in ("ann", "bob", "cal", "dan")))
         )
 
@@ -178,10 +180,12 @@ async def test_a_stalled_intake_holds_up_the_settlement_but_not_the_intake(servi
     ada = await service.organizer()
     event = await ada.create_event()
 
-    async with holding(
+    async with hold_locks(
         service.database.url, "select pg_advisory_xact_lock_shared(%(lock)s)", lock=intake.ADVISORY_LOCK_ID
     ):
-        polls = [await unnoticed(ada.register(event["id"], email=f"n{number}@example.com")) for number in range(10)]
+        polls = [
+            await check_unnoticed(ada.register(event["id"], email=f"n{number}@example.com")) for number in range(10)
+        ]
         assert (await ada.get(polls[0])).json()["code"] == "registration_pending"
 
     assert [await outcome(ada, poll) for poll in polls] == ["registered"] * 10
@@ -196,10 +200,10 @@ async def test_a_call_whose_key_another_process_works_on_waits_and_other_keys_do
     await service.run_sql("delete from idempotency_answers")
     lock = "select pg_advisory_xact_lock(1768187245, %(lock)s)"
 
-    async with holding(service.database.url, lock, lock=int.from_bytes(id[:4], signed=True)) as other:
+    async with hold_locks(service.database.url, lock, lock=int.from_bytes(id[:4], signed=True)) as other:
         again = asyncio.create_task(asking(ada, event, "ann", headers=key))
         await other.is_waited_for()
-        answers = await unnoticed(
+        answers = await check_unnoticed(
             asyncio.gather(*(asking(ada, event, f"n{n}", headers={"Idempotency-Key": f"K{n}"}) for n in range(5)))
         )
         assert [answer.status_code for answer in answers] == [202] * 5

@@ -6,7 +6,7 @@ from holdfast.events.events import recurrence
 from holdfast.events.queues.retention import forget_visitors
 from holdfast.kit.running.idempotency import Idempotency
 from tests.events.queues.scene import open_line
-from tests.faults.holder import holding, unnoticed
+from tests.faults.holder import check_unnoticed, hold_locks
 from tests.support import Service
 
 EVENT = "select from events where id = %(id)s for update"
@@ -21,7 +21,7 @@ async def test_a_request_for_a_row_that_stays_locked_is_refused_after_five_secon
         select from locked, queues where queues.id = %(queue)s for update of queues
     """
 
-    async with holding(service.database.url, both, event=event["id"], queue=queue["id"]):
+    async with hold_locks(service.database.url, both, event=event["id"], queue=queue["id"]):
         async with asyncio.timeout(8):
             answers = await asyncio.gather(
                 ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Another"}}),
@@ -39,13 +39,13 @@ async def test_one_organizer_who_waits_for_a_locked_event_leaves_connections_to_
     ada, ben = await service.organizer(), await service.organizer()
     event, other = await ada.create_event(), await ben.create_event()
 
-    async with holding(service.database.url, EVENT, id=event["id"]) as operator:
+    async with hold_locks(service.database.url, EVENT, id=event["id"]) as operator:
         changes = [
             asyncio.create_task(ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 20 + number}}))
             for number in range(12)
         ]
         await operator.is_waited_for(3)
-        answers = await unnoticed(
+        answers = await check_unnoticed(
             asyncio.gather(
                 *(ben.get(f"/api/events/{other['id']}") for _ in range(20)),
                 *(ben.patch(f"/api/events/{other['id']}", {"event": {"title": f"Title {n}"}}) for n in range(20)),
@@ -62,8 +62,8 @@ async def test_the_series_of_an_organizer_who_is_locked_waits_and_others_go_on(s
         await client.create_event(recurrence_frequency="weeks", recurrence_interval=1)
     [(later,)] = await service.run_sql("select now() + interval '40 days'")
 
-    async with holding(service.database.url, "select from users where id = %(id)s for update", id=ada.id):
-        assert await unnoticed(service.database.transact(lambda tx: recurrence.continue_series(tx, later))) == 1
+    async with hold_locks(service.database.url, "select from users where id = %(id)s for update", id=ada.id):
+        assert await check_unnoticed(service.database.transact(lambda tx: recurrence.continue_series(tx, later))) == 1
     assert await service.database.transact(lambda tx: recurrence.continue_series(tx, later)) == 1
 
 
@@ -73,14 +73,14 @@ async def test_a_timed_deletion_skips_rows_that_others_have_locked(service: Serv
     await line.ada.delete(line.path)
     visitor = "select from queue_visitors where visitor_id = 'ann' for update"
 
-    async with holding(service.database.url, visitor):
-        assert await unnoticed(service.database.transact(forget_visitors)) == 1
+    async with hold_locks(service.database.url, visitor):
+        assert await check_unnoticed(service.database.transact(forget_visitors)) == 1
     assert await service.database.transact(forget_visitors) == 2
 
     ada = await service.organizer()
     for key in ("first", "second"):
         await ada.post("/api/keys", {"api_key": {"name": key}}, headers={"Idempotency-Key": key})
     answer = "select from idempotency_answers order by inserted_at limit 1 for update"
-    async with holding(service.database.url, answer):
-        assert await unnoticed(service.database.transact(Idempotency(hours=0).forget_answers)) == 1
+    async with hold_locks(service.database.url, answer):
+        assert await check_unnoticed(service.database.transact(Idempotency(hours=0).forget_answers)) == 1
     assert await service.database.transact(Idempotency(hours=0).forget_answers) == 1

@@ -13,11 +13,11 @@ from holdfast.events.seats import settlement
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.lost_notifications import SLACK_SECONDS, deaf, dying, killed_before_it_told
+from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, killed_before_it_told, start_dying_process
 from tests.faults.pair import pair
 from tests.faults.processes import Process, outcomes, register_person, serving
 from tests.faults.stored_order import register_organizer_with_event
-from tests.kit.data_directories import until
+from tests.kit.data_directories import wait_until
 from tests.support import queue_fields, running, unlimited
 
 
@@ -60,7 +60,7 @@ class Queue:
 async def test_a_registration_whose_process_died_before_its_notice_is_settled_by_a_poll(
     database_url: str, tmp_path: Path
 ) -> None:
-    with dying(database_url, tmp_path) as (works, dies):
+    with start_dying_process(database_url, tmp_path) as (works, dies):
         key, event_id = await register_organizer_with_event(works)
         await settled_after(works, key, await register_person(works, key, event_id, "ann@example.com"))
 
@@ -74,7 +74,7 @@ async def test_a_registration_whose_process_died_before_its_notice_is_settled_by
 async def test_a_visitor_whose_process_died_before_its_notice_is_released_by_a_poll(
     database_url: str, tmp_path: Path
 ) -> None:
-    with dying(database_url, tmp_path) as (works, dies):
+    with start_dying_process(database_url, tmp_path) as (works, dies):
         key, _ = await register_organizer_with_event(works)
         async with Queue.at(works, key) as queue:
             await queue.join(dies, "ann")
@@ -89,7 +89,7 @@ async def test_settlement_and_release_go_on_while_the_listening_connection_is_cu
 ) -> None:
     with serving(database_url, tmp_path, 2) as (one, two):
         key, event_id = await register_organizer_with_event(one)
-        async with Queue.at(one, key) as queue, deaf(database_url):
+        async with Queue.at(one, key) as queue, cut_off_listener(database_url):
             poll = await register_person(two, key, event_id, "ann@example.com")
             settled = await settled_after(one, key, poll)
             await queue.join(two, "ann")
@@ -112,7 +112,7 @@ async def test_a_key_ends_everywhere_while_the_listening_connection_is_cut_off(
                 return (await http.get(f"{two.url}/api/events", headers=second)).status_code
 
             assert await status() == 200
-            async with deaf(database_url):
+            async with cut_off_listener(database_url):
                 revoked = await http.delete(f"{one.url}/api/keys/{made['id']}")
                 began = time.monotonic()
                 assert revoked.status_code == 204
@@ -128,7 +128,7 @@ async def test_a_commit_that_waits_for_the_standby_does_not_delay_notices_of_oth
             event = await ada.create_event()
             with servers.cut_off():
                 waiting = asyncio.create_task(ada.register(event["id"], email="ann@example.com"))
-                await asyncio.to_thread(until, servers.waiting)
+                await asyncio.to_thread(wait_until, servers.waiting)
                 async with asyncio.timeout(5):
                     await service.hear()
                 assert not waiting.done()

@@ -11,7 +11,7 @@ from holdfast.events.payments.reconciliation import reconcile
 from holdfast.kit.running.steps import Steps
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
-from tests.events.pages.visitor import Visitor, value
+from tests.events.pages.visitor import Visitor, field_value
 from tests.faults.processes import Process, serving
 from tests.serving import listener
 from tests.serving import serving as serving_here
@@ -78,7 +78,7 @@ async def test_a_person_who_paid_under_kills_has_the_seat_or_a_refund_and_no_oth
 async def register(service: Service, event: int) -> None:
     """Everybody sends the form."""
     visitor = Visitor(service)
-    token = value(await visitor.open(event), "token")
+    token = field_value(await visitor.open(event), "token")
 
     async def send(number: int) -> None:
         answer = await visitor.post(event, token=token, email=f"{number}@example.com")

@@ -16,7 +16,7 @@ from holdfast.events.photos.sizes import clear_photos, make_sizes
 from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
 from tests.events.photos.pictures import picture
-from tests.events.photos.steps import a_day_passes, files, states
+from tests.events.photos.steps import a_day_passes, photo_states, stored_files
 from tests.faults.processes import Process, serving
 from tests.serving import PLAIN
 from tests.support import event_fields, eventually, running, unlimited
@@ -105,8 +105,8 @@ async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(databas
         widths = await service.run_sql("select key, widths from photos")
         sizes = {size_name(key, width) for key, file_widths in widths for width in file_widths}
         assert len(sizes) == len(shown_keys)
-        assert files(service) == shown_keys | sizes
-        assert files(service, "uploads") == set()
-        assert await states(service) == dict.fromkeys(shown_keys, "accepted")
+        assert stored_files(service) == shown_keys | sizes
+        assert stored_files(service, "uploads") == set()
+        assert await photo_states(service) == dict.fromkeys(shown_keys, "accepted")
         for name in shown_keys | sizes:
             assert (await service.http.get(f"/media/{name}")).status_code == 200

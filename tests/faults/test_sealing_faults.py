@@ -11,10 +11,10 @@ from holdfast.events.log import sealing, sql
 from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from tests.events.log.scene import LogScene, open_log
-from tests.faults.holder import holding
+from tests.faults.holder import hold_locks
 from tests.faults.pair import pair
 from tests.faults.processes import Process
-from tests.kit.data_directories import until
+from tests.kit.data_directories import wait_until
 from tests.support import Client, Service, eventually, running
 
 BETWEEN_SETTLEMENT_AND_SEAL = f"select pg_advisory_xact_lock({sql.ADVISORY_LOCK_ID})"
@@ -104,7 +104,7 @@ async def test_whenever_the_process_that_seals_is_killed_or_stops_everybody_is_l
             for step in (BETWEEN_SETTLEMENT_AND_SEAL, WITHIN_THE_SEAL, BETWEEN_SEAL_AND_SIGNATURE):
                 # Otherwise the process could wait at this step for an earlier head.
                 await eventually(scene.is_at_rest)
-                async with holding(scene.url, step) as holder:
+                async with hold_locks(scene.url, step) as holder:
                     await scene.register(3)
                     if step == BETWEEN_SETTLEMENT_AND_SEAL:
                         await eventually(scene.has_settled)
@@ -121,7 +121,7 @@ async def test_whenever_the_process_that_seals_is_killed_or_stops_everybody_is_l
 
             # It stops within its transaction, which PostgreSQL ends. When it wakes up, another one has sealed.
             await eventually(scene.is_at_rest)
-            async with holding(scene.url, WITHIN_THE_SEAL) as holder:
+            async with hold_locks(scene.url, WITHIN_THE_SEAL) as holder:
                 await scene.register(3)
                 await holder.is_waited_for()
                 await eventually(scene.has_settled)
@@ -145,14 +145,14 @@ async def test_a_head_that_the_standby_may_not_have_is_not_signed(settings: Sett
             before = await log.content("/checkpoint")
             with servers.cut_off():
                 seal = asyncio.create_task(sealing.seal(service.database))
-                await asyncio.to_thread(until, servers.waiting)
+                await asyncio.to_thread(wait_until, servers.waiting)
                 # An operator loses patience: what is sealed becomes visible, and the standby does not have it.
                 servers.cancel_waiting()
                 with pytest.raises(Exception, match="not confirmed"):
                     await seal
                 assert await service.run_sql(SEALED_SIZE) == [(6,)]
                 sign = asyncio.create_task(sealing.sign(service.database))
-                await asyncio.to_thread(until, servers.waiting)
+                await asyncio.to_thread(wait_until, servers.waiting)
                 servers.cancel_waiting()
                 with pytest.raises(Exception, match="not confirmed"):
                     await sign

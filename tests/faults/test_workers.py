@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from tests.faults.processes import serving
-from tests.kit.data_directories import until
+from tests.kit.data_directories import wait_until
 
 
 def takes_connections(port: int) -> bool:
@@ -21,7 +21,9 @@ def test_workers_whose_parent_was_killed_end_and_free_the_port(database_url: str
     with serving(database_url, tmp_path, 1, "--workers", "2") as (process,):
         port = int(re.split("[:/]", process.url)[-1])
         parent = psutil.Process(process.id)
-        until(lambda: len([child for child in parent.children() if "spawn_main" in " ".join(child.cmdline())]) == 2, 30)
+        wait_until(
+            lambda: len([child for child in parent.children() if "spawn_main" in " ".join(child.cmdline())]) == 2, 30
+        )
         children = parent.children(recursive=True)
 
         os.kill(process.id, signal.SIGKILL)

@@ -42,7 +42,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 
-async def furnished(inventory: Inventory, *scopes: str) -> Shop:
+async def furnish_shop(inventory: Inventory, *scopes: str) -> Shop:
     """A shop in which all of them are accepted: pools 1 and 2, pool 3 archived, entries 1 and 2, hold 3."""
     shop = await inventory.shop()
     await shop.golden()

@@ -14,7 +14,7 @@ import pytest_asyncio
 from holdfast.inventory.settings import Settings
 from holdfast.kit.mcp.tools import definition
 from tests.generated import fits
-from tests.inventory.samples import ARGUMENTS, furnished
+from tests.inventory.samples import ARGUMENTS, furnish_shop
 from tests.inventory.support import SINGLE, TOOLS, Inventory, Shop, running
 
 every_tool = pytest.mark.parametrize("tool", TOOLS)
@@ -61,7 +61,7 @@ def inventory(shared_inventory: Inventory) -> Inventory:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shop(inventory: Inventory) -> Shop:
-    return await furnished(inventory)
+    return await furnish_shop(inventory)
 
 
 def schema(tool: str) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def test_every_tool_has_sample_arguments() -> None:
 @every_tool
 async def test_a_valid_call_is_answered_as_its_output_schema_says(settings: Settings, tool: str) -> None:
     async with running(settings) as inventory:
-        answer = await (await furnished(inventory)).call(tool, **ARGUMENTS[tool])
+        answer = await (await furnish_shop(inventory)).call(tool, **ARGUMENTS[tool])
 
     assert fits(definition(TOOLS[tool])["outputSchema"], answer)
 

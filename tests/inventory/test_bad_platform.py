@@ -13,21 +13,21 @@ from holdfast_demo.shopify.faults import Fault
 from holdfast_demo.shopify.orders import LineReturn
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.orders.scene import Scene as Ordering
-from tests.inventory.orders.scene import catch_up_orders, playing
+from tests.inventory.orders.scene import catch_up_orders, open_scene
 from tests.inventory.sync.scene import Scene as Syncing
-from tests.inventory.sync.scene import pooled
+from tests.inventory.sync.scene import open_pooled_shop
 from tests.inventory.webhooks.deliveries import deliver, handle
 
 
 @pytest.fixture
 async def orders(settings: Settings) -> AsyncGenerator[Ordering]:
-    async with playing(settings) as scene:
+    async with open_scene(settings) as scene:
         yield scene
 
 
 @pytest.fixture
 async def pool(settings: Settings) -> AsyncGenerator[Syncing]:
-    async with pooled(settings) as scene:
+    async with open_pooled_shop(settings) as scene:
         yield scene
 
 

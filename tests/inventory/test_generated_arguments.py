@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from tests.databases import scratch_database
 from tests.faults.processes import serving
 from tests.generated import Schema, fits, from_schema
-from tests.inventory.samples import furnished
+from tests.inventory.samples import furnish_shop
 from tests.inventory.support import SINGLE, SIX_PACK, TOOLS, TWELVE_PACK, running, unlimited
 
 GIDS = st.sampled_from([SINGLE, SIX_PACK, TWELVE_PACK, "gid://shopify/ProductVariant/99999999999999999999"])
@@ -61,7 +61,7 @@ def served(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) ->
 
         async def furnish() -> str:
             async with running(unlimited(url, data)) as inventory:
-                return (await furnished(inventory)).key
+                return (await furnish_shop(inventory)).key
 
         key = asyncio.run(furnish())
         with (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.stock import expiry
-from tests.faults.holder import holding, unnoticed
+from tests.faults.holder import check_unnoticed, hold_locks
 from tests.inventory.support import Inventory, Shop
 from tests.support import eventually
 
@@ -31,7 +31,7 @@ async def test_the_holds_of_other_shops_expire_while_one_shop_is_locked_and_its_
 
     for shop, pool in zip(shops, pools, strict=True):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6)
-    async with holding(inventory.database.url, ROWS[row], shop=shops[0].id) as operator:
+    async with hold_locks(inventory.database.url, ROWS[row], shop=shops[0].id) as operator:
         await inventory.sql("update holds set expires_at = now() where shop_id = %(id)s", id=shops[1].id)
         if row != "hold":
             await inventory.sql("update holds set expires_at = now()")
@@ -61,15 +61,15 @@ async def test_the_calls_of_a_locked_shop_wait_and_those_of_others_do_not(invent
     locked, free = await inventory.shop(), await inventory.shop()
     mine, theirs = await locked.pool(50), await free.pool(50)
 
-    async with holding(inventory.database.url, ROWS[row], shop=locked.id) as operator:
+    async with hold_locks(inventory.database.url, ROWS[row], shop=locked.id) as operator:
         waiting = [
             asyncio.create_task(locked.call("adjust_pool_quantity", pool_id=mine["id"], delta=-1)) for _ in range(20)
         ]
         await operator.is_waited_for()
-        await unnoticed(
+        await check_unnoticed(
             asyncio.gather(*(free.call("adjust_pool_quantity", pool_id=theirs["id"], delta=-1) for _ in range(20)))
         )
-        assert await unnoticed(locked.on_hand(mine["id"])) == 50
+        assert await check_unnoticed(locked.on_hand(mine["id"])) == 50
         assert not any(task.done() for task in waiting)
 
     await asyncio.gather(*waiting)
@@ -80,7 +80,7 @@ async def test_a_call_of_a_shop_that_stays_locked_is_refused_after_five_seconds(
     shop = await inventory.shop()
     pool = await shop.pool(50)
 
-    async with holding(inventory.database.url, ROWS["shop"], shop=shop.id), asyncio.timeout(8):
+    async with hold_locks(inventory.database.url, ROWS["shop"], shop=shop.id), asyncio.timeout(8):
         refused = await shop.ask("adjust_pool_quantity", {"pool_id": pool["id"], "delta": -1})
 
     assert (refused.status_code, refused.json()["error"]) == (503, "service_unavailable")
@@ -94,12 +94,12 @@ async def test_agents_that_wait_for_the_locked_key_of_a_shop_leave_connections_t
     locked, free = await inventory.shop(), await inventory.shop()
     key = "select from api_keys where shop_id = %(shop)s for update"
 
-    async with holding(inventory.database.url, key, shop=locked.id) as operator:
+    async with hold_locks(inventory.database.url, key, shop=locked.id) as operator:
         waiting = [
             asyncio.create_task(inventory.http.post("/api/agent/identity", json=identity(locked))) for _ in range(12)
         ]
         await operator.is_waited_for()
-        answer = await unnoticed(inventory.http.post("/api/agent/identity", json=identity(free)))
+        answer = await check_unnoticed(inventory.http.post("/api/agent/identity", json=identity(free)))
         assert answer.status_code == 200, answer.text
 
     assert [answer.status_code for answer in await asyncio.gather(*waiting)] == [200] * 12

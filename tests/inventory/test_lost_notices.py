@@ -14,12 +14,12 @@ from holdfast.inventory.catalog import importing
 from holdfast.inventory.stock import expiry
 from holdfast.inventory.sync import shop_sync as sync
 from holdfast.kit.background import row_work
-from tests.faults.lost_notifications import SLACK_SECONDS, deaf, muted, quiet
+from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, mute_notifications, wait_until_quiet
 from tests.inventory.catalog.watching import open_agent
 from tests.inventory.support import SINGLE, Inventory, Shop, running
-from tests.inventory.sync.scene import Scene, pooled
+from tests.inventory.sync.scene import Scene, open_pooled_shop
 from tests.inventory.webhooks.deliveries import DeliveryScene as Deliveries
-from tests.inventory.webhooks.deliveries import deliver, installed
+from tests.inventory.webhooks.deliveries import deliver, install_app
 from tests.kit.background_loops import at_work
 from tests.support import eventually
 
@@ -29,14 +29,14 @@ pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.
 @pytest.fixture
 async def synced(inventory: Inventory) -> AsyncGenerator[Scene]:
     """A shop beside the platform, whose levels follow its pool."""
-    async with pooled(inventory.settings) as scene:
+    async with open_pooled_shop(inventory.settings) as scene:
         yield scene
 
 
 @contextlib.asynccontextmanager
 async def unheard(inventory: Inventory) -> AsyncGenerator[Inventory]:
     """The same service once more, and nobody hears its notices."""
-    url = await asyncio.to_thread(muted, inventory.database.url)
+    url = await asyncio.to_thread(mute_notifications, inventory.database.url)
     async with running(inventory.settings.model_copy(update={"database_url": url})) as other:
         yield other
 
@@ -61,7 +61,7 @@ async def test_holds_end_while_the_listening_connection_is_cut_off(shop: Shop, i
     async def given_back() -> bool:
         return (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
 
-    async with at_work(expiry.LOOP.run(inventory.database)), deaf(inventory.database.url):
+    async with at_work(expiry.LOOP.run(inventory.database)), cut_off_listener(inventory.database.url):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
         await eventually(given_back, expiry.POLL_SECONDS + SLACK_SECONDS)
 
@@ -101,15 +101,15 @@ async def test_agents_are_notified_while_the_listening_connection_is_cut_off(syn
     async with (
         open_agent(synced) as agent,
         agent.listen(resource_subscriptions=[pool]) as changes,
-        deaf(synced.inventory.database.url),
+        cut_off_listener(synced.inventory.database.url),
     ):
         await synced.adjust(-1)
         async with asyncio.timeout(MAX_STALENESS_SECONDS + SLACK_SECONDS):
             assert await anext(changes) == ResourceUpdated(uri=pool)
 
 
-async def test_a_webhook_whose_notice_was_lost_is_handled_by_a_poll(shop: Shop, inventory: Inventory) -> None:
-    scene = Deliveries(inventory, await installed(inventory, shop))
+async def test_a_webhook_of_which_nobody_heard_is_handled_on_patrol(shop: Shop, inventory: Inventory) -> None:
+    scene = Deliveries(inventory, await install_app(inventory, shop))
 
     async def handled(count: int) -> bool:
         return len(scene.handled) == count
@@ -117,18 +117,18 @@ async def test_a_webhook_whose_notice_was_lost_is_handled_by_a_poll(shop: Shop, 
     async with unheard(inventory) as other, at_work(row_work.run(inventory.database, scene.handling)):
         await deliver(shop, "orders/updated", {"id": 1})
         await eventually(lambda: handled(1))
-        await quiet("webhook")
+        await wait_until_quiet("webhook")
         await deliver(shop.through(other), "orders/updated", {"id": 2})
         await eventually(lambda: handled(2), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
-async def test_webhooks_are_handled_while_the_listening_connection_is_cut_off(shop: Shop, inventory: Inventory) -> None:
-    scene = Deliveries(inventory, await installed(inventory, shop))
+async def test_webhooks_are_handled_while_what_listens_is_cut_off(shop: Shop, inventory: Inventory) -> None:
+    scene = Deliveries(inventory, await install_app(inventory, shop))
 
     async def handled() -> bool:
         return len(scene.handled) == 1
 
-    async with at_work(row_work.run(inventory.database, scene.handling)), deaf(inventory.database.url):
+    async with at_work(row_work.run(inventory.database, scene.handling)), cut_off_listener(inventory.database.url):
         await deliver(shop, "orders/updated", {"id": 1})
         await eventually(handled, row_work.POLL_SECONDS + SLACK_SECONDS)
 
@@ -151,7 +151,7 @@ async def follow_unheard(synced: Scene, other: Inventory) -> None:
     """Levels follow a change of which they hear, and then one of another process of which nobody does."""
     await synced.adjust(-1)
     await eventually(level(synced, 49))
-    await quiet("levels")
+    await wait_until_quiet("levels")
     await synced.shop.through(other).call("adjust_pool_quantity", pool_id=synced.pool_id, delta=-1)
     await eventually(level(synced, 48), row_work.POLL_SECONDS + SLACK_SECONDS)
 
@@ -184,7 +184,7 @@ async def test_a_shop_whose_notice_was_lost_does_not_wait_for_busy_shops(synced:
 async def test_levels_follow_while_the_listening_connection_is_cut_off(synced: Scene) -> None:
     async with (
         at_work(syncing(synced)),
-        deaf(synced.inventory.database.url),
+        cut_off_listener(synced.inventory.database.url),
     ):
         await synced.adjust(-1)
         await eventually(level(synced, 49), row_work.POLL_SECONDS + SLACK_SECONDS)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.samples import furnished
+from tests.inventory.samples import furnish_shop
 from tests.inventory.support import SINGLE, Inventory, Shop
 
 MAX_QUANTITY = 10**12
@@ -12,7 +12,7 @@ MAX_QUANTITY = 10**12
 
 @pytest.fixture
 async def scene(inventory: Inventory) -> Shop:
-    return await furnished(inventory)
+    return await furnish_shop(inventory)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import Batch, Batched, Call, Stepwise
 from holdfast.kit.running.steps import Steps
-from tests.inventory.samples import ARGUMENTS, furnished
+from tests.inventory.samples import ARGUMENTS, furnish_shop
 from tests.inventory.support import SINGLE, Inventory, Shop
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -45,7 +45,7 @@ def inventory(shared_inventory: Inventory) -> Inventory:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def ada(inventory: Inventory) -> Shop:
     """The shop reached for: three pools, a hold, a history."""
-    return await furnished(inventory)
+    return await furnish_shop(inventory)
 
 
 @pytest_asyncio.fixture(loop_scope="module")

@@ -6,9 +6,9 @@ from holdfast.kit.postgres.database import Tx
 from tests.support import Service
 
 
-async def contents(service: Service) -> list[int]:
+async def box_contents(service: Service) -> list[int]:
     return [content for (content,) in await service.run_sql("select content from boxes order by id")]
 
 
-async def put(tx: Tx[Any], box: int) -> None:
+async def put_into_box(tx: Tx[Any], box: int) -> None:
     await tx.value("update boxes set content = content + 1 where id = %(box)s returning id", {"box": box})

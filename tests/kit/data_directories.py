@@ -92,7 +92,7 @@ class User:
 
 
 @contextlib.contextmanager
-def started(data_dir: Path, *names: str) -> Generator[list[User]]:
+def start_users(data_dir: Path, *names: str) -> Generator[list[User]]:
     """Processes that started together, each with one database."""
     with contextlib.ExitStack() as stack:
         users: list[User] = []
@@ -144,23 +144,23 @@ def postmaster(data_dir: Path) -> int:
     return int((data_dir / "postgres" / "postmaster.pid").read_text().split()[0])
 
 
-def ask(url: str, statement: LiteralString) -> Any:
+def query_value(url: str, statement: LiteralString) -> Any:
     with psycopg.connect(url, autocommit=True) as connection:
         row = connection.execute(statement).fetchone()
         return row and row[0]
 
 
-def rows(url: str, statement: LiteralString) -> list[tuple[Any, ...]]:
+def query_rows(url: str, statement: LiteralString) -> list[tuple[Any, ...]]:
     with psycopg.connect(url) as connection:
         return connection.execute(statement).fetchall()
 
 
 def server(url: str) -> Any:
     """When the server at an address was started, which tells one from another."""
-    return ask(url, "select pg_postmaster_start_time()")
+    return query_value(url, "select pg_postmaster_start_time()")
 
 
-def until(condition: Callable[[], object], seconds: float = 10) -> None:
+def wait_until(condition: Callable[[], object], seconds: float = 10) -> None:
     """As soon as the condition holds; fail when it does not in time. For what only looking can tell."""
     began = time.monotonic()
     while not condition():
@@ -169,15 +169,9 @@ def until(condition: Callable[[], object], seconds: float = 10) -> None:
         time.sleep(pause_after(waited))
 
 
-def answers(url: str) -> bool:
+def can_connect(url: str) -> bool:
     """Whether a database can be reached."""
     with contextlib.suppress(psycopg.OperationalError):
         psycopg.connect(url).close()
         return True
     return False
-
-
-def is_running(data_dir: Path, url: str) -> bool:
-    running = answers(url)
-    assert running or not (data_dir / "postgres" / "postmaster.pid").exists()
-    return running

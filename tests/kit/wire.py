@@ -12,18 +12,13 @@ Header = tuple[bytes, bytes]
 Message = dict[str, Any]
 
 
-def code(response: httpx2.Response, status: int) -> str:
+def code_of(response: httpx2.Response, status: int) -> str:
     """The code of a refusal, which has the envelope."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/json"
     body = response.json()
     assert all(isinstance(body[member], str) and body[member] for member in ("error", "code", "hint"))
     return body["code"]
-
-
-def errors(response: httpx2.Response) -> dict[str, list[str]]:
-    assert code(response, 422) == "validation_failed"
-    return response.json()["errors"]
 
 
 def http_scope(
@@ -47,7 +42,7 @@ def http_scope(
     }
 
 
-async def straight(
+async def request_directly(
     service: Service,
     method: str,
     path: str,

@@ -3,7 +3,7 @@
 from tests.models.ledger import Answer
 
 
-def changed(answer: Answer) -> Answer:
+def change_answer(answer: Answer) -> Answer:
     """What is compared of a change."""
     return {
         "version": answer["version"],

@@ -60,7 +60,7 @@ class Stage(Generic[S]):
 
 
 @contextlib.contextmanager
-def staged(opened: contextlib.AbstractAsyncContextManager[S]) -> Generator[Stage[S]]:
+def open_stage(opened: contextlib.AbstractAsyncContextManager[S]) -> Generator[Stage[S]]:
     """A service that is open while the block lasts."""
     with asyncio.Runner() as runner:
         loop = runner.get_loop()

@@ -16,7 +16,7 @@ from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK
 from tests.models.crowd_client import AnyClient
 from tests.models.history import Exchange, History, agree, never_inverted
 from tests.models.ledger import Answer, Ledger, Pool
-from tests.models.ledger_answers import changed, entry, refusal
+from tests.models.ledger_answers import change_answer, entry, refusal
 from tests.serving import PLAIN
 
 DRAWS = [{SINGLE: 1, TWELVE_PACK: 2}, {SIX_PACK: 3, TWELVE_PACK: 1}, {SINGLE: 2}, {}]
@@ -103,7 +103,7 @@ class Agents:
         if result.get("isError"):
             exchange.answer = refusal(json.loads(result["content"][0]["text"]))
         else:
-            exchange.answer = changed(content) if "entries" in content else content
+            exchange.answer = change_answer(content) if "entries" in content else content
         return exchange
 
 

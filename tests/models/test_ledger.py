@@ -9,8 +9,8 @@ from hypothesis.stateful import initialize, rule
 from holdfast.inventory.stock import expiry
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, ToolRefusal, running, unlimited
 from tests.models.ledger import Answer, Ledger, Pool
-from tests.models.ledger_answers import changed, entry, pool_now, refusal
-from tests.models.machine import SOAK, Machine, Stage, explore, staged
+from tests.models.ledger_answers import change_answer, entry, pool_now, refusal
+from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
 
 OPERATIONS = 350_000 if SOAK else 1_500
 
@@ -156,7 +156,7 @@ class Agent(Machine):
 
     async def _ask(self, tool: str, **arguments: Any) -> Answer | str:
         try:
-            return changed(await self.shop.call(tool, **arguments))
+            return change_answer(await self.shop.call(tool, **arguments))
         except ToolRefusal as refused:
             return refusal(refused.body)
 
@@ -187,5 +187,5 @@ def _without_ids(answer: Answer | str) -> Answer | str:
 
 
 def test_changes_of_stock_are_answered_as_their_model_says(inventory_url: str, tmp_path: Path) -> None:
-    with staged(running(unlimited(inventory_url, tmp_path))) as stage:
+    with open_stage(running(unlimited(inventory_url, tmp_path))) as stage:
         explore(stage, lambda: Agent(stage), OPERATIONS)

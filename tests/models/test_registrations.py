@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from tests.events.clock import pass_by
-from tests.models.machine import SOAK, Machine, Stage, explore, staged
+from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
 from tests.models.registrations import Answer, Event, Registrations
 from tests.support import Service, running, unlimited
 
@@ -169,5 +169,5 @@ class Organizer(Machine):
 
 
 def test_registrations_are_answered_as_their_model_says(database_url: str, tmp_path: Path) -> None:
-    with staged(running(unlimited(database_url, tmp_path))) as stage:
+    with open_stage(running(unlimited(database_url, tmp_path))) as stage:
         explore(stage, lambda: Organizer(stage), OPERATIONS)

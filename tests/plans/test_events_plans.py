@@ -28,10 +28,10 @@ from holdfast.kit.running.steps import Steps
 from tests.accounts.browser import Browser
 from tests.databases import scratch_database
 from tests.events.agents.samples import ANN, ARGUMENTS, FIRST, PHOTOS
-from tests.events.console.event_scene import signed_in
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.payments.scene import Scene, paying
 from tests.events.photos.pictures import picture
-from tests.events.photos.steps import accepted
+from tests.events.photos.steps import accept_photos
 from tests.plans import running
 from tests.plans.events_rows import STRANGERS, fill
 from tests.plans.filling import filling
@@ -251,14 +251,14 @@ async def furnish(scene: Scene) -> tuple[Client, Browser]:
     """An organizer who is signed in: event 1 has photos, the price of 2 moves, 3 is paid for, 4 opens with a draw;
     queue 1, and Ann."""
     service = scene.service
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     link = (await ada.post("/api/stripe/onboarding_link")).json()["data"]
     scene.processor.finish(link["stripe_account_id"])
     await service.run_sql("update payout_accounts set due_at = now()")
     await scene.work()
     await service.hear()
     await ada.create_queue()
-    await accepted(service, *PHOTOS)
+    await accept_photos(service, *PHOTOS)
     await ada.create_event(image_keys=PHOTOS[:2], timezone="Europe/Berlin", cancellation_hours=24)
     await ada.create_event(pricing_mode="dynamic", price=1500, min_price=1000, max_price=2000)
     await scene.event(ada, capacity=5)

@@ -31,7 +31,7 @@ from tests.inventory.console.stocking import Stocking
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.samples import ARGUMENTS
 from tests.inventory.support import SINGLE, SIX_PACK, run_sql, unlimited
-from tests.inventory.sync.scene import Scene, pooled
+from tests.inventory.sync.scene import Scene, open_pooled_shop
 from tests.plans import running
 from tests.plans.filling import filling
 from tests.plans.inventory_rows import FIRST_SHOP, fill
@@ -236,7 +236,7 @@ def url(inventory_template: str) -> Iterator[str]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Work]:
     """The service in a database that was filled after everything had run once, while there was little in it."""
-    async with pooled(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
+    async with open_pooled_shop(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
         merchant = Stocking(scene)
         async with merchant.http:
             await merchant.open()

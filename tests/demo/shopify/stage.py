@@ -115,7 +115,7 @@ class Stage:
 
 
 @contextlib.asynccontextmanager
-async def playing(path: Path | None = None) -> AsyncGenerator[Stage]:
+async def run_platform(path: Path | None = None) -> AsyncGenerator[Stage]:
     """A platform that runs, for as long as the block lasts; its shop has no app yet. Nothing goes over the network."""
 
     async def visit(request: Request) -> Response:
@@ -143,9 +143,9 @@ async def playing(path: Path | None = None) -> AsyncGenerator[Stage]:
 
 
 @contextlib.asynccontextmanager
-async def installed(path: Path | None = None) -> AsyncGenerator[Stage]:
+async def run_platform_with_app(path: Path | None = None) -> AsyncGenerator[Stage]:
     """A platform that runs, with a shop that sells honey and has the app."""
-    async with playing(path) as stage:
+    async with run_platform(path) as stage:
         stage.double.open(DOMAIN)
         stage.variants = seed.fill(stage.double.world, DOMAIN)
         stage.double.install(DOMAIN)

@@ -8,7 +8,7 @@ import httpx2
 import jwt
 
 from holdfast_demo.shopify.shops import DOMAIN_RULE, NewVariant
-from tests.demo.shopify.stage import ADDRESS, CLIENT, DOMAIN, SECRET, Stage, playing
+from tests.demo.shopify.stage import ADDRESS, CLIENT, DOMAIN, SECRET, Stage, run_platform
 
 SHOP = f"/{DOMAIN}"
 
@@ -19,7 +19,7 @@ async def _press(stage: Stage, button: str, **fields: object) -> httpx2.Response
 
 
 async def test_a_newcomer_opens_a_shop_and_finds_honey_in_it() -> None:
-    async with playing() as stage:
+    async with run_platform() as stage:
         empty = await stage.http.get("/")
         opened = await stage.http.post("/", data={"domain": "My-Shop.myshopify.com"})
         page = await stage.http.get(opened.headers["location"])

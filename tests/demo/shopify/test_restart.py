@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from holdfast_demo.shopify.orders import SaleLine
-from tests.demo.shopify.stage import DOMAIN, installed, playing
+from tests.demo.shopify.stage import DOMAIN, run_platform, run_platform_with_app
 
 
 async def test_shops_tokens_levels_and_messages_are_there_after_a_restart(tmp_path: Path) -> None:
     file = tmp_path / "shops.sqlite"
-    async with installed(file) as stage:
+    async with run_platform_with_app(file) as stage:
         await stage.subscribe("ORDERS_CREATE")
         stage.double.webhooks.hold = True
         order = stage.double.sell(DOMAIN, SaleLine(stage.variants[1].id, 2))
@@ -19,7 +19,7 @@ async def test_shops_tokens_levels_and_messages_are_there_after_a_restart(tmp_pa
             bulk="{ products { edges { node { id } } } }",
         )
 
-    async with playing(file) as stage:
+    async with run_platform(file) as stage:
         stage.token = token
         message = await stage.listener.hears("orders/create")
         assert message.body["id"] == order.id

@@ -104,7 +104,7 @@ ACCOUNT_V1: Any = {
 
 
 @contextlib.asynccontextmanager
-async def playing(path: Path | None = None, **options: Any) -> AsyncGenerator[Scene]:
+async def run_processor(path: Path | None = None, **options: Any) -> AsyncGenerator[Scene]:
     """A processor that runs, with somebody who listens, for as long as the block lasts."""
     here, heard = listener(), Listener()
     address = f"http://127.0.0.1:{here.getsockname()[1]}"
@@ -123,6 +123,6 @@ async def playing(path: Path | None = None, **options: Any) -> AsyncGenerator[Sc
 
 @pytest.fixture
 async def scene() -> AsyncGenerator[Scene]:
-    async with playing() as scene:
+    async with run_processor() as scene:
         yield scene
         scene.processor.check()

@@ -7,7 +7,7 @@ import pytest
 import stripe
 
 from holdfast_demo.stripe.faults import Fault
-from tests.demo.stripe.conftest import ACCOUNT_V1, ACCOUNT_V2, Scene, playing
+from tests.demo.stripe.conftest import ACCOUNT_V1, ACCOUNT_V2, Scene, run_processor
 
 DESTINATION = "payment_intent_data[transfer_data][destination]"
 AMOUNT = "line_items[0][price_data][unit_amount]"
@@ -175,7 +175,7 @@ async def test_a_form_that_cannot_be_read_is_refused(scene: Scene, subtests: pyt
 
 
 async def test_a_platform_without_version_2_makes_accounts_of_version_1() -> None:
-    async with playing(accounts_v2=False) as scene:
+    async with run_processor(accounts_v2=False) as scene:
         refused = await scene.refuses(scene.client.v2.core.accounts.create, ACCOUNT_V2)
         made = await scene.do(scene.client.v1.accounts.create, ACCOUNT_V1)
 

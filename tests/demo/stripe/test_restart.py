@@ -2,19 +2,19 @@
 
 from pathlib import Path
 
-from tests.demo.stripe.conftest import Scene, playing
+from tests.demo.stripe.conftest import Scene, run_processor
 
 
 async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "payments.sqlite"
-    async with playing(path) as scene:
+    async with run_processor(path) as scene:
         account = await scene.account()
         create, params = scene.client.v1.checkout.sessions.create, scene.params(account)
         session = await scene.do(create, params, {"idempotency_key": "checkout:7"})
         scene.processor.webhooks.hold = True
         scene.processor.pay(session.id)
 
-    async with playing(path) as scene:
+    async with run_processor(path) as scene:
         again = await _created(scene, params)
         event = (await scene.listener.hears("checkout.session.completed")).body
 

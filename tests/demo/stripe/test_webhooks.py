@@ -2,7 +2,7 @@
 
 import stripe
 
-from tests.demo.stripe.conftest import SECRET, Scene, playing
+from tests.demo.stripe.conftest import SECRET, Scene, run_processor
 from tests.support import eventually
 
 
@@ -169,7 +169,7 @@ async def test_a_thin_event_names_the_account_and_the_rest_is_fetched(scene: Sce
 
 
 async def test_a_listener_that_is_away_gets_everything_when_it_is_back() -> None:
-    async with playing() as scene:
+    async with run_processor() as scene:
         url = scene.processor.webhooks.endpoints[0]
         scene.processor.webhooks.endpoints[0] = type(url)("http://127.0.0.1:9/hook", SECRET)
         account = await scene.account()

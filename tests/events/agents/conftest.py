@@ -1,4 +1,4 @@
-"""Fixtures of the door for agents."""
+"""Fixtures of the endpoint for agents."""
 
 from collections.abc import AsyncIterator
 
@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.settings import Settings
 from tests.databases import clone
 from tests.events.agents.documents import ISSUER
-from tests.events.agents.samples import furnished
+from tests.events.agents.samples import furnish_organizer
 from tests.events.scene import PROCESSOR_KEY
 from tests.support import Client, Service, running, unlimited
 
@@ -42,7 +42,7 @@ def http(service: Service) -> httpx2.AsyncClient:
 @pytest.fixture
 async def ada(service: Service) -> Client:
     """The organizer for whom the sample arguments are accepted."""
-    return await furnished(service)
+    return await furnish_organizer(service)
 
 
 @pytest.fixture

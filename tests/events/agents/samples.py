@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from holdfast.events.api import OPERATIONS
-from tests.events.photos.steps import accepted, key_of
+from tests.events.photos.steps import accept_photos, key_of
 from tests.kit.mcp.wire import STATELESS, Agent
 from tests.support import Client, Service, event_fields, queue_fields
 
@@ -61,14 +61,14 @@ ARGUMENTS = Arguments(
 )
 
 
-async def furnished(service: Service) -> Client:
+async def furnish_organizer(service: Service) -> Client:
     """An organizer for whom all of them are accepted: event 1 is free and has photos, the price of 2 moves; keys 1
     and 2, queue 1, and Ann.
     """
     # The same for all tests: so the payment processor of all is asked for the same account each time.
     ada = await service.organizer(email="ada@example.com")
     await ada.create_queue()
-    await accepted(service, *PHOTOS)
+    await accept_photos(service, *PHOTOS)
     await ada.create_event(image_keys=[FIRST, SECOND], timezone="Europe/Berlin", cancellation_hours=24)
     await ada.create_event(pricing_mode="dynamic", price=1500, min_price=1000, max_price=2000)
     await ada.post("/api/keys", {"api_key": {"name": "Box office"}})
@@ -83,7 +83,7 @@ def agent(service: Service, organizer: Client, version: str = ERAS[0]) -> Agent:
     return Agent(service.app, organizer.key, version)
 
 
-async def everything(service: Service) -> dict[str, list[tuple[str, str]]]:
+async def read_all_rows(service: Service) -> dict[str, list[tuple[str, str]]]:
     """Every row there is, and the transaction that wrote it: to see that nothing was written, not even the same.
 
     Only the list of what agents did is left out: each call adds to it.

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from psycopg import sql
 
 from tests.databases import scratch_database
-from tests.events.agents.samples import ANN, PHOTOS, TOOLS, furnished
+from tests.events.agents.samples import ANN, PHOTOS, TOOLS, furnish_organizer
 from tests.events.photos.steps import key_of
 from tests.events.scene import KINDS, LEAKS, PROCESSOR_KEY
 from tests.faults.processes import serving
@@ -106,7 +106,7 @@ def served(template_url: str, processor_url: str, tmp_path_factory: pytest.TempP
 
         async def furnish() -> str:
             async with running(unlimited(url, data)) as service:
-                ada = await furnished(service)
+                ada = await furnish_organizer(service)
                 # So that no number tried by chance is the id of the key in use.
                 await service.run_sql("alter sequence api_keys_id_seq restart with 987654321")
                 made = await ada.post("/api/keys", {"api_key": {"name": "Generated"}})

@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from holdfast.events.settings import Settings
 from tests.databases import scratch_database
-from tests.events.agents.samples import TOOLS, agent, both_eras, everything
+from tests.events.agents.samples import TOOLS, agent, both_eras, read_all_rows
 from tests.events.agents.two_organizers import LISTS, UPLOAD, Organizer, Scene, content_text
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.scene import in_one_loop
@@ -74,7 +74,7 @@ async def test_an_organizer_never_reads_or_changes_data_of_another_one_through_a
 ) -> None:
     scene = shared_scene
     eve = scene.agent(version)
-    before = await everything(scene.service)
+    before = await read_all_rows(scene.service)
 
     if tool in LISTS:
         assert await scene.lists(tool, version) == scene.alone[tool]
@@ -83,7 +83,7 @@ async def test_an_organizer_never_reads_or_changes_data_of_another_one_through_a
             answers = [(await eve.call(tool, **call), call) for call in calls]
             assert {problem_of(result)["code"] for result, _ in answers} == {code}
             assert len({words(*answer) for answer in answers}) == 1
-    assert await everything(scene.service) == before
+    assert await read_all_rows(scene.service) == before
 
 
 async def test_every_attempt_is_on_a_tool_there_is(scene: Scene) -> None:

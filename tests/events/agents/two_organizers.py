@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.events.agents.samples import ERAS
-from tests.events.photos.steps import accepted, key_of, upload
+from tests.events.photos.steps import accept_photos, key_of, upload
 from tests.kit.mcp.wire import Agent
 from tests.support import Client, Service, event_fields, queue_fields
 
@@ -66,7 +66,7 @@ class Organizer:
             self.events.append(event["id"])
         first, cancelled, past = self.events
         photo, spare = (key_of(self.id, letter) for letter in "ab")
-        await accepted(service, photo, spare)
+        await accept_photos(service, photo, spare)
         self.photos = [photo, spare, await upload(service, self.client)]
         await self.client.patch(f"/api/events/{first}", {"event": {"image_keys": [photo]}})
         for name in people:

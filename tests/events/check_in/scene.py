@@ -41,7 +41,7 @@ async def code_of(service: Service, event_id: int, name: str) -> str:
     return str(short_code(await link_of(service, event_id, name)))
 
 
-def scanned(text: str, **fields: Any) -> Scan:
+def scan_of(text: str, **fields: Any) -> Scan:
     """A scan with a new id."""
     scan = Scan(id=str(uuid.uuid4()), text=text, told_at=next(_clock))
     return msgspec.structs.replace(scan, **fields)
@@ -63,12 +63,12 @@ class Entrance:
     async def scan(self, name: str, device: str = "Door 1", **fields: Any) -> Verdict:
         """Scan the short code of a person."""
         text = await code_of(self.service, self.event_id, name)
-        [verdict] = await self.send(scanned(text, **fields), device=device)
+        [verdict] = await self.send(scan_of(text, **fields), device=device)
         return verdict
 
     async def say(self, text: str, **fields: Any) -> str:
         """What the scanner says of a text."""
-        [verdict] = await self.send(scanned(text, **fields))
+        [verdict] = await self.send(scan_of(text, **fields))
         return verdict.say
 
     async def run(self, operation: Any, command: Any) -> Any:

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.check_in import operations
 from holdfast.events.check_in.model import CheckInChanges, ListChanges, Scan, TakeBack
-from tests.events.check_in.scene import Entrance, code_of, scanned
+from tests.events.check_in.scene import Entrance, code_of, scan_of
 from tests.events.people.scene import sign_up
 from tests.support import Service
 
@@ -70,7 +70,7 @@ async def test_devices_agree_and_every_registration_has_one_entry(service: Servi
         doing = chance.random()
         taken_back = ""
         if doing < 0.45:
-            scan = scanned(chance.choice(codes), let_in=chance.random() < 0.5)
+            scan = scan_of(chance.choice(codes), let_in=chance.random() < 0.5)
             chance.choice(devices).unsent.append(scan)
             made.append(scan.id)
         elif doing < 0.75:

@@ -9,7 +9,7 @@ from holdfast.events.check_in import no_shows, operations
 from holdfast.events.check_in.model import GetCheckInStatus
 from holdfast.events.check_in.no_shows import NoShowsPreview, SeatHandover
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
-from tests.events.check_in.scene import Entrance, begun_event, code_of, give_seats, link_of, scanned
+from tests.events.check_in.scene import Entrance, begun_event, code_of, give_seats, link_of, scan_of
 from tests.support import Service
 
 
@@ -67,7 +67,7 @@ async def test_at_most_as_many_seats_are_given_as_the_page_showed(service: Servi
 
 async def test_a_scanner_tells_no_shows_from_people_who_have_moved_up(service: Service) -> None:
     gate = await begun_event(service, 1, 2)
-    late = scanned(await link_of(service, gate.event_id, "p0"))
+    late = scan_of(await link_of(service, gate.event_id, "p0"))
     await give_seats(gate)
 
     [verdict] = await gate.send(late)
@@ -93,7 +93,7 @@ async def test_a_person_who_moves_up_gets_a_mail_with_a_code_and_one_who_came_to
 
 async def test_a_person_let_in_offline_before_the_seat_was_given_away_is_in_without_a_seat(service: Service) -> None:
     gate = await begun_event(service, 1, 2)
-    offline = scanned(await code_of(service, gate.event_id, "p0"), let_in=True)
+    offline = scan_of(await code_of(service, gate.event_id, "p0"), let_in=True)
     await give_seats(gate)
 
     [verdict] = await gate.send(offline)

@@ -10,7 +10,7 @@ from holdfast.events.check_in import operations
 from holdfast.events.check_in.model import FindPeople, GetCheckInStatus, ListChanges, ListPeople, StoreScans, TakeBack
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
-from tests.events.check_in.scene import Entrance, code_of, link_of, scanned
+from tests.events.check_in.scene import Entrance, code_of, link_of, scan_of
 from tests.events.people.scene import handle_of, sign_up
 from tests.support import Service
 
@@ -45,7 +45,7 @@ async def test_the_first_scan_is_the_entry_and_later_ones_are_double_entries(ser
 
 async def test_the_same_scan_sent_again_changes_nothing(service: Service) -> None:
     gate = await entrance(service, "ann")
-    scan = scanned(await code_of(service, gate.event_id, "ann"))
+    scan = scan_of(await code_of(service, gate.event_id, "ann"))
 
     answers = [(await gate.send(scan))[0] for _ in range(3)]
 
@@ -58,7 +58,7 @@ async def test_scans_of_one_person_in_one_message_are_one_entry(service: Service
     gate = await entrance(service, "ann")
     code = await code_of(service, gate.event_id, "ann")
 
-    verdicts = await gate.send(scanned(code), scanned(code), scanned(code))
+    verdicts = await gate.send(scan_of(code), scan_of(code), scan_of(code))
 
     assert [verdict.say for verdict in verdicts] == ["in", "double", "double"]
     assert [is_entry for _, _, is_entry, _ in await gate.stored()] == [True, False, False]
@@ -166,7 +166,7 @@ async def test_an_entry_can_be_taken_back_and_the_next_scan_becomes_the_entry(se
 
 async def test_a_scan_that_was_taken_back_stays_so_when_it_is_sent_again(service: Service) -> None:
     gate = await entrance(service, "ann")
-    scan = scanned(await code_of(service, gate.event_id, "ann"))
+    scan = scan_of(await code_of(service, gate.event_id, "ann"))
     await gate.send(scan)
     await gate.run(operations.TAKE_BACK, TakeBack(event_id=gate.event_id, scan_id=scan.id))
 
@@ -217,7 +217,7 @@ async def test_no_operation_reaches_another_organizers_event(service: Service) -
     verdict = await gate.scan("ann")
     eve = Entrance(service, await service.organizer(), {"id": gate.event_id})
     commands = [
-        (operations.STORE_SCANS, StoreScans(event_id=gate.event_id, device="x", scans=[scanned("x")])),
+        (operations.STORE_SCANS, StoreScans(event_id=gate.event_id, device="x", scans=[scan_of("x")])),
         (operations.READ_STATUS, GetCheckInStatus(event_id=gate.event_id)),
         (operations.FIND_PEOPLE, FindPeople(event_id=gate.event_id, text="ann")),
         (operations.TAKE_BACK, TakeBack(event_id=gate.event_id, scan_id=verdict.id)),

@@ -7,19 +7,7 @@ from typing import Any
 import httpx2
 
 from tests.accounts.browser import Browser, token
-from tests.support import Client, Service
-
-EMAIL = "ada@example.com"
-PASSWORD = "correct horse battery"
-
-
-async def signed_in(service: Service, *, language: str = "en") -> tuple[Client, Browser]:
-    """An organizer with a key, and the same one signed in at a browser."""
-    ada = await service.organizer(email=EMAIL, password=PASSWORD)
-    browser = Browser(service, language=language)
-    answer = await browser.send("/sign-in", email=EMAIL, password=PASSWORD)
-    assert answer.status_code == 303, answer.text
-    return ada, browser
+from tests.support import Service
 
 
 async def foreign_event(service: Service, **fields: Any) -> dict[str, Any]:
@@ -27,7 +15,7 @@ async def foreign_event(service: Service, **fields: Any) -> dict[str, Any]:
     return await (await service.organizer("Other Events")).create_event(title="Secret meeting", **fields)
 
 
-async def rows(service: Service) -> list[tuple[Any, ...]]:
+async def stored_events(service: Service) -> list[tuple[Any, ...]]:
     """Everything that is stored of all events."""
     return await service.run_sql("select to_jsonb(events) from events order by id")
 
@@ -36,7 +24,7 @@ FREE = {"pricing_mode": "free", "price": ""}
 """The fields of a form for an event that people need not pay for: it is published without a question."""
 
 
-def form(**fields: str) -> dict[str, str]:
+def event_form(**fields: str) -> dict[str, str]:
     """What somebody types into the form of a new event."""
     return {
         "title": "Life drawing",

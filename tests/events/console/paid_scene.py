@@ -1,25 +1,16 @@
 """An organizer in the console who is paid by card, and a person who has paid."""
 
 from tests.accounts.browser import Browser
-from tests.events.console.scene import hidden
+from tests.events.console.organizing import sign_in_organizer
+from tests.events.console.scene import hidden_field
 from tests.events.payments.scene import Buyer, Scene
-from tests.support import Client, Service
 
 ANN = "ann@example.com"
-
-PASSWORD = "correct horse battery"
-
-
-async def register_organizer(service: Service, name: str = "Ada Events") -> tuple[Client, Browser]:
-    email = f"{name.split(maxsplit=1)[0].lower()}@example.com"
-    client, browser = await service.organizer(name, email=email, password=PASSWORD), Browser(service)
-    await browser.sign_in(email)
-    return client, browser
 
 
 async def pay_for_seat(shop: Scene) -> tuple[Browser, Buyer, str]:
     """An organizer at a browser, somebody who has paid, and the page of the payments."""
-    ada, browser = await register_organizer(shop.service)
+    ada, browser = await sign_in_organizer(shop.service)
     account = (await ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
     shop.processor.finish(account)
     await shop.deliver()
@@ -32,5 +23,5 @@ async def pay_for_seat(shop: Scene) -> tuple[Browser, Buyer, str]:
 
 async def give_back(browser: Browser, page: str, amount: str, **fields: str) -> int:
     payments_page = await browser.get(page)
-    form = {name: hidden(payments_page, name) for name in ("token", "once", "payment")}
+    form = {name: hidden_field(payments_page, name) for name in ("token", "once", "payment")}
     return (await browser.http.post(page, data={**form, f"amount-{form['payment']}": amount, **fields})).status_code

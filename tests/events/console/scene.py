@@ -41,7 +41,7 @@ class Desk:
         return await self.browser.http.post(path, data={"token": token(page), **fields}, headers=FOREIGN)
 
 
-async def desk(service: Service, *, language: str = "en") -> Desk:
+async def open_desk(service: Service, *, language: str = "en") -> Desk:
     """Ada and Bob, with one key each."""
     ada = await service.organizer("Ada Events", email="ada@example.com", password=PASSWORD)
     bob = await service.organizer("Bob Events")
@@ -50,7 +50,7 @@ async def desk(service: Service, *, language: str = "en") -> Desk:
     return Desk(service, browser, ada, bob)
 
 
-def hidden(page: httpx2.Response, name: str) -> str:
+def hidden_field(page: httpx2.Response, name: str) -> str:
     """The value of a hidden field in a page."""
     match = re.search(rf'name="{name}" value="([^"]*)"', page.text)
     assert match, page.text
@@ -60,5 +60,5 @@ def hidden(page: httpx2.Response, name: str) -> str:
 async def create_key(at: Desk, name: str, **fields: str) -> httpx2.Response:
     """Fill in the form for a new key, and send it."""
     page = await at.browser.get("/console/agents")
-    form = {"token": token(page), "once": hidden(page, "once"), "name": name, **fields}
+    form = {"token": token(page), "once": hidden_field(page, "once"), "name": name, **fields}
     return await at.browser.http.post("/console/agents/keys/new", data=form)

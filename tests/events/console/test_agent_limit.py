@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.events.console.organizing import main_text
-from tests.events.console.scene import Desk, desk
+from tests.accounts.browser import main_text
+from tests.events.console.scene import Desk, open_desk
 from tests.support import Service
 
 
@@ -16,7 +16,7 @@ async def page_of_key(at: Desk) -> str:
 async def test_a_saved_limit_applies_at_once_and_is_shown_on_the_card_of_the_key(
     service: Service,
 ) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
     event = await at.ada.create_event()
     await at.ada.register(event["id"], email="ann@example.com")
 
@@ -32,7 +32,7 @@ async def test_a_saved_limit_applies_at_once_and_is_shown_on_the_card_of_the_key
 
 
 async def test_an_empty_field_takes_the_limit_away(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
     event = await at.ada.create_event()
     await at.post(await page_of_key(at), daily_limit="0")
 
@@ -43,8 +43,8 @@ async def test_an_empty_field_takes_the_limit_away(service: Service) -> None:
 
 
 @pytest.mark.parametrize("text", ["many", "-1", "1.5", "1,50"])
-async def test_an_invalid_daily_limit_is_refused_beside_the_field_and_stays_in_it(service: Service, text: str) -> None:
-    at = await desk(service)
+async def test_what_is_no_whole_number_is_refused_beside_the_field_and_stays_there(service: Service, text: str) -> None:
+    at = await open_desk(service)
 
     refused = await at.post(await page_of_key(at), daily_limit=text)
 
@@ -54,15 +54,15 @@ async def test_an_invalid_daily_limit_is_refused_beside_the_field_and_stays_in_i
 
 
 async def test_a_number_may_have_groups_of_three_digits(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
 
     await at.post(await page_of_key(at), daily_limit="1.500")
 
     assert await service.run_sql("select daily_limit from agent_limits") == [(1_500,)]
 
 
-async def test_an_unknown_key_and_that_of_another_organizer_have_no_page(service: Service) -> None:
-    at = await desk(service)
+async def test_the_key_of_another_organizer_and_what_is_no_key_have_no_page(service: Service) -> None:
+    at = await open_desk(service)
     [key] = (await at.bob.get("/api/keys")).json()["data"]
 
     for query in (f"key={key['id']}", "key=x", "key=999999", "app=unknown", "", f"key={key['id']}&app=x"):
@@ -72,14 +72,14 @@ async def test_an_unknown_key_and_that_of_another_organizer_have_no_page(service
     assert await service.run_sql("select count(*) from agent_limits") == [(0,)]
 
 
-async def test_a_daily_limit_cannot_be_set_from_another_site(service: Service) -> None:
-    at = await desk(service)
+async def test_another_site_sets_no_limit(service: Service) -> None:
+    at = await open_desk(service)
 
     assert (await at.foreign(await page_of_key(at), daily_limit="3")).status_code == 403
 
 
-async def test_the_page_of_a_daily_limit_is_in_german_too(service: Service) -> None:
-    at = await desk(service, language="de")
+async def test_the_page_is_there_in_german(service: Service) -> None:
+    at = await open_desk(service, language="de")
 
     page = main_text(await at.browser.get(await page_of_key(at)))
 

@@ -12,14 +12,14 @@ import pytest
 
 from holdfast.accounts.agents.clients import Connection
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.scene import Person, Scene, furnished
+from tests.events.oauth_server.scene import Person, Scene, serve_furnished
 from tests.kit.mcp.wire import Agent
 from tests.support import event_fields, queue_fields, running
 
 
 @pytest.fixture
 async def scene(settings: Settings) -> AsyncIterator[Scene]:
-    async with furnished(settings.model_copy(update={"oauth_builtin": True})) as scene:
+    async with serve_furnished(settings.model_copy(update={"oauth_builtin": True})) as scene:
         yield scene
 
 

@@ -7,13 +7,14 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
+from tests.accounts.browser import token
 from tests.events.console.scene import FOREIGN
-from tests.events.oauth_server.scene import Person, Scene, furnished, issued, token_in
+from tests.events.oauth_server.scene import Person, Scene, issued_tokens, serve_furnished
 
 
 @pytest.fixture
 async def scene(settings: Settings) -> AsyncIterator[Scene]:
-    async with furnished(settings.model_copy(update={"oauth_builtin": True})) as scene:
+    async with serve_furnished(settings.model_copy(update={"oauth_builtin": True})) as scene:
         yield scene
 
 
@@ -24,7 +25,7 @@ async def apps(person: Person) -> str:
 async def disconnect(person: Person, app: str, **headers: str) -> httpx2.Response:
     """Send the form, with the token of another one."""
     page = await person.http.get("/console/agents")
-    form = {"token": token_in(page), "app": app}
+    form = {"token": token(page), "app": app}
     return await person.http.post("/console/agents/disconnect", data=form, headers=headers)
 
 
@@ -82,7 +83,7 @@ async def test_one_organizer_cuts_off_an_app_only_for_itself(scene: Scene) -> No
     tokens = await scene.connected()
     _, bob = await scene.somebody()
     answer = await bob.allow(scene.app.query())
-    theirs = issued(await scene.app.redeem(answer["code"]))
+    theirs = issued_tokens(await scene.app.redeem(answer["code"]))
 
     await disconnect(scene.person, scene.app.id)
 

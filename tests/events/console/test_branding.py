@@ -9,11 +9,12 @@ from holdfast.events.paths import event_path
 from holdfast.events.photos.sizes import clear_photos, make_sizes
 from holdfast.kit.running.steps import Steps
 from tests.accounts.browser import Browser, token
-from tests.events.console.event_scene import foreign_event, signed_in
+from tests.events.console.event_scene import foreign_event
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.pages.own_registration import register_and_settle
 from tests.events.pages.visitor import Visitor
 from tests.events.photos.pictures import picture
-from tests.events.photos.steps import a_day_passes, states
+from tests.events.photos.steps import a_day_passes, photo_states
 from tests.support import Service
 
 BRANDING_PATH = "/console/look"
@@ -30,7 +31,7 @@ async def looks(service: Service) -> list[tuple[str | None, ...]]:
 
 
 async def test_pages_embeds_and_tickets_carry_the_look_of_their_organizer_alone(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event, other = await ada.create_event(), await foreign_event(service)
     [ticket] = await register_and_settle(service, ada, event, "ann")
     outcome = await Visitor(service).register(event["id"], "bea@example.com")
@@ -68,7 +69,7 @@ async def test_pages_embeds_and_tickets_carry_the_look_of_their_organizer_alone(
 
 
 async def test_a_colour_that_is_too_light_is_refused_with_the_nearest_that_passes(service: Service) -> None:
-    _, browser = await signed_in(service)
+    _, browser = await sign_in_organizer(service)
 
     refused = await browser.send(BRANDING_PATH, do="save", accent="#ffee88", about="We draw.")
 
@@ -88,7 +89,7 @@ async def test_a_colour_that_is_too_light_is_refused_with_the_nearest_that_passe
 
 
 async def test_a_logo_stays_until_it_is_replaced_and_is_then_deleted_after_a_day(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     await upload(browser, picture("image/png"))
     [(_, first, _)] = await looks(service)
     # An event that shows the same photo, and lets go of it, changes nothing.
@@ -96,7 +97,7 @@ async def test_a_logo_stays_until_it_is_replaced_and_is_then_deleted_after_a_day
     await ada.patch(f"/api/events/{event['id']}", {"event": {"image_keys": []}})
     await a_day_passes(service)
     await clear_photos(Steps(service.database))
-    assert await states(service) == {first: "accepted"}
+    assert await photo_states(service) == {first: "accepted"}
 
     no_picture = await upload(browser, b"no picture")
     assert no_picture.status_code == 422
@@ -106,16 +107,16 @@ async def test_a_logo_stays_until_it_is_replaced_and_is_then_deleted_after_a_day
     [(_, second, _)] = await looks(service)
     await a_day_passes(service)
     await clear_photos(Steps(service.database))
-    assert await states(service) == {second: "accepted"}
+    assert await photo_states(service) == {second: "accepted"}
 
     await browser.send(BRANDING_PATH, do="remove")
     await a_day_passes(service)
     await clear_photos(Steps(service.database))
-    assert await states(service) == {}
+    assert await photo_states(service) == {}
 
 
 async def test_an_unconfirmed_organizer_shows_no_look(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await browser.send(BRANDING_PATH, do="save", accent="#8a1f6b", about="We draw.")
     await upload(browser, picture("image/png"))
@@ -127,9 +128,9 @@ async def test_an_unconfirmed_organizer_shows_no_look(service: Service) -> None:
         assert not any(part in page for part in ("/accents/", 'class="logo', "We draw.")), path
 
 
-async def test_the_look_of_an_ended_organizer_is_deleted(service: Service) -> None:
-    ada, browser = await signed_in(service)
-    await browser.send(BRANDING_PATH, do="save", accent="#8a1f6b", about="We draw.")
+async def test_nothing_of_the_look_of_an_organizer_that_ended_is_kept(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
+    await browser.send(LOOK_PATH, do="save", accent="#8a1f6b", about="We draw.")
     await upload(browser, picture("image/png"))
 
     await service.prove(ada, None)
@@ -140,7 +141,7 @@ async def test_the_look_of_an_ended_organizer_is_deleted(service: Service) -> No
     ]
     await a_day_passes(service)
     await clear_photos(Steps(service.database))
-    assert await states(service) == {}
+    assert await photo_states(service) == {}
 
 
 async def test_the_style_of_an_invalid_accent_is_answered_with_404(service: Service) -> None:

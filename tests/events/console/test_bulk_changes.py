@@ -4,12 +4,12 @@ import asyncio
 import re
 from typing import Any
 
-from tests.accounts.browser import token
+from tests.accounts.browser import main_text, token
 from tests.events.console.event_scene import confirm_bulk_change, foreign_event
-from tests.events.console.organizing import main_text, signed_in
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
 from tests.events.payments.scene import Scene
-from tests.events.people.scene import handle_of, listed, sign_up
+from tests.events.people.scene import handle_of, list_registrations, sign_up
 from tests.support import Client, Service, eventually
 
 
@@ -19,11 +19,11 @@ async def boxes(service: Service, *names: str) -> str:
 
 
 async def states(ada: Client, event: dict[str, Any]) -> dict[str, str]:
-    return {row["email"].partition("@")[0]: row["status"] for row in await listed(ada, event)}
+    return {row["email"].partition("@")[0]: row["status"] for row in await list_registrations(ada, event)}
 
 
-async def test_several_people_are_moved_and_none_gets_the_seat_of_another_of_them(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_several_are_moved_and_none_of_them_gets_the_seat_of_another(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo", "dan")
     await service.run_sql("delete from mails")
@@ -50,8 +50,8 @@ async def test_several_people_are_moved_and_none_gets_the_seat_of_another_of_the
     assert mails == [("ann", "waitlisted"), ("bob", "waitlisted"), ("cleo", "promoted"), ("dan", "promoted")]
 
 
-async def test_several_people_are_removed_without_promoting_one_of_them_first(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_several_are_removed_and_who_waits_among_them_is_not_promoted_first(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo")
     await service.run_sql("delete from mails")
@@ -68,7 +68,7 @@ async def test_several_people_are_removed_without_promoting_one_of_them_first(se
 
 
 async def test_several_are_checked_in_once(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo")
     path = f"/console/events/{event['id']}/several-registrations"
@@ -88,8 +88,8 @@ async def test_several_are_checked_in_once(service: Service) -> None:
     assert sorted(rows) == [("ann", "By hand", True), ("bob", "By hand", True)]
 
 
-async def test_a_bulk_change_of_foreign_or_no_people_is_refused(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_nobody_reaches_people_of_another_organizer_or_chooses_nobody(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     mine, event = await ada.create_event(), await foreign_event(service)
     await sign_up(service, event, "ann")
     [path, foreign] = [f"/console/events/{one['id']}/several-registrations" for one in (mine, event)]
@@ -107,8 +107,8 @@ async def test_a_bulk_change_of_foreign_or_no_people_is_refused(service: Service
     assert await service.run_sql("select status::text from registrations") == [("registered",)]
 
 
-async def test_a_bulk_change_leaves_an_event_that_was_handed_over_meanwhile(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_an_event_that_is_handed_over_meanwhile_is_left_alone(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     bob = await service.organizer()
     event = await ada.create_event(waitinglist_capacity=5)
     await sign_up(service, event, "ann")

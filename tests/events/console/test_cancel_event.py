@@ -4,20 +4,21 @@ from html import unescape
 
 from holdfast.events.mails import announcements
 from tests.accounts.browser import token
-from tests.events.console.event_scene import foreign_event, rows, signed_in
-from tests.events.people.scene import over, sign_up
+from tests.events.console.event_scene import foreign_event, stored_events
+from tests.events.console.organizing import sign_in_organizer
+from tests.events.people.scene import end_event, sign_up
 from tests.support import Service
 
 
-async def test_the_question_before_cancelling_says_who_gets_a_mail(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_the_page_says_who_will_be_told_before_anything_happens(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=3, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
     for name in ("cleo", "dan"):
         await ada.register(event["id"], email=f"{name}@example.com", notify=False)
     await service.settle()
     await ada.register(event["id"], email="eve@example.com")
-    before = await rows(service)
+    before = await stored_events(service)
 
     page = await browser.get(f"/console/events/{event['id']}/cancel")
 
@@ -27,11 +28,11 @@ async def test_the_question_before_cancelling_says_who_gets_a_mail(service: Serv
     assert "<dt>Not decided yet; they will be rejected</dt><dd>1</dd>" in text
     assert "2 people are told by e-mail." in text
     assert "2 people get no e-mails" in text
-    assert await rows(service) == before
+    assert await stored_events(service) == before
 
 
-async def test_a_cancellation_mails_as_many_people_as_the_question_said(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_as_many_are_told_as_the_page_said(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await sign_up(service, event, "ann", "bob")
     await ada.register(event["id"], email="cleo@example.com", notify=False)
@@ -49,11 +50,11 @@ async def test_a_cancellation_mails_as_many_people_as_the_question_said(service:
     assert "This event is cancelled." in (await browser.get(done.headers["location"])).text
 
 
-async def test_the_question_before_cancelling_says_that_an_event_that_began_sends_no_mails(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_nobody_is_told_of_an_event_that_has_begun(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await sign_up(service, event, "ann")
-    await over(service, event)
+    await end_event(service, event)
 
     page = await browser.get(f"/console/events/{event['id']}/cancel")
 
@@ -62,25 +63,25 @@ async def test_the_question_before_cancelling_says_that_an_event_that_began_send
 
 
 async def test_an_event_that_is_cancelled_stays_so(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     path = f"/console/events/{event['id']}/cancel"
     form = await browser.get(path)
     await browser.http.post(path, data={"token": token(form)})
-    before = await rows(service)
+    before = await stored_events(service)
 
     again = await browser.http.post(path, data={"token": token(form)})
     page = await browser.get(path)
 
     assert (again.status_code, page.status_code) == (303, 303)
-    assert await rows(service) == before
+    assert await stored_events(service) == before
 
 
 async def test_the_event_of_another_organizer_cannot_be_cancelled(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     mine, other = await ada.create_event(), await foreign_event(service)
     mark = token(await browser.get(f"/console/events/{mine['id']}/cancel"))
-    before = await rows(service)
+    before = await stored_events(service)
 
     paths = [f"/console/events/{id}/cancel" for id in (other["id"], 99999, "x")]
     read = [await browser.get(path) for path in paths]
@@ -88,18 +89,18 @@ async def test_the_event_of_another_organizer_cannot_be_cancelled(service: Servi
 
     assert [response.status_code for response in (*read, *sent)] == [403, 404, 404, 403, 404, 404]
     assert "Secret meeting" not in "".join(response.text for response in (*read, *sent))
-    assert await rows(service) == before
+    assert await stored_events(service) == before
 
 
 async def test_a_form_of_another_site_cancels_nothing(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     path = f"/console/events/{event['id']}/cancel"
     mark = token(await browser.get(path))
-    before = await rows(service)
+    before = await stored_events(service)
 
     foreign = await browser.http.post(path, data={"token": mark}, headers={"Origin": "https://evil.example"})
     unsigned = await browser.http.post(path, data={})
 
     assert [foreign.status_code, unsigned.status_code] == [403, 403]
-    assert await rows(service) == before
+    assert await stored_events(service) == before

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.accounts.browser import Browser, token
-from tests.events.console.organizing import main_text, signed_in
-from tests.events.people.scene import handle_of, listed, over, sign_up
+from tests.accounts.browser import Browser, main_text, token
+from tests.events.console.organizing import sign_in_organizer
+from tests.events.people.scene import end_event, handle_of, list_registrations, sign_up
 from tests.support import Client, Service
 
 
@@ -17,12 +17,13 @@ async def page_of(service: Service, event: dict[str, Any], name: str) -> str:
 
 async def states(ada: Client, event: dict[str, Any]) -> dict[str, str]:
     return {
-        registration["email"].partition("@")[0]: registration["status"] for registration in await listed(ada, event)
+        registration["email"].partition("@")[0]: registration["status"]
+        for registration in await list_registrations(ada, event)
     }
 
 
-async def test_a_person_added_by_the_organizer_gets_a_seat_and_a_mail(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_somebody_is_added_and_told(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
     done = await browser.send(
@@ -39,8 +40,8 @@ async def test_a_person_added_by_the_organizer_gets_a_seat_and_a_mail(service: S
     assert await service.run_sql("select kind, recipient from mails") == [("seat", "ann@example.com")]
 
 
-async def test_the_form_names_changes_of_the_order_before_and_the_page_counts_them_after(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_what_organizers_do_to_the_order_is_said_before_and_counted_after(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=2)
     page, logged = f"/console/events/{event['id']}", "written into the public log of the order"
     await sign_up(service, event, "ann", "ben", "cal")
@@ -65,8 +66,8 @@ async def test_the_form_names_changes_of_the_order_before_and_the_page_counts_th
     assert "You moved 1 and removed 1." in main_text(await browser.get(page))
 
 
-async def test_a_person_added_by_the_organizer_can_have_a_name(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_somebody_who_is_added_can_be_given_a_name(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     path = f"/console/events/{event['id']}/add-registration"
 
@@ -80,8 +81,8 @@ async def test_a_person_added_by_the_organizer_can_have_a_name(service: Service)
     assert "Ann Bell ann@example.com Seat" in listed
 
 
-async def test_a_person_can_be_added_without_a_mail(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_somebody_is_added_without_a_mail(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
     await browser.send(f"/console/events/{event['id']}/add-registration", email="ann@example.com")
@@ -94,8 +95,8 @@ async def test_a_person_can_be_added_without_a_mail(service: Service) -> None:
 
 
 @pytest.mark.parametrize("email", ["", "ann", "ann@example", "ann@example.com\r\nBcc: b@c.de", "\0@b.de"])
-async def test_an_invalid_address_is_refused_beside_the_field_and_adds_no_person(service: Service, email: str) -> None:
-    ada, browser = await signed_in(service)
+async def test_what_is_no_address_is_said_beside_the_field(service: Service, email: str) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
     answer = await browser.send(f"/console/events/{event['id']}/add-registration", email=email, notify="yes")
@@ -106,12 +107,12 @@ async def test_an_invalid_address_is_refused_beside_the_field_and_adds_no_person
     assert await service.run_sql("select from registrations") == []
 
 
-async def test_an_event_that_takes_no_people_says_why_on_the_form(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_an_event_that_takes_nobody_says_why(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     full, past, cancelled = [await ada.create_event(capacity=1) for _ in range(3)]
     pages = [await browser.get(f"/console/events/{event['id']}/add-registration") for event in (full, past, cancelled)]
     await sign_up(service, full, "ann")
-    await over(service, past)
+    await end_event(service, past)
     await ada.delete(f"/api/events/{cancelled['id']}")
 
     said_then: list[str] = []
@@ -127,8 +128,8 @@ async def test_an_event_that_takes_no_people_says_why_on_the_form(service: Servi
     assert "The event is cancelled." in said_then[2]
 
 
-async def test_a_person_on_the_waiting_list_takes_the_seat_of_another_person(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_a_seat_and_a_place_on_the_waiting_list_are_exchanged(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
     question = main_text(await browser.get(f"{await page_of(service, event, 'ann')}?do=wait"))
@@ -143,8 +144,8 @@ async def test_a_person_on_the_waiting_list_takes_the_seat_of_another_person(ser
     assert "Waiting list, moved there by you" in main_text(await browser.get(await page_of(service, event, "ann")))
 
 
-async def test_the_organizer_can_give_a_free_seat_to_a_person_who_waited_less_long(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_a_free_seat_is_given_before_those_who_wait_longer(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo")
     assert "Every seat is taken." in main_text(await browser.get(await page_of(service, event, "cleo")))
@@ -156,10 +157,8 @@ async def test_the_organizer_can_give_a_free_seat_to_a_person_who_waited_less_lo
 
 
 @pytest.mark.parametrize(("change", "head"), [("wait", "Move this person to the"), ("remove", "Remove this registr")])
-async def test_an_organizer_who_takes_a_seat_away_gets_a_question_first(
-    service: Service, change: str, head: str
-) -> None:
-    ada, browser = await signed_in(service)
+async def test_who_takes_a_seat_away_is_asked_first(service: Service, change: str, head: str) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await sign_up(service, event, "ann")
     path = await page_of(service, event, "ann")
@@ -174,8 +173,8 @@ async def test_an_organizer_who_takes_a_seat_away_gets_a_question_first(
     assert await states(ada, event) == {"ann": "registered"}
 
 
-async def test_a_change_that_is_not_possible_has_no_question(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_what_cannot_be_changed_any_more_is_not_asked(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
     path = await page_of(service, event, "bob")
@@ -185,7 +184,7 @@ async def test_a_change_that_is_not_possible_has_no_question(service: Service) -
 
 
 async def test_a_registration_is_removed_and_its_seat_given_on(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
 
@@ -197,8 +196,8 @@ async def test_a_registration_is_removed_and_its_seat_given_on(service: Service)
     assert ("removed", "ann@example.com") in await service.run_sql("select kind, recipient from mails")
 
 
-async def test_a_change_that_became_impossible_is_refused_with_the_present_status(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_what_cannot_be_done_any_more_is_said_with_how_it_stands(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
     path = await page_of(service, event, "bob")
@@ -215,8 +214,8 @@ async def test_a_change_that_became_impossible_is_refused_with_the_present_statu
 
 
 @pytest.mark.parametrize("handle", ["aaaaaaaa", "1", "nobody%00"])
-async def test_the_page_of_an_unknown_registration_is_answered_with_404(service: Service, handle: str) -> None:
-    ada, browser = await signed_in(service)
+async def test_nobody_is_not_found(service: Service, handle: str) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
     assert (await browser.get(f"/console/events/{event['id']}/registrations/{handle}")).status_code == 404
@@ -233,7 +232,7 @@ async def reached(service: Service) -> tuple[Browser, dict[str, Any], list[tuple
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
-    eve, browser = await signed_in(service, "eve")
+    eve, browser = await sign_in_organizer(service, "eve")
     foreign = await eve.create_event()
     await sign_up(service, foreign, "dan")
     ann, bob = [await page_of(service, event, name) for name in ("ann", "bob")]
@@ -265,7 +264,7 @@ async def test_no_form_reaches_registrations_of_another_organizer(service: Servi
     "headers", [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}]
 )
 async def test_forms_of_other_sites_are_refused(service: Service, headers: dict[str, str]) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
     path = await page_of(service, event, "ann")
@@ -281,8 +280,8 @@ async def test_forms_of_other_sites_are_refused(service: Service, headers: dict[
 
 
 async def test_forms_without_the_token_of_the_session_are_refused(service: Service) -> None:
-    ada, browser = await signed_in(service)
-    _, eve = await signed_in(service, "eve")
+    ada, browser = await sign_in_organizer(service)
+    _, eve = await sign_in_organizer(service, "eve")
     event = await ada.create_event()
     await sign_up(service, event, "ann")
     path = await page_of(service, event, "ann")
@@ -296,8 +295,8 @@ async def test_forms_without_the_token_of_the_session_are_refused(service: Servi
     assert await everything(service) == before
 
 
-async def test_a_form_with_an_unknown_change_changes_nothing(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_a_form_that_says_nothing_changes_nothing(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await sign_up(service, event, "ann")
 

@@ -5,16 +5,16 @@ import uuid
 
 import pytest
 
+from tests.accounts.browser import main_text
 from tests.events.check_in.scene import code_of
-from tests.events.console.organizing import main_text
-from tests.events.console.scene import Desk, desk
-from tests.events.people.scene import erase, over, sign_up
+from tests.events.console.scene import Desk, open_desk
+from tests.events.people.scene import end_event, erase, sign_up
 from tests.support import Service
 
 
 async def opened(service: Service, *people: str, language: str = "en", **fields: object) -> tuple[Desk, str, int]:
     """An organizer at the check-in of a new event: the desk, the path, and the event."""
-    table = await desk(service, language=language)
+    table = await open_desk(service, language=language)
     event = await table.ada.create_event(**fields)
     await sign_up(service, event, *people)
     return table, f"/console/events/{event['id']}/check-in", event["id"]
@@ -46,7 +46,7 @@ async def test_the_check_in_page_has_scanning_and_search_above_the_list_and_the_
 
     order = ("This device:", "Scan with the camera", "Code", "Without a code", "The list is not saved", "Report")
     assert sorted(order, key=text.index) == [*order]
-    await over(service, {"id": event_id})
+    await end_event(service, {"id": event_id})
     assert "The check-in is over, so the list is not saved in this browser." in await table.page(path)
 
 
@@ -122,8 +122,8 @@ async def test_check_in_forms_of_other_sites_or_without_a_task_change_nothing(se
     assert "0 of 1 are in" in main_text(await table.browser.get(path))
 
 
-async def test_a_check_in_of_another_organizer_is_not_shown_or_changed(service: Service) -> None:
-    table = await desk(service)
+async def test_another_organizers_check_in_is_neither_shown_nor_changed(service: Service) -> None:
+    table = await open_desk(service)
     event = await table.bob.create_event(title="Secret meeting")
     others_event = await table.ada.create_event()
     await sign_up(service, event, "zoe")
@@ -164,7 +164,7 @@ async def test_erased_people_have_no_name_on_the_check_in_page(service: Service)
     table, path, event_id = await opened(service, "ann")
     code = await code_of(service, event_id, "ann")
     await scan(table, path, code)
-    await over(service, {"id": event_id})
+    await end_event(service, {"id": event_id})
     await erase(service)
 
     page = main_text(await table.browser.get(path))

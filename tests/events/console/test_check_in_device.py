@@ -8,13 +8,13 @@ import pytest
 
 from holdfast.events.check_in import operations
 from tests.events.check_in.scene import code_of, link_of
-from tests.events.console.scene import Desk, desk
-from tests.events.people.scene import over, sign_up
+from tests.events.console.scene import Desk, open_desk
+from tests.events.people.scene import end_event, sign_up
 from tests.support import Service
 
 
 async def opened(service: Service, *people: str, **fields: object) -> tuple[Desk, str, int]:
-    table = await desk(service)
+    table = await open_desk(service)
     event = await table.ada.create_event(**fields)
     await sign_up(service, event, *people)
     return table, f"/console/events/{event['id']}/check-in", event["id"]
@@ -77,7 +77,7 @@ async def test_the_version_changes_with_the_list_and_not_with_scans(service: Ser
 
 async def test_an_event_that_is_over_has_no_check_in_list_and_accepts_late_scans(service: Service) -> None:
     table, path, event_id = await opened(service, "ann")
-    await over(service, {"id": event_id})
+    await end_event(service, {"id": event_id})
 
     assert (await table.browser.get(f"{path}/news")).json()["version"] is None
     assert (await table.browser.get(f"{path}/list")).json()["people"] == []
@@ -138,8 +138,8 @@ async def test_a_scan_from_another_site_or_session_is_refused(service: Service) 
     assert await service.run_sql("select id from check_in_scans") == []
 
 
-async def test_a_device_gets_and_changes_no_check_in_data_of_another_organizer(service: Service) -> None:
-    table = await desk(service)
+async def test_nothing_of_another_organizer_is_told_or_taken(service: Service) -> None:
+    table = await open_desk(service)
     event = await table.bob.create_event(title="Secret meeting")
     await sign_up(service, event, "zoe")
     path, code = f"/console/events/{event['id']}/check-in", await code_of(service, event["id"], "zoe")

@@ -2,8 +2,9 @@
 
 import datetime as dt
 
-from tests.events.console.event_scene import FREE, form, open_edit_form, signed_in
-from tests.events.console.organizing import main_text
+from tests.accounts.browser import main_text
+from tests.events.console.event_scene import FREE, event_form, open_edit_form
+from tests.events.console.organizing import sign_in_organizer
 from tests.support import Service
 
 PAGE = "/console/events/new"
@@ -12,11 +13,11 @@ PAGE = "/console/events/new"
 async def test_an_event_opens_with_a_draw_that_the_organizer_sets_and_gives_up_when_it_is_void(
     service: Service,
 ) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     assert "One e-mail address is one entry: a draw cannot tell persons apart." in main_text(await browser.get(PAGE))
-    late = await browser.send(PAGE, **form(opens_at="2036-07-13T10:00"))
+    late = await browser.send(PAGE, **event_form(opens_at="2036-07-13T10:00"))
     assert "This must be earlier than" in main_text(late)
-    assert (await browser.send(PAGE, **form(**FREE, opens_at="2036-07-01T10:00"))).status_code == 303
+    assert (await browser.send(PAGE, **event_form(**FREE, opens_at="2036-07-01T10:00"))).status_code == 303
     [event] = (await ada.get("/api/events")).json()["data"]
     assert dt.datetime.fromisoformat(event["opens_at"]) == dt.datetime(2036, 7, 1, 8, tzinfo=dt.UTC)
     path = f"/console/events/{event['id']}"

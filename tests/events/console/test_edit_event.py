@@ -8,7 +8,8 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser, token
-from tests.events.console.event_scene import foreign_event, form_fields, open_edit_form, rows, signed_in
+from tests.events.console.event_scene import foreign_event, form_fields, open_edit_form, stored_events
+from tests.events.console.organizing import sign_in_organizer
 from tests.support import Client, Service, running
 
 
@@ -20,7 +21,7 @@ async def moving(ada: Client, **fields: Any) -> dict[str, Any]:
 
 
 async def test_a_form_changes_what_was_changed_in_it(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await moving(ada, timezone="Europe/Berlin", datetime="2036-07-12T17:30:00Z", address="Studio Street 1")
     path, fields = await open_edit_form(browser, event)
 
@@ -40,8 +41,8 @@ async def test_a_form_changes_what_was_changed_in_it(service: Service) -> None:
     }
 
 
-async def test_a_form_without_changes_changes_nothing(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_saving_without_a_change_changes_nothing(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     # The clock of Berlin shows this time twice that day, and the form has no seconds of its own.
     event = await ada.create_event(
         timezone="Europe/Berlin",
@@ -51,17 +52,17 @@ async def test_a_form_without_changes_changes_nothing(service: Service) -> None:
         latitude=52.520008,
         longitude=13.404954,
     )
-    before = await rows(service)
+    before = await stored_events(service)
     path, fields = await open_edit_form(browser, event)
 
     done = await browser.http.post(path, data={**fields, "body": fields["body"].replace("\n", "\r\n")})
 
     assert done.status_code == 303, done.text
-    assert await rows(service) == before
+    assert await stored_events(service) == before
 
 
-async def test_a_change_of_the_time_zone_keeps_the_local_time_of_the_event(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_another_time_zone_keeps_the_time_on_the_clock(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(timezone="Europe/Berlin", datetime="2036-07-12T17:30:00Z")
     path, fields = await open_edit_form(browser, event)
 
@@ -96,7 +97,7 @@ EVENING = {"timezone": "Europe/Berlin", "datetime": "2036-07-12T17:30:00Z", "end
 async def test_the_end_of_an_event_moves_with_its_beginning_unless_it_is_edited(
     service: Service, typed: dict[str, str], begins: str, ends: str | None
 ) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(**EVENING)
     path, fields = await open_edit_form(browser, event)
     # The form shows no seconds. They are kept where the time is.
@@ -108,20 +109,20 @@ async def test_the_end_of_an_event_moves_with_its_beginning_unless_it_is_edited(
     assert (done.status_code, after["datetime"], after["ends_at"]) == (303, begins, ends)
 
 
-async def test_changes_of_others_to_an_event_are_shown_and_not_overwritten(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_what_others_changed_is_shown_and_not_overwritten(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(recurrence_frequency="days", datetime="2036-07-12T17:30:00Z")
     path, fields = await open_edit_form(browser, event)
     changes = {"title": "Title of an agent", "capacity": 40, "recurrence_frequency": "weeks"}
     changes |= {"datetime": "2036-07-13T17:30:00Z", "timezone": "America/New_York"}
     changes |= {"ends_at": "2036-07-13T19:30:00Z"}
     await ada.patch(f"/api/events/{event['id']}", {"event": changes})
-    before = await rows(service)
+    before = await stored_events(service)
 
     refused = await browser.http.post(path, data={**fields, "title": "My title", "location_name": "Studio"})
 
     assert (refused.status_code, "Somebody else has changed this event" in refused.text) == (409, True)
-    assert await rows(service) == before
+    assert await stored_events(service) == before
     again = form_fields(refused)
     assert (again["title"], again["capacity"], again["location_name"]) == ("My title", "10", "Studio")
     differing = re.findall(r'<dt><a href="#(\w+)">.*?<dd[^>]*>([^<]*)<', refused.text, re.DOTALL)
@@ -159,15 +160,13 @@ async def test_changes_of_others_to_an_event_are_shown_and_not_overwritten(servi
         ({"longitude": "181"}, "It must be at most 180"),
     ],
 )
-async def test_an_invalid_field_of_an_event_has_its_message_beside_it(
-    service: Service, typed: dict[str, str], message: str
-) -> None:
-    ada, browser = await signed_in(service)
+async def test_what_is_wrong_is_said_beside_the_field(service: Service, typed: dict[str, str], message: str) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await moving(ada)
     for name in ("ann", "bob"):
         await ada.register(event["id"], email=f"{name}@example.com")
     await service.settle()
-    before = await rows(service)
+    before = await stored_events(service)
     path, fields = await open_edit_form(browser, event)
 
     answer = await browser.http.post(path, data={**fields, **typed})
@@ -177,11 +176,11 @@ async def test_an_invalid_field_of_an_event_has_its_message_beside_it(
     [note] = re.findall(f'id="{name}-note">([^<]*)<', answer.text)
     assert message in html.unescape(note)
     assert form_fields(answer)[name] == typed[name].strip()
-    assert await rows(service) == before
+    assert await stored_events(service) == before
 
 
-async def test_an_invalid_price_has_its_message_also_when_others_changed_the_event(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_a_price_that_is_wrong_is_also_said_when_others_changed_the_event(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await moving(ada)
     path, fields = await open_edit_form(browser, event)
     await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Title of an agent"}})
@@ -194,23 +193,23 @@ async def test_an_invalid_price_has_its_message_also_when_others_changed_the_eve
 
 async def test_more_text_than_an_organizer_may_have_is_refused(settings: Settings) -> None:
     async with running(settings.model_copy(update={"text_per_organizer": 50})) as service:
-        ada, browser = await signed_in(service)
+        ada, browser = await sign_in_organizer(service)
         event = await ada.create_event()
         path, fields = await open_edit_form(browser, event)
-        before = await rows(service)
+        before = await stored_events(service)
 
         refused = await browser.http.post(path, data={**fields, "body": "x" * 1_000})
 
         assert (refused.status_code, "bytes of text" in refused.text) == (422, True)
         assert form_fields(refused)["body"] == "x" * 1_000
-        assert await rows(service) == before
+        assert await stored_events(service) == before
 
 
 async def test_the_event_of_another_organizer_cannot_be_edited(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     mine, other = await ada.create_event(), await foreign_event(service)
     _, fields = await open_edit_form(browser, mine)
-    before = await rows(service)
+    before = await stored_events(service)
 
     paths = [f"/console/events/{id}/edit" for id in (other["id"], 99999, "x", "0", f"0{mine['id']}")]
     read = [await browser.get(path) for path in paths]
@@ -219,28 +218,28 @@ async def test_the_event_of_another_organizer_cannot_be_edited(service: Service)
     assert [response.status_code for response in read] == [403, 404, 404, 404, 404]
     assert [response.status_code for response in sent] == [403, 404, 404, 404, 404]
     assert "Secret meeting" not in "".join(response.text for response in (*read, *sent))
-    assert await rows(service) == before
+    assert await stored_events(service) == before
 
 
-async def test_a_form_cannot_change_the_organizer_or_readonly_fields_of_an_event(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_neither_the_organizer_nor_what_cannot_change_is_changed_by_a_form(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     other = await service.organizer("Other Events")
     event = await moving(ada)
-    before = await rows(service)
+    before = await stored_events(service)
     path, fields = await open_edit_form(browser, event)
 
     more = {"organizer_id": str(other.id), "currency": "USD", "pricing_mode": "free", "image_keys": "photos/1/x.jpg"}
     done = await browser.http.post(path, data={**fields, **more})
 
     assert done.status_code == 303, done.text
-    assert await rows(service) == before
+    assert await stored_events(service) == before
 
 
-async def test_a_form_of_another_site_or_session_edits_no_event(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_a_form_of_another_site_or_session_changes_nothing(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     path, fields = await open_edit_form(browser, event)
-    before = await rows(service)
+    before = await stored_events(service)
     stranger = Browser(service)
     await stranger.sign_in("stranger@example.com")
 
@@ -250,4 +249,4 @@ async def test_a_form_of_another_site_or_session_edits_no_event(service: Service
     of_another = await browser.http.post(path, data={**changed, "token": theirs})
 
     assert [foreign.status_code, of_another.status_code] == [403, 403]
-    assert await rows(service) == before
+    assert await stored_events(service) == before

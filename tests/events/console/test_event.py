@@ -5,8 +5,8 @@ import re
 import pytest
 
 from holdfast.events.console.events import event_operations
-from tests.events.console.event_scene import foreign_event, signed_in
-from tests.events.console.paid_scene import register_organizer
+from tests.events.console.event_scene import foreign_event
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.pages.visitor import page_text as text
 from tests.events.payments.scene import Scene
 from tests.support import Service
@@ -14,8 +14,8 @@ from tests.support import Service
 PRICES = (("fixed", 1500), ("free", 0))
 
 
-async def test_the_page_of_an_event_shows_seats_waiting_list_and_place(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_it_says_how_the_event_stands(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=4, location_name="Studio")
     for name in ("ann", "bob"):
         await ada.register(event["id"], email=f"{name}@example.com")
@@ -34,7 +34,7 @@ async def test_the_page_of_an_event_shows_seats_waiting_list_and_place(service: 
 
 
 async def test_more_people_than_places_on_the_waiting_list_are_counted_as_people(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=2)
     for name in ("ann", "bob", "cleo"):
         await ada.register(event["id"], email=f"{name}@example.com")
@@ -49,7 +49,7 @@ async def test_more_people_than_places_on_the_waiting_list_are_counted_as_people
 
 
 async def test_the_price_is_a_picture_with_words(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(pricing_mode="fixed", price=1500, currency="EUR")
     path = f"/console/events/{event['id']}"
     assert "It has never changed." in (await browser.get(path)).text
@@ -62,7 +62,7 @@ async def test_the_price_is_a_picture_with_words(service: Service) -> None:
 
 
 async def test_the_changes_of_a_price_are_listed_in_words(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(
         pricing_mode="dynamic", price=1500, min_price=1000, max_price=3000, currency="EUR", timezone="Europe/Berlin"
     )
@@ -75,8 +75,8 @@ async def test_the_changes_of_a_price_are_listed_in_words(service: Service) -> N
     assert "changed by hand" in {reason for _, reason in changes}
 
 
-async def test_an_event_that_cannot_be_paid_for_yet_links_to_the_payouts(shop: Scene) -> None:
-    ada, browser = await register_organizer(shop.service)
+async def test_an_event_that_nobody_can_pay_for_yet_leads_to_the_payouts(shop: Scene) -> None:
+    ada, browser = await sign_in_organizer(shop.service)
     paid, free = [await ada.create_event(pricing_mode=mode, price=price) for mode, price in PRICES]
     link = f'href="/console/payouts?event={paid["id"]}">Connect payouts'
     assert link in (await browser.get(f"/console/events/{paid['id']}")).text
@@ -87,8 +87,8 @@ async def test_an_event_that_cannot_be_paid_for_yet_links_to_the_payouts(shop: S
     assert "Connect payouts" not in (await browser.get(f"/console/events/{paid['id']}")).text
 
 
-async def test_a_free_event_says_that_no_payment_is_needed(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_a_free_event_says_that_nobody_has_to_pay(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     paid, free = [await ada.create_event(pricing_mode=mode, price=price) for mode, price in PRICES]
 
     for path, sentence in (
@@ -101,7 +101,7 @@ async def test_a_free_event_says_that_no_payment_is_needed(service: Service) -> 
 
 
 async def test_the_event_of_another_organizer_is_not_shown(service: Service) -> None:
-    _, browser = await signed_in(service)
+    _, browser = await sign_in_organizer(service)
     other = await foreign_event(service)
 
     answers = [await browser.get(f"/console/events/{id}") for id in (other["id"], 99999, "x", "-1")]
@@ -129,7 +129,7 @@ async def test_a_visitor_who_is_not_signed_in_is_led_to_sign_in_from_the_pages_o
 async def test_a_price_that_cannot_be_charged_is_shown_with_advice(
     service: Service, currency: str, price: int, advice: str | None
 ) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(pricing_mode="fixed", price=price, currency=currency)
 
     page = text(await browser.get(f"/console/events/{event['id']}")).replace("\xa0", " ")
@@ -139,7 +139,7 @@ async def test_a_price_that_cannot_be_charged_is_shown_with_advice(
 
 
 async def test_registrations_are_drawn_by_day_with_those_who_are_in(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(timezone="Europe/Berlin")
     for name in ("ann", "bob", "cleo"):
         await ada.register(event["id"], email=f"{name}@example.com")
@@ -159,7 +159,7 @@ async def test_the_page_of_an_event_stops_counting_at_a_limit(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_operations, "MAX_COUNTED", 1)
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     for name in ("ann", "bob"):
         await ada.register(event["id"], email=f"{name}@example.com")
@@ -172,7 +172,7 @@ async def test_the_page_of_an_event_stops_counting_at_a_limit(
 
 
 async def test_a_number_of_the_overview_stands_in_one_place_with_its_unit(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=8, waitinglist_capacity=4, pricing_mode="fixed", price=1250, currency="EUR")
     for number in range(5):
         await ada.register(event["id"], email=f"p{number}@example.com")
@@ -186,7 +186,7 @@ async def test_a_number_of_the_overview_stands_in_one_place_with_its_unit(servic
 
 
 async def test_the_times_of_a_list_name_their_zone_once(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(timezone="Europe/Berlin", datetime="2036-01-12T17:30:00Z")
     for name in ("ann", "bob", "cleo"):
         await ada.register(event["id"], email=f"{name}@example.com")

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from holdfast.events.console.payments import event_payments
-from tests.events.console.organizing import csv_cells
-from tests.events.console.paid_scene import give_back, pay_for_seat, register_organizer
+from tests.events.console.organizing import csv_cells, sign_in_organizer
+from tests.events.console.paid_scene import give_back, pay_for_seat
 from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Scene
 
@@ -53,14 +53,14 @@ async def test_the_rest_of_a_partly_refunded_payment_is_shown_and_exported(shop:
 
 async def test_the_file_of_payments_of_another_organizers_event_is_not_given(shop: Scene) -> None:
     browser, ann, _ = await pay_for_seat(shop)
-    _, stranger = await register_organizer(shop.service, "Bob Events")
+    _, stranger = await sign_in_organizer(shop.service, "bob")
     path = f"/console/events/{ann.event_id}/payments.csv"
 
     assert [(await who.get(path)).status_code for who in (browser, stranger)] == [200, 404]
 
 
 async def test_an_event_without_payments_says_so(shop: Scene) -> None:
-    ada, browser = await register_organizer(shop.service)
+    ada, browser = await sign_in_organizer(shop.service)
     event_id = await shop.event(ada)
 
     assert "Nothing was paid here." in page_text(await browser.get(f"/console/events/{event_id}/payments"))
@@ -69,7 +69,7 @@ async def test_an_event_without_payments_says_so(shop: Scene) -> None:
 
 async def test_more_than_a_page_of_payments_are_read_in_order(shop: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_payments, "PAGE_SIZE", 2)
-    ada, browser = await register_organizer(shop.service)
+    ada, browser = await sign_in_organizer(shop.service)
     event_id = await shop.event(ada)
     await shop.service.run_sql(
         """
@@ -94,7 +94,7 @@ async def test_more_than_a_page_of_payments_are_read_in_order(shop: Scene, monke
 
 async def test_payments_for_a_foreign_or_missing_event_are_answered_with_404(shop: Scene) -> None:
     _, ann, _ = await pay_for_seat(shop)
-    _, bob = await register_organizer(shop.service, "Bob Events")
+    _, bob = await sign_in_organizer(shop.service, "bob")
 
     answers = [await bob.get(f"/console/events/{id}/payments") for id in (ann.event_id, 99999, "x")]
 

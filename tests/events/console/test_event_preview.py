@@ -6,7 +6,8 @@ import re
 import httpx2
 
 from tests.accounts.browser import Browser, token
-from tests.events.console.event_scene import form, rows, signed_in
+from tests.events.console.event_scene import event_form, stored_events
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import JPEG
 from tests.support import Service
@@ -30,31 +31,31 @@ async def draw(browser: Browser, path: str = NEW, **fields: str) -> httpx2.Respo
 
 
 async def test_a_new_event_is_shown_as_it_will_look_and_not_stored(service: Service) -> None:
-    _, browser = await signed_in(service)
+    _, browser = await sign_in_organizer(service)
     moving = {"pricing_mode": "dynamic", "price": "12,5", "min_price": "8", "max_price": "20"}
 
-    text = preview(await draw(browser, **form(address="Studio Street 1", **moving)))
+    text = preview(await draw(browser, **event_form(address="Studio Street 1", **moving)))
 
     assert "Life drawing When Saturday, July 12, 2036 7:30 PM" in text
     assert "9:30 PM CEST Where" in text
     assert "Studio Studio Street 1 €12.50" in text
     assert "between €8.00 and €20.00. 12 seats left of 12" in text
-    assert "Free" in preview(await draw(browser, **form(pricing_mode="free", price="")))
+    assert "Free" in preview(await draw(browser, **event_form(pricing_mode="free", price="")))
     assert "3 places on the waiting list" in text
     assert "40 places on the waiting list" in preview(
-        await draw(browser, **form(capacity="400", waitinglist_capacity=""))
+        await draw(browser, **event_form(capacity="400", waitinglist_capacity=""))
     )
-    assert await rows(service) == []
+    assert await stored_events(service) == []
 
 
-async def test_the_preview_of_an_event_names_missing_and_invalid_fields_and_nothing_else(service: Service) -> None:
-    _, browser = await signed_in(service)
+async def test_what_is_missing_or_wrong_is_only_named(service: Service) -> None:
+    _, browser = await sign_in_organizer(service)
     attack = "<script>alert(1)</script>"
     wrong = {"datetime": "9999-12-31T23:59", "ends_at": "soon", "timezone": attack, "capacity": "9" * 19}
     wrong |= {"price": "5", "currency": attack, "location_name": attack}
 
     empty = preview(await draw(browser))
-    answer = await draw(browser, **form(title="", **wrong))
+    answer = await draw(browser, **event_form(title="", **wrong))
 
     for text in (empty, preview(answer)):
         for name in ("The title of your event", "The date and the time", "The number of seats"):
@@ -64,10 +65,14 @@ async def test_the_preview_of_an_event_names_missing_and_invalid_fields_and_noth
     assert attack not in answer.text
 
 
-async def test_the_preview_works_without_scripts_and_keeps_the_form(service: Service) -> None:
-    _, browser = await signed_in(service)
+async def test_the_button_shows_it_without_scripts_and_keeps_the_form(service: Service) -> None:
+    _, browser = await sign_in_organizer(service)
     page = await browser.get(NEW)
-    fields = {"token": token(page), **form(title="Pottery", capacity="many", cancellation_hours="0"), "do": "preview"}
+    fields = {
+        "token": token(page),
+        **event_form(title="Pottery", capacity="many", cancellation_hours="0"),
+        "do": "preview",
+    }
     fields |= {"latitude": "", "longitude": ""}
 
     answer = await browser.http.post(NEW, data=fields, files=[("files", ("clay.jpg", picture(), JPEG))])
@@ -81,16 +86,16 @@ async def test_the_preview_works_without_scripts_and_keeps_the_form(service: Ser
     assert ' aria-invalid="true"' not in answer.text
     # What is seldom needed opens only to show something.
     assert ('<details id="more">' in answer.text, '<details id="more" open>' in usual.text) == (True, True)
-    assert await rows(service) == []
+    assert await stored_events(service) == []
 
 
-async def test_the_preview_of_an_edited_event_shows_the_places_left(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_an_edited_event_is_shown_with_the_places_that_are_left(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=10, pricing_mode="fixed", price=1500, currency="EUR")
     draft = await ada.create_event(published=False)
     await ada.register(event["id"], email="ann@example.com")
     await service.settle()
-    path, before = f"/console/events/{event['id']}/edit", await rows(service)
+    path, before = f"/console/events/{event['id']}/edit", await stored_events(service)
     assert before[0][0]["registered_count"] == 1
     page = await browser.get(path)
     [version] = re.findall('name="version" value="([^"]+)"', page.text)
@@ -109,5 +114,5 @@ async def test_the_preview_of_an_edited_event_shows_the_places_left(service: Ser
     assert (whole_page.status_code, ' aria-invalid="true"' in whole_page.text) == (200, False)
     texts = [page.text, (await browser.get(f"/console/events/{draft['id']}/edit")).text]
     assert ["Only you see this draft." in text for text in texts] == [False, True]
-    after = [stored for (stored,) in await rows(service)]
+    after = [stored for (stored,) in await stored_events(service)]
     assert [stored["title"] for stored in after] == [event["title"], draft["title"]]

@@ -4,7 +4,8 @@ import re
 
 import httpx2
 
-from tests.events.console.organizing import main_text, signed_in
+from tests.accounts.browser import main_text
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
 from tests.events.payments.scene import Scene
 from tests.support import Service
@@ -15,7 +16,7 @@ def titles(page: httpx2.Response) -> list[str]:
 
 
 async def test_events_to_come_are_listed_soonest_first_and_those_that_are_over_latest_first(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     for title, days in (("Third", 30), ("First", 10), ("Long ago", 20), ("Yesterday", 25)):
         event = await ada.create_event(title=title)
         await service.run_sql(
@@ -29,7 +30,7 @@ async def test_events_to_come_are_listed_soonest_first_and_those_that_are_over_l
 
 
 async def test_an_event_is_found_by_a_part_of_its_title_in_any_case(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     for title in ("Life drawing", "Still life", "100% wool", "Pottery"):
         await ada.create_event(title=title)
 
@@ -39,7 +40,7 @@ async def test_an_event_is_found_by_a_part_of_its_title_in_any_case(service: Ser
 
 
 async def test_more_events_than_a_page_are_read_one_page_after_the_other(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     for number in range(25):
         await ada.create_event(title=f"Event {number}")
 
@@ -52,8 +53,8 @@ async def test_more_events_than_a_page_are_read_one_page_after_the_other(service
     assert 'rel="next"' not in second.text
 
 
-async def test_an_invalid_offset_or_state_shows_the_first_page(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_a_wrong_offset_or_state_is_the_first_page(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     await ada.create_event(title="Life drawing")
 
     for query in ("offset=x", "offset=-1", f"offset={'9' * 30}", "state=none", f"q={'%20' * 500}"):
@@ -61,8 +62,8 @@ async def test_an_invalid_offset_or_state_shows_the_first_page(service: Service)
         assert (page.status_code, titles(page)) == (200, ["Life drawing"]), query
 
 
-async def test_the_first_page_shows_where_people_wait_and_that_payments_are_not_possible(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_it_says_where_people_wait_and_that_nothing_can_be_paid(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     full = await ada.create_event(title="Life drawing", capacity=1, waitinglist_capacity=5)
     await ada.create_event(title="Pottery", pricing_mode="fixed", price=1500)
     for name in ("ann", "bob"):

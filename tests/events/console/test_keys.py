@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.accounts.browser import token
-from tests.events.console.scene import KEY_PATTERN, create_key, desk, hidden
+from tests.events.console.scene import KEY_PATTERN, create_key, hidden_field, open_desk
 from tests.support import Client, Service, running
 
 
@@ -13,7 +13,7 @@ async def ids(of: Client) -> list[int]:
 
 
 async def test_a_key_is_made_shown_once_and_works(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
 
     answer = await create_key(at, "Ticket machine")
 
@@ -25,10 +25,10 @@ async def test_a_key_is_made_shown_once_and_works(service: Service) -> None:
     assert KEY_PATTERN.findall(listed) == []
 
 
-async def test_a_form_for_a_key_sent_twice_makes_one_key(service: Service) -> None:
-    at = await desk(service)
+async def test_a_form_that_is_sent_twice_makes_one_key(service: Service) -> None:
+    at = await open_desk(service)
     form_page = await at.browser.get("/console/agents")
-    form = {"token": token(form_page), "once": hidden(form_page, "once"), "name": "Ticket machine"}
+    form = {"token": token(form_page), "once": hidden_field(form_page, "once"), "name": "Ticket machine"}
 
     first, second = [await at.browser.http.post("/console/agents/keys/new", data=form) for _ in range(2)]
     third = await at.browser.http.post("/console/agents/keys/new", data={**form, "name": "Another one"})
@@ -39,7 +39,7 @@ async def test_a_form_for_a_key_sent_twice_makes_one_key(service: Service) -> No
 
 
 async def test_a_key_is_revoked_after_a_question(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
     [key] = KEY_PATTERN.findall((await create_key(at, "Ticket machine")).text)
     [_, id] = await ids(at.ada)
 
@@ -54,8 +54,8 @@ async def test_a_key_is_revoked_after_a_question(service: Service) -> None:
     assert "Ticket machine" not in await at.page("/console/agents")
 
 
-async def test_the_page_of_keys_says_when_a_key_was_used(service: Service) -> None:
-    at = await desk(service)
+async def test_it_is_said_when_a_key_was_used(service: Service) -> None:
+    at = await open_desk(service)
     unused = await at.page("/console/agents")
     await at.ada.get("/api/events")
 
@@ -93,7 +93,7 @@ async def test_a_key_that_is_locked_can_be_used(service: Service) -> None:
 
 
 async def test_keys_of_another_organizer_are_neither_shown_nor_revoked(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
     [theirs] = await ids(at.bob)
 
     page = await at.page("/console/agents")
@@ -107,7 +107,7 @@ async def test_keys_of_another_organizer_are_neither_shown_nor_revoked(service: 
 
 
 async def test_no_key_is_made_for_another_organizer(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
 
     await create_key(at, "Mine", user_id=str(at.bob.id), organizer_id=str(at.bob.id))
 
@@ -115,8 +115,8 @@ async def test_no_key_is_made_for_another_organizer(service: Service) -> None:
     assert len(await ids(at.ada)) == 2
 
 
-async def test_a_form_of_another_site_or_session_changes_no_keys(service: Service) -> None:
-    at = await desk(service)
+async def test_a_form_of_another_site_or_session_changes_nothing(service: Service) -> None:
+    at = await open_desk(service)
     [mine] = await ids(at.ada)
     stranger = await at.browser.http.post("/console/agents/keys/new", data={"token": "1-x", "name": "Theirs"})
 
@@ -139,8 +139,8 @@ async def test_a_form_of_another_site_or_session_changes_no_keys(service: Servic
         ("   ", "Enter what the key is for, such as"),
     ],
 )
-async def test_an_invalid_name_of_a_key_has_its_message_beside_it(service: Service, name: str, message: str) -> None:
-    at = await desk(service)
+async def test_what_is_wrong_with_a_name_is_said_beside_it(service: Service, name: str, message: str) -> None:
+    at = await open_desk(service)
 
     answer = await create_key(at, name)
 
@@ -149,8 +149,8 @@ async def test_an_invalid_name_of_a_key_has_its_message_beside_it(service: Servi
     assert len(await ids(at.ada)) == 1
 
 
-async def test_the_name_of_a_key_is_escaped(service: Service) -> None:
-    at = await desk(service)
+async def test_a_name_is_shown_as_text_only(service: Service) -> None:
+    at = await open_desk(service)
 
     answer = await create_key(at, '<script>alert("1")</script>')
 
@@ -161,7 +161,7 @@ async def test_the_name_of_a_key_is_escaped(service: Service) -> None:
 
 @pytest.mark.parametrize("id", ["0", "-1", "x", "9" * 19, "1%00", "1'--", "01"])
 async def test_an_id_that_cannot_exist_is_no_page(service: Service, id: str) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
 
     question, sent = (
         await at.browser.get(f"/console/agents/keys/{id}/revoke"),
@@ -174,7 +174,7 @@ async def test_an_id_that_cannot_exist_is_no_page(service: Service, id: str) -> 
 
 async def test_an_organizer_at_the_limit_of_keys_reads_that_one_must_be_revoked(settings: Settings) -> None:
     async with running(settings.model_copy(update={"keys_per_organizer": 1})) as service:
-        at = await desk(service)
+        at = await open_desk(service)
 
         answer = await create_key(at, "One more")
 
@@ -184,7 +184,7 @@ async def test_an_organizer_at_the_limit_of_keys_reads_that_one_must_be_revoked(
 
 async def test_keys_made_here_count_among_those_of_the_api(settings: Settings) -> None:
     async with running(settings.model_copy(update={"keys_per_hour": 2})) as service:
-        at = await desk(service)
+        at = await open_desk(service)
         body = {"api_key": {"name": "From a program"}}
         by_api = [(await at.ada.post("/api/keys", body)).status_code for _ in range(2)]
 
@@ -192,8 +192,8 @@ async def test_keys_made_here_count_among_those_of_the_api(settings: Settings) -
         assert (await create_key(at, "From the page")).status_code == 429
 
 
-async def test_the_pages_of_keys_are_in_german_too(service: Service) -> None:
-    at = await desk(service, language="de")
+async def test_the_pages_are_in_german_too(service: Service) -> None:
+    at = await open_desk(service, language="de")
 
     assert "Ein Schlüssel darf alles, was Sie hier selbst tun können." in await at.page("/console/agents")
     assert "Kopieren Sie ihn jetzt" in (await create_key(at, "Kasse")).text

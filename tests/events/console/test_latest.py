@@ -1,14 +1,15 @@
 """The overview of an event says what happened last with its people."""
 
-from tests.events.console.event_scene import foreign_event, signed_in
-from tests.events.console.organizing import main_text
+from tests.accounts.browser import main_text
+from tests.events.console.event_scene import foreign_event
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
 from tests.events.payments.scene import Scene
 from tests.support import Service
 
 
-async def test_the_latest_registration_comes_first_with_its_status(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_who_registered_last_stands_first_with_what_came_of_it(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=1, timezone="Europe/Berlin")
     for name in ("ann", "bob"):
         await ada.register(event["id"], email=f"{name}@example.com")
@@ -21,8 +22,8 @@ async def test_the_latest_registration_comes_first_with_its_status(service: Serv
     assert f'href="/console/events/{event["id"]}/registrations/' in page.text
 
 
-async def test_an_event_without_people_shows_no_latest_changes(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_an_event_without_people_has_nothing_that_happened(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
     assert "What happened last" not in (await browser.get(f"/console/events/{event['id']}")).text

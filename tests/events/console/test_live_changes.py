@@ -8,11 +8,11 @@ from holdfast.events.queues.release import release
 from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser
 from tests.events.check_in.scene import Entrance
-from tests.events.console.organizing import signed_in
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
 from tests.events.payments.scene import Scene, open_dispute
 from tests.events.people.scene import sign_up
-from tests.stream_reader import Reader, reading
+from tests.stream_reader import Reader, read_stream
 from tests.support import Service, running
 
 STREAM = "http://events.test/console/stream"
@@ -22,7 +22,7 @@ STREAM = "http://events.test/console/stream"
 async def watching(service: Service, browser: Browser, url: str = STREAM) -> AsyncGenerator[Reader]:
     """The stream of the organizer who is signed in in a browser."""
     cookie = "; ".join(f"{name}={value}" for name, value in browser.http.cookies.items())
-    async with reading(service.app, url, cookie=cookie) as reader:
+    async with read_stream(service.app, url, cookie=cookie) as reader:
         yield reader
 
 
@@ -33,8 +33,8 @@ async def changed(reader: Reader) -> list[str] | None:
     return event["data"].get("changed")
 
 
-async def test_a_stream_of_the_console_reports_new_and_changed_events(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_new_and_changed_events_are_told(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     async with watching(service, browser) as reader:
         event = await ada.create_event(capacity=1)
         new = await changed(reader)
@@ -48,8 +48,8 @@ async def test_a_stream_of_the_console_reports_new_and_changed_events(service: S
     assert [new, edited, registered, cancelled] == [[f"event {event['id']}"]] * 4
 
 
-async def test_a_stream_of_the_console_reports_a_person_who_comes_in(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_who_comes_in_is_told(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1)
     await sign_up(service, event, "ann")
     async with watching(service, browser) as reader:
@@ -77,8 +77,8 @@ async def test_a_stream_of_the_console_reports_payments_refunds_and_disputes(sho
             assert await changed(reader) == [f"event {ann.event_id}"], statement
 
 
-async def test_a_stream_of_the_console_does_not_report_events_of_others(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_the_events_of_others_are_not_told(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     ben = await service.organizer()
     event, other = await ada.create_event(), await ben.create_event()
     async with watching(service, browser) as reader:
@@ -88,8 +88,8 @@ async def test_a_stream_of_the_console_does_not_report_events_of_others(service:
         assert await changed(reader) == [f"event {event['id']}"]
 
 
-async def test_a_stream_of_the_console_reports_queues_as_visitors_join_and_are_released(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_queues_are_told_as_visitors_join_and_are_let_in(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     queue = await ada.create_queue()
     async with watching(service, browser, f"{STREAM}/queues") as reader:
         assert (await reader.next())["data"] == {}
@@ -108,7 +108,7 @@ async def test_a_stream_of_the_console_reports_queues_as_visitors_join_and_are_r
 
 
 async def test_a_stream_ends_as_soon_as_its_session_does(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     async with watching(service, browser) as reader:
         await service.database.transact(lambda tx: sessions.end(tx, ada.id))
 
@@ -126,8 +126,8 @@ async def test_a_stream_of_the_console_leads_to_sign_in_without_a_session(servic
 
 async def test_one_organizer_has_a_bounded_number_of_streams(settings: Settings) -> None:
     async with running(settings.model_copy(update={"streams_per_organizer": 2})) as service:
-        _, browser = await signed_in(service)
-        _, other = await signed_in(service, "ben")
+        _, browser = await sign_in_organizer(service)
+        _, other = await sign_in_organizer(service, "ben")
         async with (
             watching(service, browser),
             watching(service, browser, f"{STREAM}/queues"),

@@ -10,8 +10,9 @@ import pytest
 from holdfast.events.mails.paragraphs import PARAGRAPH_KINDS
 from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser, token
-from tests.events.console.event_scene import foreign_event, form, rows, signed_in
-from tests.events.console.scene import FOREIGN, hidden
+from tests.events.console.event_scene import event_form, foreign_event, stored_events
+from tests.events.console.organizing import sign_in_organizer
+from tests.events.console.scene import FOREIGN, hidden_field
 from tests.support import Service, running
 
 EMPTY = dict.fromkeys(PARAGRAPH_KINDS, "")
@@ -34,11 +35,11 @@ async def opened(browser: Browser, event: dict[str, Any]) -> tuple[str, dict[str
     path = f"/console/events/{event['id']}/mails"
     page = await browser.get(path)
     assert page.status_code == 200, page.text
-    return path, {**typed(page), "version": hidden(page, "version"), "token": token(page)}
+    return path, {**typed(page), "version": hidden_field(page, "version"), "token": token(page)}
 
 
-async def test_mail_paragraphs_are_stored_shown_changed_and_removed(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_paragraphs_are_stored_shown_changed_and_taken_out(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     path, fields = await opened(browser, event)
     assert {name: fields[name] for name in EMPTY if name in fields} == OF_FREE
@@ -64,8 +65,8 @@ async def test_mail_paragraphs_are_stored_shown_changed_and_removed(service: Ser
     assert f'href="{path}"' in (await browser.get(f"/console/events/{event['id']}")).text
 
 
-async def test_the_form_of_paragraphs_shows_above_each_field_what_the_mail_says_itself(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_above_each_field_stands_what_the_mail_says_itself(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(title="<b>Life</b> %s drawing", **PAID)
 
     page = await browser.get(f"/console/events/{event['id']}/mails")
@@ -78,7 +79,7 @@ async def test_the_form_of_paragraphs_shows_above_each_field_what_the_mail_says_
 
 
 async def test_previews_of_payments_say_what_is_to_be_paid_and_what_goes_back(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     path, fields = await opened(browser, await ada.create_event(**PAID))
 
     due = await browser.http.post(path, data={**fields, "preview": "payment_due"})
@@ -90,14 +91,14 @@ async def test_previews_of_payments_say_what_is_to_be_paid_and_what_goes_back(se
 
 
 async def test_a_preview_is_the_mail_in_both_languages_and_stores_nothing(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(**PAID)
     path, fields = await opened(browser, event)
 
     page = await browser.http.post(path, data={**fields, "seat": "Bring <b>clay</b>.\r\nNow.", "preview": "seat"})
 
     assert page.status_code == 200, page.text
-    assert (typed(page)["seat"], hidden(page, "version")) == ("Bring <b>clay</b>.\nNow.", fields["version"])
+    assert (typed(page)["seat"], hidden_field(page, "version")) == ("Bring <b>clay</b>.\nNow.", fields["version"])
     assert await stored(service) == []
     frames = [html.unescape(frame) for frame in re.findall(r'<iframe sandbox srcdoc="([^"]*)"', page.text)]
     assert [re.findall('<html lang="(..)">', frame) for frame in frames] == [["en"], ["de"]]
@@ -113,8 +114,8 @@ async def test_a_preview_is_the_mail_in_both_languages_and_stores_nothing(servic
 
 
 @pytest.mark.parametrize("kind", PARAGRAPH_KINDS)
-async def test_every_kind_of_paragraph_has_a_preview(service: Service, kind: str) -> None:
-    ada, browser = await signed_in(service)
+async def test_every_kind_of_mail_has_a_preview(service: Service, kind: str) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(cancellation_hours=24, **PAID)
     await ada.delete(f"/api/events/{event['id']}")
     path, fields = await opened(browser, event)
@@ -127,7 +128,7 @@ async def test_every_kind_of_paragraph_has_a_preview(service: Service, kind: str
 
 
 async def test_the_policy_allows_the_style_of_the_mail_only_where_a_mail_is_shown(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     path, fields = await opened(browser, await ada.create_event())
 
     plain = (await browser.get(path)).headers["content-security-policy"]
@@ -138,8 +139,8 @@ async def test_the_policy_allows_the_style_of_the_mail_only_where_a_mail_is_show
     assert re.sub(r" 'sha256-[^']*';", ";", policy).replace(" data:", "") == plain
 
 
-async def test_changes_of_others_to_a_mail_paragraph_are_shown_and_not_overwritten(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_what_others_changed_is_shown_and_not_overwritten(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     path, fields = await opened(browser, event)
     await browser.http.post(path, data={**fields, "seat": "Of somebody else", "removed": "Both"})
@@ -152,14 +153,14 @@ async def test_changes_of_others_to_a_mail_paragraph_are_shown_and_not_overwritt
         ("seat", "Of somebody else")
     ]
     assert await stored(service) == before
-    again = {**typed(refused), "version": hidden(refused, "version"), "token": token(refused)}
+    again = {**typed(refused), "version": hidden_field(refused, "version"), "token": token(refused)}
     assert again["seat"] == "Mine"
     assert (await browser.http.post(path, data=again)).status_code == 303
     assert (await stored(service))[1] == (event["id"], "seat", "Mine")
 
 
-async def test_a_form_of_paragraphs_sent_twice_is_stored_once(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_a_form_that_is_sent_twice_is_done_once(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     path, fields = await opened(browser, await ada.create_event())
 
     sent = [await browser.http.post(path, data={**fields, "seat": "Bring a pencil."}) for _ in range(2)]
@@ -175,7 +176,7 @@ async def test_a_form_of_paragraphs_sent_twice_is_stored_once(service: Service) 
 async def test_a_text_that_cannot_be_stored_is_refused_beside_its_field(
     service: Service, text: str, message: str, more: dict[str, str]
 ) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     path, fields = await opened(browser, await ada.create_event())
 
     refused = await browser.http.post(path, data={**fields, "seat": text, "removed": "Kept", **more})
@@ -188,7 +189,7 @@ async def test_a_text_that_cannot_be_stored_is_refused_beside_its_field(
 
 
 async def test_a_thousand_characters_of_any_kind_are_a_paragraph(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     path, fields = await opened(browser, await ada.create_event())
 
     done = await browser.http.post(
@@ -200,8 +201,8 @@ async def test_a_thousand_characters_of_any_kind_are_a_paragraph(service: Servic
 
 
 @pytest.mark.parametrize("kind", ["seat_again", "", "x", "<script>"])
-async def test_a_preview_of_an_unknown_kind_of_mail_is_refused(service: Service, kind: str) -> None:
-    ada, browser = await signed_in(service)
+async def test_a_preview_of_what_is_no_kind_is_refused(service: Service, kind: str) -> None:
+    ada, browser = await sign_in_organizer(service)
     path, fields = await opened(browser, await ada.create_event())
 
     refused = await browser.http.post(path, data={**fields, "seat": "Mine", "preview": kind})
@@ -211,7 +212,7 @@ async def test_a_preview_of_an_unknown_kind_of_mail_is_refused(service: Service,
 
 async def test_more_text_than_an_organizer_may_have_is_refused(settings: Settings) -> None:
     async with running(settings.model_copy(update={"text_per_organizer": 700})) as service:
-        ada, browser = await signed_in(service)
+        ada, browser = await sign_in_organizer(service)
         event = await ada.create_event()
         path, fields = await opened(browser, event)
         assert (await browser.http.post(path, data={**fields, "seat": "x" * 700})).status_code == 303
@@ -225,12 +226,12 @@ async def test_more_text_than_an_organizer_may_have_is_refused(settings: Setting
 
 
 async def test_a_copy_of_an_event_has_its_paragraphs(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     path, fields = await opened(browser, event)
     await browser.http.post(path, data={**fields, "seat": "Bring a pencil."})
     page = await browser.get(f"/console/events/new?copy={event['id']}")
-    filled = form(copy=str(event["id"]), do="draft", once=hidden(page, "once"), token=token(page))
+    filled = event_form(copy=str(event["id"]), do="draft", once=hidden_field(page, "once"), token=token(page))
 
     made = [await browser.http.post("/console/events/new", data=filled) for _ in range(2)]
 
@@ -239,20 +240,20 @@ async def test_a_copy_of_an_event_has_its_paragraphs(service: Service) -> None:
     assert await stored(service) == [(event["id"], "seat", "Bring a pencil."), (copy, "seat", "Bring a pencil.")]
 
 
-async def test_mail_paragraphs_of_another_organizers_event_are_not_copied(service: Service) -> None:
-    _, browser = await signed_in(service)
+async def test_an_event_of_another_organizer_is_not_copied(service: Service) -> None:
+    _, browser = await sign_in_organizer(service)
     other = await foreign_event(service)
     await service.run_sql("insert into mail_paragraphs values (%(id)s, 'seat', 'Secret')", id=other["id"])
     page = await browser.get("/console/events/new")
-    filled = form(copy=str(other["id"]), once=hidden(page, "once"), token=token(page))
+    filled = event_form(copy=str(other["id"]), once=hidden_field(page, "once"), token=token(page))
 
     refused = await browser.http.post("/console/events/new", data=filled)
 
-    assert (refused.status_code, len(await stored(service)), len(await rows(service))) == (403, 1, 1)
+    assert (refused.status_code, len(await stored(service)), len(await stored_events(service))) == (403, 1, 1)
 
 
-async def test_mail_paragraphs_of_another_organizer_cannot_be_read_or_changed(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_the_paragraphs_of_another_organizer_are_out_of_reach(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     mine, other = await ada.create_event(), await foreign_event(service)
     await service.run_sql("insert into mail_paragraphs values (%(id)s, 'seat', 'Secret')", id=other["id"])
     _, fields = await opened(browser, mine)
@@ -269,8 +270,8 @@ async def test_mail_paragraphs_of_another_organizer_cannot_be_read_or_changed(se
     assert await stored(service) == before
 
 
-async def test_a_form_of_another_site_or_session_changes_no_paragraphs(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_a_form_of_another_site_or_session_changes_nothing(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     path, fields = await opened(browser, await ada.create_event())
     stranger = Browser(service)
     await stranger.sign_in("stranger@example.com")

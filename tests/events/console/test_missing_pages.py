@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.accounts.browser import Browser
-from tests.events.console.event_scene import signed_in
+from tests.events.console.organizing import sign_in_organizer
 from tests.support import Service
 
 MISSING = ("/console/nothing", "/console/events/999999", "/console/queues/7/nothing", "/account/nothing")
@@ -13,8 +13,8 @@ NAVIGATION = ('<a href="/console"', '<a href="/console/queues"', '<a href="/acco
 
 
 @pytest.mark.parametrize("path", MISSING)
-async def test_a_missing_page_keeps_the_navigation_of_a_signed_in_organizer(service: Service, path: str) -> None:
-    _, browser = await signed_in(service)
+async def test_a_missing_page_keeps_the_navigation_of_those_who_are_signed_in(service: Service, path: str) -> None:
+    _, browser = await sign_in_organizer(service)
 
     page = await browser.get(path)
 
@@ -26,7 +26,7 @@ async def test_a_missing_page_keeps_the_navigation_of_a_signed_in_organizer(serv
 
 @pytest.mark.parametrize("glue", [")", "%E2%80%9D.", "%E2%80%8B", "%20here", "%3Futm_source=x"])
 async def test_a_link_with_something_glued_to_it_leads_to_its_page(service: Service, glue: str) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
     for path in ("/console", "/console/queues", f"/console/events/{event['id']}", "/account"):
@@ -45,7 +45,7 @@ async def test_a_missing_page_has_no_navigation_without_a_session(service: Servi
 
 
 async def test_a_refused_form_keeps_the_navigation(service: Service) -> None:
-    _, browser = await signed_in(service)
+    _, browser = await sign_in_organizer(service)
 
     page = await browser.http.post("/console/queues/new", data={"token": "forged"})
 
@@ -55,7 +55,7 @@ async def test_a_refused_form_keeps_the_navigation(service: Service) -> None:
 
 @pytest.mark.parametrize("path", ["/account", "/account/secure"])
 async def test_the_account_keeps_the_navigation(service: Service, path: str) -> None:
-    _, browser = await signed_in(service)
+    _, browser = await sign_in_organizer(service)
 
     page = await browser.get(path)
 

@@ -5,18 +5,18 @@ import re
 
 import pytest
 
-from tests.accounts.browser import token
-from tests.events.console.event_scene import foreign_event, form, rows, signed_in
-from tests.events.console.organizing import main_text
+from tests.accounts.browser import main_text, token
+from tests.events.console.event_scene import event_form, foreign_event, stored_events
+from tests.events.console.organizing import sign_in_organizer
 from tests.support import Service
 
 PAGE = "/console/events/new"
 
 
 async def test_a_form_creates_an_event(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
 
-    done = await browser.send(PAGE, **form(do="draft"))
+    done = await browser.send(PAGE, **event_form(do="draft"))
 
     [event] = (await ada.get("/api/events")).json()["data"]
     assert (done.status_code, done.headers["location"]) == (303, f"/console/events/{event['id']}")
@@ -41,11 +41,11 @@ async def test_a_form_creates_an_event(service: Service) -> None:
     assert "Life drawing" in (await browser.get(done.headers["location"])).text
 
 
-async def test_a_form_of_a_new_event_sent_twice_creates_one_event(service: Service) -> None:
-    _, browser = await signed_in(service)
+async def test_a_form_that_is_sent_twice_creates_one_event(service: Service) -> None:
+    _, browser = await sign_in_organizer(service)
     page = await browser.get(PAGE)
     once = re.findall('name="once" value="([^"]+)"', page.text)[0]
-    fields = {**form(), "once": once, "token": token(page)}
+    fields = {**event_form(), "once": once, "token": token(page)}
 
     answers = [await browser.http.post(PAGE, data=fields) for _ in range(2)]
     other = await browser.http.post(PAGE, data={**fields, "title": "Pottery"})
@@ -53,7 +53,7 @@ async def test_a_form_of_a_new_event_sent_twice_creates_one_event(service: Servi
     assert [answer.status_code for answer in answers] == [303, 303]
     assert answers[0].headers["location"] == answers[1].headers["location"]
     assert (other.status_code, "has created an event before" in other.text) == (422, True)
-    assert len(await rows(service)) == 1
+    assert len(await stored_events(service)) == 1
     assert f'value="{once}"' not in other.text
 
 
@@ -68,9 +68,9 @@ async def test_a_form_of_a_new_event_sent_twice_creates_one_event(service: Servi
     ],
 )
 async def test_money_is_written_as_people_write_it(service: Service, typed: dict[str, str], stored: int) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
 
-    done = await browser.send(PAGE, **form(**typed))
+    done = await browser.send(PAGE, **event_form(**typed))
 
     assert done.status_code == 303, done.text
     assert (await ada.get("/api/events")).json()["data"][0]["price"] == stored
@@ -118,12 +118,10 @@ async def test_money_is_written_as_people_write_it(service: Service, typed: dict
         ({"body": "a\x00b"}, "must not contain NUL characters"),
     ],
 )
-async def test_an_invalid_field_of_a_new_event_has_its_message_and_keeps_the_typed_text(
-    service: Service, typed: dict[str, str], message: str
-) -> None:
-    _, browser = await signed_in(service)
+async def test_what_is_wrong_is_said_with_what_was_typed(service: Service, typed: dict[str, str], message: str) -> None:
+    _, browser = await sign_in_organizer(service)
 
-    answer = await browser.send(PAGE, **form(**typed))
+    answer = await browser.send(PAGE, **event_form(**typed))
 
     assert answer.status_code == 422, answer.text
     assert message in html.unescape(answer.text)
@@ -131,16 +129,16 @@ async def test_an_invalid_field_of_a_new_event_has_its_message_and_keeps_the_typ
     assert "Studio" in answer.text
     for value in typed.values():
         assert html.escape(value, quote=False) in answer.text
-    assert await rows(service) == []
+    assert await stored_events(service) == []
 
 
 async def test_a_kind_of_price_that_does_not_exist_is_refused(service: Service) -> None:
-    _, browser = await signed_in(service)
+    _, browser = await sign_in_organizer(service)
 
-    answer = await browser.send(PAGE, **form(pricing_mode="barter"))
+    answer = await browser.send(PAGE, **event_form(pricing_mode="barter"))
 
     assert (answer.status_code, "Choose one from the list." in answer.text) == (422, True)
-    assert await rows(service) == []
+    assert await stored_events(service) == []
 
 
 @pytest.mark.parametrize(
@@ -159,8 +157,8 @@ async def test_a_kind_of_price_that_does_not_exist_is_refused(service: Service) 
 async def test_an_event_with_a_price_is_paid_and_one_without_is_free(
     service: Service, typed: dict[str, str], mode: str, price: int
 ) -> None:
-    ada, browser = await signed_in(service)
-    fields = {name: text for name, text in form(do="draft").items() if name != "pricing_mode"}
+    ada, browser = await sign_in_organizer(service)
+    fields = {name: text for name, text in event_form(do="draft").items() if name != "pricing_mode"}
 
     done = await browser.send(PAGE, **{**fields, **typed})
 
@@ -176,30 +174,30 @@ async def test_an_event_with_a_price_is_paid_and_one_without_is_free(
 async def test_the_waiting_list_has_a_place_for_every_tenth_seat_unless_a_number_is_typed(
     service: Service, seats: str, typed: str, places: int
 ) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
 
     page = await browser.get(PAGE)
-    done = await browser.send(PAGE, **form(capacity=seats, waitinglist_capacity=typed))
+    done = await browser.send(PAGE, **event_form(capacity=seats, waitinglist_capacity=typed))
 
     assert "the waiting list has a place for every tenth seat, and at least 5" in main_text(page)
     assert done.status_code == 303, done.text
     assert (await ada.get("/api/events")).json()["data"][0]["waitinglist_capacity"] == places
 
 
-async def test_every_invalid_field_of_a_new_event_is_marked_at_once(service: Service) -> None:
-    _, browser = await signed_in(service)
+async def test_every_field_that_is_wrong_is_told_at_once(service: Service) -> None:
+    _, browser = await sign_in_organizer(service)
 
-    answer = await browser.send(PAGE, **form(title="", price="cheap", datetime="soon", capacity="0"))
+    answer = await browser.send(PAGE, **event_form(title="", price="cheap", datetime="soon", capacity="0"))
 
     assert answer.text.count(' aria-invalid="true"') == 4
 
 
-async def test_texts_typed_into_a_new_event_are_escaped(service: Service) -> None:
-    _, browser = await signed_in(service)
+async def test_texts_are_never_markup(service: Service) -> None:
+    _, browser = await sign_in_organizer(service)
     attack = '"><script>alert(1)</script></textarea>'
 
-    wrong = await browser.send(PAGE, **form(title=attack, body=attack, timezone=attack, capacity="0"))
-    done = await browser.send(PAGE, **form(title=attack, body=attack))
+    wrong = await browser.send(PAGE, **event_form(title=attack, body=attack, timezone=attack, capacity="0"))
+    done = await browser.send(PAGE, **event_form(title=attack, body=attack))
     pages = [wrong, *[await browser.get(path) for path in ("/console", done.headers["location"])]]
 
     for page in pages:
@@ -208,7 +206,7 @@ async def test_texts_typed_into_a_new_event_are_escaped(service: Service) -> Non
 
 
 async def test_a_copy_has_everything_but_the_date(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(
         title="Pottery", pricing_mode="dynamic", price=1500, min_price=1000, max_price=2000, currency="EUR"
     )
@@ -220,7 +218,7 @@ async def test_a_copy_has_everything_but_the_date(service: Service) -> None:
     await service.run_sql("update events set image_keys = '{photos/1/abcdefghijklmnopqrstuv.jpg}'")
     page = await browser.get(f"{PAGE}?copy={event['id']}")
     fields = {
-        **form(title="Pottery", pricing_mode="dynamic", price="15.00", min_price="10.00", max_price="20.00"),
+        **event_form(title="Pottery", pricing_mode="dynamic", price="15.00", min_price="10.00", max_price="20.00"),
         "copy": str(event["id"]),
     }
 
@@ -236,44 +234,44 @@ async def test_a_copy_has_everything_but_the_date(service: Service) -> None:
 
 
 async def test_the_event_of_another_organizer_cannot_be_copied(service: Service) -> None:
-    _, browser = await signed_in(service)
+    _, browser = await sign_in_organizer(service)
     event = await foreign_event(service)
-    before = await rows(service)
+    before = await stored_events(service)
 
     read = await browser.get(f"{PAGE}?copy={event['id']}")
-    sent = await browser.send(PAGE, **form(copy=str(event["id"])))
-    missing = await browser.send(PAGE, **form(copy="99999"))
-    odd = await browser.send(PAGE, **form(copy="7 or 1"))
+    sent = await browser.send(PAGE, **event_form(copy=str(event["id"])))
+    missing = await browser.send(PAGE, **event_form(copy="99999"))
+    odd = await browser.send(PAGE, **event_form(copy="7 or 1"))
 
     assert [response.status_code for response in (read, sent, missing, odd)] == [403, 403, 404, 404]
     assert "Secret meeting" not in read.text + sent.text
-    assert await rows(service) == before
+    assert await stored_events(service) == before
 
 
-async def test_a_form_cannot_create_an_event_for_another_organizer(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_an_event_is_created_for_nobody_else(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     other = await service.organizer("Other Events")
 
-    await browser.send(PAGE, **form(), organizer_id=str(other.id))
+    await browser.send(PAGE, **event_form(), organizer_id=str(other.id))
 
     assert await service.run_sql("select organizer_id from events") == [(ada.id,)]
 
 
-async def test_a_form_of_another_site_creates_no_event(service: Service) -> None:
-    _, browser = await signed_in(service)
+async def test_a_form_of_another_site_creates_nothing(service: Service) -> None:
+    _, browser = await sign_in_organizer(service)
     page = await browser.get(PAGE)
 
     foreign = await browser.http.post(
-        PAGE, data={**form(), "token": token(page)}, headers={"Origin": "https://evil.example"}
+        PAGE, data={**event_form(), "token": token(page)}, headers={"Origin": "https://evil.example"}
     )
-    unsigned = await browser.http.post(PAGE, data={**form(), "token": "1-forged"})
+    unsigned = await browser.http.post(PAGE, data={**event_form(), "token": "1-forged"})
 
     assert [response.status_code for response in (foreign, unsigned)] == [403, 403]
-    assert await rows(service) == []
+    assert await stored_events(service) == []
 
 
-async def test_the_form_of_a_new_event_is_filled_with_zone_and_currency_of_the_last_one(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_the_form_is_filled_with_what_the_last_event_has(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     await ada.create_event(timezone="Asia/Kathmandu", currency="NPR")
 
     page = await browser.get(PAGE)
@@ -303,18 +301,18 @@ async def test_the_form_of_a_new_event_is_filled_with_zone_and_currency_of_the_l
 async def test_the_first_event_has_the_currency_of_the_region_of_the_browser(
     service: Service, accepted: str, currency: str
 ) -> None:
-    _, browser = await signed_in(service)
+    _, browser = await sign_in_organizer(service)
 
     page = await browser.http.get(f"{PAGE}?lang=de", headers={"Accept-Language": accepted})
 
     assert f'<option value="{currency[:3]}" selected>{currency.partition("Pfund")[0]}' in page.text
 
 
-async def test_the_form_of_a_new_event_is_in_german_too(service: Service) -> None:
-    _, browser = await signed_in(service, language="de")
+async def test_the_form_is_german_for_who_reads_german(service: Service) -> None:
+    _, browser = await sign_in_organizer(service, language="de")
 
     page = await browser.get(PAGE)
-    answer = await browser.send(PAGE, **form(price="billig"))
+    answer = await browser.send(PAGE, **event_form(price="billig"))
 
     assert "Neue Veranstaltung" in page.text
     assert "Geben Sie einen Betrag ein, zum Beispiel 12.50." in answer.text

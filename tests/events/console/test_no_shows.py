@@ -4,16 +4,16 @@ import re
 
 import pytest
 
+from tests.accounts.browser import main_text
 from tests.events.check_in.scene import code_of
-from tests.events.console.organizing import main_text
-from tests.events.console.scene import Desk, desk, hidden
+from tests.events.console.scene import Desk, hidden_field, open_desk
 from tests.events.people.scene import sign_up
 from tests.support import Service
 
 
 async def begun(service: Service, *, language: str = "en") -> tuple[Desk, str]:
     """An event with one seat that has begun: Ann has the seat, Bob waits. The desk of its organizer, and the path."""
-    table = await desk(service, language=language)
+    table = await open_desk(service, language=language)
     event = await table.ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
     await service.run_sql("update events set datetime = now() where id = %(id)s", id=event["id"])
@@ -29,7 +29,7 @@ async def test_the_page_of_no_shows_names_who_gets_a_seat_and_gives_it_with_one_
     assert "Have a seat, but have not come 1" in text
     assert "1 person gets a seat, and is told by e-mail unless no e-mails are wanted: Bob Example" in text
     assert "1 person who has not come loses the seat" in text
-    done = await table.post(path, at_most=hidden(question, "at_most"))
+    done = await table.post(path, at_most=hidden_field(question, "at_most"))
     assert "1 person who waited has a seat now." in main_text(done)
     assert "There is nothing to give away." in main_text(done)
     listed = main_text(await table.browser.get(path.replace("check-in/no-shows", "registrations")))
@@ -58,7 +58,7 @@ async def test_a_form_without_a_valid_number_gives_no_seats(service: Service, at
 
 
 async def test_seats_of_another_organizer_are_neither_shown_nor_given(service: Service) -> None:
-    table = await desk(service)
+    table = await open_desk(service)
     event = await table.bob.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "zoe", "yan")
     await service.run_sql("update events set datetime = now()")

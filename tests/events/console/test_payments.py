@@ -8,8 +8,9 @@ from holdfast.events.service import IDEMPOTENCY
 from holdfast.kit.contract.caller import api_key
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.runner import Runner
-from tests.events.console.paid_scene import give_back, pay_for_seat, register_organizer
-from tests.events.console.scene import hidden
+from tests.events.console.organizing import sign_in_organizer
+from tests.events.console.paid_scene import give_back, pay_for_seat
+from tests.events.console.scene import hidden_field
 from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Scene
 
@@ -77,7 +78,7 @@ async def note(shop: Scene, amount: int) -> None:
 async def test_a_refund_form_sent_twice_refunds_once(shop: Scene) -> None:
     browser, _, page = await pay_for_seat(shop)
     payments_page = await browser.get(page)
-    form = {name: hidden(payments_page, name) for name in ("token", "once", "payment")}
+    form = {name: hidden_field(payments_page, name) for name in ("token", "once", "payment")}
     form[f"amount-{form['payment']}"] = "5"
 
     answers = [(await browser.http.post(page, data=form)).status_code for _ in range(2)]
@@ -98,15 +99,19 @@ async def test_an_invalid_amount_to_refund_is_refused_beside_its_field(shop: Sce
 
 async def test_payments_of_another_organizer_cannot_be_read_or_refunded(shop: Scene) -> None:
     ada, _, page = await pay_for_seat(shop)
-    _, bob = await register_organizer(shop.service, "Bob Events")
+    _, bob = await sign_in_organizer(shop.service, "bob")
     payments_page = await ada.get(page)
-    form = {"once": hidden(payments_page, "once"), "payment": hidden(payments_page, "payment"), "amount-1": "1"}
+    form = {
+        "once": hidden_field(payments_page, "once"),
+        "payment": hidden_field(payments_page, "payment"),
+        "amount-1": "1",
+    }
     keys_page = await bob.get("/console/agents")
 
     assert (await bob.get(page)).status_code == 404
-    assert (await bob.http.post(page, data={**form, "token": hidden(keys_page, "token")})).status_code == 404
+    assert (await bob.http.post(page, data={**form, "token": hidden_field(keys_page, "token")})).status_code == 404
     assert (
-        await ada.http.post(page, data={**form, "token": hidden(payments_page, "token"), "payment": "99"})
+        await ada.http.post(page, data={**form, "token": hidden_field(payments_page, "token"), "payment": "99"})
     ).status_code == 404
     await shop.work()
     assert shop.moved("refund") == 0

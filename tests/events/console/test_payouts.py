@@ -5,8 +5,8 @@ import re
 import httpx2
 import pytest
 
-from tests.events.console.paid_scene import register_organizer
-from tests.events.console.scene import hidden
+from tests.events.console.organizing import sign_in_by_link
+from tests.events.console.scene import hidden_field
 from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Scene
 from tests.support import Service
@@ -19,7 +19,7 @@ async def rules(service: Service) -> list[tuple[object, ...]]:
 
 
 async def test_an_account_is_connected_from_the_console(shop: Scene) -> None:
-    _, browser = await register_organizer(shop.service)
+    _, browser = await sign_in_by_link(shop.service)
     assert "Nobody can pay for your events yet" in page_text(await browser.get(PAYOUTS))
 
     link = await browser.send(PAYOUTS, f"{PAYOUTS}/connect")
@@ -38,7 +38,7 @@ async def test_an_account_is_connected_from_the_console(shop: Scene) -> None:
 
 
 async def test_the_way_to_the_processor_leads_back_to_the_event_that_is_to_be_published(shop: Scene) -> None:
-    ada, browser = await register_organizer(shop.service)
+    ada, browser = await sign_in_by_link(shop.service)
     draft = await ada.create_event(pricing_mode="fixed", price=1250, currency="EUR", published=False)
     path = f"/console/events/{draft['id']}"
 
@@ -64,9 +64,9 @@ async def test_the_way_to_the_processor_leads_back_to_the_event_that_is_to_be_pu
     assert (done.status_code, done.headers["location"]) == (303, path)
 
 
-async def test_a_refund_rule_changes_for_its_own_organizer_only(shop: Scene) -> None:
-    ada, browser = await register_organizer(shop.service)
-    bob, _ = await register_organizer(shop.service, "Bob Events")
+async def test_the_rule_for_cancellations_is_ones_own(shop: Scene) -> None:
+    ada, browser = await sign_in_by_link(shop.service)
+    bob, _ = await sign_in_by_link(shop.service, "bob")
     for client in (ada, bob):
         await client.post("/api/stripe/onboarding_link")
 
@@ -79,8 +79,8 @@ async def test_a_refund_rule_changes_for_its_own_organizer_only(shop: Scene) -> 
 
 
 @pytest.mark.parametrize("days", ["", "-1", "3651", "1.5", "many", "9" * 40])
-async def test_an_invalid_refund_rule_is_refused_beside_its_field(shop: Scene, days: str) -> None:
-    ada, browser = await register_organizer(shop.service)
+async def test_a_rule_that_is_no_number_of_days_is_refused_beside_its_field(shop: Scene, days: str) -> None:
+    ada, browser = await sign_in_by_link(shop.service)
     await ada.post("/api/stripe/onboarding_link")
 
     refused = await browser.send(PAYOUTS, f"{PAYOUTS}/rule", refund_days=days)
@@ -90,25 +90,25 @@ async def test_an_invalid_refund_rule_is_refused_beside_its_field(shop: Scene, d
     assert await rules(shop.service) == [(ada.id, 0)]
 
 
-async def test_a_refund_rule_cannot_be_set_before_a_payout_account_exists(shop: Scene) -> None:
-    _, browser = await register_organizer(shop.service)
+async def test_there_is_no_rule_before_there_is_an_account(shop: Scene) -> None:
+    _, browser = await sign_in_by_link(shop.service)
     assert (await browser.send(PAYOUTS, f"{PAYOUTS}/rule", refund_days="14")).status_code == 404
 
 
-async def test_the_page_of_payouts_says_that_no_processor_is_set_up(service: Service) -> None:
-    _, browser = await register_organizer(service)
+async def test_without_a_processor_the_page_says_so(service: Service) -> None:
+    _, browser = await sign_in_by_link(service)
 
     assert "takes no payments yet" in page_text(await browser.get(PAYOUTS))
 
     keys_page = await browser.get("/console/agents")
     for path, more in (("connect", {}), ("confirm", {"account": "acct_1"}), ("rule", {"refund_days": "1"})):
-        answer = await browser.http.post(f"{PAYOUTS}/{path}", data={"token": hidden(keys_page, "token"), **more})
+        answer = await browser.http.post(f"{PAYOUTS}/{path}", data={"token": hidden_field(keys_page, "token"), **more})
         assert answer.status_code == 503
     assert (await browser.get(f"{PAYOUTS}/return")).status_code == 503
 
 
-async def test_a_form_of_payouts_with_a_forged_token_changes_nothing(shop: Scene) -> None:
-    ada, browser = await register_organizer(shop.service)
+async def test_nothing_is_done_without_the_token_of_a_form(shop: Scene) -> None:
+    ada, browser = await sign_in_by_link(shop.service)
     await ada.post("/api/stripe/onboarding_link")
 
     answers: list[httpx2.Response] = [

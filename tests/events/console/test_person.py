@@ -2,15 +2,15 @@
 
 import pytest
 
-from tests.accounts.browser import Browser
-from tests.events.console.event_scene import foreign_event, signed_in
-from tests.events.console.organizing import main_text
+from tests.accounts.browser import Browser, main_text
+from tests.events.console.event_scene import foreign_event
+from tests.events.console.organizing import sign_in_organizer
 from tests.support import Client, Service
 
 
 async def person(service: Service, **fields: object) -> tuple[Client, Browser, str]:
     """An organizer with somebody who is registered: the path of the page of this registration."""
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(**fields)
     poll = await ada.register(event["id"], email="ann@example.com")
     await service.settle()

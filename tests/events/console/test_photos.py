@@ -3,10 +3,11 @@
 from typing import Any
 
 from tests.accounts.browser import token
-from tests.events.console.event_scene import foreign_event, rows, signed_in
+from tests.events.console.event_scene import foreign_event, stored_events
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.photos.pictures import frames, picture
 from tests.events.photos.site import site_of
-from tests.events.photos.steps import photo
+from tests.events.photos.steps import image_keys, read_photo
 from tests.support import Client, Service
 
 LETTERS = "ab"
@@ -26,13 +27,8 @@ async def with_photos(service: Service, owner: Client) -> tuple[dict[str, Any], 
     return event, keys
 
 
-async def image_keys(service: Service, event: dict[str, Any]) -> list[str]:
-    [(keys,)] = await service.run_sql("select image_keys from events where id = %(id)s", id=event["id"])
-    return keys
-
-
 async def test_a_photo_is_put_first_and_another_one_removed(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event, (first, second) = await with_photos(service, ada)
     path = f"/console/events/{event['id']}/photos"
 
@@ -44,7 +40,7 @@ async def test_a_photo_is_put_first_and_another_one_removed(service: Service) ->
 
 
 async def test_a_photo_is_added_from_an_address_on_the_web(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     path = f"/console/events/{event['id']}/photos"
     async with site_of(service) as site:
@@ -52,12 +48,12 @@ async def test_a_photo_is_added_from_an_address_on_the_web(service: Service) -> 
 
     assert (done.status_code, done.headers["location"]) == (303, path)
     [key] = await image_keys(service, event)
-    assert frames(await photo(service, f"/media/{key}")) == frames(picture("image/png"))
+    assert frames(await read_photo(service, f"/media/{key}")) == frames(picture("image/png"))
     assert key in (await browser.get(path)).text
 
 
 async def test_an_address_that_cannot_be_a_photo_is_refused_beside_the_field(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     path = f"/console/events/{event['id']}/photos"
 
@@ -69,8 +65,8 @@ async def test_an_address_that_cannot_be_a_photo_is_refused_beside_the_field(ser
     assert await image_keys(service, event) == []
 
 
-async def test_unknown_keys_and_buttons_change_no_photos(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_wrong_keys_and_buttons_change_nothing(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event, keys = await with_photos(service, ada)
     path = f"/console/events/{event['id']}/photos"
 
@@ -86,13 +82,13 @@ async def test_unknown_keys_and_buttons_change_no_photos(service: Service) -> No
 
 
 async def test_the_photos_of_another_organizer_cannot_be_reached(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     mine = await ada.create_event()
     other, keys = await with_photos(service, await service.organizer("Other Events"))
     hidden = await foreign_event(service)
     own_page = f"/console/events/{mine['id']}/photos"
     mark = token(await browser.get(own_page))
-    before = await rows(service)
+    before = await stored_events(service)
 
     answers = [await browser.get(f"/console/events/{other['id']}/photos")]
     for id in (other["id"], hidden["id"]):
@@ -107,11 +103,11 @@ async def test_the_photos_of_another_organizer_cannot_be_reached(service: Servic
 
     assert {answer.status_code for answer in answers} == {403}
     assert borrowed.status_code == 422
-    assert await rows(service) == before
+    assert await stored_events(service) == before
 
 
 async def test_a_form_of_another_site_changes_no_photos(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event, keys = await with_photos(service, ada)
     path = f"/console/events/{event['id']}/photos"
     mark = token(await browser.get(path))

@@ -6,9 +6,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.accounts.browser import Browser
-from tests.events.console.event_scene import FREE, foreign_event, form, rows, signed_in
-from tests.events.console.organizing import main_text
+from tests.accounts.browser import Browser, main_text
+from tests.events.console.event_scene import FREE, event_form, foreign_event, stored_events
+from tests.events.console.organizing import sign_in_organizer
 from tests.support import Service
 
 PAGE = "/console/events/new"
@@ -24,10 +24,10 @@ async def press(browser: Browser, path: str, button: str) -> httpx2.Response:
 
 
 async def test_the_form_saves_a_draft_unless_it_is_published(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
 
     page = await browser.get(PAGE)
-    fields = form(**FREE)
+    fields = event_form(**FREE)
     for typed in ({**fields, "do": "draft"}, {**fields, "do": ""}, fields):
         assert (await browser.send(PAGE, **typed)).status_code == 303
 
@@ -38,18 +38,18 @@ async def test_the_form_saves_a_draft_unless_it_is_published(service: Service) -
 
 
 async def test_a_copy_is_a_draft_too_unless_it_is_published(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
     for button in ("draft", "publish"):
-        done = await browser.send(PAGE, **form(**FREE, copy=str(event["id"]), do=button))
+        done = await browser.send(PAGE, **event_form(**FREE, copy=str(event["id"]), do=button))
         assert done.status_code == 303, done.text
 
     assert [event["published"] for event in (await ada.get("/api/events")).json()["data"]] == [True, False, True]
 
 
 async def test_a_draft_is_published_by_a_button_on_its_page(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     draft = await ada.create_event(published=False)
     path = f"/console/events/{draft['id']}"
 
@@ -85,7 +85,7 @@ async def test_a_draft_is_published_by_a_button_on_its_page(service: Service) ->
 async def test_a_draft_without_possible_registrations_is_published_only_after_a_question(
     service: Service, fields: dict[str, Any], obstacle: str, link: str | None
 ) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     draft = await ada.create_event(published=False, **fields)
     path = f"/console/events/{draft['id']}"
 
@@ -104,9 +104,9 @@ async def test_a_draft_without_possible_registrations_is_published_only_after_a_
 async def test_a_new_event_without_possible_registrations_is_a_draft_with_the_same_question(
     service: Service, typed: dict[str, str]
 ) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
 
-    done = await browser.send(PAGE, **form(**typed))
+    done = await browser.send(PAGE, **event_form(**typed))
     question = await browser.get(done.headers["location"])
 
     [event] = (await ada.get("/api/events")).json()["data"]
@@ -116,7 +116,7 @@ async def test_a_new_event_without_possible_registrations_is_a_draft_with_the_sa
 
 
 async def test_an_event_becomes_a_draft_again_only_before_the_first_registration(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     path = f"/console/events/{event['id']}"
 
@@ -134,7 +134,7 @@ async def test_an_event_becomes_a_draft_again_only_before_the_first_registration
 
 
 async def test_the_refusal_is_german_for_who_reads_german(service: Service) -> None:
-    ada, browser = await signed_in(service, language="de")
+    ada, browser = await sign_in_organizer(service, language="de")
     event = await ada.create_event()
     await ada.register(event["id"], email="ann@example.com")
 
@@ -144,17 +144,17 @@ async def test_the_refusal_is_german_for_who_reads_german(service: Service) -> N
 
 
 async def test_the_event_of_another_organizer_is_not_published(service: Service) -> None:
-    _, browser = await signed_in(service)
+    _, browser = await sign_in_organizer(service)
     other = await foreign_event(service, published=False)
-    before = await rows(service)
+    before = await stored_events(service)
 
     sent = await browser.send("/console", f"/console/events/{other['id']}/publication", do="publish")
 
-    assert (sent.status_code, await rows(service)) == (403, before)
+    assert (sent.status_code, await stored_events(service)) == (403, before)
 
 
 async def test_a_form_of_another_site_publishes_nothing(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     draft = await ada.create_event(published=False)
     path = f"/console/events/{draft['id']}/publication"
 
@@ -165,8 +165,8 @@ async def test_a_form_of_another_site_publishes_nothing(service: Service) -> Non
     assert (await ada.get(f"/api/events/{draft['id']}")).json()["data"]["published"] is False
 
 
-async def test_a_draft_takes_no_added_people(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_nobody_is_added_to_a_draft(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     draft = await ada.create_event(published=False)
     path = f"/console/events/{draft['id']}/registrations"
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.accounts.browser import token
-from tests.events.console.scene import Desk, desk, hidden
+from tests.events.console.scene import Desk, hidden_field, open_desk
 from tests.events.pages.visitor import page_text
 from tests.support import Service, event_fields
 
@@ -12,8 +12,8 @@ async def make(at: Desk, event_id: str, **fields: str) -> Any:
     page = await at.browser.get(f"/console/queues/new?event={event_id}")
     form = {
         "token": token(page),
-        "once": hidden(page, "once"),
-        "kind": hidden(page, "kind"),
+        "once": hidden_field(page, "once"),
+        "kind": hidden_field(page, "kind"),
         "event_id": event_id,
         "title": "Rush",
         "release_rate": "60",
@@ -24,7 +24,7 @@ async def make(at: Desk, event_id: str, **fields: str) -> Any:
 
 
 async def test_a_room_is_made_for_an_event_that_is_chosen(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
     event = await at.ada.create_event(title="Night of the lamps")
 
     choice = await at.page("/console/queues/new")
@@ -32,7 +32,7 @@ async def test_a_room_is_made_for_an_event_that_is_chosen(service: Service) -> N
     assert "Another site" in choice
     form = await at.browser.get(f"/console/queues/new?event={event['id']}")
     assert f'<option value="{event["id"]}" selected>Night of the lamps' in form.text
-    assert hidden(form, "kind") == "event"
+    assert hidden_field(form, "kind") == "event"
     assert 'name="target_url"' not in form.text
 
     made = (await make(at, str(event["id"]))).headers["location"]
@@ -44,7 +44,7 @@ async def test_a_room_is_made_for_an_event_that_is_chosen(service: Service) -> N
 
 
 async def test_the_page_of_the_event_shows_its_room_or_offers_one(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
     event = await at.ada.create_event()
     path = f"/console/events/{event['id']}"
 
@@ -59,8 +59,8 @@ async def test_the_page_of_the_event_shows_its_room_or_offers_one(service: Servi
     assert "while this waiting room is paused" in page_text(await at.browser.get(made))
 
 
-async def test_the_question_before_a_room_is_deleted_says_that_the_event_opens(service: Service) -> None:
-    at = await desk(service)
+async def test_before_a_room_is_deleted_the_page_says_that_the_event_opens(service: Service) -> None:
+    at = await open_desk(service)
     event = await at.ada.create_event(title="Night of the lamps")
     made = (await make(at, str(event["id"]))).headers["location"]
 
@@ -69,8 +69,8 @@ async def test_the_question_before_a_room_is_deleted_says_that_the_event_opens(s
     assert "Then everybody can register for “ Night of the lamps ” at once again, without waiting." in question
 
 
-async def test_the_form_of_a_queue_asks_for_an_event_if_none_is_chosen(service: Service) -> None:
-    at = await desk(service)
+async def test_without_a_choice_the_form_asks_for_one(service: Service) -> None:
+    at = await open_desk(service)
     await at.ada.create_event()
 
     answer = await make(at, "")
@@ -80,8 +80,8 @@ async def test_the_form_of_a_queue_asks_for_an_event_if_none_is_chosen(service: 
     assert answer.text.count('class="error"') == 1
 
 
-async def test_events_of_others_are_not_offered_for_a_queue_and_are_refused(service: Service) -> None:
-    at = await desk(service)
+async def test_the_events_of_others_are_neither_offered_nor_taken(service: Service) -> None:
+    at = await open_desk(service)
     await at.ada.create_event()
     other = await at.bob.create_event(title="Secret party")
 
@@ -92,7 +92,7 @@ async def test_events_of_others_are_not_offered_for_a_queue_and_are_refused(serv
 
 
 async def test_only_events_to_come_without_a_room_are_offered(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
     guarded, cancelled = await at.ada.create_event(title="Guarded"), await at.ada.create_event(title="Called off")
     await at.ada.create_event(**event_fields(title="Free to choose", published=False))
     await at.ada.delete(f"/api/events/{cancelled['id']}")
@@ -106,7 +106,7 @@ async def test_only_events_to_come_without_a_room_are_offered(service: Service) 
 
 
 async def test_a_room_before_another_site_shows_the_steps_to_connect_it(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
     queue = await at.ada.create_queue()
 
     page = page_text(await at.browser.get(f"/console/queues/{queue['id']}"))
@@ -118,7 +118,7 @@ async def test_a_room_before_another_site_shows_the_steps_to_connect_it(service:
 
 
 async def test_a_room_that_leads_to_an_event_here_without_guarding_it_says_so(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
     event = await at.ada.create_event()
     queue = await at.ada.create_queue(target_url=event["public_url"])
 

@@ -11,7 +11,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from tests.accounts.browser import token
-from tests.events.console.scene import Desk, desk, hidden
+from tests.events.console.scene import Desk, hidden_field, open_desk
 from tests.support import Client, Service, running
 
 FORM = {
@@ -29,7 +29,7 @@ FORM = {
 async def sent(at: Desk, page: str, **fields: str) -> Any:
     """Fill in the form of a page, and send it."""
     form_page = await at.browser.get(page)
-    form = {"token": token(form_page), "once": hidden(form_page, "once"), **fields}
+    form = {"token": token(form_page), "once": hidden_field(form_page, "once"), **fields}
     return await at.browser.http.post(page, data=form)
 
 
@@ -38,7 +38,7 @@ async def queues(of: Client) -> list[dict[str, Any]]:
 
 
 async def test_a_queue_is_made_as_the_form_says(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
 
     answer = await sent(at, "/console/queues/new?site=", **FORM)
 
@@ -52,10 +52,10 @@ async def test_a_queue_is_made_as_the_form_says(service: Service) -> None:
     assert made["waiting_room_url"] in await at.page(answer.headers["location"])
 
 
-async def test_a_form_of_a_new_queue_sent_twice_makes_one_queue(service: Service) -> None:
-    at = await desk(service)
+async def test_a_form_that_is_sent_twice_makes_one_queue(service: Service) -> None:
+    at = await open_desk(service)
     form_page = await at.browser.get("/console/queues/new?site=")
-    form = {**FORM, "token": token(form_page), "once": hidden(form_page, "once")}
+    form = {**FORM, "token": token(form_page), "once": hidden_field(form_page, "once")}
 
     first, second = [await at.browser.http.post("/console/queues/new?site=", data=form) for _ in range(2)]
 
@@ -63,8 +63,8 @@ async def test_a_form_of_a_new_queue_sent_twice_makes_one_queue(service: Service
     assert len(await queues(at.ada)) == 1
 
 
-async def test_a_form_changes_only_the_edited_fields_of_a_queue(service: Service) -> None:
-    at = await desk(service)
+async def test_a_queue_is_changed_where_the_form_says_something_else(service: Service) -> None:
+    at = await open_desk(service)
     before = await at.ada.create_queue(
         starts_at="2090-05-01T10:00:30.5Z", max_queue_size=7, description="One.\nTwo.", title="Old"
     )
@@ -82,7 +82,7 @@ async def test_a_form_changes_only_the_edited_fields_of_a_queue(service: Service
 
 
 async def test_a_queue_is_paused_and_resumed(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
     queue = await at.ada.create_queue()
     page = f"/console/queues/{queue['id']}"
 
@@ -99,7 +99,7 @@ async def test_a_queue_is_paused_and_resumed(service: Service) -> None:
 
 
 async def test_a_queue_is_deleted_after_a_question(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
     queue = await at.ada.create_queue(title="Winter sale")
     await at.ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": "ann"})
 
@@ -114,7 +114,7 @@ async def test_a_queue_is_deleted_after_a_question(service: Service) -> None:
 
 
 async def test_the_picture_shows_length_pace_and_wait(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
     queue = await at.ada.create_queue(release_rate=1, max_queue_size=500)
     for visitor in ("ann", "bob", "cleo", "dan"):
         await at.ada.post(f"/api/queues/{queue['id']}/join", {"visitor_id": visitor})
@@ -135,7 +135,7 @@ async def test_the_picture_shows_length_pace_and_wait(service: Service) -> None:
 
 
 async def test_queues_of_another_organizer_are_neither_shown_nor_changed(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
     theirs = await at.bob.create_queue(title="Secret sale")
     page = f"/console/queues/{theirs['id']}"
 
@@ -153,8 +153,8 @@ async def test_queues_of_another_organizer_are_neither_shown_nor_changed(service
     assert await queues(at.bob) == [theirs]
 
 
-async def test_the_history_of_a_foreign_queue_is_refused_by_its_operation_too(service: Service) -> None:
-    at = await desk(service)
+async def test_the_picture_of_another_queue_is_refused_by_its_operation_too(service: Service) -> None:
+    at = await open_desk(service)
     theirs = await at.bob.create_queue()
 
     with pytest.raises(Problem) as refused:
@@ -166,15 +166,15 @@ async def test_the_history_of_a_foreign_queue_is_refused_by_its_operation_too(se
 
 
 async def test_no_queue_is_made_for_another_organizer(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
 
     await sent(at, "/console/queues/new?site=", **FORM, organizer_id=str(at.bob.id))
 
     assert (len(await queues(at.ada)), await queues(at.bob)) == (1, [])
 
 
-async def test_a_form_of_another_site_changes_no_queue(service: Service) -> None:
-    at = await desk(service)
+async def test_a_form_of_another_site_changes_nothing(service: Service) -> None:
+    at = await open_desk(service)
     queue = await at.ada.create_queue()
     page = f"/console/queues/{queue['id']}"
 
@@ -206,10 +206,8 @@ async def test_a_form_of_another_site_changes_no_queue(service: Service) -> None
         ({"description": "a\x00b"}, "NUL"),
     ],
 )
-async def test_an_invalid_field_of_a_queue_has_its_message_beside_it(
-    service: Service, fields: dict[str, str], message: str
-) -> None:
-    at = await desk(service)
+async def test_what_is_wrong_is_said_beside_the_field(service: Service, fields: dict[str, str], message: str) -> None:
+    at = await open_desk(service)
     queue = await at.ada.create_queue()
 
     for page in ("/console/queues/new?site=", f"/console/queues/{queue['id']}/edit"):
@@ -221,8 +219,8 @@ async def test_an_invalid_field_of_a_queue_has_its_message_beside_it(
     assert await queues(at.ada) == [queue]
 
 
-async def test_the_title_of_a_queue_is_escaped(service: Service) -> None:
-    at = await desk(service)
+async def test_a_title_is_shown_as_text_only(service: Service) -> None:
+    at = await open_desk(service)
     queue = await at.ada.create_queue(title="<script>alert(1)</script>", description="</textarea><script>x</script>")
 
     for path in ("", f"/{queue['id']}", f"/{queue['id']}/edit", f"/{queue['id']}/delete"):
@@ -236,14 +234,14 @@ async def test_the_label_of_the_pace_names_the_seconds_that_it_is_for(
     settings: Settings, seconds: int, label: str
 ) -> None:
     async with running(settings.model_copy(update={"queue_interval": seconds})) as service:
-        at = await desk(service)
+        at = await open_desk(service)
 
         assert f"How many are let in {label}</label>" in await at.page("/console/queues/new?site=")
 
 
 async def test_an_organizer_at_the_limit_of_queues_reads_that_one_must_be_deleted(settings: Settings) -> None:
     async with running(settings.model_copy(update={"queues_per_organizer": 1})) as service:
-        at = await desk(service)
+        at = await open_desk(service)
         await at.ada.create_queue()
 
         answer = await sent(at, "/console/queues/new?site=", **FORM)
@@ -252,8 +250,8 @@ async def test_an_organizer_at_the_limit_of_queues_reads_that_one_must_be_delete
         assert "You have the maximum number of waiting rooms." in answer.text
 
 
-async def test_a_long_list_of_queues_is_paged(service: Service) -> None:
-    at = await desk(service)
+async def test_a_long_list_is_shown_a_part_at_a_time(service: Service) -> None:
+    at = await open_desk(service)
     for number in range(21):
         await at.ada.create_queue(title=f"Sale {number:02}")
 

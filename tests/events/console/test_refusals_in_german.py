@@ -8,7 +8,8 @@ from holdfast.events.console.queues.queues import LABELS
 from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser
 from tests.events.console import event_scene
-from tests.events.console.paid_scene import pay_for_seat, register_organizer
+from tests.events.console.organizing import sign_in_organizer
+from tests.events.console.paid_scene import pay_for_seat
 from tests.events.pages.visitor import Visitor
 from tests.events.payments.scene import Scene
 from tests.german import WRONG, Both, wrong
@@ -17,8 +18,8 @@ from tests.support import Service, running
 QUEUE = {"title": "Sale", "target_url": "https://shop.example/", "release_rate": "60", "token_ttl_minutes": "10"}
 
 
-async def test_refusals_in_the_forms_of_an_event_are_in_german(service: Service) -> None:
-    ada, browser = await event_scene.signed_in(service)
+async def test_the_forms_of_an_event(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=3)
     for number in range(2):
         await ada.register(event["id"], email=f"p{number}@example.com")
@@ -28,7 +29,7 @@ async def test_refusals_in_the_forms_of_an_event_are_in_german(service: Service)
 
     for page in pages:
         for fields in wrong(NAMES):
-            await both.send(page, **event_scene.form(**fields))
+            await both.send(page, **event_scene.event_form(**fields))
         for bad in (
             {"timezone": "Mars/Olympus"},
             {"datetime": "2036-03-30T02:30"},
@@ -36,7 +37,7 @@ async def test_refusals_in_the_forms_of_an_event_are_in_german(service: Service)
             {"latitude": "91"},
             {"capacity": ""},
         ):
-            await both.send(page, **event_scene.form(**bad))
+            await both.send(page, **event_scene.event_form(**bad))
     for bad in (
         {"currency": "XXX"},
         {"pricing_mode": "free", "price": "1"},
@@ -44,8 +45,8 @@ async def test_refusals_in_the_forms_of_an_event_are_in_german(service: Service)
         {"pricing_mode": "dynamic", "price": "5", "min_price": "", "max_price": ""},
         {"pricing_mode": "dynamic", "price": "5", "min_price": "6", "max_price": "4"},
     ):
-        await both.send(pages[0], **event_scene.form(**bad))
-    await both.send(pages[1], **event_scene.form(capacity="1"))
+        await both.send(pages[0], **event_scene.event_form(**bad))
+    await both.send(pages[1], **event_scene.event_form(capacity="1"))
 
     both.check(
         "Geben Sie einen Titel ein, zum Beispiel Sommerkonzert.",
@@ -60,8 +61,8 @@ async def test_refusals_in_the_forms_of_an_event_are_in_german(service: Service)
     )
 
 
-async def test_refusals_in_the_forms_of_a_queue_are_in_german(service: Service) -> None:
-    ada, browser = await event_scene.signed_in(service)
+async def test_the_forms_of_a_queue(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     queue = await ada.create_queue()
     both = Both(browser.http)
 
@@ -81,8 +82,8 @@ async def test_refusals_in_the_forms_of_a_queue_are_in_german(service: Service) 
     )
 
 
-async def test_refusals_in_the_forms_of_keys_photos_and_registrations_are_in_german(service: Service) -> None:
-    ada, browser = await event_scene.signed_in(service)
+async def test_the_forms_of_keys_and_of_photos_and_of_registrations(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1)
     both = Both(browser.http)
 
@@ -101,8 +102,8 @@ async def test_refusals_in_the_forms_of_keys_photos_and_registrations_are_in_ger
     )
 
 
-async def test_refusals_in_the_form_of_the_refund_rule_are_in_german(shop: Scene) -> None:
-    ada, browser = await register_organizer(shop.service)
+async def test_the_form_of_the_rule_for_refunds(shop: Scene) -> None:
+    ada, browser = await sign_in_organizer(shop.service)
     await ada.post("/api/stripe/onboarding_link")
     both = Both(browser.http)
 
@@ -165,12 +166,12 @@ async def test_refusals_in_the_forms_without_sign_in_are_in_german(service: Serv
 async def test_refusals_for_reached_limits_are_in_german(settings: Settings) -> None:
     most = {"events_per_organizer": 1, "keys_per_organizer": 1, "queues_per_organizer": 1}
     async with running(settings.model_copy(update=most)) as service:
-        ada, browser = await event_scene.signed_in(service)
+        ada, browser = await sign_in_organizer(service)
         await ada.create_event()
         await ada.create_queue()
         both = Both(browser.http)
 
-        await both.send("/console/events/new", **event_scene.form())
+        await both.send("/console/events/new", **event_scene.event_form())
         await both.send("/console/agents", "/console/agents/keys/new", name="Till")
         await both.send("/console/queues/new?site=", **QUEUE)
 

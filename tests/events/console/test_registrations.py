@@ -4,13 +4,14 @@ import re
 
 import pytest
 
-from tests.events.console.organizing import main_text, next_page_link, signed_in
-from tests.events.people.scene import erase, handle_of, mentions, over, sign_up
+from tests.accounts.browser import main_text
+from tests.events.console.organizing import next_page_link, sign_in_organizer
+from tests.events.people.scene import end_event, erase, handle_of, mentions, sign_up
 from tests.support import Service
 
 
-async def test_the_list_shows_the_status_of_registrations_and_the_place_on_the_waiting_list(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_every_state_is_shown_with_the_place_on_the_waiting_list(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=2)
     for name in ("ann", "bob", "cleo", "dan"):
         await ada.register(event["id"], email=f"{name}@example.com")
@@ -49,7 +50,7 @@ async def test_the_list_shows_the_status_of_registrations_and_the_place_on_the_w
     ],
 )
 async def test_the_list_is_filtered_and_searched(service: Service, query: str, names: list[str]) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=2)
     other = await ada.create_event(title="Pottery")
     await sign_up(service, other, "cleo", "zoe")
@@ -65,8 +66,8 @@ async def test_the_list_is_filtered_and_searched(service: Service, query: str, n
     assert ("Nobody matches." in text) == (not names)
 
 
-async def test_a_long_list_of_registrations_is_paged_without_gaps(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_parts_follow_one_another_without_gaps(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=60, waitinglist_capacity=100)
     for number in range(120):
         await ada.register(event["id"], email=f"p{number}@example.com")
@@ -90,7 +91,7 @@ async def test_a_long_list_of_registrations_is_paged_without_gaps(service: Servi
 
 
 async def test_the_names_of_other_organizers_are_neither_shown_nor_found(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     await service.organizer(name="Secret Society", email="sam@example.com")
     event = await ada.create_event()
     await ada.register(event["id"], email="sam@example.com")
@@ -102,11 +103,11 @@ async def test_the_names_of_other_organizers_are_neither_shown_nor_found(service
     assert "Nobody matches." in main_text(await browser.get(f"{path}?q=secret"))
 
 
-async def test_erased_people_have_no_name_in_the_list_of_registrations(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_erased_people_are_nobody(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await sign_up(service, event, "ann")
-    await over(service, event)
+    await end_event(service, event)
     await erase(service)
     path = f"/console/events/{event['id']}/registrations"
 
@@ -118,8 +119,8 @@ async def test_erased_people_have_no_name_in_the_list_of_registrations(service: 
         assert "Nobody matches." in main_text(await browser.get(f"{path}?q={text}"))
 
 
-async def test_texts_of_strangers_are_escaped_in_the_list_of_registrations(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_texts_of_strangers_are_texts(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(title="<script>alert(1)</script>\u202e")
     address = "<b>&\"'@example.com"
     await ada.register(event["id"], email="ann@example.com")
@@ -142,8 +143,8 @@ async def test_texts_of_strangers_are_escaped_in_the_list_of_registrations(servi
 @pytest.mark.parametrize(
     "query", ["state=gone", "after=1", "after=9e9-1", "q=%00", f"q={'a' * 255}", "state=registered&state=pending"]
 )
-async def test_invalid_queries_of_the_list_of_registrations_are_refused(service: Service, query: str) -> None:
-    ada, browser = await signed_in(service)
+async def test_addresses_that_make_no_sense_are_refused(service: Service, query: str) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
     assert (await browser.get(f"/console/events/{event['id']}/registrations?{query}")).status_code == 422
@@ -154,7 +155,7 @@ async def test_the_list_of_another_organizer_is_not_shown(service: Service) -> N
     event = await ada.create_event(title="Secret meeting")
     await ada.register(event["id"], email="ann@example.com")
     await service.settle()
-    _, eve = await signed_in(service, "eve")
+    _, eve = await sign_in_organizer(service, "eve")
 
     one = f"registrations/{await handle_of(service, 'ann@example.com')}"
     for path in ("registrations", "registrations?q=ann", one, "add-registration"):
@@ -167,7 +168,7 @@ async def test_the_list_of_another_organizer_is_not_shown(service: Service) -> N
 
 
 async def test_the_list_is_in_german_too(service: Service) -> None:
-    ada, browser = await signed_in(service, language="de")
+    ada, browser = await sign_in_organizer(service, language="de")
     event = await ada.create_event()
     await sign_up(service, event, "ann")
 
@@ -178,7 +179,7 @@ async def test_the_list_is_in_german_too(service: Service) -> None:
 
 
 async def test_the_list_in_another_language_is_searched_and_filtered_alike(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
     page = await browser.get(f"/console/events/{event['id']}/registrations?state=waitlisted&q=a%26b%22&lang=en")

@@ -3,13 +3,13 @@
 import pytest
 
 from holdfast.events.console.people import registrations_csv
-from tests.events.console.organizing import csv_cells, signed_in
-from tests.events.people.scene import erase, handle_of, over, sign_up
+from tests.events.console.organizing import csv_cells, sign_in_organizer
+from tests.events.people.scene import end_event, erase, handle_of, sign_up
 from tests.support import Service
 
 
 async def test_all_registrations_are_in_the_file_in_order_of_arrival(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5, pricing_mode="fixed", price=1250, currency="EUR")
     await ada.register(event["id"], email="ann@example.com", amount_paid=1000)
     await ada.register(event["id"], email="bob@example.com")
@@ -35,8 +35,8 @@ async def test_all_registrations_are_in_the_file_in_order_of_arrival(service: Se
 
 
 @pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r", "\n", "'=", "\uff1d"])
-async def test_no_cell_of_the_file_of_registrations_is_a_formula(service: Service, begin: str) -> None:
-    ada, browser = await signed_in(service)
+async def test_no_cell_is_a_formula(service: Service, begin: str) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await ada.register(event["id"], email="=cmd|calc!a1@example.com")
     await service.settle()
@@ -50,7 +50,7 @@ async def test_no_cell_of_the_file_of_registrations_is_a_formula(service: Servic
 
 async def test_the_german_file_opens_in_a_german_spreadsheet_program(service: Service) -> None:
     """Before, it had commas and `10.00`: one column of texts there."""
-    ada, browser = await signed_in(service, language="de")
+    ada, browser = await sign_in_organizer(service, language="de")
     event = await ada.create_event(pricing_mode="fixed", price=1205, currency="EUR")
     await ada.register(event["id"], email="ann@example.com")
     await service.settle()
@@ -64,7 +64,7 @@ async def test_the_german_file_opens_in_a_german_spreadsheet_program(service: Se
 
 
 async def test_the_file_has_what_the_list_shows(service: Service) -> None:
-    ada, browser = await signed_in(service, language="de")
+    ada, browser = await sign_in_organizer(service, language="de")
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo")
 
@@ -75,11 +75,11 @@ async def test_the_file_has_what_the_list_shows(service: Service) -> None:
     assert [row[:4] for row in rows] == [["cleo@example.com", "Cleo Example", "Warteliste", "2"]]
 
 
-async def test_erased_people_have_a_row_without_a_name_in_the_file(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_erased_people_have_a_line_of_nobody(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await sign_up(service, event, "ann")
-    await over(service, event)
+    await end_event(service, event)
     await erase(service)
 
     _, row = csv_cells(await browser.get(f"/console/events/{event['id']}/registrations.csv"))
@@ -89,7 +89,7 @@ async def test_erased_people_have_a_row_without_a_name_in_the_file(service: Serv
 
 async def test_a_long_file_is_written_in_parts(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registrations_csv, "MAX_PAGE_SIZE", 3)
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=4, waitinglist_capacity=100)
     for number in range(10):
         await ada.register(event["id"], email=f"p{number}@example.com")
@@ -106,7 +106,7 @@ async def test_the_file_of_another_organizer_is_not_given(service: Service, quer
     ada = await service.organizer()
     event = await ada.create_event()
     await sign_up(service, event, "ann")
-    _, eve = await signed_in(service, "eve")
+    _, eve = await sign_in_organizer(service, "eve")
 
     file = await eve.get(f"/console/events/{event['id']}/registrations.csv{query}")
 

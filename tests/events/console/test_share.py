@@ -5,12 +5,13 @@ from html import unescape
 from urllib.parse import quote
 
 from holdfast.events.registrations.code import qr_code
-from tests.events.console.event_scene import foreign_event, signed_in
+from tests.events.console.event_scene import foreign_event
+from tests.events.console.organizing import sign_in_organizer
 from tests.support import Service
 
 
 async def test_an_event_is_shared_by_its_link_and_by_the_code_of_its_form(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(title='"Life" & drawing')
 
     first = await browser.get(f"/console/events/{event['id']}")
@@ -27,7 +28,7 @@ async def test_an_event_is_shared_by_its_link_and_by_the_code_of_its_form(servic
 
 
 async def test_the_qr_code_is_a_file_for_posters(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
     file = await browser.get(f"/console/events/{event['id']}/qr.svg")
@@ -39,7 +40,7 @@ async def test_the_qr_code_is_a_file_for_posters(service: Service) -> None:
 
 
 async def test_the_form_is_shown_in_a_frame(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
     page = await browser.get(f"/console/events/{event['id']}/share")
@@ -48,8 +49,8 @@ async def test_the_form_is_shown_in_a_frame(service: Service) -> None:
     assert "; frame-src 'self'" in page.headers["content-security-policy"]
 
 
-async def test_a_cancelled_event_and_a_draft_have_nothing_to_share(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_neither_a_cancelled_event_nor_a_draft_is_shared(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     cancelled, draft = await ada.create_event(), await ada.create_event(published=False)
     await ada.delete(f"/api/events/{cancelled['id']}")
 
@@ -62,15 +63,15 @@ async def test_a_cancelled_event_and_a_draft_have_nothing_to_share(service: Serv
 
 
 async def test_an_event_of_another_organizer_is_not_shared(service: Service) -> None:
-    _, browser = await signed_in(service)
+    _, browser = await sign_in_organizer(service)
     event = await foreign_event(service)
 
     for path in ("qr.svg", "share"):
         assert (await browser.get(f"/console/events/{event['id']}/{path}")).status_code == 403
 
 
-async def test_links_to_messengers_load_nothing_from_them(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_the_link_is_sent_by_messengers_without_anything_of_theirs_on_the_page(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(title="Tea & cake")
 
     page = await browser.get(f"/console/events/{event['id']}/share")
@@ -86,7 +87,7 @@ async def test_links_to_messengers_load_nothing_from_them(service: Service) -> N
 
 
 async def test_a_poster_says_what_when_where_and_shows_the_code(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(title="<b>Tea</b>", location_name="Studio 4", timezone="Europe/Berlin")
     other = await foreign_event(service)
 

@@ -6,7 +6,8 @@ import pytest
 
 from holdfast.events.console.people import registrations
 from holdfast.events.registrations import search
-from tests.events.console.organizing import main_text, next_page_link, signed_in
+from tests.accounts.browser import main_text
+from tests.events.console.organizing import next_page_link, sign_in_organizer
 from tests.events.people.scene import handle_of, sign_up
 from tests.support import Service
 
@@ -15,7 +16,7 @@ async def test_the_list_is_sorted_by_its_heads_and_keeps_the_order_on_its_pages(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registrations, "PAGE_SIZE", 2)
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     await sign_up(service, event, "cleo", "ann", "bob")
     path = f"/console/events/{event['id']}/registrations"
@@ -46,7 +47,7 @@ async def test_the_list_is_sorted_by_its_heads_and_keeps_the_order_on_its_pages(
 async def test_registrations_can_be_filtered_by_unpaid_and_by_not_checked_in(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=4, waitinglist_capacity=5, pricing_mode="fixed", price=1250, currency="EUR")
     for name, amount in (("ann", 1250), ("bob", 0), ("cleo", 1250), ("dan", 0), ("eve", 0)):
         await ada.register(event["id"], email=f"{name}@example.com", amount_paid=amount)

@@ -20,7 +20,7 @@ from holdfast_verify.formats import beacon
 from holdfast_verify.formats.drawn_order import PAUSE, draw_order
 from holdfast_verify.formats.tree import append, leaf_hash, parse_bundle
 from tests.events.draws.beacon_double import BeaconDouble, serving_beacon
-from tests.outside_servers import reaching
+from tests.outside_servers import client_reaching
 from tests.support import Service
 
 PEOPLE = ["ann", "bob", "cyd", "dan", "eve", "flo", "gus"]
@@ -108,7 +108,7 @@ async def list_closing(
     async with serving_beacon(now) as double:
         resources = service.database.resources
         settings = resources.settings.model_copy(update={"beacon_url": double.server.url.rstrip("/")})
-        service.database.resources = replace(resources, settings=settings, beacon=reaching(double.server))
+        service.database.resources = replace(resources, settings=settings, beacon=client_reaching(double.server))
         try:
             yield closes, double
         finally:

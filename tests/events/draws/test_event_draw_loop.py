@@ -21,7 +21,7 @@ from tests.events.draws.event_scene import EventDraw
 from tests.events.draws.scene import ROUND
 from tests.events.log.scene import seal_logs
 from tests.events.log.verification import verify
-from tests.outside_servers import reaching
+from tests.outside_servers import client_reaching
 from tests.serving import listener, running_already, serving
 from tests.support import eventually, running
 
@@ -45,7 +45,7 @@ async def test_two_processes_draw_an_event_by_themselves_and_it_is_verified_over
         async with serving_beacon(closes + dt.timedelta(days=1)) as double:
             resources = service.database.resources
             changed = resources.settings.model_copy(update={"beacon_url": double.server.url.rstrip("/")})
-            service.database.resources = replace(resources, settings=changed, beacon=reaching(double.server))
+            service.database.resources = replace(resources, settings=changed, beacon=client_reaching(double.server))
             ada = await service.organizer()
             event = await ada.create_event(opens_at=closes.isoformat(), capacity=2)
             event_draw = EventDraw(service, closes, double, EVENT_DRAWS, ada, event, {})

@@ -9,7 +9,7 @@ from holdfast.kit.outbound.requests import FetchRefusal
 from holdfast_verify.formats import beacon
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.draws.rounds import ROUNDS
-from tests.outside_servers import reaching
+from tests.outside_servers import client_reaching
 
 ROUND = 657413
 
@@ -17,7 +17,7 @@ ROUND = 657413
 async def test_a_round_is_fetched_from_its_time_on_and_accepted_only_with_its_signature() -> None:
     at = beacon.time_of(ROUND)
     async with serving_beacon(at - dt.timedelta(seconds=1)) as double:
-        client, address = reaching(double.server), double.server.url.rstrip("/")
+        client, address = client_reaching(double.server), double.server.url.rstrip("/")
         with pytest.raises(FetchRefusal, match="status 425"):
             await fetch_signature(client, address, ROUND)
         double.now = at

@@ -21,7 +21,7 @@ def dates(start: datetime, frequency: Frequency, interval: int, count: int) -> l
     return [f"{date:%Y-%m-%d}" for date in occurrences[1:]]
 
 
-async def goes_on(service: Service, now: datetime | None = None) -> int:
+async def continue_series_now(service: Service, now: datetime | None = None) -> int:
     """Continue what has passed by then; how many events had."""
     return await service.database.transact(lambda tx: continue_series(tx, now))
 
@@ -30,7 +30,7 @@ async def all_events(client: Client) -> list[dict[str, Any]]:
     return (await client.get("/api/events")).json()["data"]
 
 
-async def past(service: Service, ada: Client, **fields: Any) -> dict[str, Any]:
+async def create_past_series(service: Service, ada: Client, **fields: Any) -> dict[str, Any]:
     """A weekly event that took place yesterday, and has not been continued."""
     [(yesterday,)] = await service.run_sql("select date_trunc('second', now() - interval '1 day')")
     return await ada.create_event(**{"recurrence_frequency": "weeks", "datetime": yesterday.isoformat(), **fields})

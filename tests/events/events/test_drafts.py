@@ -12,9 +12,9 @@ from holdfast.events.problems import EVENT_HAS_REGISTRATIONS
 from holdfast.events.seats import intake
 from holdfast.kit.postgres import lookup_cache
 from tests.events.agents.samples import agent
-from tests.events.events.series import all_events, goes_on, past
-from tests.events.pages.reading import text
-from tests.events.pages.visitor import Visitor, value
+from tests.events.events.series import all_events, continue_series_now, create_past_series
+from tests.events.pages.reading import readable_text
+from tests.events.pages.visitor import Visitor, field_value
 from tests.kit.mcp.wire import problem_of
 from tests.support import Client, Service, event_fields, eventually, publish_event
 
@@ -66,11 +66,11 @@ async def test_a_draft_is_answered_with_404_to_everybody_else(service: Service) 
     assert await statuses(service, draft) == [404] * len(public_paths(draft))
     page = await service.http.get(f"/organizers/{ada.slug}")
 
-    assert ("Etching" in text(page), "Secret" in text(page)) == (True, False)
+    assert ("Etching" in readable_text(page), "Secret" in readable_text(page)) == (True, False)
     assert await statuses(service, public) == [200, 200, 200, 303, 200]
     missing = await service.http.get(f"/organizers/{ada.slug}/events/4711")
     hidden = await service.http.get(draft["public_url"])
-    assert text(hidden).replace(str(draft["id"]), "4711") == text(missing)
+    assert readable_text(hidden).replace(str(draft["id"]), "4711") == readable_text(missing)
 
 
 async def test_a_draft_that_is_published_is_shown_at_once_and_goes_when_it_is_a_draft_again(
@@ -84,7 +84,7 @@ async def test_a_draft_that_is_published_is_shown_at_once_and_goes_when_it_is_a_
 
         expected = [200, 200, 200, 303, 200] if published else [404] * 5
         assert (event["published"], await statuses(service, event)) == (published, expected)
-        assert (event["title"] in text(await service.http.get(f"/organizers/{ada.slug}"))) == published
+        assert (event["title"] in readable_text(await service.http.get(f"/organizers/{ada.slug}"))) == published
 
 
 async def test_an_agent_makes_and_publishes_drafts(service: Service) -> None:
@@ -114,7 +114,7 @@ async def test_a_draft_takes_no_registrations(service: Service) -> None:
     ada, ben, admin = await service.organizer(), await service.organizer(), await service.admin()
     event = await ada.create_event()
     visitor = Visitor(service)
-    token = value(await visitor.open(event["id"]), "token")
+    token = field_value(await visitor.open(event["id"]), "token")
     await publish_event(ada, event, False)
     body = {"registration": {"event_id": event["id"], "email": "ann@example.com"}}
 
@@ -258,20 +258,20 @@ async def test_a_change_of_anything_else_keeps_the_history_of_a_draft(service: S
 
 async def test_a_series_continues_only_from_published_events(service: Service) -> None:
     ada = await service.organizer()
-    draft = await past(service, ada, published=False)
+    draft = await create_past_series(service, ada, published=False)
 
-    assert (await goes_on(service), len(await all_events(ada))) == (0, 1)
+    assert (await continue_series_now(service), len(await all_events(ada))) == (0, 1)
     assert await service.database.read(next_to_continue) is None
     await publish_event(ada, draft)
 
-    assert (await goes_on(service), len(await all_events(ada))) == (1, 2)
+    assert (await continue_series_now(service), len(await all_events(ada))) == (1, 2)
     assert [event["published"] for event in await all_events(ada)] == [True, True]
 
 
 async def test_a_link_to_a_past_occurrence_never_leads_to_a_draft(service: Service) -> None:
     ada = await service.organizer()
-    first = await past(service, ada)
-    await goes_on(service)
+    first = await create_past_series(service, ada)
+    await continue_series_now(service)
     _, ahead = await all_events(ada)
 
     await publish_event(ada, ahead, False)

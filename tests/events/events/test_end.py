@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast.events.events.recurrence import clock_length, next_end_at, next_occurrence_at
 from tests.events.agents.samples import agent
-from tests.events.events.series import all_events, goes_on, past
-from tests.events.pages.reading import structured, text
+from tests.events.events.series import all_events, continue_series_now, create_past_series
+from tests.events.pages.reading import readable_text, structured_data
 from tests.kit.mcp.wire import problem_of
 from tests.support import Client, Service, event_fields
 
@@ -103,9 +103,9 @@ async def test_the_schema_refuses_an_end_before_the_beginning(service: Service) 
 async def test_later_occurrences_of_an_event_last_as_long_as_the_first(service: Service) -> None:
     ada = await service.organizer()
     [(yesterday,)] = await service.run_sql("select date_trunc('second', now() - interval '1 day')")
-    await past(service, ada, ends_at=(yesterday + timedelta(hours=26, minutes=30)).isoformat())
+    await create_past_series(service, ada, ends_at=(yesterday + timedelta(hours=26, minutes=30)).isoformat())
 
-    await goes_on(service)
+    await continue_series_now(service)
 
     for event in await all_events(ada):
         begins, ends = (datetime.fromisoformat(event[name]) for name in ("datetime", "ends_at"))
@@ -121,7 +121,7 @@ async def series_in_berlin(service: Service, days: list[datetime], begins: str, 
     }
     await ada.create_event(**times, recurrence_frequency="weeks", timezone="Europe/Berlin")
     for day in days:
-        await goes_on(service, day.replace(hour=23, tzinfo=UTC))
+        await continue_series_now(service, day.replace(hour=23, tzinfo=UTC))
     return [
         (f"{datetime.fromisoformat(event['datetime']).astimezone(BERLIN):%H:%M}", ends_at(event))
         for event in await all_events(ada)
@@ -201,12 +201,12 @@ async def test_a_changed_end_applies_to_all_later_occurrences(service: Service) 
         recurrence_frequency="weeks",
         timezone="Europe/Berlin",
     )
-    await goes_on(service, datetime(2037, 3, 22, 23, tzinfo=UTC))
+    await continue_series_now(service, datetime(2037, 3, 22, 23, tzinfo=UTC))
     [_, second] = await all_events(ada)
     await change(ada, second, ends_at="2037-03-29T05:00:00+02:00")
 
     for day in (datetime(2037, 3, 29, 23, tzinfo=UTC), datetime(2037, 4, 5, 23, tzinfo=UTC)):
-        await goes_on(service, day)
+        await continue_series_now(service, day)
 
     assert [ends_at(event) for event in await all_events(ada)] == ["02:30", "05:00", "05:00", "05:00"]
 
@@ -273,7 +273,7 @@ async def test_the_page_of_an_event_says_until_when_it_lasts(
 
     page = await service.http.get(f"{event['public_url']}?lang={language}")
 
-    assert expected in text(page)
+    assert expected in readable_text(page)
 
 
 async def test_a_time_says_its_zone_twice_where_the_clocks_change_during_the_event(service: Service) -> None:
@@ -281,7 +281,7 @@ async def test_a_time_says_its_zone_twice_where_the_clocks_change_during_the_eve
     night = {"datetime": "2036-10-25T21:00:00Z", "ends_at": "2036-10-26T04:00:00Z", "timezone": "Europe/Berlin"}
     event = await ada.create_event(**night)
 
-    page = text(await service.http.get(f"{event['public_url']}?lang=de"))
+    page = readable_text(await service.http.get(f"{event['public_url']}?lang=de"))
 
     assert "25. Oktober 2036 23:00 MESZ \u2013 Sonntag, 26. Oktober 2036, 05:00 MEZ" in page
 
@@ -291,9 +291,9 @@ async def test_an_event_that_has_begun_is_over_only_when_it_ends(service: Servic
     [(begins, ends)] = await service.run_sql("select now() - interval '1 hour', now() + interval '1 hour'")
     event = await ada.create_event(datetime=begins.isoformat(), ends_at=ends.isoformat())
 
-    during = text(await service.http.get(event["public_url"]))
+    during = readable_text(await service.http.get(event["public_url"]))
     await service.run_sql("update events set end_datetime = now() - interval '1 minute'")
-    after = text(await service.http.get(event["public_url"]))
+    after = readable_text(await service.http.get(event["public_url"]))
 
     assert ("This event has begun." in during, "This event is over." in during) == (True, False)
     assert ("This event has begun." in after, "This event is over." in after) == (False, True)
@@ -306,9 +306,9 @@ async def test_programs_read_the_end_in_the_page_and_in_the_calendar_file(servic
 
     file = await service.http.get(f"/events/{event['id']}/calendar.ics")
 
-    assert structured(await service.http.get(event["public_url"]))["endDate"] == "2036-11-27T20:00:00+01:00"
+    assert structured_data(await service.http.get(event["public_url"]))["endDate"] == "2036-11-27T20:00:00+01:00"
     assert "DTEND:20361127T190000Z" in file.text
-    assert "endDate" not in structured(await service.http.get(endless["public_url"]))
+    assert "endDate" not in structured_data(await service.http.get(endless["public_url"]))
     assert "DTEND:20361127T180000Z" in (await service.http.get(f"/events/{endless['id']}/calendar.ics")).text
 
 
@@ -321,4 +321,4 @@ async def test_lists_and_forms_say_the_end_too(service: Service) -> None:
         f"/events/{event['id']}/embed": "Donnerstag, 27. November 2036 18:00\u201320:00 MEZ",
     }.items():
         page = await service.http.get(f"{path}?lang=de")
-        assert moment in text(page), path
+        assert moment in readable_text(page), path

@@ -3,8 +3,8 @@
 from holdfast.events.pages.event.cache import find_linked_events
 from holdfast.events.photos.sizes import clear_photos
 from holdfast.kit.running.steps import Steps
-from tests.events.events.series import EVENING, all_events, goes_on, past
-from tests.events.photos.steps import a_day_passes, photo, upload
+from tests.events.events.series import EVENING, all_events, continue_series_now, create_past_series
+from tests.events.photos.steps import a_day_passes, read_photo, upload
 from tests.support import Service
 
 
@@ -32,7 +32,7 @@ async def test_an_occurrence_is_an_event_of_its_own_with_the_same_fields(service
     poll = await ada.register(event["id"], email="ann@example.com")
     await service.settle()
 
-    await goes_on(service, EVENING)
+    await continue_series_now(service, EVENING)
 
     [was, following_id] = [occurrence["id"] for occurrence in await all_events(ada)]
     next_one = (await ada.get(f"/api/events/{following_id}")).json()["data"]
@@ -74,7 +74,7 @@ SAME = {
 
 async def test_every_column_of_an_event_is_carried_over_or_reset_in_the_next_occurrence(service: Service) -> None:
     ada = await service.organizer()
-    await past(
+    await create_past_series(
         service,
         ada,
         pricing_mode="fixed",
@@ -84,7 +84,7 @@ async def test_every_column_of_an_event_is_carried_over_or_reset_in_the_next_occ
         public_log=False,
         image_keys=[await upload(service, ada)],
     )
-    await goes_on(service)
+    await continue_series_now(service)
 
     [(was,), (is_now,)] = await service.run_sql("select to_json(events) from events order by id")
 
@@ -95,8 +95,8 @@ async def test_every_column_of_an_event_is_carried_over_or_reset_in_the_next_occ
 
 async def test_a_photo_is_kept_for_the_occurrence_ahead_when_the_past_one_shows_it_no_more(service: Service) -> None:
     ada = await service.organizer()
-    was = await past(service, ada, image_keys=[await upload(service, ada)])
-    await goes_on(service)
+    was = await create_past_series(service, ada, image_keys=[await upload(service, ada)])
+    await continue_series_now(service)
 
     await ada.patch(f"/api/events/{was['id']}", {"event": {"image_keys": []}})
     await a_day_passes(service)
@@ -104,14 +104,14 @@ async def test_a_photo_is_kept_for_the_occurrence_ahead_when_the_past_one_shows_
 
     before, ahead = await all_events(ada)
     assert (before["image_urls"], ahead["image_urls"]) == ([], was["image_urls"])
-    assert await photo(service, ahead["primary_image_url"])
+    assert await read_photo(service, ahead["primary_image_url"])
 
 
 async def test_a_moving_price_counts_from_the_day_its_occurrence_was_created(service: Service) -> None:
     ada = await service.organizer()
     event = {"pricing_mode": "dynamic", "price": 2500, "min_price": 1000, "max_price": 6000, "capacity": 10}
     await ada.create_event(datetime=EVENING.isoformat(), recurrence_frequency="weeks", **event)
-    await goes_on(service, EVENING)
+    await continue_series_now(service, EVENING)
 
     assert await service.run_sql("select inserted_at from events order by id desc limit 1") == [(EVENING,)]
 
@@ -128,10 +128,10 @@ async def to_show(service: Service, event_id: int) -> int | None:
 
 async def test_a_link_to_a_past_occurrence_leads_to_the_one_ahead(service: Service) -> None:
     ada = await service.organizer()
-    first = await past(service, ada)
+    first = await create_past_series(service, ada)
     assert await to_show(service, first["id"]) == first["id"]
     for _ in range(3):
-        await goes_on(service)
+        await continue_series_now(service)
         ids = [occurrence["id"] for occurrence in await all_events(ada)]
         assert [await to_show(service, id) for id in ids] == [ids[-1]] * len(ids)
         await service.run_sql("update events set datetime = now() where id = %(id)s", id=ids[-1])
@@ -141,7 +141,7 @@ async def test_a_link_to_a_coming_or_single_event_leads_to_the_event_itself(serv
     ada = await service.organizer()
     ahead, alone = (
         await ada.create_event(recurrence_frequency="days"),
-        await past(service, ada, recurrence_frequency="none"),
+        await create_past_series(service, ada, recurrence_frequency="none"),
     )
 
     assert await to_show(service, ahead["id"]) == ahead["id"]
@@ -151,8 +151,8 @@ async def test_a_link_to_a_coming_or_single_event_leads_to_the_event_itself(serv
 
 async def test_a_link_to_a_past_occurrence_leads_to_the_cancelled_one_if_none_is_after_it(service: Service) -> None:
     ada = await service.organizer()
-    first = await past(service, ada)
-    await goes_on(service)
+    first = await create_past_series(service, ada)
+    await continue_series_now(service)
     [_, next_one] = await all_events(ada)
 
     await ada.delete(f"/api/events/{next_one['id']}")

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from tests.events.agents.samples import ANN, agent, furnished
+from tests.events.agents.samples import ANN, agent, furnish_organizer
 from tests.kit.mcp.wire import problem_of
 from tests.support import Client, Service
 
 
 @pytest.fixture
 async def ada(service: Service) -> Client:
-    return await furnished(service)
+    return await furnish_organizer(service)
 
 
 PATHS = {

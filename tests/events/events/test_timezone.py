@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.events.events.model import ZONES, zone
 from tests.events.agents.samples import agent
-from tests.events.events.series import all_events, goes_on, past
+from tests.events.events.series import all_events, continue_series_now, create_past_series
 from tests.kit.mcp.wire import problem_of
 from tests.support import Client, Service, event_fields
 
@@ -122,9 +122,9 @@ async def test_the_schema_refuses_a_negative_limit_for_cancelling(service: Servi
 
 async def test_the_next_occurrence_has_the_same_time_zone_and_limit_for_cancelling(service: Service) -> None:
     ada = await service.organizer()
-    await past(service, ada, timezone="Europe/Lisbon", cancellation_hours=48)
+    await create_past_series(service, ada, timezone="Europe/Lisbon", cancellation_hours=48)
 
-    await goes_on(service)
+    await continue_series_now(service)
 
     was, ahead = await all_events(ada)
     assert (ahead["timezone"], ahead["cancellation_hours"]) == ("Europe/Lisbon", 48)

@@ -82,5 +82,5 @@ CREATE_EVENT, CREATE_REGISTRATION, ADD_PHOTO = (
 )
 
 
-def code(response: httpx2.Response) -> tuple[int, str]:
+def status_and_code(response: httpx2.Response) -> tuple[int, str]:
     return response.status_code, response.json()["code"]

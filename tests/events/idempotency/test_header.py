@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.kit.running.operation import Operation
 from tests.cases import in_turn
-from tests.events.idempotency.scene import REPEATABLE, Scene, code, of_each
+from tests.events.idempotency.scene import REPEATABLE, Scene, of_each, status_and_code
 from tests.support import Service
 
 
@@ -17,7 +17,7 @@ async def test_an_invalid_idempotency_key_is_refused(scene: Scene, operation: Op
 
     refused = await scene.service.http.post(scene.path(operation), json=body, headers=headers)
 
-    assert code(refused) == (400, "bad_request")
+    assert status_and_code(refused) == (400, "bad_request")
     assert await scene.count() == before
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.kit.running import idempotency
-from tests.events.idempotency.scene import Scene, code
+from tests.events.idempotency.scene import Scene, status_and_code
 from tests.support import Client
 
 LONG = "x" * 90_000
@@ -40,7 +40,7 @@ async def test_a_request_whose_answer_is_not_kept_is_still_done_once_and_says_so
     again = [await scene.create(f"K{number}", body=LONG) for number in range(3)]
 
     assert [answer.content for answer in again[:2]] == [answer.content for answer in first[:2]]
-    assert code(again[2]) == (422, "idempotency_key_reused")
+    assert status_and_code(again[2]) == (422, "idempotency_key_reused")
     assert "too large" in again[2].json()["error"]
     assert again[2].json()["hint"].startswith("Look at what was created")
     assert await scene.count() == before

@@ -10,12 +10,12 @@ from tests.events.idempotency.scene import (
     OTHERWISE,
     REPEATABLE,
     Scene,
-    code,
     of_each,
+    status_and_code,
 )
 from tests.events.photos.pictures import picture
 from tests.events.photos.site import site_of
-from tests.events.photos.steps import files
+from tests.events.photos.steps import stored_files
 
 
 def test_every_operation_that_takes_an_idempotency_key_is_tested_here() -> None:
@@ -50,7 +50,7 @@ async def test_a_different_request_with_the_same_key_is_refused_and_not_done(
 
     refused = await scene.send(operation, "K", **OTHERWISE[operation.name])
 
-    assert code(refused) == (422, "idempotency_key_reused")
+    assert status_and_code(refused) == (422, "idempotency_key_reused")
     assert await scene.count() == before
     assert (await scene.send(operation, "K")).content == first.content
 
@@ -59,19 +59,19 @@ async def test_a_photo_is_not_downloaded_again_for_a_request_that_was_answered(s
     async with site_of(scene.service) as site:
         source = {"url": site.has("/a.jpg", picture()), "key": None}
         first = await scene.send(ADD_PHOTO, "K", **source)
-        before = await scene.count(), files(scene.service)
+        before = await scene.count(), stored_files(scene.service)
         again = await scene.send(ADD_PHOTO, "K", **source)
 
         assert (first.status_code, again.content) == (201, first.content)
         assert site.request_count == 1
-        assert (await scene.count(), files(scene.service)) == before
+        assert (await scene.count(), stored_files(scene.service)) == before
 
 
 async def test_a_key_used_at_another_address_is_refused(scene: Scene) -> None:
     await scene.create("K")
     key = await scene.ada.post("/api/keys", {"api_key": {"name": "One more"}}, headers={"Idempotency-Key": "K"})
 
-    assert code(key) == (422, "idempotency_key_reused")
+    assert status_and_code(key) == (422, "idempotency_key_reused")
 
 
 async def test_a_body_written_in_another_way_is_the_same_request(scene: Scene) -> None:
@@ -113,9 +113,9 @@ async def test_a_repeated_request_gets_the_first_answer_after_later_changes(scen
 
 
 async def test_a_request_that_was_refused_may_be_corrected_with_the_same_key(scene: Scene) -> None:
-    assert code(await scene.create("K", title="")) == (422, "validation_failed")
-    assert code(await scene.create("K", capacity=0)) == (422, "validation_failed")
-    assert code(await scene.create("K", organizer_id=4711)) == (403, "forbidden")
+    assert status_and_code(await scene.create("K", title="")) == (422, "validation_failed")
+    assert status_and_code(await scene.create("K", capacity=0)) == (422, "validation_failed")
+    assert status_and_code(await scene.create("K", organizer_id=4711)) == (403, "forbidden")
     assert await scene.stored() == 0
 
     assert (await scene.create("K")).status_code == 201
@@ -126,7 +126,7 @@ async def test_a_registration_that_found_no_place_may_be_tried_again_with_the_sa
     poll = await scene.ada.register(event["id"], email="first@example.com")
     await scene.service.settle()
 
-    assert code(await scene.send(CREATE_REGISTRATION, "K", event_id=event["id"])) == (422, "event_full")
+    assert status_and_code(await scene.send(CREATE_REGISTRATION, "K", event_id=event["id"])) == (422, "event_full")
     await scene.ada.delete(poll)
 
     assert (await scene.send(CREATE_REGISTRATION, "K", event_id=event["id"])).status_code == 202
@@ -138,7 +138,7 @@ async def test_an_operation_whose_answer_cannot_be_stored_is_not_done(scene: Sce
     await scene.service.run_sql("alter table idempotency_answers add constraint full_disk check (false)")
 
     for operation in REPEATABLE:
-        assert code(await scene.send(operation, "K")) == (500, "internal_error")
+        assert status_and_code(await scene.send(operation, "K")) == (500, "internal_error")
 
     assert await scene.count() == before
     await scene.service.run_sql("alter table idempotency_answers drop constraint full_disk")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from holdfast.events.service import IDEMPOTENCY
-from tests.events.idempotency.scene import Scene, code
+from tests.events.idempotency.scene import Scene, status_and_code
 from tests.support import Client, Service, running, unlimited
 
 # Whose key it is
@@ -32,9 +32,9 @@ async def test_an_idempotency_key_of_another_api_key_is_a_different_key(scene: S
 async def test_a_caller_without_a_valid_api_key_gets_no_stored_answer(scene: Scene) -> None:
     await scene.create("K")
 
-    assert code(await scene.create("K", scene.service.anonymous)) == (401, "missing_api_key")
+    assert status_and_code(await scene.create("K", scene.service.anonymous)) == (401, "missing_api_key")
     stranger = Client(scene.service.http, "hf_" + "A" * 43)
-    assert code(await scene.create("K", stranger)) == (401, "invalid_api_key")
+    assert status_and_code(await scene.create("K", stranger)) == (401, "invalid_api_key")
 
 
 # A day
@@ -91,7 +91,7 @@ async def test_an_answer_sealed_with_another_secret_is_refused_and_not_done_agai
     async with running(unlimited(database_url, tmp_path / "elsewhere")) as other:
         refused = await scene.create("K", Client(other.http, scene.ada.key))
 
-    assert code(refused) == (422, "idempotency_key_reused")
+    assert status_and_code(refused) == (422, "idempotency_key_reused")
     assert "another secret key" in refused.json()["error"]
     assert await scene.count() == before
 
@@ -104,7 +104,7 @@ async def test_registering_an_organizer_takes_no_idempotency_key(service: Servic
     ]
 
     assert first.status_code == 201
-    assert code(again) == (422, "validation_failed")
+    assert status_and_code(again) == (422, "validation_failed")
     assert set(again.json()["errors"]) == {"email", "slug"}
     assert "hf_" not in again.text
     assert await service.run_sql("select from idempotency_answers") == []

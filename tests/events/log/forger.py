@@ -23,7 +23,7 @@ from tests.events.log.verification import verify
 from tests.events.pages.own_registration import own_path
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
-from tests.verify.audit.honest_event import Entry, compact
+from tests.verify.audit.honest_event import Entry, compact_json
 
 TABLES = ("logs", "log_pending", "log_heads", "log_tiles", "log_entries", "registrations")
 """What an older data directory has of the order, besides the counts of events."""
@@ -112,7 +112,7 @@ class Forger:
         )
         entries = [json.loads(entry) for (content,) in rows for entry in parse_bundle(content)]
         change(entries)
-        texts = [compact(entry) for entry in entries]
+        texts = [compact_json(entry) for entry in entries]
         tree = append(0, {}, [leaf_hash(text) for text in texts])
         arrivals = max((entry["number"] for entry in entries if entry["kind"] == "arrival"), default=0)
         await self.run_sql("delete from log_entries where log_id = %(id)s", id=log_id)
@@ -181,7 +181,7 @@ class Forger:
 
 
 @asynccontextmanager
-async def cheating(settings: Settings, directory: Path, **fields: Any) -> AsyncGenerator[Forger]:
+async def run_forger(settings: Settings, directory: Path, **fields: Any) -> AsyncGenerator[Forger]:
     """A service with a cheating operator, and an event."""
     at = listener()
     url = f"http://127.0.0.1:{at.getsockname()[1]}"

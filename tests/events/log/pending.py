@@ -6,12 +6,13 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
-from holdfast.events.log import sealing
 from holdfast.events.seats import intake
 from tests.support import Service
 
 
-async def pending(service: Service, event_id: int | None = None, queue_id: int | None = None) -> list[dict[str, Any]]:
+async def pending_entries(
+    service: Service, event_id: int | None = None, queue_id: int | None = None
+) -> list[dict[str, Any]]:
     """The entries of the logs of an event or a queue, in order, without the fields that are empty."""
     rows = await service.run_sql(
         """
@@ -33,9 +34,11 @@ async def pending(service: Service, event_id: int | None = None, queue_id: int |
     ]
 
 
-async def news(service: Service, event_id: int | None = None, queue_id: int | None = None) -> list[dict[str, Any]]:
+async def take_pending_entries(
+    service: Service, event_id: int | None = None, queue_id: int | None = None
+) -> list[dict[str, Any]]:
     """As `pending`, and forget what waits."""
-    entries = await pending(service, event_id, queue_id)
+    entries = await pending_entries(service, event_id, queue_id)
     await service.run_sql("delete from log_pending")
     return entries
 
@@ -54,15 +57,6 @@ def moment(at: dt.datetime) -> str:
 async def accept(service: Service, event_id: int, *names: str) -> list[intake.IntakeResult]:
     requests = [intake.IntakeRequest(None, event_id, email=f"{name}@example.com") for name in names]
     return await service.database.transact(lambda tx: intake.accept(tx, requests))
-
-
-async def sealed(service: Service, event_id: int) -> str:
-    """The entries of the log of an event, after all that is pending is sealed."""
-    await sealing.seal(service.database)
-    [(entries,)] = await service.run_sql(
-        "select entries from log_entries join logs on logs.id = log_id where event_id = %(id)s", id=event_id
-    )
-    return entries.decode("utf-8", "replace")
 
 
 def change(number: int, before: str, after: str, by: str, **more: Any) -> dict[str, Any]:

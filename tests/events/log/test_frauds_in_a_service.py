@@ -13,10 +13,10 @@ import pytest
 
 from holdfast.events.settings import Settings
 from holdfast_verify.check import catching_up, head_log
-from tests.events.log.forger import Forger, cheating
+from tests.events.log.forger import Forger, run_forger
 from tests.events.log.fraud_table import FRAUDS
 from tests.events.log.verification import verify
-from tests.events.people.scene import erase, over
+from tests.events.people.scene import end_event, erase
 from tests.verify.audit.honest_event import Entry
 
 RIGHT = (0, list[str]())
@@ -26,7 +26,7 @@ RIGHT = (0, list[str]())
 async def forger(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Forger]:
     monkeypatch.setattr(catching_up, "TIMEOUT_SECONDS", 0)
     monkeypatch.setattr(head_log, "MAX_WAIT_SECONDS", 1)
-    async with cheating(settings, tmp_path) as forger:
+    async with run_forger(settings, tmp_path) as forger:
         yield forger
 
 
@@ -426,7 +426,7 @@ async def test_a_person_erased_after_the_event_reads_that_the_service_shows_no_r
     await forger.register("ann")
     await forger.seal()
     receipt, link = await forger.save_receipt("ann"), await forger.link("ann")
-    await over(forger.service, forger.event)
+    await end_event(forger.service, forger.event)
     await erase(forger.service)
     await forger.seal()
 

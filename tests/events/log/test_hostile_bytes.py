@@ -33,7 +33,7 @@ from tests.verify.audit.honest_event import (
     VKEY,
     WITNESS,
     HonestEvent,
-    compact,
+    compact_json,
     write_head_proof,
     write_texts,
 )
@@ -115,7 +115,7 @@ def _ignore(error: type[Exception]) -> Callable[[Callable[[bytes], Any]], Callab
 
 def read_audited(content: bytes) -> None:
     audit, heads = Audit(ORIGIN), HeadAudit()
-    for part in (compact(HONEST[0][0]), content, content):
+    for part in (compact_json(HONEST[0][0]), content, content):
         audit.read(part)
         heads.read(part)
     audit.end()
@@ -157,8 +157,8 @@ def test_a_decoder_answers_known_hostile_bytes_or_raises_its_documented_error(na
 
 
 @given(log=hostile_logs())
-@example(log=[compact(HONEST[0][0]), b"\xff"])
-@example(log=[compact(HONEST[1][0]), b'{"kind":"freeze"\xff', DEEP])
+@example(log=[compact_json(HONEST[0][0]), b"\xff"])
+@example(log=[compact_json(HONEST[1][0]), b'{"kind":"freeze"\xff', DEEP])
 @example(log=[b'{"draw":' + DEEP])
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_hostile_log_ends_in_a_verdict(log: list[bytes], tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_hostile_log_ends_in_a_verdict(log: list[bytes], tmp_path: Path) -> No
 )
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_hostile_file_of_a_log_ends_in_a_verdict(name: str, content: bytes, tmp_path: Path) -> None:
-    log = write_texts(tmp_path, [compact(entry) for entry in HONEST[0]])
+    log = write_texts(tmp_path, [compact_json(entry) for entry in HONEST[0]])
     (log / name).parent.mkdir(parents=True, exist_ok=True)
     (log / name).write_bytes(content)
 

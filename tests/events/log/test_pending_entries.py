@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.seats import intake, settlement
 from holdfast.events.settings import Settings
 from tests.events.check_in.scene import begun_event, give_seats
-from tests.events.log.pending import accept, change, commitment, moment, news, pending
+from tests.events.log.pending import accept, change, commitment, moment, pending_entries, take_pending_entries
 from tests.support import Client, Service, running
 
 OPEN = {"kind": "open", "of": "event", "seated": 0, "waiting": 0, "first_number": 1}
@@ -38,7 +38,7 @@ async def test_settlement_numbers_arrivals_and_writes_one_row_for_each_event_and
 
     for event, those in ((first, results[0::2]), (second, results[1::2])):
         assert await numbers(service, event["id"]) == [("ann", 1), ("bob", 2), ("cal", 3), ("dee", 4)]
-        opened, *batches = await pending(service, event["id"])
+        opened, *batches = await pending_entries(service, event["id"])
         assert (opened["kind"], opened["first_number"]) == ("open", 1)
         assert [batch["kind"] for batch in batches] == ["arrivals"] * 3
         assert [batch["first_number"] for batch in batches] in ([1, 3, 4], [1, 2, 4])
@@ -48,7 +48,9 @@ async def test_settlement_numbers_arrivals_and_writes_one_row_for_each_event_and
         # Only the last batch had room for more than there was.
         assert ["cut" in batch for batch in batches] == [False, False, True]
         assert batches[-1]["cut"] > batches[-1]["received_at"][-1]
-    assert [outcome for batch in (await pending(service, first["id"]))[1:] for outcome in batch["outcomes"]] == [
+    assert [
+        outcome for batch in (await pending_entries(service, first["id"]))[1:] for outcome in batch["outcomes"]
+    ] == [
         "registered",
         "registered",
         "waitlisted",
@@ -69,7 +71,7 @@ async def test_numbers_go_on_behind_a_registration_that_is_locked(service: Servi
         assert await numbers(service, event["id"]) == [("ann", 1), ("bob", None), ("cal", None)]
     await settlement.settle(service.database)
 
-    batches = (await pending(service, event["id"]))[1:]
+    batches = (await pending_entries(service, event["id"]))[1:]
     assert [(batch["first_number"], len(batch["nonces"]), "cut" in batch) for batch in batches] == [
         (1, 1, False),
         (2, 2, True),
@@ -106,7 +108,7 @@ async def test_an_accepted_registration_returns_the_data_of_its_receipt(service:
     assert in_no_log.received_at
     assert in_no_log.nonce is None
     assert (await accept(service, unlogged["id"], "ann"))[0].nonce is None
-    assert await pending(service, unlogged["id"]) == []
+    assert await pending_entries(service, unlogged["id"]) == []
     assert await numbers(service, unlogged["id"]) == [("ann", None)]
 
 
@@ -117,23 +119,23 @@ async def test_a_change_of_a_registration_is_logged_with_who_made_it(service: Se
         await ada.register(event["id"], email=f"{name}@example.com") for name in ("ann", "bob", "cal", "dan")
     ]
     await service.settle()
-    await news(service, event["id"])
+    await take_pending_entries(service, event["id"])
 
     await ada.patch(ann, {"registration": {"amount_paid": 5}})
-    assert await news(service, event["id"]) == []
+    assert await take_pending_entries(service, event["id"]) == []
     await ada.patch(ann, {"registration": {"status": "waitlisted"}})
-    assert await news(service, event["id"]) == [
+    assert await take_pending_entries(service, event["id"]) == [
         change(1, "registered", "waitlisted", "organizer", reason="by_organizer"),
         change(3, "waitlisted", "registered", "service"),
     ]
     await ada.delete(bob)
-    assert await news(service, event["id"]) == [
+    assert await take_pending_entries(service, event["id"]) == [
         change(2, "registered", "removed", "organizer"),
         change(4, "waitlisted", "registered", "service"),
     ]
     await ada.delete(cal)
     await ada.patch(ann, {"registration": {"status": "registered"}})
-    assert await news(service, event["id"]) == [
+    assert await take_pending_entries(service, event["id"]) == [
         change(3, "registered", "removed", "organizer"),
         change(1, "waitlisted", "registered", "organizer"),
     ]
@@ -145,14 +147,14 @@ async def test_a_registration_that_is_withdrawn_before_it_is_settled_is_named_by
     ada = await service.organizer()
     event = await ada.create_event()
     [ann] = await accept(service, event["id"], "ann")
-    await news(service, event["id"])
+    await take_pending_entries(service, event["id"])
 
     assert ann.public_id
     assert ann.nonce
     assert ann.received_at
     await ada.delete(f"/api/registrations/{event['id']}/{ann.public_id}")
 
-    assert await news(service, event["id"]) == [
+    assert await take_pending_entries(service, event["id"]) == [
         {
             "kind": "change",
             "person": commitment(f"event {event['id']}", ann.public_id, ann.nonce),
@@ -167,11 +169,11 @@ async def test_a_registration_that_is_withdrawn_before_it_is_settled_is_named_by
 
 async def test_the_log_frees_the_seats_of_no_shows_before_it_gives_them_away(service: Service) -> None:
     gate = await begun_event(service, 2, 4)
-    await news(service, gate.event_id)
+    await take_pending_entries(service, gate.event_id)
 
     await give_seats(gate)
 
-    assert await news(service, gate.event_id) == [
+    assert await take_pending_entries(service, gate.event_id) == [
         change(1, "registered", "rejected", "organizer", reason="no_show"),
         change(2, "registered", "rejected", "organizer", reason="no_show"),
         change(3, "waitlisted", "registered", "organizer"),
@@ -186,7 +188,7 @@ async def test_a_log_opens_when_its_event_is_published_and_has_each_change_of_it
 
     async def edit(**fields: Any) -> list[dict[str, Any]]:
         assert (await ada.patch(path, {"event": fields})).status_code == 200
-        return await news(service, draft["id"])
+        return await take_pending_entries(service, draft["id"])
 
     assert await edit(capacity=4) == []
     assert await edit(published=True, capacity=5) == [{**OPEN, "capacity": 5, "waiting_places": 0}]
@@ -195,7 +197,9 @@ async def test_a_log_opens_when_its_event_is_published_and_has_each_change_of_it
         {"kind": "change", "capacity": 5, "waiting_places": 2, "by": "organizer"}
     ]
     await ada.delete(path)
-    assert await news(service, draft["id"]) == [{"kind": "change", "event": "cancelled", "by": "organizer"}]
+    assert await take_pending_entries(service, draft["id"]) == [
+        {"kind": "change", "event": "cancelled", "by": "organizer"}
+    ]
 
 
 async def test_a_log_that_is_switched_off_keeps_its_promises_and_is_continued_by_the_next(service: Service) -> None:
@@ -208,19 +212,19 @@ async def test_a_log_that_is_switched_off_keeps_its_promises_and_is_continued_by
 
     assert answer.json()["data"]["public_log"] is False
     assert answer.json()["data"]["registration_count"] == 2
-    _, arrived, closed = await news(service, event["id"])
+    _, arrived, closed = await take_pending_entries(service, event["id"])
     assert (arrived["outcomes"], "cut" in arrived) == (["registered", "registered"], True)
     assert closed == {"kind": "close", "reason": "switched_off"}
     [cal] = await accept(service, event["id"], "cal")
     await service.settle()
     assert cal.nonce is None
-    assert await news(service, event["id"]) == []
+    assert await take_pending_entries(service, event["id"]) == []
 
     await ada.patch(path, {"event": {"public_log": True}})
     await accept(service, event["id"], "dan")
     await service.settle()
 
-    opened, arrived = await news(service, event["id"])
+    opened, arrived = await take_pending_entries(service, event["id"])
     assert opened == {**OPEN, "capacity": 3, "waiting_places": 1, "seated": 3, "first_number": 3}
     assert (arrived["first_number"], arrived["outcomes"]) == (3, ["waitlisted"])
     assert await numbers(service, event["id"]) == [("ann", 1), ("bob", 2), ("cal", None), ("dan", 3)]
@@ -241,7 +245,7 @@ async def test_a_log_is_not_closed_under_a_registration_that_is_being_stored(ser
     assert (await closing).status_code == 200
 
     assert ann.nonce
-    assert [entry["kind"] for entry in await pending(service, event["id"])] == ["open", "arrivals", "close"]
+    assert [entry["kind"] for entry in await pending_entries(service, event["id"])] == ["open", "arrivals", "close"]
 
 
 async def test_an_operator_who_switches_logs_off_keeps_those_there_are(settings: Settings) -> None:
@@ -267,12 +271,12 @@ async def test_a_registration_stored_by_an_older_version_is_logged_as_far_as_it_
     event = await ada.create_event()
     [ann] = await accept(service, event["id"], "ann")
     await service.run_sql("update registrations set nonce = null")
-    await news(service, event["id"])
+    await take_pending_entries(service, event["id"])
 
     if settled_by_older:
         await service.run_sql("update registrations set status = 'registered', settled_at = now()")
         assert ann.received_at
-        assert await news(service, event["id"]) == [
+        assert await take_pending_entries(service, event["id"]) == [
             {
                 "kind": "change",
                 "received_at": moment(ann.received_at),
@@ -284,6 +288,6 @@ async def test_a_registration_stored_by_an_older_version_is_logged_as_far_as_it_
         assert await service.settle() == 0
     else:
         await service.settle()
-        [arrived] = await news(service, event["id"])
+        [arrived] = await take_pending_entries(service, event["id"])
         assert (arrived["first_number"], arrived["nonces"]) == (1, [None])
         assert (await accept(service, event["id"], "ann"))[0].nonce is None

@@ -1,13 +1,23 @@
 """Unsealed entries of people who are erased, or whose registrations move to another account."""
 
+from holdfast.events.log import sealing
 from holdfast.events.seats import settlement
 from tests.accounts.browser import Browser
-from tests.events.log.pending import accept, change, commitment, pending, sealed
-from tests.events.people.scene import erase, handle_of, over, sign_up
+from tests.events.log.pending import accept, change, commitment, pending_entries
+from tests.events.people.scene import end_event, erase, handle_of, sign_up
 from tests.support import Service
 
 
-async def test_an_erased_person_leaves_the_order_of_arrival_and_no_nonce(service: Service) -> None:
+async def seal_entries(service: Service, event_id: int) -> str:
+    """The entries of the log of an event, after all that is pending is sealed."""
+    await sealing.seal(service.database)
+    [(entries,)] = await service.run_sql(
+        "select entries from log_entries join logs on logs.id = log_id where event_id = %(id)s", id=event_id
+    )
+    return entries.decode("utf-8", "replace")
+
+
+async def test_who_is_erased_leaves_the_order_and_no_nonce(service: Service) -> None:
     ada = await service.organizer()
     past, coming, unsettled = await ada.create_event(), await ada.create_event(), await ada.create_event()
     for event in (past, coming):
@@ -15,23 +25,23 @@ async def test_an_erased_person_leaves_the_order_of_arrival_and_no_nonce(service
     [(nonce,)] = await service.run_sql("select nonce::text from registrations where event_id = %(id)s", id=past["id"])
     handle = await handle_of(service, "ann@example.com")
     [waiting_for_settlement] = await accept(service, unsettled["id"], "ann")
-    await over(service, past)
+    await end_event(service, past)
 
     await erase(service)
 
     assert await service.run_sql("select event_id, log_number, nonce, logged_as from registrations") == [
         (past["id"], 1, None, None)
     ]
-    assert (await pending(service, coming["id"]))[-1] == change(1, "registered", "removed", "person")
+    assert (await pending_entries(service, coming["id"]))[-1] == change(1, "registered", "removed", "person")
     assert waiting_for_settlement.nonce
-    assert (await pending(service, unsettled["id"]))[-1]["person"] == commitment(
+    assert (await pending_entries(service, unsettled["id"]))[-1]["person"] == commitment(
         f"event {unsettled['id']}", handle, waiting_for_settlement.nonce
     )
     # What was not sealed yet says the same as the receipt, and has nothing to open it with.
-    arrived = (await pending(service, past["id"]))[1]
+    arrived = (await pending_entries(service, past["id"]))[1]
     assert (arrived["visitor_ids"], arrived["nonces"]) == ([commitment(f"event {past['id']}", handle, nonce)], [None])
     assert "user_ids" not in arrived
-    assert commitment(f"event {past['id']}", handle, nonce) in await sealed(service, past["id"])
+    assert commitment(f"event {past['id']}", handle, nonce) in await seal_entries(service, past["id"])
 
 
 async def test_a_registration_that_moves_to_another_account_keeps_its_commitment(service: Service) -> None:
@@ -64,9 +74,9 @@ async def test_a_registration_that_moves_to_another_account_keeps_its_commitment
     [(nonce,)] = await service.run_sql(
         "select nonce::text from registrations where event_id = %(id)s", id=settled["id"]
     )
-    arrived = (await pending(service, settled["id"]))[1]
+    arrived = (await pending_entries(service, settled["id"]))[1]
     assert arrived["visitor_ids"] == [commitment(f"event {settled['id']}", handle, nonce)]
     await settlement.settle(service.database)
     assert before.nonce
     for event, nonce_of_ann in ((settled, nonce), (unsettled, before.nonce)):
-        assert commitment(f"event {event['id']}", handle, nonce_of_ann) in await sealed(service, event["id"])
+        assert commitment(f"event {event['id']}", handle, nonce_of_ann) in await seal_entries(service, event["id"])

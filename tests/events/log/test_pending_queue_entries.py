@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.queues import joining, release
 from holdfast.events.queues.joining import JoinResult, Visitor
-from tests.events.log.pending import moment, news, pending
+from tests.events.log.pending import moment, pending_entries, take_pending_entries
 from tests.support import Client, Service
 
 
@@ -29,7 +29,7 @@ async def test_joins_are_logged_with_the_tickets_of_each_queue_in_order(service:
     )
     [again] = await join(service, (first, "cal"))
 
-    assert await news(service, queue_id=first) == [
+    assert await take_pending_entries(service, queue_id=first) == [
         {"kind": "open", "of": "queue", "first_number": 1, "released": 0},
         {
             "kind": "arrivals",
@@ -45,7 +45,7 @@ async def test_joins_are_logged_with_the_tickets_of_each_queue_in_order(service:
     assert None not in (ann.nonce, bob.nonce, cal.nonce)
     assert dan.joined_at
     assert dan.nonce is None
-    assert await pending(service, queue_id=unlogged) == []
+    assert await pending_entries(service, queue_id=unlogged) == []
     assert await service.run_sql("select joined_at, nonce::text from queue_visitors where visitor_id = 'cal'") == [
         (cal.joined_at, cal.nonce)
     ]
@@ -61,7 +61,7 @@ async def test_a_visitor_who_joins_again_gets_a_new_ticket_and_nonce(service: Se
 
     assert (before.ticket, after.ticket) == (1, 2)
     assert after.nonce not in (None, before.nonce)
-    arrived = (await pending(service, queue_id=queue_id))[-1]
+    arrived = (await pending_entries(service, queue_id=queue_id))[-1]
     assert (arrived["first_number"], arrived["nonces"]) == (2, [after.nonce])
 
 
@@ -69,23 +69,23 @@ async def test_releases_changes_and_the_end_of_a_queue_are_logged(service: Servi
     ada = await service.organizer()
     queue_id = (await ada.create_queue(release_rate=1000))["id"]
     await join(service, *[(queue_id, f"visitor {number}") for number in range(3)])
-    await news(service, queue_id=queue_id)
+    await take_pending_entries(service, queue_id=queue_id)
 
     await service.run_sql("update queues set paced_at = now() - interval '1 second'")
     assert await release.release(service.database) == 3
-    assert await news(service, queue_id=queue_id) == [{"kind": "release", "from": 1, "to": 3}]
+    assert await take_pending_entries(service, queue_id=queue_id) == [{"kind": "release", "from": 1, "to": 3}]
     await change(ada, queue_id, title="Another")
-    assert await news(service, queue_id=queue_id) == []
+    assert await take_pending_entries(service, queue_id=queue_id) == []
     await change(ada, queue_id, active=False, ends_at="2099-01-31T18:00:00Z")
     [(ends_at,)] = await service.run_sql("select ends_at from queues")
-    assert await news(service, queue_id=queue_id) == [
+    assert await take_pending_entries(service, queue_id=queue_id) == [
         {"kind": "change", "active": False, "release_rate": 1000, "ends_at": moment(ends_at), "by": "organizer"}
     ]
     await change(ada, queue_id, public_log=False)
     await change(ada, queue_id, public_log=True)
     await ada.delete(f"/api/queues/{queue_id}")
 
-    assert await news(service, queue_id=queue_id) == [
+    assert await take_pending_entries(service, queue_id=queue_id) == [
         {"kind": "close", "reason": "switched_off"},
         {"kind": "open", "of": "queue", "first_number": 4, "released": 3},
         {"kind": "close", "reason": "deleted"},
@@ -96,7 +96,7 @@ async def test_releases_changes_and_the_end_of_a_queue_are_logged(service: Servi
 async def test_a_ticket_given_out_by_an_older_version_is_logged_without_its_visitor(service: Service) -> None:
     ada = await service.organizer()
     queue_id = (await ada.create_queue())["id"]
-    await news(service, queue_id=queue_id)
+    await take_pending_entries(service, queue_id=queue_id)
     visitor_id = secrets.token_hex(8)
 
     await service.run_sql("update queues set tickets = 1")
@@ -106,7 +106,7 @@ async def test_a_ticket_given_out_by_an_older_version_is_logged_without_its_visi
         visitor=visitor_id,
     )
 
-    [arrived] = await news(service, queue_id=queue_id)
+    [arrived] = await take_pending_entries(service, queue_id=queue_id)
     assert (arrived["first_number"], arrived["visitor_ids"], arrived["nonces"]) == (1, [None], [None])
     assert (await join(service, (queue_id, visitor_id)))[0].nonce is None
 
@@ -114,14 +114,14 @@ async def test_a_ticket_given_out_by_an_older_version_is_logged_without_its_visi
 async def test_a_release_by_an_older_version_is_logged_by_a_trigger(service: Service) -> None:
     ada = await service.organizer()
     queue_id = (await ada.create_queue())["id"]
-    await news(service, queue_id=queue_id)
+    await take_pending_entries(service, queue_id=queue_id)
 
     await service.run_sql(
         "insert into queue_releases (queue_id, first_ticket, last_ticket, released_at) values (%(id)s, 1, 2, now())",
         id=queue_id,
     )
 
-    assert await news(service, queue_id=queue_id) == [{"kind": "release", "from": 1, "to": 2}]
+    assert await take_pending_entries(service, queue_id=queue_id) == [{"kind": "release", "from": 1, "to": 2}]
 
 
 @pytest.mark.usefixtures("own_service")
@@ -136,4 +136,4 @@ async def test_a_release_is_logged_without_the_trigger_for_older_versions_too(se
     assert await release.release(service.database) == 9
 
     for queue_id, entries in zip(queue_ids, (1, 1, 0), strict=True):
-        assert await pending(service, queue_id=queue_id) == entries * [{"kind": "release", "from": 1, "to": 3}]
+        assert await pending_entries(service, queue_id=queue_id) == entries * [{"kind": "release", "from": 1, "to": 3}]

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from holdfast_verify.check import catching_up
-from tests.events.log.forger import cheating
+from tests.events.log.forger import run_forger
 from tests.events.log.verification import run, verify
 from tests.verify.audit.honest_event import VKEY, HonestEvent, proof_file, write_log
 
@@ -145,7 +145,7 @@ async def test_the_report_says_what_it_waits_for_while_counts_differ(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catching_up, "PAUSE_SECONDS", 0)
-    async with cheating(settings, tmp_path) as forger:
+    async with run_forger(settings, tmp_path) as forger:
         await forger.register("ann")
         await forger.seal()
         numbers = b'event: numbers\ndata: {"left":0,"waiting":0}\n\n'

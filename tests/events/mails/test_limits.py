@@ -8,7 +8,7 @@ from holdfast.events.resources import Tx
 from holdfast.kit.mail.message import Envelope
 from holdfast.kit.mail.outbox import HeldMail, Mail
 from holdfast.kit.running.steps import Steps
-from tests.events.console.organizing import signed_in
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.log.scene import seal_logs
 from tests.events.mails.post import ANN, BOB, Post, let_time_pass
 from tests.events.pages.visitor import Visitor
@@ -170,7 +170,7 @@ async def test_a_person_who_registers_with_an_unproved_organizer_reads_that_mail
 
 
 async def test_the_console_says_which_mails_wait_and_why(post: Post) -> None:
-    ada, browser = await signed_in(post.service)
+    ada, browser = await sign_in_organizer(post.service)
     await post.service.prove(ada, days=None)
     event = await ada.create_event()
     await ada.register(event["id"], email=ANN)

@@ -10,7 +10,7 @@ import pytest
 from holdfast.events.organizers.accent import OUR_ACCENT, dark_accent
 from tests.events.mails.post import ANN, BOB, CY, Post, body, entry, links
 from tests.events.pages.visitor import Visitor
-from tests.events.photos.steps import accepted, key_of
+from tests.events.photos.steps import accept_photos, key_of
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -136,7 +136,7 @@ async def test_a_mail_about_the_outcome_says_the_number_and_the_signed_head_of_t
 async def test_a_mail_has_the_accent_and_the_logo_of_its_organizer(post: Post) -> None:
     event = await event_of(post)
     logo = key_of(post.organizer.id, "l")
-    await accepted(post.service, logo)
+    await accept_photos(post.service, logo)
     look = "update users set accent = '#8a1f6b', logo_key = %(logo)s where id = %(id)s"
     await post.service.run_sql(look, logo=logo, id=post.organizer.id)
     await post.sign_up(event["id"], ANN)

@@ -1,7 +1,7 @@
 """The mail with a link to the person's data."""
 
 from tests.events.mails.post import ANN, Post, body, links
-from tests.events.pages.own_data import Reader, ask, sent
+from tests.events.pages.own_data import Reader, ask_for_own_data, sent_links
 from tests.events.pages.own_registration import own_path
 
 
@@ -9,12 +9,12 @@ async def ask_for_data(post: Post, language: str = "en") -> None:
     event = await post.organizer.create_event()
     await post.sign_up(event["id"], ANN)
     await post.deliver()
-    await ask(post.service, await own_path(post.service, event["id"], ANN), language)
+    await ask_for_own_data(post.service, await own_path(post.service, event["id"], ANN), language)
 
 
 async def test_the_link_in_the_mail_opens_the_own_data(post: Post) -> None:
     await ask_for_data(post)
-    path = await sent(post.service)
+    path = await sent_links(post.service)
 
     [mail] = await post.deliver()
 
@@ -43,7 +43,7 @@ async def test_a_link_to_the_data_that_is_no_longer_valid_is_not_sent(post: Post
 
 async def test_a_person_who_is_erased_before_the_mail_is_sent_gets_none(post: Post) -> None:
     await ask_for_data(post)
-    ann = Reader(post.service, await sent(post.service))
+    ann = Reader(post.service, await sent_links(post.service))
     await ann.open()
     await ann.press("erase", confirmed="yes")
 

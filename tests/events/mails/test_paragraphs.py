@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.mails import paragraphs
 from holdfast.events.mails.paragraphs import PARAGRAPH_KINDS, UpdateMailParagraphs
 from holdfast.kit.contract.caller import api_key
-from tests.events.events.series import goes_on, past
+from tests.events.events.series import continue_series_now, create_past_series
 from tests.events.mails.post import ANN, BOB, CY, Post, body
 from tests.events.pages.visitor import Visitor
 
@@ -151,12 +151,12 @@ async def test_a_paragraph_with_markup_or_headers_is_plain_text_in_the_mail(post
 
 
 async def test_the_next_date_of_a_series_says_the_same_in_its_mails(post: Post) -> None:
-    event = await past(post.service, post.organizer)
-    once = await past(post.service, post.organizer, recurrence_frequency="none")
+    event = await create_past_series(post.service, post.organizer)
+    once = await create_past_series(post.service, post.organizer, recurrence_frequency="none")
     await add(post, event, seat="Bring a pencil.", event_cancelled="We are sorry.")
     await add(post, once, seat="Bring clay.")
 
-    assert await goes_on(post.service) == 1
+    assert await continue_series_now(post.service) == 1
 
     [(next_one,)] = await post.service.run_sql("select id from events where follows_id = %(id)s", id=event["id"])
     rows = await post.service.run_sql(

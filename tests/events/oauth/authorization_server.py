@@ -8,17 +8,10 @@ import time
 from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from datetime import UTC, datetime, timedelta
 from functools import cache
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 from joserfc.jwa import JWS_ALGORITHMS
 from joserfc.jwk import ECKey, Key, RSAKey
 from starlette.requests import Request
@@ -46,16 +39,16 @@ def rsa_key(size: int = 2048) -> RSAKey:
     return RSAKey.generate_key(size, {"kid": f"rsa-{size}"})
 
 
-def encoded(part: Any) -> str:
+def encode_part(part: Any) -> str:
     """A part of a token: bytes as they are, anything else as JSON."""
     content = part if isinstance(part, bytes) else json.dumps(part).encode()
     return urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
-def signed(header: dict[str, Any], claims: Any, key: Any) -> str:
+def sign_token(header: dict[str, Any], claims: Any, key: Any) -> str:
     """A token with this header and these claims, by the algorithm that the header names."""
-    content = f"{encoded(header)}.{encoded(claims)}"
-    return f"{content}.{encoded(_SIGNING[header['alg']].sign(content.encode(), key))}"
+    content = f"{encode_part(header)}.{encode_part(claims)}"
+    return f"{content}.{encode_part(_SIGNING[header['alg']].sign(content.encode(), key))}"
 
 
 class AuthorizationServer:
@@ -106,7 +99,7 @@ class AuthorizationServer:
             **claims,
         }
         all_header = {"alg": "ES256", "typ": "at+jwt", "kid": key.kid, **(header or {})}
-        return signed(_without_nones(all_header), _without_nones(all_claims), key)
+        return sign_token(_without_nones(all_header), _without_nones(all_claims), key)
 
     def rotate(self) -> Key:
         """Sign with a new key, and withdraw the ones before."""
@@ -178,25 +171,3 @@ async def authorization_server(path: str = "", certificate: Path | None = None) 
             yield server
         finally:
             server.recover()
-
-
-def self_signed(directory: Path) -> Path:
-    """A certificate for 127.0.0.1 that nobody vouches for, with its private key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authorization server of the tests")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    path = directory / "certificate.pem"
-    path.write_bytes(certificate.public_bytes(Encoding.PEM) + private)
-    return path

@@ -8,7 +8,7 @@ from holdfast.events.oauth import issuer as module
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.events.settings import Settings
 from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, authorization_server
-from tests.events.oauth.scene import Scene, furnished
+from tests.events.oauth.scene import Scene, furnish_scene
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +46,7 @@ def with_issuer(settings: Settings, server: AuthorizationServer) -> Settings:
 
 @pytest.fixture
 async def scene(with_issuer: Settings, server: AuthorizationServer) -> AsyncIterator[Scene]:
-    async with furnished(with_issuer, server) as scene:
+    async with furnish_scene(with_issuer, server) as scene:
         yield scene
 
 

@@ -46,7 +46,7 @@ class Scene:
     async def refusal(self, **claims: Any) -> dict[str, Any]:
         """What a token is told that acts for no organizer."""
         response = await self.agent(**claims).ask("tools/list")
-        assert refused(response) == (403, "forbidden")
+        assert status_and_code(response) == (403, "forbidden")
         return response.json()
 
     async def link(self, slug: str, subject: str, *, move: bool = False, issuer: str = "") -> None:
@@ -76,13 +76,13 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def furnished(settings: Settings, server: AuthorizationServer) -> AsyncGenerator[Scene]:
+async def furnish_scene(settings: Settings, server: AuthorizationServer) -> AsyncGenerator[Scene]:
     async with running(settings) as service:
         ada = await service.organizer(email="ada@example.com")
         yield Scene(service, server, ada, "ada@example.com")
 
 
-def refused(response: httpx2.Response) -> tuple[int, str]:
+def status_and_code(response: httpx2.Response) -> tuple[int, str]:
     """The status and the code of a refusal."""
     body = response.json()
     assert {"error", "code", "hint"} <= body.keys()

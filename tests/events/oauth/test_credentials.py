@@ -8,7 +8,7 @@ from holdfast.events.api import OPERATIONS
 from holdfast.events.oauth import issuer as module
 from holdfast.events.settings import Settings
 from tests.events.oauth.authorization_server import AuthorizationServer, new_key
-from tests.events.oauth.scene import Scene, furnished, refused
+from tests.events.oauth.scene import Scene, furnish_scene, status_and_code
 from tests.kit.mcp.wire import Agent
 from tests.support import Client, running
 
@@ -21,7 +21,7 @@ async def test_a_token_may_do_what_its_scopes_allow(scene: Scene) -> None:
     tools = {tool["name"] for tool in (await agent.result("tools/list"))["tools"]}
     assert tools == {operation.name for operation in OPERATIONS if operation.tool and operation.scope == "read_events"}
     response = await agent.ask("tools/call", {"name": "create_event", "arguments": {}})
-    assert refused(response) == (403, "insufficient_scope")
+    assert status_and_code(response) == (403, "insufficient_scope")
     challenge = response.headers["www-authenticate"]
     assert 'error="insufficient_scope", scope="write_events"' in challenge
     assert "resource_metadata=" in challenge
@@ -34,14 +34,14 @@ async def test_a_token_without_any_scope_of_ours_may_do_nothing(scene: Scene) ->
         for operation in OPERATIONS:
             if operation.tool:
                 response = await agent.ask("tools/call", {"name": operation.name, "arguments": {}})
-                assert refused(response) == (403, "insufficient_scope")
+                assert status_and_code(response) == (403, "insufficient_scope")
 
 
 async def test_keys_are_made_only_with_the_scope_for_it(scene: Scene) -> None:
     minting = {"name": "create_api_key", "arguments": {"name": "For later"}}
     weaker = scene.agent(scope="read_events write_events")
 
-    assert refused(await weaker.ask("tools/call", minting)) == (403, "insufficient_scope")
+    assert status_and_code(await weaker.ask("tools/call", minting)) == (403, "insufficient_scope")
     made = (await scene.agent(scope="manage_keys").call("create_api_key", name="For later"))["structuredContent"]
     assert made["user_id"] == scene.ada.id
     listed = await Client(scene.service.http, made["key"]).get("/api/organizers")
@@ -69,7 +69,7 @@ async def test_tokens_are_accepted_by_the_agent_endpoint_only(scene: Scene) -> N
             path = operation.path.format(id=1, event_id=1, user_id="abcdefgh", queue_id=1, visitor_id="ann")
             for headers in ({"Authorization": f"Bearer {token}"}, {"X-API-Key": token}):
                 response = await scene.service.http.request(operation.method, path, headers=headers)
-                assert refused(response) == (401, "invalid_api_key")
+                assert status_and_code(response) == (401, "invalid_api_key")
 
 
 async def test_keys_go_on_working_beside_tokens(scene: Scene) -> None:
@@ -77,16 +77,16 @@ async def test_keys_go_on_working_beside_tokens(scene: Scene) -> None:
     for key, count in ((scene.ada.key, 1), (admin.key, 1)):
         seen = (await Agent(scene.service.app, key).call("list_organizers"))["structuredContent"]["data"]
         assert len(seen) == count
-    assert refused(await Agent(scene.service.app).ask("ping")) == (401, "missing_api_key")
-    assert refused(await Agent(scene.service.app, "hf_" + "A" * 43).ask("ping")) == (401, "invalid_api_key")
+    assert status_and_code(await Agent(scene.service.app).ask("ping")) == (401, "missing_api_key")
+    assert status_and_code(await Agent(scene.service.app, "hf_" + "A" * 43).ask("ping")) == (401, "invalid_api_key")
     assert scene.server.requests.total() == 0
 
 
-async def test_a_token_without_a_configured_issuer_is_refused(settings: Settings, server: AuthorizationServer) -> None:
-    async with furnished(settings, server) as scene:
+async def test_without_an_issuer_tokens_are_no_credentials(settings: Settings, server: AuthorizationServer) -> None:
+    async with furnish_scene(settings, server) as scene:
         response = await scene.agent().ask("ping")
 
-        assert refused(response) == (401, "invalid_api_key")
+        assert status_and_code(response) == (401, "invalid_api_key")
         assert response.json()["error"] == "This is not an API key of this service."
     assert server.requests.total() == 0
 
@@ -94,7 +94,7 @@ async def test_a_token_without_a_configured_issuer_is_refused(settings: Settings
 async def test_a_refused_token_is_answered_with_the_reason(scene: Scene) -> None:
     response = await scene.agent(exp=1).ask("ping")
 
-    assert refused(response) == (401, "invalid_api_key")
+    assert status_and_code(response) == (401, "invalid_api_key")
     assert response.json()["error"] == "The access token has expired."
     assert scene.server.issuer in response.json()["hint"]
     challenge = response.headers["www-authenticate"]
@@ -106,17 +106,17 @@ async def test_tokens_for_another_resource_are_refused_unless_it_is_the_one_that
     scene: Scene, with_issuer: Settings
 ) -> None:
     for audience in ("http://events.test", "http://other.test/mcp", "project-7"):
-        assert refused(await scene.agent(aud=audience).ask("ping")) == (401, "invalid_api_key")
+        assert status_and_code(await scene.agent(aud=audience).ask("ping")) == (401, "invalid_api_key")
 
     async with running(with_issuer.model_copy(update={"oauth_audience": "project-7"})) as other:
         assert (await Agent(other.app, scene.token(aud=["project-7"])).ask("ping")).status_code == 200
-        assert refused(await Agent(other.app, scene.token()).ask("ping")) == (401, "invalid_api_key")
+        assert status_and_code(await Agent(other.app, scene.token()).ask("ping")) == (401, "invalid_api_key")
 
 
 async def test_a_forged_token_makes_no_link(scene: Scene) -> None:
     for key in (new_key(), new_key(kid=scene.server.keys[0].kid)):
         response = await scene.agent(key=key).ask("ping")
-        assert refused(response) == (401, "invalid_api_key")
+        assert status_and_code(response) == (401, "invalid_api_key")
     assert await scene.links() == []
 
 
@@ -127,7 +127,7 @@ async def test_a_token_is_answered_with_503_while_the_authorization_server_is_do
 
     response = await scene.agent().ask("tools/list")
 
-    assert refused(response) == (503, "service_unavailable")
+    assert status_and_code(response) == (503, "service_unavailable")
     assert int(response.headers["retry-after"]) >= 1
     assert "www-authenticate" not in response.headers
     assert (await Agent(scene.service.app, scene.ada.key).ask("ping")).status_code == 200
@@ -136,7 +136,7 @@ async def test_a_token_is_answered_with_503_while_the_authorization_server_is_do
 async def test_a_service_that_stops_does_not_wait_for_keys_being_read(
     with_issuer: Settings, server: AuthorizationServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with furnished(with_issuer, server) as scene:
+    async with furnish_scene(with_issuer, server) as scene:
         await scene.organizer()
         monkeypatch.setattr(module, "KEYS_TTL_SECONDS", -1.0)
         monkeypatch.setattr(module, "MIN_READ_INTERVAL_SECONDS", 0.0)

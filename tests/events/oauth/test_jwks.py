@@ -1,18 +1,47 @@
 """The keys of the authorization server: where they are, and which answers are refused."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from starlette.responses import Response
 from structlog.testing import capture_logs
 
 from holdfast.events.oauth import issuer as module
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.kit.security.http_client import trusted_certificates
-from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, authorization_server, self_signed
+from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, authorization_server
 from tests.events.oauth.failures import FAILURES
 from tests.events.oauth.outcomes import is_unavailable
+
+
+def write_self_signed_certificate(directory: Path) -> Path:
+    """A certificate for 127.0.0.1 that nobody vouches for, with its private key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authorization server of the tests")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    path = directory / "certificate.pem"
+    path.write_bytes(certificate.public_bytes(Encoding.PEM) + private)
+    return path
 
 
 @pytest.mark.parametrize(
@@ -67,7 +96,7 @@ async def test_the_metadata_of_another_issuer_is_refused(
 
 
 async def test_an_issuer_that_is_https_has_its_keys_by_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    certificate = self_signed(tmp_path)
+    certificate = write_self_signed_certificate(tmp_path)
     async with authorization_server(certificate=certificate) as server:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         trusted_certificates.cache_clear()

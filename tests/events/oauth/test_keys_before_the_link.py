@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.kit.postgres import lookup_cache
 from tests.accounts.browser import Browser
-from tests.events.oauth.scene import Scene, refused
+from tests.events.oauth.scene import Scene, status_and_code
 from tests.kit.mcp.wire import STATELESS, Agent
 from tests.support import Client, eventually
 
@@ -72,7 +72,7 @@ async def test_after_the_answer_that_it_is_not_theirs_a_stranger_has_nothing(sce
 
     await answer(scene, "other")
 
-    assert refused(await ben.get("/api/events")) == (401, "invalid_api_key")
+    assert status_and_code(await ben.get("/api/events")) == (401, "invalid_api_key")
     refusal = await scene.refusal(sub="ben", email=BEN)
     assert refusal["error"].endswith(f"and no organizer is registered with {BEN}.")
 
@@ -134,5 +134,5 @@ async def test_a_key_that_is_being_ended_cannot_make_another_key(scene: Scene, m
         )
     made = await making
 
-    assert refused(made) == (401, "invalid_api_key")
+    assert status_and_code(made) == (401, "invalid_api_key")
     assert await scene.service.run_sql("select from api_keys where active") == []

@@ -7,8 +7,8 @@ import pytest
 
 from holdfast.kit.postgres import lookup_cache
 from tests.cases import in_turn
-from tests.events.oauth.scene import Scene, refused
-from tests.faults.holder import holding, unnoticed
+from tests.events.oauth.scene import Scene, status_and_code
+from tests.faults.holder import check_unnoticed, hold_locks
 from tests.kit.mcp.wire import STATELESS, Agent
 from tests.support import running
 
@@ -81,7 +81,7 @@ async def test_a_link_ends_when_its_account_is_no_organizer_any_more(scene: Scen
     async with running(scene.service.database.resources.settings) as fresh:  # one that remembers nothing
         for email in (scene.email, "ben@example.com"):
             response = await Agent(fresh.app, scene.token(email=email)).ask("tools/list")
-            assert refused(response) == (403, "forbidden")
+            assert status_and_code(response) == (403, "forbidden")
             assert "acts for no organizer any more" in response.json()["error"]
 
 
@@ -191,9 +191,9 @@ async def test_tokens_that_wait_for_a_locked_organizer_leave_connections_to_othe
     ben = await scene.service.organizer()
     locked = "select from users where email = %(email)s for update"
 
-    async with holding(scene.service.database.url, locked, email=scene.email) as operator:
+    async with hold_locks(scene.service.database.url, locked, email=scene.email) as operator:
         waiting = [asyncio.create_task(scene.organizer()) for _ in range(12)]
         await operator.is_waited_for()
-        assert (await unnoticed(ben.get("/api/events"))).status_code == 200
+        assert (await check_unnoticed(ben.get("/api/events"))).status_code == 200
 
     assert set(await asyncio.gather(*waiting)) == {scene.ada.id}

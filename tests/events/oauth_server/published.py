@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.kit.outbound.requests import OutboundClient
 from tests.certificates import Authority
-from tests.outside_servers import LOCAL, Script, Server, ok, says, serving
+from tests.outside_servers import LOCAL, Script, Server, ok_answer, raw_answer, serving
 
 HOST = "app.example"
 
@@ -34,7 +34,7 @@ class Site:
             "redirect_uris": ["https://app.example/done", "http://localhost/callback"],
             "grant_types": ["authorization_code", "refresh_token"],
         }
-        self.answer: Script = says("404 Not Found\r\nContent-Length: 0")
+        self.answer: Script = raw_answer("404 Not Found\r\nContent-Length: 0")
         self.says()
 
     def requests(self, path: str) -> int:
@@ -43,18 +43,18 @@ class Site:
 
     def publishes(self, path: str, document: object, *headers: str) -> None:
         """Answer with a JSON document at another path."""
-        self.others[path] = ok(json.dumps(document).encode(), *headers, content_type="application/json")
+        self.others[path] = ok_answer(json.dumps(document).encode(), *headers, content_type="application/json")
 
     def says(self, *headers: str, **changes: Any) -> None:
         """What the document is from now on; None leaves a member out."""
         about = {name: value for name, value in {**self.about, **changes}.items() if value is not None}
         body = json.dumps(about).encode()
         head = ["200 OK", "Content-Type: application/json", f"Content-Length: {len(body)}", *headers]
-        self.answer = says("\r\n".join(head), body)
+        self.answer = raw_answer("\r\n".join(head), body)
 
 
 @contextlib.asynccontextmanager
-async def published(directory: Path, host: str = HOST, path: str = "/client.json") -> AsyncGenerator[Site]:
+async def publish_site(directory: Path, host: str = HOST, path: str = "/client.json") -> AsyncGenerator[Site]:
     """The site, for as long as the block lasts. `directory`: where its certificate is written."""
     authority = Authority(directory)
 

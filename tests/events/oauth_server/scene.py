@@ -14,7 +14,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from holdfast.accounts import sessions
 from holdfast.events.oauth_server.tokens import challenge_of
 from holdfast.events.settings import Settings
-from tests.accounts.browser import session_cookie_name
+from tests.accounts.browser import session_cookie_name, token
 from tests.kit.mcp.wire import Agent
 from tests.support import Client, Service, running
 
@@ -44,7 +44,7 @@ class Person:
         """Open the page, and press one of its buttons."""
         page = await self.look(query)
         assert page.status_code == 200, page.text
-        form = {"token": token_in(page), "decision": decision, **changes}
+        form = {"token": token(page), "decision": decision, **changes}
         return await self.http.post(action_in(page), data=form)
 
     async def allow(self, query: Parameters) -> dict[str, str]:
@@ -106,7 +106,7 @@ class Scene:
     async def connected(self, **changes: str | None) -> dict[str, Any]:
         """The tokens of the client, which the organizer has allowed something."""
         answer = await self.person.allow(self.app.query(**changes))
-        return issued(await self.app.redeem(answer["code"]))
+        return issued_tokens(await self.app.redeem(answer["code"]))
 
     def agent(self, tokens: Mapping[str, Any], version: str = "2025-11-25") -> Agent:
         return Agent(self.service.app, tokens["access_token"], version)
@@ -120,15 +120,15 @@ class Scene:
 
     async def register(self, **metadata: Any) -> App:
         """Another client."""
-        return await registered(self.service, **metadata)
+        return await register_client(self.service, **metadata)
 
     async def somebody(self, **fields: Any) -> tuple[Client, Person]:
         """Another organizer, who is signed in."""
         other = await self.service.organizer(**fields)
-        return other, await signed_in(self.service, other.id)
+        return other, await sign_in_person(self.service, other.id)
 
 
-async def signed_in(service: Service, account_id: int, language: str = "en", way: sessions.Way = "link") -> Person:
+async def sign_in_person(service: Service, account_id: int, language: str = "en", way: sessions.Way = "link") -> Person:
     """Somebody who has signed in."""
     if way == "link":
         await service.run_sql("update users set proved_at = now() where id = %(id)s", id=account_id)
@@ -136,7 +136,7 @@ async def signed_in(service: Service, account_id: int, language: str = "en", way
     return Person(service, cookie, language)
 
 
-async def registered(service: Service, **metadata: Any) -> App:
+async def register_client(service: Service, **metadata: Any) -> App:
     """A client that registers itself with this metadata."""
     about = {"client_name": "Example App", "redirect_uris": [REDIRECT], **metadata}
     response = await service.http.post("/oauth/register", json=about)
@@ -145,16 +145,16 @@ async def registered(service: Service, **metadata: Any) -> App:
 
 
 @contextlib.asynccontextmanager
-async def furnished(settings: Settings, **resources: Any) -> AsyncGenerator[Scene]:
+async def serve_furnished(settings: Settings, **resources: Any) -> AsyncGenerator[Scene]:
     """The service with an organizer and a client."""
     async with running(settings, resources=resources) as service:
-        yield await furnish(service)
+        yield await furnish_scene(service)
 
 
-async def furnish(service: Service) -> Scene:
+async def furnish_scene(service: Service) -> Scene:
     """An organizer and a client in a service."""
     ada = await service.organizer(email="ada@example.com")
-    return Scene(service, ada, await signed_in(service, ada.id), await registered(service))
+    return Scene(service, ada, await sign_in_person(service, ada.id), await register_client(service))
 
 
 def redirect_parameters(response: httpx2.Response) -> dict[str, str]:
@@ -163,24 +163,18 @@ def redirect_parameters(response: httpx2.Response) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(response.headers["location"]).query, keep_blank_values=True))
 
 
-def issued(response: httpx2.Response) -> dict[str, Any]:
+def issued_tokens(response: httpx2.Response) -> dict[str, Any]:
     """The tokens in an answer."""
     assert response.status_code == 200, response.text
     return response.json()
 
 
-def error(response: httpx2.Response) -> tuple[int, str]:
+def status_and_error(response: httpx2.Response) -> tuple[int, str]:
     """The status and the code of an error of RFC 6749."""
     body = response.json()
     assert body.keys() >= {"error", "error_description"}
     assert response.headers["cache-control"] == "no-store"
     return response.status_code, body["error"]
-
-
-def token_in(page: httpx2.Response) -> str:
-    match = re.search(r'name="token" value="([^"]*)"', page.text)
-    assert match, page.text
-    return unescape(match[1])
 
 
 def action_in(page: httpx2.Response) -> str:

@@ -7,7 +7,14 @@ from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 import pytest
 
 from tests.cases import in_turn
-from tests.events.oauth_server.scene import REDIRECT, Person, Scene, redirect_parameters, registered, signed_in
+from tests.events.oauth_server.scene import (
+    REDIRECT,
+    Person,
+    Scene,
+    redirect_parameters,
+    register_client,
+    sign_in_person,
+)
 
 OTHERS = [
     "https://app.example/done/",
@@ -191,7 +198,7 @@ async def test_an_account_that_is_no_organizer_reads_that_it_must_become_one_fir
     event = await scene.ada.create_event()
     await scene.ada.register(event["id"], email="ann@example.com")
     [(id,)] = await scene.service.run_sql("select id from users where email = 'ann@example.com'")
-    ann = await signed_in(scene.service, id)
+    ann = await sign_in_person(scene.service, id)
 
     page = await ann.look(scene.app.query())
     assert "Allow" not in page.text
@@ -203,7 +210,7 @@ async def test_an_account_that_is_no_organizer_reads_that_it_must_become_one_fir
 async def test_a_person_with_an_unproved_address_cannot_allow_an_app(scene: Scene) -> None:
     query = scene.app.query()
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
-    squatter = await signed_in(scene.service, scene.ada.id, way="password")
+    squatter = await sign_in_person(scene.service, scene.ada.id, way="password")
     page = await squatter.look(query)
     assert page.status_code == 403
     assert 'name="token"' not in page.text
@@ -213,12 +220,12 @@ async def test_a_person_with_an_unproved_address_cannot_allow_an_app(scene: Scen
     assert await scene.service.run_sql("select from oauth_grants") == []
 
     await scene.service.run_sql("update users set proved_at = now() where id = %(id)s", id=scene.ada.id)
-    proved = await signed_in(scene.service, scene.ada.id, way="password")
+    proved = await sign_in_person(scene.service, scene.ada.id, way="password")
     assert "code" in await proved.allow(query)
 
 
 async def test_a_client_that_is_deleted_while_it_asks_gets_nothing(scene: Scene) -> None:
-    app = await registered(scene.service)
+    app = await register_client(scene.service)
     page = await scene.person.look(app.query())
     await scene.service.run_sql("delete from oauth_clients where id = %(id)s", id=app.id)
     token = page.text.split('name="token" value="')[1].split('"')[0]

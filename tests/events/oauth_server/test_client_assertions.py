@@ -11,10 +11,10 @@ from joserfc.jwk import ECKey, RSAKey
 
 from holdfast.events.oauth_server import clients
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.published import Site, published
-from tests.events.oauth_server.scene import App, Scene, error, furnished, issued
+from tests.events.oauth_server.published import Site, publish_site
+from tests.events.oauth_server.scene import App, Scene, issued_tokens, serve_furnished, status_and_error
 from tests.events.oauth_server.signed_assertions import ISSUER, JWT_BEARER, SigningClient, signing_key
-from tests.outside_servers import says
+from tests.outside_servers import raw_answer
 
 KEYS = "/keys.json"
 
@@ -47,7 +47,7 @@ def key() -> RSAKey | ECKey:
 
 @pytest.fixture
 async def signer(with_server: Settings, tmp_path: Path, key: RSAKey | ECKey) -> AsyncIterator[Signer]:
-    async with published(tmp_path) as site, furnished(with_server, documents=site.outbound) as scene:
+    async with publish_site(tmp_path) as site, serve_furnished(with_server, documents=site.outbound) as scene:
         yield Signer(scene, site, key)
 
 
@@ -65,7 +65,7 @@ async def signer(with_server: Settings, tmp_path: Path, key: RSAKey | ECKey) -> 
     ids=str,
 )
 async def test_a_client_that_signs_gets_tokens(signer: Signer, claims: dict[str, Any]) -> None:
-    tokens = issued(await signer.app.redeem(await signer.code(), **signer.client.proof(**claims)))
+    tokens = issued_tokens(await signer.app.redeem(await signer.code(), **signer.client.proof(**claims)))
 
     assert await signer.scene.works(tokens)
     assert (await signer.app.refresh(tokens["refresh_token"], **signer.client.proof())).status_code == 200
@@ -76,12 +76,12 @@ async def test_the_keys_may_stand_in_the_document_and_the_assertion_may_name_non
     signer.describe(token_endpoint_auth_method="private_key_jwt", jwks=signer.client.jwks)
 
     proof = signer.client.proof({"kid": None})
-    assert issued(await signer.app.redeem(await signer.code(), **proof))
+    assert issued_tokens(await signer.app.redeem(await signer.code(), **proof))
     assert signer.site.requests(KEYS) == 0
 
 
-async def test_the_client_id_may_be_left_out_beside_an_assertion(signer: Signer) -> None:
-    assert issued(await signer.app.redeem(await signer.code(), client_id=None, **signer.client.proof()))
+async def test_the_client_need_not_be_named_beside_its_assertion(signer: Signer) -> None:
+    assert issued_tokens(await signer.app.redeem(await signer.code(), client_id=None, **signer.client.proof()))
 
 
 async def test_a_client_that_supports_both_methods_may_use_either(signer: Signer) -> None:
@@ -92,18 +92,18 @@ async def test_a_client_that_supports_both_methods_may_use_either(signer: Signer
         jwks_uri=f"{signer.site.origin}{KEYS}",
     )
 
-    tokens = issued(await signer.app.redeem(await signer.code()))
+    tokens = issued_tokens(await signer.app.redeem(await signer.code()))
     assert signer.site.requests(KEYS) == 0
-    assert issued(await signer.app.refresh(tokens["refresh_token"], **signer.client.proof()))
+    assert issued_tokens(await signer.app.refresh(tokens["refresh_token"], **signer.client.proof()))
     other = SigningClient(signer.site.address)
-    assert error(await signer.app.redeem(await signer.code(), **other.proof())) == (400, "invalid_client")
+    assert status_and_error(await signer.app.redeem(await signer.code(), **other.proof())) == (400, "invalid_client")
 
 
 async def test_a_client_without_keys_may_list_several_methods_with_none(signer: Signer) -> None:
     methods = ["private_key_jwt", "client_secret_basic", "none"]
     signer.describe(token_endpoint_auth_method="private_key_jwt", token_endpoint_auth_methods_supported=methods)
 
-    assert issued(await signer.app.redeem(await signer.code()))
+    assert issued_tokens(await signer.app.redeem(await signer.code()))
 
 
 Forge = Callable[[SigningClient], Mapping[str, str | None]]
@@ -162,15 +162,15 @@ async def test_an_invalid_assertion_is_refused_and_leaves_the_code_valid(signer:
     code = await signer.code()
 
     proof = FORGED[forged](signer.client)
-    assert error(await signer.app.redeem(code, **proof)) == (400, "invalid_client")
-    assert issued(await signer.app.redeem(code, **signer.client.proof()))
+    assert status_and_error(await signer.app.redeem(code, **proof)) == (400, "invalid_client")
+    assert issued_tokens(await signer.app.redeem(code, **signer.client.proof()))
 
 
-async def test_a_stolen_refresh_token_is_useless_without_the_key_of_the_client(signer: Signer) -> None:
-    tokens = issued(await signer.app.redeem(await signer.code(), **signer.client.proof()))
+async def test_whoever_has_stolen_a_refresh_token_needs_the_key_too(signer: Signer) -> None:
+    tokens = issued_tokens(await signer.app.redeem(await signer.code(), **signer.client.proof()))
 
-    assert error(await signer.app.refresh(tokens["refresh_token"])) == (400, "invalid_client")
-    assert error(await signer.app.revoke(tokens["refresh_token"])) == (400, "invalid_client")
+    assert status_and_error(await signer.app.refresh(tokens["refresh_token"])) == (400, "invalid_client")
+    assert status_and_error(await signer.app.revoke(tokens["refresh_token"])) == (400, "invalid_client")
     assert await signer.scene.works(tokens)
     proof = {name: value for name, value in signer.client.proof().items() if value is not None}
     assert (await signer.app.revoke(tokens["refresh_token"], **proof)).status_code == 200
@@ -180,8 +180,8 @@ async def test_a_stolen_refresh_token_is_useless_without_the_key_of_the_client(s
 async def test_a_signing_client_that_shows_the_code_of_another_client_spends_it(signer: Signer) -> None:
     code = (await signer.scene.person.allow(signer.scene.app.query()))["code"]
 
-    assert error(await signer.app.redeem(code, **signer.client.proof())) == (400, "invalid_grant")
-    assert error(await signer.scene.app.redeem(code)) == (400, "invalid_grant")
+    assert status_and_error(await signer.app.redeem(code, **signer.client.proof())) == (400, "invalid_grant")
+    assert status_and_error(await signer.scene.app.redeem(code)) == (400, "invalid_grant")
     assert signer.site.requests(KEYS) == 0
 
 
@@ -189,12 +189,12 @@ async def test_a_client_that_registered_itself_has_no_keys(signer: Signer) -> No
     app = signer.scene.app
     code = (await signer.scene.person.allow(app.query()))["code"]
 
-    assert error(await app.redeem(code, **SigningClient(app.id).proof())) == (400, "invalid_client")
-    assert issued(await app.redeem(code))
+    assert status_and_error(await app.redeem(code, **SigningClient(app.id).proof())) == (400, "invalid_client")
+    assert issued_tokens(await app.redeem(code))
 
 
 async def test_the_keys_are_read_once_and_only_for_a_code_that_exists(signer: Signer) -> None:
-    assert error(await signer.app.redeem("hfoc_unknown", **signer.client.proof())) == (400, "invalid_grant")
+    assert status_and_error(await signer.app.redeem("hfoc_unknown", **signer.client.proof())) == (400, "invalid_grant")
     assert signer.site.requests(KEYS) == 0
 
     for _ in range(3):
@@ -206,42 +206,45 @@ async def test_an_assertion_with_new_keys_of_the_client_is_accepted(
     signer: Signer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clients, "MIN_CACHE_SECONDS", 0)
-    tokens = issued(await signer.app.redeem(await signer.code(), **signer.client.proof()))
+    tokens = issued_tokens(await signer.app.redeem(await signer.code(), **signer.client.proof()))
     signer.client = SigningClient(signer.site.address, "key-2")
-    assert error(await signer.app.refresh(tokens["refresh_token"], **signer.client.proof())) == (400, "invalid_client")
+    assert status_and_error(await signer.app.refresh(tokens["refresh_token"], **signer.client.proof())) == (
+        400,
+        "invalid_client",
+    )
 
     signer.site.publishes(KEYS, signer.client.jwks)
-    assert issued(await signer.app.refresh(tokens["refresh_token"], **signer.client.proof()))
+    assert issued_tokens(await signer.app.refresh(tokens["refresh_token"], **signer.client.proof()))
 
 
 async def test_new_keys_in_a_document_are_found_once_it_may_be_read_again(signer: Signer) -> None:
     signer.describe(token_endpoint_auth_method="private_key_jwt", jwks=signer.client.jwks)
-    tokens = issued(await signer.app.redeem(await signer.code(), **signer.client.proof()))
+    tokens = issued_tokens(await signer.app.redeem(await signer.code(), **signer.client.proof()))
     signer.client = SigningClient(signer.site.address, "key-2")
     signer.describe(token_endpoint_auth_method="private_key_jwt", jwks=signer.client.jwks)
 
     sql = "update oauth_clients set fetched_until = now() where fetched_until is not null"
     await signer.scene.service.run_sql(sql)
-    assert issued(await signer.app.refresh(tokens["refresh_token"], **signer.client.proof()))
+    assert issued_tokens(await signer.app.refresh(tokens["refresh_token"], **signer.client.proof()))
 
 
 async def test_keys_that_cannot_be_read_now_are_no_fault_of_the_client(signer: Signer) -> None:
-    signer.site.others[KEYS] = says("503 Service Unavailable\r\nContent-Length: 0")
+    signer.site.others[KEYS] = raw_answer("503 Service Unavailable\r\nContent-Length: 0")
     code = await signer.code()
     response = await signer.app.redeem(code, **signer.client.proof())
-    assert error(response) == (503, "service_unavailable")
+    assert status_and_error(response) == (503, "service_unavailable")
     assert response.headers["retry-after"]
 
     signer.site.publishes(KEYS, signer.client.jwks)
-    assert issued(await signer.app.redeem(code, **signer.client.proof()))
+    assert issued_tokens(await signer.app.redeem(code, **signer.client.proof()))
 
 
 @pytest.mark.parametrize("content", ['"keys"', '{"keys": 1}', "[" * 10_000], ids=lambda text: text[:12])
-async def test_an_invalid_key_set_is_named_in_the_error_to_the_client(signer: Signer, content: str) -> None:
-    signer.site.others[KEYS] = says(f"200 OK\r\nContent-Length: {len(content)}", content.encode())
+async def test_what_is_no_key_set_is_said_to_the_client(signer: Signer, content: str) -> None:
+    signer.site.others[KEYS] = raw_answer(f"200 OK\r\nContent-Length: {len(content)}", content.encode())
 
     response = await signer.app.redeem(await signer.code(), **signer.client.proof())
-    assert error(response) == (400, "invalid_client")
+    assert status_and_error(response) == (400, "invalid_client")
     assert "RFC 7517" in response.json()["error_description"]
 
 
@@ -249,7 +252,7 @@ async def test_keys_in_the_operators_own_network_are_not_read(signer: Signer) ->
     signer.describe(token_endpoint_auth_method="private_key_jwt", jwks_uri="https://metadata.internal/keys.json")
 
     response = await signer.app.redeem(await signer.code(), **signer.client.proof())
-    assert error(response) == (503, "service_unavailable")
+    assert status_and_error(response) == (503, "service_unavailable")
     assert "no public address" in response.json()["error_description"]
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.cases import in_turn
-from tests.events.oauth_server.scene import VERIFIER, Scene, error, issued
+from tests.events.oauth_server.scene import VERIFIER, Scene, issued_tokens, status_and_error
 
 
 async def test_a_code_gets_tokens_that_act_for_the_person_who_allowed_it(scene: Scene) -> None:
@@ -13,7 +13,7 @@ async def test_a_code_gets_tokens_that_act_for_the_person_who_allowed_it(scene: 
 
     assert response.headers["cache-control"] == "no-store"
     assert response.headers["content-type"] == "application/json"
-    tokens = issued(response)
+    tokens = issued_tokens(response)
     assert tokens["access_token"].startswith("hfat_")
     assert tokens["refresh_token"].startswith("hfrt_")
     assert (tokens["token_type"], tokens["expires_in"]) == ("Bearer", 3600)
@@ -23,7 +23,7 @@ async def test_a_code_gets_tokens_that_act_for_the_person_who_allowed_it(scene: 
 
 async def test_a_code_or_token_of_oauth_is_never_stored_in_plain_text(scene: Scene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
-    tokens = issued(await scene.app.redeem(code))
+    tokens = issued_tokens(await scene.app.redeem(code))
 
     for table in ("codes", "access_tokens", "refresh_tokens", "grants"):
         [(stored,)] = await scene.service.run_sql(f"select jsonb_agg(to_jsonb(t))::text from oauth_{table} as t")
@@ -33,12 +33,12 @@ async def test_a_code_or_token_of_oauth_is_never_stored_in_plain_text(scene: Sce
 
 async def test_a_code_redeemed_twice_ends_its_tokens(scene: Scene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
-    tokens = issued(await scene.app.redeem(code))
+    tokens = issued_tokens(await scene.app.redeem(code))
     assert await scene.works(tokens)
 
-    assert error(await scene.app.redeem(code)) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.redeem(code)) == (400, "invalid_grant")
     assert not await scene.works(tokens)
-    assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
 async def test_a_code_redeemed_many_times_at_once_gives_one_set_of_tokens_which_then_ends(scene: Scene) -> None:
@@ -62,15 +62,15 @@ async def test_a_stolen_code_without_its_verifier_gives_nothing_and_is_spent(
 ) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
 
-    assert error(await scene.app.redeem(code, **changes)) == (400, "invalid_grant")
-    assert error(await scene.app.redeem(code)) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.redeem(code, **changes)) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.redeem(code)) == (400, "invalid_grant")
 
 
 async def test_a_code_is_refused_for_another_client_with_the_same_challenge(scene: Scene) -> None:
     thief = await scene.register()
     code = (await scene.person.allow(scene.app.query()))["code"]
 
-    assert error(await thief.redeem(code)) == (400, "invalid_grant")
+    assert status_and_error(await thief.redeem(code)) == (400, "invalid_grant")
 
 
 async def test_a_code_is_valid_for_a_minute(scene: Scene) -> None:
@@ -80,7 +80,7 @@ async def test_a_code_is_valid_for_a_minute(scene: Scene) -> None:
     assert (await scene.app.redeem(early)).status_code == 200
 
     await scene.service.run_sql(age, age="10 seconds")
-    assert error(await scene.app.redeem(late)) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.redeem(late)) == (400, "invalid_grant")
 
 
 async def test_the_redirect_address_may_be_left_out_when_a_code_is_redeemed(scene: Scene) -> None:
@@ -110,17 +110,17 @@ async def test_an_invalid_token_request_is_refused_and_leaves_the_code_valid(
 ) -> None:
     authorization_code = (await scene.person.allow(scene.app.query()))["code"]
 
-    assert error(await scene.app.redeem(authorization_code, **form)) == (400, code)
+    assert status_and_error(await scene.app.redeem(authorization_code, **form)) == (400, code)
     assert (await scene.app.redeem(authorization_code)).status_code == 200
 
 
 async def test_a_token_request_that_is_no_form_is_refused(scene: Scene) -> None:
     response = await scene.service.http.post("/oauth/token", json={"grant_type": "refresh_token"})
-    assert error(response) == (415, "unsupported_media_type")
+    assert status_and_error(response) == (415, "unsupported_media_type")
     twice = "grant_type=refresh_token&grant_type=authorization_code&client_id=x"
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     response = await scene.service.http.post("/oauth/token", content=twice, headers=headers)
-    assert error(response) == (400, "invalid_request")
+    assert status_and_error(response) == (400, "invalid_request")
     assert (await scene.service.http.get("/oauth/token")).status_code == 405
 
 
@@ -128,7 +128,7 @@ async def test_a_code_is_refused_as_a_token_and_as_a_key(scene: Scene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
 
     assert not await scene.works({"access_token": code})
-    assert error(await scene.app.refresh(code)) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.refresh(code)) == (400, "invalid_grant")
 
 
 async def test_an_access_token_is_refused_as_an_api_key(scene: Scene) -> None:

@@ -9,7 +9,7 @@ from holdfast.events.oauth_server.grants import forget_grants
 from holdfast.events.oauth_server.model import Connection, Disconnect, ListConnections
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from tests.events.oauth_server.scene import Scene, error, issued
+from tests.events.oauth_server.scene import Scene, issued_tokens, status_and_error
 from tests.support import Client, running
 
 
@@ -48,14 +48,14 @@ async def test_a_disconnected_client_loses_all_its_tokens_at_once(scene: Scene) 
     connected = [await scene.connected() for _ in range(3)]
     other = await scene.register()
     code = (await scene.person.allow(other.query()))["code"]
-    other_tokens = issued(await other.redeem(code))
+    other_tokens = issued_tokens(await other.redeem(code))
     for tokens in (*connected, other_tokens):
         assert await scene.works(tokens)
 
     await disconnect(scene, scene.ada, scene.app.id)
     for tokens in connected:
         assert not await scene.works(tokens)
-        assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+        assert status_and_error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
     assert await scene.works(other_tokens)
 
 
@@ -63,7 +63,7 @@ async def test_a_disconnected_client_cannot_redeem_a_pending_code(scene: Scene) 
     code = (await scene.person.allow(scene.app.query()))["code"]
     await disconnect(scene, scene.ada, scene.app.id)
 
-    assert error(await scene.app.redeem(code)) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.redeem(code)) == (400, "invalid_grant")
 
 
 async def test_a_disconnected_token_is_refused_by_other_processes_too(scene: Scene) -> None:
@@ -82,7 +82,7 @@ async def test_a_client_that_has_very_many_tokens_is_cut_off_too(scene: Scene) -
     tokens = await scene.connected()
     all_tokens = [tokens]
     for _ in range(25):
-        tokens = issued(await scene.app.refresh(tokens["refresh_token"]))
+        tokens = issued_tokens(await scene.app.refresh(tokens["refresh_token"]))
         all_tokens.append(tokens)
     assert await scene.works(all_tokens[0])
 
@@ -119,7 +119,7 @@ async def test_a_client_of_another_person_cannot_be_seen_or_disconnected(scene: 
 async def test_everything_that_an_account_allowed_can_be_ended(scene: Scene) -> None:
     ben, browser = await scene.somebody()
     mine, code = await scene.connected(), (await browser.allow(scene.app.query()))["code"]
-    his = issued(await scene.app.redeem(code))
+    his = issued_tokens(await scene.app.redeem(code))
 
     assert await scene.service.database.transact(lambda tx: grants.end_all(tx, scene.ada.id)) == 1
     assert not await scene.works(mine)
@@ -133,7 +133,7 @@ async def test_a_client_that_revokes_its_refresh_token_is_disconnected(scene: Sc
 
     assert (response.status_code, response.content) == (200, b"")
     assert not await scene.works(tokens)
-    assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
 async def test_a_client_that_revokes_its_access_token_keeps_its_refresh_token(scene: Scene) -> None:
@@ -156,7 +156,7 @@ async def test_a_token_cannot_be_revoked_by_another_client(scene: Scene) -> None
     thief = await scene.register()
 
     for name in ("access_token", "refresh_token"):
-        assert error(await thief.revoke(tokens[name])) == (400, "invalid_grant")
+        assert status_and_error(await thief.revoke(tokens[name])) == (400, "invalid_grant")
     assert await scene.works(tokens)
 
 
@@ -164,7 +164,7 @@ async def test_a_token_cannot_be_revoked_by_another_client(scene: Scene) -> None
 async def test_a_request_to_end_a_token_names_it_and_its_client(scene: Scene, form: dict[str, Any]) -> None:
     data = {"token": "x", "client_id": scene.app.id, **form}
 
-    assert error(await scene.service.http.post("/oauth/revoke", data=data)) == (400, "invalid_request")
+    assert status_and_error(await scene.service.http.post("/oauth/revoke", data=data)) == (400, "invalid_request")
 
 
 async def test_a_grant_that_ended_a_day_ago_is_deleted_with_its_tokens(scene: Scene) -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from holdfast.accounts import sessions
 from holdfast.events.oauth_server import grants
+from tests.accounts.browser import token
 from tests.accounts.races import ending
-from tests.events.oauth_server.scene import Person, Scene, action_in, redirect_parameters, signed_in, token_in
+from tests.events.oauth_server.scene import Person, Scene, action_in, redirect_parameters, sign_in_person
 
 
 async def test_the_page_says_who_asks_where_it_leads_and_what_it_allows(scene: Scene) -> None:
@@ -39,8 +40,8 @@ async def test_the_consent_page_says_what_kind_of_place_the_answer_goes_to(
     assert text in (await scene.person.look(app.query())).text
 
 
-async def test_the_consent_page_is_in_german_on_request_and_keeps_the_query(scene: Scene) -> None:
-    german = await signed_in(scene.service, scene.ada.id, "de")
+async def test_it_is_in_german_for_those_who_read_german_and_keeps_what_was_asked(scene: Scene) -> None:
+    german = await sign_in_person(scene.service, scene.ada.id, "de")
     page = await german.look(scene.app.query())
     assert page.headers["content-language"] == "de"
     assert "Darf <bdi>Example App</bdi> für Sie handeln?" in page.text
@@ -121,7 +122,7 @@ async def test_a_consent_without_the_button_to_allow_makes_no_grant(scene: Scene
 )
 async def test_a_consent_form_sent_by_another_site_makes_no_grant(scene: Scene, headers: dict[str, str]) -> None:
     page = await scene.person.look(scene.app.query())
-    form = {"token": token_in(page), "decision": "allow"}
+    form = {"token": token(page), "decision": "allow"}
     response = await scene.person.http.post(action_in(page), data=form, headers=headers)
 
     assert response.status_code == 403
@@ -130,19 +131,19 @@ async def test_a_consent_form_sent_by_another_site_makes_no_grant(scene: Scene, 
 
 async def test_a_consent_form_with_the_token_of_another_person_makes_no_grant(scene: Scene) -> None:
     _, ben = await scene.somebody()
-    for token in (token_in(await ben.look(scene.app.query())), "", "0-0", "nonsense"):
-        response = await scene.person.decide(scene.app.query(), token=token)
+    for form_token in (token(await ben.look(scene.app.query())), "", "0-0", "nonsense"):
+        response = await scene.person.decide(scene.app.query(), token=form_token)
         assert response.status_code == 403
 
-    again = await signed_in(scene.service, scene.ada.id)
-    response = await scene.person.decide(scene.app.query(), token=token_in(await again.look(scene.app.query())))
+    again = await sign_in_person(scene.service, scene.ada.id)
+    response = await scene.person.decide(scene.app.query(), token=token(await again.look(scene.app.query())))
     assert response.status_code == 403
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 
 async def test_a_person_who_has_signed_out_cannot_allow_an_app(scene: Scene) -> None:
     page = await scene.person.look(scene.app.query())
-    form = {"token": token_in(page), "decision": "allow"}
+    form = {"token": token(page), "decision": "allow"}
     response = await Person(scene.service).http.post(action_in(page), data=form)
 
     assert response.headers["location"].startswith("/sign-in?")
@@ -163,7 +164,7 @@ async def test_a_consent_while_the_person_is_signed_out_everywhere_makes_no_gran
 async def test_a_consent_form_allows_only_the_request_of_its_own_address(scene: Scene) -> None:
     page = await scene.person.look(scene.app.query(scope="read_events"))
     widened = f"/oauth/authorize?{urlencode(scene.app.query(redirect_uri='https://evil.example/'))}"
-    response = await scene.person.http.post(widened, data={"token": token_in(page), "decision": "allow"})
+    response = await scene.person.http.post(widened, data={"token": token(page), "decision": "allow"})
 
     assert response.status_code == 400
     assert "location" not in response.headers

@@ -10,8 +10,9 @@ from joserfc.jwk import KeySet
 from pydantic import ValidationError
 
 from holdfast.events.settings import Settings
+from tests.accounts.browser import token
 from tests.events.oauth_server.connected_apps import AUDIENCE, CLIENT, PROFILE, REDIRECT, ConnectedApps, connected_apps
-from tests.events.oauth_server.scene import Person, action_in, redirect_parameters, signed_in, token_in
+from tests.events.oauth_server.scene import Person, action_in, redirect_parameters, sign_in_person
 from tests.support import Client, Service, running
 
 CHALLENGE = "c" * 43
@@ -42,7 +43,7 @@ class Scene:
 async def scene(settings: Settings) -> AsyncIterator[Scene]:
     async with connected_apps() as server, running(settings.model_copy(update=server.settings)) as service:
         ada = await service.organizer(email="ada@example.com")
-        yield Scene(service, server, ada, await signed_in(service, ada.id))
+        yield Scene(service, server, ada, await sign_in_person(service, ada.id))
 
 
 async def test_a_person_who_allows_is_sent_back_with_the_code_of_the_other_server(scene: Scene) -> None:
@@ -102,7 +103,7 @@ async def test_the_trusted_auth_token_is_short_and_can_be_checked_with_the_publi
 
 async def test_a_person_who_is_unproved_or_not_signed_in_is_not_revealed_to_the_other_server(scene: Scene) -> None:
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
-    squatter = await signed_in(scene.service, scene.ada.id, way="password")
+    squatter = await sign_in_person(scene.service, scene.ada.id, way="password")
     assert (await squatter.look(QUERY)).status_code == 403
     assert (await Person(scene.service).look(QUERY)).headers["location"].startswith("/sign-in?")
 
@@ -135,7 +136,7 @@ async def test_a_request_that_either_server_refuses_leads_nowhere(scene: Scene, 
 
 async def test_a_form_of_another_site_or_session_decides_no_handover(scene: Scene) -> None:
     page = await scene.person.look(QUERY)
-    form = {"token": token_in(page), "decision": "allow"}
+    form = {"token": token(page), "decision": "allow"}
     for changes, headers in (({}, {"Sec-Fetch-Site": "cross-site"}), ({"token": "0-0"}, {})):
         response = await scene.person.http.post(action_in(page), data={**form, **changes}, headers=headers)
         assert response.status_code == 403

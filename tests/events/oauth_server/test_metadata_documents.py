@@ -8,9 +8,9 @@ import pytest
 
 from holdfast.events.oauth_server.clients import DEFAULT_CACHE_SECONDS, MAX_CACHE_SECONDS, freshness, is_address
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.published import HOST, Site, published
-from tests.events.oauth_server.scene import App, Person, Scene, furnished, issued
-from tests.outside_servers import says
+from tests.events.oauth_server.published import HOST, Site, publish_site
+from tests.events.oauth_server.scene import App, Person, Scene, issued_tokens, serve_furnished
+from tests.outside_servers import raw_answer
 
 
 class Publisher:
@@ -34,7 +34,7 @@ class Publisher:
 
 @pytest.fixture
 async def publisher(with_server: Settings, tmp_path: Path) -> AsyncIterator[Publisher]:
-    async with published(tmp_path) as site, furnished(with_server, documents=site.outbound) as scene:
+    async with publish_site(tmp_path) as site, serve_furnished(with_server, documents=site.outbound) as scene:
         yield Publisher(scene, site)
 
 
@@ -45,7 +45,7 @@ async def test_a_client_that_describes_itself_needs_no_registration(publisher: P
     assert "An app that has registered itself" not in page
 
     answer = await scene.person.allow(app.query(redirect_uri="http://localhost:3118/callback"))
-    tokens = issued(await app.redeem(answer["code"], redirect_uri="http://localhost:3118/callback"))
+    tokens = issued_tokens(await app.redeem(answer["code"], redirect_uri="http://localhost:3118/callback"))
     assert await scene.works(tokens)
     assert (await app.refresh(tokens["refresh_token"])).status_code == 200
 
@@ -121,15 +121,15 @@ async def test_a_document_that_does_not_describe_such_a_client_is_refused(
 
 
 OTHERS = {
-    "a page": says("200 OK\r\nContent-Type: text/html\r\nContent-Length: 2", b"{}"),
-    "a list": says("200 OK\r\nContent-Type: application/json\r\nContent-Length: 2", b"[]"),
-    "half a document": says("200 OK\r\nContent-Type: application/json\r\nContent-Length: 1", b"{"),
-    "no text": says("200 OK\r\nContent-Type: application/json\r\nContent-Length: 3", b'"\xff"'),
-    "too much": says("200 OK\r\nContent-Type: application/json\r\nContent-Length: 10241", b"[" * 10_241),
-    "nothing": says("404 Not Found\r\nContent-Length: 0"),
-    "a redirect": says("302 Found\r\nLocation: https://app.example/elsewhere.json\r\nContent-Length: 0"),
-    "a redirect inside": says("302 Found\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0"),
-    "no HTTP": says("garbage"),
+    "a page": raw_answer("200 OK\r\nContent-Type: text/html\r\nContent-Length: 2", b"{}"),
+    "a list": raw_answer("200 OK\r\nContent-Type: application/json\r\nContent-Length: 2", b"[]"),
+    "half a document": raw_answer("200 OK\r\nContent-Type: application/json\r\nContent-Length: 1", b"{"),
+    "no text": raw_answer("200 OK\r\nContent-Type: application/json\r\nContent-Length: 3", b'"\xff"'),
+    "too much": raw_answer("200 OK\r\nContent-Type: application/json\r\nContent-Length: 10241", b"[" * 10_241),
+    "nothing": raw_answer("404 Not Found\r\nContent-Length: 0"),
+    "a redirect": raw_answer("302 Found\r\nLocation: https://app.example/elsewhere.json\r\nContent-Length: 0"),
+    "a redirect inside": raw_answer("302 Found\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0"),
+    "no HTTP": raw_answer("garbage"),
 }
 
 

@@ -18,8 +18,8 @@ from holdfast.events.oauth_server import grants
 from holdfast.events.oauth_server.model import Disconnect, ListConnections
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
-from tests.events.oauth_server.published import Site, published
-from tests.events.oauth_server.scene import ClientStorage, Person, signed_in
+from tests.events.oauth_server.published import Site, publish_site
+from tests.events.oauth_server.scene import ClientStorage, Person, sign_in_person
 from tests.serving import listener, running_already, serving
 from tests.support import Client as Organizer
 from tests.support import Service, running
@@ -76,7 +76,7 @@ async def furnished(settings: Settings, site: Site | None = None) -> AsyncGenera
     resources = {"documents": site.outbound} if site else {}
     async with running(settings, resources=resources) as service, serving(running_already(service.app), at):
         ada = await service.organizer()
-        yield Desk(service, address, ada, await signed_in(service, ada.id), site)
+        yield Desk(service, address, ada, await sign_in_person(service, ada.id), site)
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ async def test_the_official_client_refreshes_after_a_restart_in_which_it_forgot_
 
 
 async def test_the_official_client_connects_by_its_metadata_document(settings: Settings, tmp_path: Path) -> None:
-    async with published(tmp_path) as site, furnished(settings, site) as desk:
+    async with publish_site(tmp_path) as site, furnished(settings, site) as desk:
         provider = desk.provider()
         assert await desk.slug(provider) == desk.ada.slug
         assert desk.storage.about

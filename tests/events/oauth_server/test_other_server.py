@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.scene import Scene, signed_in
+from tests.events.oauth_server.scene import Scene, sign_in_person
 from tests.support import running
 
 QUERY = "response_type=code&client_id=x&redirect_uri=https://app.example/"
@@ -16,7 +16,7 @@ async def test_a_service_without_its_authorization_server_says_so_on_the_page_to
     settings: Settings, issuer: str, text: str
 ) -> None:
     async with running(settings.model_copy(update={"oauth_issuer": issuer})) as service:
-        person = await signed_in(service, (await service.organizer()).id)
+        person = await sign_in_person(service, (await service.organizer()).id)
         response = await person.http.get(f"/oauth/authorize?{QUERY}")
 
     assert response.status_code == 200

@@ -9,7 +9,7 @@ from holdfast.events.oauth_server.clients import forget_clients
 from holdfast.events.oauth_server.grants import forget_grants
 from holdfast.events.settings import Settings
 from tests.cases import in_turn
-from tests.events.oauth_server.scene import Scene, error, registered
+from tests.events.oauth_server.scene import Scene, register_client, status_and_error
 from tests.support import running
 
 FINE = [
@@ -84,7 +84,7 @@ async def test_a_registered_client_gets_an_id_and_no_secret(scene: Scene) -> Non
 async def test_an_address_that_no_client_can_have_is_refused(scene: Scene, address: Any) -> None:
     response = await scene.service.http.post("/oauth/register", json={"redirect_uris": [*FINE, address]})
 
-    assert error(response) == (400, "invalid_redirect_uri")
+    assert status_and_error(response) == (400, "invalid_redirect_uri")
 
 
 @in_turn(
@@ -107,7 +107,7 @@ async def test_an_address_that_no_client_can_have_is_refused(scene: Scene, addre
 async def test_metadata_that_cannot_be_used_is_refused(scene: Scene, metadata: Any) -> None:
     response = await scene.service.http.post("/oauth/register", json=metadata)
 
-    assert error(response) == (400, "invalid_client_metadata")
+    assert status_and_error(response) == (400, "invalid_client_metadata")
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000])
@@ -115,7 +115,7 @@ async def test_a_body_that_is_no_json_is_refused(scene: Scene, body: bytes) -> N
     headers = {"Content-Type": "application/json"}
     response = await scene.service.http.post("/oauth/register", content=body, headers=headers)
 
-    assert error(response) == (400, "invalid_client_metadata")
+    assert status_and_error(response) == (400, "invalid_client_metadata")
 
 
 async def test_the_name_of_a_client_is_one_short_line_without_control_characters(scene: Scene) -> None:
@@ -129,10 +129,10 @@ async def test_an_address_registers_a_limited_number_of_clients_an_hour(settings
     limited = settings.model_copy(update={"oauth_builtin": True, "clients_per_hour": 2})
     async with running(limited) as service:
         for _ in range(2):
-            await registered(service)
+            await register_client(service)
         response = await service.http.post("/oauth/register", json={"redirect_uris": FINE})
 
-        assert error(response) == (429, "rate_limited")
+        assert status_and_error(response) == (429, "rate_limited")
         assert int(response.headers["retry-after"]) > 0
 
 

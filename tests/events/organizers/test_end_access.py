@@ -8,8 +8,8 @@ from holdfast.events.organizers.accounts import end_access
 from holdfast.events.settings import Settings
 from tests.accounts.browser import Browser
 from tests.accounts.races import ending
-from tests.events.console.scene import hidden
-from tests.events.oauth_server.scene import Scene, error, furnished
+from tests.events.console.scene import hidden_field
+from tests.events.oauth_server.scene import Scene, serve_furnished, status_and_error
 
 ADA = "ada@example.com"
 EVERY_SCOPE = "read_events write_events manage_keys"
@@ -17,7 +17,7 @@ EVERY_SCOPE = "read_events write_events manage_keys"
 
 @pytest.fixture
 async def scene(settings: Settings) -> AsyncIterator[Scene]:
-    async with furnished(settings.model_copy(update={"oauth_builtin": True})) as scene:
+    async with serve_furnished(settings.model_copy(update={"oauth_builtin": True})) as scene:
         yield scene
 
 
@@ -38,7 +38,7 @@ async def test_an_owner_who_says_not_mine_ends_connected_apps(scene: Scene) -> N
     await ada.send("/console/before", whose="other")
 
     assert not await scene.works(tokens)
-    assert error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+    assert status_and_error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
     assert (await scene.app.redeem(code)).status_code == 200
     assert (await ben.get("/api/events")).status_code == 200
 
@@ -58,7 +58,7 @@ async def test_a_session_that_is_being_ended_cannot_make_a_key(scene: Scene) -> 
     thief = Browser(scene.service)
     await thief.sign_in(ADA)
     keys_page = await thief.get("/console/agents")
-    form = {"token": hidden(keys_page, "token"), "once": hidden(keys_page, "once"), "name": "A way back in"}
+    form = {"token": hidden_field(keys_page, "token"), "once": hidden_field(keys_page, "once"), "name": "A way back in"}
 
     async with ending(scene.service) as this:
         await end_access(this.tx, scene.ada.id)

@@ -10,9 +10,9 @@ import pytest
 
 from tests.accounts.browser import Browser, token
 from tests.events.pages.own_registration import own_path
-from tests.events.pages.visitor import Visitor, state
-from tests.events.people.scene import listed, sign_up
-from tests.faults.holder import holding
+from tests.events.pages.visitor import Visitor, page_state
+from tests.events.people.scene import list_registrations, sign_up
+from tests.faults.holder import hold_locks
 from tests.support import Client, Service, running
 
 ANN = "ann@example.com"
@@ -72,7 +72,7 @@ async def test_an_address_being_registered_by_another_transaction_is_refused_as_
         insert into users (public_id, name, email, slug, role)
         values ('aaaaaaaa', 'First', 'ann@example.com', 'first', 'organizer')
     """
-    async with holding(service.database.url, first) as other:
+    async with hold_locks(service.database.url, first) as other:
         second = asyncio.create_task(register(service, ANN, "first"))
         await other.is_waited_for()
         await other.commit()
@@ -108,7 +108,7 @@ async def test_a_person_registered_with_the_address_of_an_unproved_organizer_is_
     await Visitor(service).send(event["id"], email=ANN, name="Ann Example")
     await service.settle()
 
-    [seat] = await listed(ada, event)
+    [seat] = await list_registrations(ada, event)
     assert (seat["email"], seat["name"]) == (ANN, None)
     assert seat["user_id"] != await handle(service, stranger)
     [_, person] = (await ada.get("/api/users")).json()["data"]
@@ -170,7 +170,7 @@ async def test_a_new_organizer_whose_slug_or_address_is_taken_meanwhile_reads_so
         values ('aaaaaaaa', 'Other', %(email)s, %(slug)s, 'organizer')
     """
 
-    async with holding(service.database.url, other, **identity) as registering:
+    async with hold_locks(service.database.url, other, **identity) as registering:
         becoming = asyncio.create_task(ann.send("/console/start", name="Ann Events", slug="ann-events"))
         await registering.is_waited_for()
         await registering.commit()
@@ -189,7 +189,7 @@ async def test_an_owner_who_says_mine_has_the_organizer_and_the_registrations_in
     page = await own_path(service, event["id"], ANN)
     poll = await ada.register(event["id"], email=ANN)
     mails = await service.run_sql("select kind, recipient from mails")
-    before = await listed(ada, event)
+    before = await list_registrations(ada, event)
     signed_in_before = Browser(service)
     await signed_in_before.sign_in(ANN)
     studio = await service.organizer("Ann Events", email=ANN, is_proved=False)
@@ -206,8 +206,8 @@ async def test_an_owner_who_says_mine_has_the_organizer_and_the_registrations_in
     assert (organizer["id"], organizer["email"], organizer["slug"]) == (studio.id, ANN, studio.slug)
     # The person: the address to poll, the link in the mails, the sessions; nothing is told or counted again.
     assert (await ada.get(poll)).json()["data"]["user_id"] == organizer["public_id"]
-    assert await listed(ada, event) == before
-    assert state(await Visitor(service).http.get(page)) == "registered"
+    assert await list_registrations(ada, event) == before
+    assert page_state(await Visitor(service).http.get(page)) == "registered"
     assert await signed_in_before.is_signed_in()
     assert (await signed_in_before.get("/console")).status_code == 200
     assert await service.run_sql("select kind, recipient from mails where kind <> 'sign_in'") == mails
@@ -281,7 +281,7 @@ async def test_the_answer_mine_sent_twice_joins_once(service: Service) -> None:
     )
 
     assert [answer.status_code for answer in answers] == [303, 303]
-    assert [registration["email"] for registration in await listed(ada, event)] == [ANN]
+    assert [registration["email"] for registration in await list_registrations(ada, event)] == [ANN]
 
 
 async def test_a_person_registered_while_the_organizer_is_joined_is_one_account(service: Service) -> None:
@@ -299,7 +299,7 @@ async def test_a_person_registered_while_the_organizer_is_joined_is_one_account(
     assert {answer.status_code for answer in answers} <= {202, 303, 503}
     await ada.register(event["id"], email=ANN)
     await service.settle()
-    [seat] = await listed(ada, event)
+    [seat] = await list_registrations(ada, event)
     assert seat["user_id"] == await handle(service, studio)
 
 
@@ -308,7 +308,7 @@ async def test_an_owner_who_says_not_mine_keeps_the_registrations_as_a_person(se
     event = await ada.create_event()
     poll = await ada.register(event["id"], email=ANN)
     await service.settle()
-    before = await listed(ada, event)
+    before = await list_registrations(ada, event)
     stranger = await service.organizer("Stranger", email=ANN, slug="stranger", is_proved=False)
     ann = Browser(service)
     await ann.sign_in(ANN)
@@ -316,7 +316,7 @@ async def test_an_owner_who_says_not_mine_keeps_the_registrations_as_a_person(se
     await ann.send("/console/before", whose="other")
 
     assert (await stranger.get("/api/events")).status_code == 401
-    assert await listed(ada, event) == before
+    assert await list_registrations(ada, event) == before
     assert (await ada.get(poll)).status_code == 200
     assert await service.run_sql(
         "select role, slug, proved_at is not null from users where email = 'ann@example.com'"

@@ -3,18 +3,18 @@
 import httpx2
 
 from holdfast.events.people.model import DataLink, path
-from tests.events.pages.visitor import Visitor, value
+from tests.events.pages.visitor import Visitor, field_value
 from tests.support import Service
 
 
-async def ask(service: Service, path: str, language: str = "en") -> httpx2.Response:
+async def ask_for_own_data(service: Service, path: str, language: str = "en") -> httpx2.Response:
     """Ask for the link, on the page behind a link to a registration."""
     http = Visitor(service, language=language).http
     page = await http.get(f"{path}/data")
-    return await http.post(f"{path}/data", data={"token": value(page, "token")})
+    return await http.post(f"{path}/data", data={"token": field_value(page, "token")})
 
 
-async def sent(service: Service, email: str = "ann@example.com") -> str:
+async def sent_links(service: Service, email: str = "ann@example.com") -> str:
     """The path of the last link that was sent to somebody."""
     rows = await service.run_sql(
         "select arguments from mails where kind = 'own_data' and recipient = %(email)s order by id desc", email=email
@@ -34,7 +34,7 @@ class Reader:
     async def open(self) -> httpx2.Response:
         page = await self.http.get(self.link)
         if page.status_code == 200:
-            self._fields = {name: value(page, name) for name in ("token", "held")}
+            self._fields = {name: field_value(page, name) for name in ("token", "held")}
         return page
 
     async def press(self, button: str, **fields: str) -> httpx2.Response:

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 
 from holdfast.events.registrations.links import own_url
-from tests.events.pages.visitor import Visitor, value
+from tests.events.pages.visitor import Visitor, field_value
 from tests.support import Client, Service
 
 
@@ -44,8 +44,8 @@ async def cancel_registration(service: Service, address: str) -> httpx2.Response
     """Press the button of the question, and let the time to undo it pass; the page that is left."""
     http = Visitor(service).http
     page = await http.get(f"{address}/cancel")
-    await http.post(f"{address}/cancel", data={"token": value(page, "token")})
-    await service.cancel_due()
+    await http.post(f"{address}/cancel", data={"token": field_value(page, "token")})
+    await service.give_up()
     return await http.get(address)
 
 
@@ -53,6 +53,13 @@ async def ask_to_cancel(service: Service, address: str) -> httpx2.Response:
     """Answer the question whether to give a registration up; the page that follows."""
     http = Visitor(service).http
     page = await http.get(f"{address}/cancel")
-    answer = await http.post(f"{address}/cancel", data={"token": value(page, "token")})
+    answer = await http.post(f"{address}/cancel", data={"token": field_value(page, "token")})
     assert answer.status_code == 303, answer.text
     return await http.get(answer.headers["location"])
+
+
+async def register_in_order(service: Service, *people: str, **fields: Any) -> tuple[Client, dict[str, Any], list[str]]:
+    """An event with one seat, those who registered for it, and the addresses of their own pages."""
+    ada = await service.organizer()
+    event = await ada.create_event(**{"capacity": 1, "waitinglist_capacity": 5, **fields})
+    return ada, event, await register_and_settle(service, ada, event, *people)

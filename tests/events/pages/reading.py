@@ -8,13 +8,13 @@ from typing import Any
 import httpx2
 
 
-def text(page: httpx2.Response) -> str:
+def readable_text(page: httpx2.Response) -> str:
     """What people read, in one line."""
     stripped = re.sub(r"<(style|script)\b.*?</\1>|<[^>]+>", " ", page.text, flags=re.DOTALL)
     return " ".join(unescape(stripped).split())
 
 
-def structured(page: httpx2.Response) -> dict[str, Any]:
+def structured_data(page: httpx2.Response) -> dict[str, Any]:
     """The structured data in a page."""
     (content,) = re.findall(r'<script type="application/ld\+json">(.*?)</script>', page.text, flags=re.DOTALL)
     return json.loads(content)

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.events.pages.reading import text
+from tests.events.pages.reading import readable_text
 from tests.events.pages.visitor import Visitor
 from tests.support import Service
 
@@ -18,14 +18,14 @@ async def test_a_seated_visitor_reads_the_masked_address_and_what_happens_next(s
 
     page = await visitor.http.get(outcome)
 
-    assert "What happens next" not in text(pending)
+    assert "What happens next" not in readable_text(pending)
     for sentence in (
         "An e-mail with this code comes to a•••@example.com .",
         "Be there on July 1, 2031, 8:00 PM CEST, and show the code at the entrance.",
         "The link in the e-mail cancels until July 1, 2031, 8:00 PM CEST",
         "Not a•••@example.com ? Change it",
     ):
-        assert sentence in text(page).replace("\N{NARROW NO-BREAK SPACE}", " ")
+        assert sentence in readable_text(page).replace("\N{NARROW NO-BREAK SPACE}", " ")
     assert "ann.lee" not in page.text
     assert f'<a href="/events/{event["id"]}/embed">Go to the registration form</a>' in page.text
     assert re.search(r'<div class="picture">\s*<svg class="cover"', page.text)
@@ -40,7 +40,7 @@ async def test_a_waiting_visitor_reads_that_two_mails_come(service: Service) -> 
     outcome = await visitor.register(event["id"], "ben@example.com")
     await service.settle()
 
-    page = text(await visitor.http.get(outcome))
+    page = readable_text(await visitor.http.get(outcome))
 
     assert "An e-mail comes to b•••@example.com , and another one as soon as you have a seat." in page
     assert "show the code" not in page
@@ -53,7 +53,7 @@ async def test_no_mail_is_promised_while_mails_wait_for_the_organizer(service: S
     outcome = await visitor.register(event["id"], "ann@example.com")
     await service.settle()
 
-    page = text(await visitor.http.get(outcome))
+    page = readable_text(await visitor.http.get(outcome))
 
     assert "An e-mail with this code comes" not in page
     assert "The organizer has not confirmed their address yet." in page

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.events.pages.reading import calendar_properties, text
+from tests.events.pages.reading import calendar_properties, readable_text
 from tests.support import Service
 
 
@@ -36,7 +36,7 @@ async def test_a_file_of_a_cancelled_event_takes_it_out_of_the_calendar(service:
     assert (before["METHOD"], after["METHOD"]) == ("PUBLISH", "CANCEL")
     assert after["UID"] == before["UID"]
     assert int(after["SEQUENCE"]) > int(before["SEQUENCE"])
-    assert "Add to calendar" not in text(page)
+    assert "Add to calendar" not in readable_text(page)
 
 
 @pytest.mark.parametrize("id", ["1", "0", "x", "1e3", "99999999999999999999"])

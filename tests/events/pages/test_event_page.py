@@ -1,6 +1,6 @@
 """The page of an event says everything that people need to decide."""
 
-from tests.events.pages.reading import text
+from tests.events.pages.reading import readable_text
 from tests.support import Service
 
 PAGE = {"Accept": "text/html"}
@@ -20,7 +20,7 @@ async def test_the_public_address_of_an_event_is_a_page(service: Service) -> Non
         '<a href="https://example.com/studio" rel="noopener nofollow ugc">https://example.com/studio</a>' in page.text
     )
     assert f'<a href="/organizers/{ada.slug}"><bdi>Ada Events</bdi></a>' in page.text
-    assert "10 seats left" in text(page)
+    assert "10 seats left" in readable_text(page)
     organizer = await service.http.get(f"/organizers/{ada.slug}", headers=PAGE)
     assert (organizer.status_code, organizer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert '<p class="price" data-count="price">Free</p>' in page.text
@@ -75,7 +75,7 @@ async def test_a_page_shows_every_change_at_the_next_request(service: Service) -
     seen: list[str] = []
 
     async def look() -> None:
-        seen.append(text(await service.http.get(event["public_url"])))
+        seen.append(readable_text(await service.http.get(event["public_url"])))
 
     await look()
     await ada.register(event["id"], email="one@example.com")

@@ -16,7 +16,7 @@ from holdfast.kit.http import event_streams
 from tests.events.pages.visitor import Visitor
 from tests.events.people.scene import sign_up
 from tests.faults.processes import serving
-from tests.stream_reader import Event, Reader, parsed, reading
+from tests.stream_reader import Event, Reader, parse_event, read_stream
 from tests.support import Service, eventually, running
 
 PRICED: dict[str, Any] = {"pricing_mode": "fixed", "price": 1250, "currency": "EUR"}
@@ -42,7 +42,7 @@ async def test_the_stream_of_an_event_begins_with_the_present_numbers_and_parts(
     event = await ada.create_event(capacity=3, waitinglist_capacity=2)
     await sign_up(service, event, "ann")
 
-    async with reading(service.app, stream(event)) as reader:
+    async with read_stream(service.app, stream(event)) as reader:
         first = await reader.next()
 
     assert first["event"] == "numbers"
@@ -68,7 +68,7 @@ async def test_the_stream_sends_a_price_as_number_and_currency_and_as_formatted_
     ada = await service.organizer()
     event = await ada.create_event(**PRICED)
 
-    async with reading(service.app, stream(event, "?lang=de")) as reader:
+    async with read_stream(service.app, stream(event, "?lang=de")) as reader:
         before = await reader.next()
         await ada.patch(f"/api/events/{event['id']}", {"event": {"price": 900}})
         after = await reader.next()
@@ -82,7 +82,7 @@ async def test_the_stream_sends_a_price_as_number_and_currency_and_as_formatted_
 async def test_the_stream_of_an_event_is_neither_buffered_nor_stored(service: Service) -> None:
     event = await (await service.organizer()).create_event()
 
-    async with reading(service.app, stream(event), accept_encoding="gzip") as reader:
+    async with read_stream(service.app, stream(event), accept_encoding="gzip") as reader:
         pass
 
     assert reader.status == 200
@@ -97,7 +97,7 @@ async def test_a_silent_stream_sends_comments(service: Service, monkeypatch: pyt
     monkeypatch.setattr(event_streams, "HEARTBEAT_SECONDS", 0.01)
     event = await (await service.organizer()).create_event()
 
-    async with reading(service.app, stream(event)) as reader:
+    async with read_stream(service.app, stream(event)) as reader:
 
         async def beats() -> bool:
             return reader.sent.endswith(":\n\n:\n\n")
@@ -109,7 +109,7 @@ async def test_a_change_of_an_event_is_streamed_with_the_parts_it_changes(servic
     ada = await service.organizer()
     event = await ada.create_event(capacity=2, waitinglist_capacity=2)
 
-    async with reading(service.app, stream(event, "?lang=de")) as reader:
+    async with read_stream(service.app, stream(event, "?lang=de")) as reader:
         await reader.next()
         await sign_up(service, event, "ann")
         one_left = await reader.next()
@@ -134,7 +134,7 @@ async def test_the_last_of_many_streamed_changes_is_the_present_state(service: S
     event = await ada.create_event(capacity=40)
     left: list[int] = []
 
-    async with reading(service.app, stream(event)) as reader:
+    async with read_stream(service.app, stream(event)) as reader:
         await asyncio.gather(*(sign_up(service, event, f"p{number}") for number in range(20)))
         while not left or left[-1] != 20:
             left.append(numbers(await reader.next())["left"])
@@ -147,7 +147,7 @@ async def test_a_change_without_new_numbers_is_streamed_without_numbers(service:
     ada = await service.organizer()
     event, other = await ada.create_event(), await ada.create_event()
 
-    async with reading(service.app, stream(event)) as reader:
+    async with read_stream(service.app, stream(event)) as reader:
         await reader.next()
         await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
         renamed = await reader.next()
@@ -172,10 +172,10 @@ async def test_readers_of_a_stream_get_different_times_to_fetch_a_changed_page(
     organizer = f"http://events.test/organizers/{ada.slug}/stream"
 
     async with (
-        reading(service.app, stream(event)) as reader,
-        reading(service.app, stream(event)) as another,
-        reading(service.app, organizer),
-        reading(service.app, organizer) as of_organizer,
+        read_stream(service.app, stream(event)) as reader,
+        read_stream(service.app, stream(event)) as another,
+        read_stream(service.app, organizer),
+        read_stream(service.app, organizer) as of_organizer,
     ):
         alone, _ = await reader.next(), await another.next()
         await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
@@ -191,7 +191,7 @@ async def test_readers_of_a_stream_get_different_times_to_fetch_a_changed_page(
 async def test_the_stream_of_a_framed_form_sends_its_card_and_form_only(service: Service) -> None:
     event = await (await service.organizer()).create_event()
 
-    async with reading(service.app, stream(event).replace("/stream", "/embed/stream")) as reader:
+    async with read_stream(service.app, stream(event).replace("/stream", "/embed/stream")) as reader:
         first = await reader.next()
 
     assert f'action="/events/{event["id"]}/embed"' in first["data"]["html"]
@@ -202,7 +202,7 @@ async def test_the_stream_of_a_framed_form_sends_its_card_and_form_only(service:
 
 async def test_a_form_received_by_a_stream_can_be_submitted(service: Service) -> None:
     event = await (await service.organizer()).create_event()
-    async with reading(service.app, stream(event)) as reader:
+    async with read_stream(service.app, stream(event)) as reader:
         html = (await reader.next())["data"]["html"]
 
     visitor = Visitor(service, framed=False)
@@ -216,7 +216,7 @@ async def test_the_stream_of_an_event_that_is_cancelled_ends(service: Service) -
     ada = await service.organizer()
     event = await ada.create_event()
 
-    async with reading(service.app, stream(event)) as reader:
+    async with read_stream(service.app, stream(event)) as reader:
         await reader.next()
         await ada.delete(f"/api/events/{event['id']}")
         last, end = await next_numbers(reader), await reader.next()
@@ -229,7 +229,7 @@ async def test_the_stream_of_an_event_that_is_cancelled_ends(service: Service) -
 async def test_the_stream_of_an_event_ends_when_it_begins(service: Service) -> None:
     event = await (await service.organizer()).create_event()
 
-    async with reading(service.app, stream(event)) as reader:
+    async with read_stream(service.app, stream(event)) as reader:
         await reader.next()
         await service.run_sql("update events set datetime = now() + interval '1 second'")
         assert (await reader.next())["event"] == "changed"
@@ -267,13 +267,13 @@ async def test_more_streams_than_may_be_open_are_refused_until_one_ends(
 ) -> None:
     async with running(settings.model_copy(update=limit)) as service:
         event = await (await service.organizer()).create_event()
-        async with reading(service.app, stream(event)):
-            async with reading(service.app, stream(event)), reading(service.app, stream(event)) as refused:
+        async with read_stream(service.app, stream(event)):
+            async with read_stream(service.app, stream(event)), read_stream(service.app, stream(event)) as refused:
                 assert refused.status == status
                 assert int(refused.headers["retry-after"]) > 0
                 assert message in refused.sent
                 assert (await service.http.get(event["public_url"])).status_code == 200
-            async with reading(service.app, stream(event)) as again:
+            async with read_stream(service.app, stream(event)) as again:
                 assert again.status == 200
 
 
@@ -282,7 +282,7 @@ async def test_an_address_with_many_streams_gives_room_to_others(settings: Setti
         event = await (await service.organizer()).create_event()
 
         async def opened(client: str) -> Reader:
-            return await stack.enter_async_context(reading(service.app, stream(event), client=client))
+            return await stack.enter_async_context(read_stream(service.app, stream(event), client=client))
 
         crowd = [await opened("203.0.113.1") for _ in range(4)]
         others = [await opened(f"198.51.100.{number}") for number in range(3)]
@@ -300,7 +300,7 @@ async def next_event(lines: AsyncIterator[str]) -> Event:
     async for line in lines:
         if line:
             text.append(line)
-        elif (event := parsed("\n".join(text))) and "data" in event:
+        elif (event := parse_event("\n".join(text))) and "data" in event:
             return event
         else:
             text = []

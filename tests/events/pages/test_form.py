@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.events.pages.visitor import Visitor, page_text, state
+from tests.events.pages.visitor import Visitor, page_state, page_text
 from tests.support import Service
 
 
@@ -18,9 +18,9 @@ async def test_a_form_leads_to_the_outcome(service: Service, framed: bool) -> No
     seated = await visitor.http.get(path)
 
     assert path.endswith("/outcome/embed" if framed else "/outcome")
-    assert (waiting.status_code, state(waiting)) == (200, "pending")
+    assert (waiting.status_code, page_state(waiting)) == (200, "pending")
     assert "We have received your registration." in page_text(waiting)
-    assert state(seated) == "registered"
+    assert page_state(seated) == "registered"
     assert "You have a seat." in page_text(seated)
     [registration] = (await ada.get("/api/registrations")).json()["data"]
     assert (registration["email"], registration["name"]) == ("ann@example.com", "Ann Lee")

@@ -9,7 +9,7 @@ import pytest
 from holdfast.events.events.recurrence import continue_series
 from holdfast.events.pages.registration.form import purpose, tokens
 from tests.events.check_in.scene import code_of
-from tests.events.pages.visitor import Visitor, page_text, state, value
+from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
 from tests.support import Service
 
 
@@ -31,15 +31,15 @@ async def test_a_full_event_offers_its_waiting_list_and_then_nothing(service: Se
     assert "Register" in page_text(await visitor.open(event["id"]))
     assert "You have a seat." in await register("ann@example.com")
     waiting = await visitor.open(event["id"])
-    assert state(waiting) == "waiting_list"
+    assert page_state(waiting) == "waiting_list"
     assert "Tell me when a seat is free" in page_text(waiting)
     assert "You are on the waiting list, place 1 of 1." in await register("ben@example.com")
     full = await visitor.open(event["id"])
-    assert state(full) == "full"
+    assert page_state(full) == "full"
     assert "<form" not in full.text
     # Somebody had opened the form before.
-    late = await visitor.post(event["id"], token=value(waiting, "token"), email="cal@example.com")
-    assert (late.status_code, state(late)) == (422, "full")
+    late = await visitor.post(event["id"], token=field_value(waiting, "token"), email="cal@example.com")
+    assert (late.status_code, page_state(late)) == (422, "full")
 
 
 async def test_a_visitor_who_comes_while_the_last_seat_is_given_reads_that_none_was_left(service: Service) -> None:
@@ -50,9 +50,9 @@ async def test_a_visitor_who_comes_while_the_last_seat_is_given_reads_that_none_
     second = await visitor.register(event["id"], "ben@example.com")
     await service.settle()
 
-    assert state(await visitor.http.get(first)) == "registered"
+    assert page_state(await visitor.http.get(first)) == "registered"
     page = await visitor.http.get(second)
-    assert state(page) == "rejected"
+    assert page_state(page) == "rejected"
     assert "There was no seat left." in page_text(page)
 
 
@@ -69,7 +69,7 @@ async def test_a_registration_after_a_rejection_has_a_new_outcome(service: Servi
     await service.settle()
 
     assert again != refused
-    assert state(await visitor.http.get(again)) == "registered"
+    assert page_state(await visitor.http.get(again)) == "registered"
     assert (await visitor.http.get(refused)).status_code == 410
 
 
@@ -85,32 +85,32 @@ async def test_a_form_of_an_event_that_cannot_be_paid_for_yet_stores_nothing(ser
     await service.run_sql(
         "update events set pricing_mode = 'free', price = 0, current_price = null where id = %(id)s", id=event["id"]
     )
-    token = value(await visitor.open(event["id"]), "token")
+    token = field_value(await visitor.open(event["id"]), "token")
     await service.run_sql(
         "update events set pricing_mode = 'fixed', price = 500, current_price = 500 where id = %(id)s", id=event["id"]
     )
     refused = await visitor.post(event["id"], token=token, email="ann@example.com")
 
-    assert state(page) == "unpayable"
+    assert page_state(page) == "unpayable"
     assert "cannot be paid here yet" in page_text(page)
-    assert (refused.status_code, state(refused)) == (422, "unpayable")
+    assert (refused.status_code, page_state(refused)) == (422, "unpayable")
     assert await count(service) == 0
     assert await service.run_sql("select count(*) from users where email = 'ann@example.com'") == [(0,)]
-    assert state(await visitor.open(free["id"])) == "open"
+    assert page_state(await visitor.open(free["id"])) == "open"
 
 
 async def test_the_form_of_a_cancelled_or_past_event_takes_no_registrations(service: Service) -> None:
     ada = await service.organizer()
     cancelled, over = await ada.create_event(), await ada.create_event()
     visitor = Visitor(service)
-    tokens = [value(await visitor.open(event["id"]), "token") for event in (cancelled, over)]
+    tokens = [field_value(await visitor.open(event["id"]), "token") for event in (cancelled, over)]
     await ada.delete(f"/api/events/{cancelled['id']}")
     await service.run_sql("update events set datetime = now() - interval '1 second' where id = %(id)s", id=over["id"])
 
     for event, token, expected in zip((cancelled, over), tokens, ("cancelled", "expired"), strict=True):
-        assert state(await visitor.open(event["id"])) == expected
+        assert page_state(await visitor.open(event["id"])) == expected
         page = await visitor.post(event["id"], token=token, email="ann@example.com")
-        assert (page.status_code, state(page)) == (422, expected)
+        assert (page.status_code, page_state(page)) == (422, expected)
     assert await count(service) == 0
 
 
@@ -126,14 +126,14 @@ async def test_a_form_opened_before_a_date_of_a_series_passed_registers_for_the_
     [(next_id,)] = await service.run_sql("select id from events where follows_id is not null")
 
     page = await visitor.open(event["id"])
-    late = await visitor.post(event["id"], token=value(opened, "token"), email="ann@example.com", name="Ann")
+    late = await visitor.post(event["id"], token=field_value(opened, "token"), email="ann@example.com", name="Ann")
 
     assert f'action="/events/{next_id}/embed"' in page.text
-    assert (late.status_code, state(late)) == (422, "open")
+    assert (late.status_code, page_state(late)) == (422, "open")
     assert "The date you had chosen has passed." in page_text(late)
-    assert (value(late, "email"), value(late, "name")) == ("ann@example.com", "Ann")
+    assert (field_value(late, "email"), field_value(late, "name")) == ("ann@example.com", "Ann")
     assert await count(service) == 0
-    sent = await visitor.post(next_id, token=value(late, "token"), email="ann@example.com")
+    sent = await visitor.post(next_id, token=field_value(late, "token"), email="ann@example.com")
     assert sent.status_code == 303
     hosted = await Visitor(service).http.get(f"/events/{event['id']}/registrations")
     assert hosted.headers["location"] == f"/organizers/{ada.slug}/events/{next_id}"
@@ -143,7 +143,7 @@ async def test_sending_a_form_twice_registers_once_and_shows_the_same_outcome(se
     ada = await service.organizer()
     event = await ada.create_event()
     visitor = Visitor(service)
-    token = value(await visitor.open(event["id"]), "token")
+    token = field_value(await visitor.open(event["id"]), "token")
 
     answers = [
         await visitor.post(event["id"], token=token, email=email) for email in ("ann@example.com", " Ann@Example.COM ")
@@ -165,7 +165,7 @@ async def test_a_repeated_form_reveals_nothing_of_the_older_registration(service
 
     page = await Visitor(service).send(event["id"], email="ann@example.com", name="Mallory")
 
-    assert (page.status_code, state(page)) == (200, "known")
+    assert (page.status_code, page_state(page)) == (200, "known")
     assert "This address is already registered." in page_text(page)
     for secret in ("Ann", "ann@", "seat", "/registrations/"):
         assert secret not in page_text(page)
@@ -193,7 +193,7 @@ async def test_the_details_of_an_older_registration_are_sent_to_its_address_once
     assert await details() == 2
     await service.run_sql("update registrations set details_at = null, notify = false")
     page = await visitor.send(event["id"], email="ann@example.com")
-    assert state(page) == "known"
+    assert page_state(page) == "known"
     assert await details() == 2
 
 
@@ -247,9 +247,11 @@ async def test_the_language_goes_on_from_page_to_page(service: Service) -> None:
     http = Visitor(service).http
 
     page = await http.get(f"/events/{event['id']}/embed?lang=de")
-    wrong = await http.post(f"/events/{event['id']}/embed?lang=de", data={"token": value(page, "token"), "email": "x"})
+    wrong = await http.post(
+        f"/events/{event['id']}/embed?lang=de", data={"token": field_value(page, "token"), "email": "x"}
+    )
     sent = await http.post(
-        f"/events/{event['id']}/embed?lang=de", data={"token": value(page, "token"), "email": "ann@example.com"}
+        f"/events/{event['id']}/embed?lang=de", data={"token": field_value(page, "token"), "email": "ann@example.com"}
     )
 
     assert f'action="/events/{event["id"]}/embed?lang=de"' in page.text
@@ -282,7 +284,7 @@ async def test_an_old_form_is_shown_again_with_what_was_typed(service: Service, 
     old = tokens(service.database.resources.secret).issue(purpose(event["id"]), then)
 
     page = await visitor.post(event["id"], token=old, email="ann@example.com", name="Ann")
-    again: dict[str, Any] = {name: value(page, name) for name in ("token", "email", "name")}
+    again: dict[str, Any] = {name: field_value(page, name) for name in ("token", "email", "name")}
 
     assert page.status_code == 422
     assert "open for too long" in page_text(page)
@@ -300,7 +302,7 @@ async def test_a_form_with_an_error_is_shown_on_the_page_of_the_event(service: S
     assert page.status_code == 422
     assert "Bring a pencil." in page_text(page)
     assert "This is not an e-mail address." in page_text(page)
-    assert (value(page, "email"), value(page, "name")) == ("nobody", "Ann")
+    assert (field_value(page, "email"), field_value(page, "name")) == ("nobody", "Ann")
     assert page.headers["cache-control"] == "no-store"
     assert await count(service) == 0
 

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from tests.databases import scratch_database
-from tests.events.pages.visitor import Visitor, page_text, state, value
+from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
 from tests.events.scene import LEAKS
 from tests.support import Service, running, unlimited
 
@@ -28,7 +28,7 @@ class Form:
         self.visitor = Visitor(service)
 
     async def token(self) -> str:
-        return value(await self.visitor.open(self.event_id), "token")
+        return field_value(await self.visitor.open(self.event_id), "token")
 
     async def refused(self, answer: httpx2.Response, status: int) -> str:
         """The text of a refusal, which is a page and has stored nothing."""
@@ -72,7 +72,7 @@ async def test_an_invalid_address_shows_the_form_again_with_an_error(form: Form,
 
     assert "This is not an e-mail address." in await form.refused(answer, 422)
     assert 'aria-invalid="true" aria-describedby="email-error" autofocus' in answer.text
-    assert value(answer, "name") == "Ann"
+    assert field_value(answer, "name") == "Ann"
     assert len(answer.text) < 40_000
 
 
@@ -87,7 +87,7 @@ async def test_a_name_that_is_too_long_is_shown_again_with_an_error(form: Form) 
         answer = await form.visitor.post(form.event_id, token=await form.token(), email="ann@example.com", name=name)
         assert "at most 100 characters" in await form.refused(answer, 422)
         assert 'aria-describedby="name-error" autofocus' in answer.text
-        assert value(answer, "email") == "ann@example.com"
+        assert field_value(answer, "email") == "ann@example.com"
 
 
 @pytest.mark.parametrize("name", ["Win at https://evil.example", "www.evil.com", "evil.com/x", "ben@example.com"])
@@ -112,7 +112,7 @@ async def test_a_forged_token_and_that_of_another_event_show_the_form_again(form
     for forged in ("", "x", WORD, f"{int(minute) + 1}-{signature}", f"{minute}-{'0' * 32}", "-", "\u0663-" + signature):
         answer = await form.visitor.post(form.event_id, token=forged, email="ann@example.com", name="Ann")
         assert "Please send it again." in await form.refused(answer, 403)
-        assert value(answer, "email") == "ann@example.com"
+        assert field_value(answer, "email") == "ann@example.com"
     missing = await form.visitor.post(form.event_id, email="ann@example.com")
     await form.refused(missing, 403)
 
@@ -194,7 +194,7 @@ async def test_a_title_with_script_and_bidi_marks_is_escaped_and_isolated(form: 
     page = await form.visitor.open(form.event_id)
 
     assert "<bdi>&lt;script&gt;" in page.text
-    assert state(page) == "open"
+    assert page_state(page) == "open"
 
 
 @pytest.mark.parametrize("lang", ["xx", "de&lang=en", "<script>", "%00", WORD[:2000]])

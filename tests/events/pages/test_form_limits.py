@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.pages.visitor import Visitor, page_text, state, value
-from tests.faults.holder import holding
+from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
+from tests.faults.holder import hold_locks
 from tests.support import Service, running
 
 
@@ -20,7 +20,7 @@ async def limited(settings: Settings) -> AsyncIterator[Service]:
 async def test_an_address_that_sends_a_thousand_forms_is_refused_and_others_are_not(limited: Service) -> None:
     event = await (await limited.organizer()).create_event(capacity=2_000)
     program, person = Visitor(limited, address="203.0.113.7"), Visitor(limited, address="203.0.113.8")
-    token = value(await program.open(event["id"]), "token")
+    token = field_value(await program.open(event["id"]), "token")
 
     answers = [
         await program.post(event["id"], token=token, email=f"x{number}@example.com", name="X")
@@ -31,7 +31,7 @@ async def test_an_address_that_sends_a_thousand_forms_is_refused_and_others_are_
     last = answers[-1]
     assert 1 <= int(last.headers["retry-after"]) <= 60
     assert f"please send it again in {last.headers['retry-after']} second" in page_text(last)
-    assert (value(last, "email"), value(last, "name")) == ("x999@example.com", "X")
+    assert (field_value(last, "email"), field_value(last, "name")) == ("x999@example.com", "X")
     assert (await person.send(event["id"], email="ann@example.com")).status_code == 303
     assert await limited.run_sql("select count(*) from registrations") == [(21,)]
 
@@ -57,7 +57,7 @@ async def test_forms_from_many_addresses_for_one_mailbox_lock_out_no_other_mailb
     programs = [Visitor(limited, address=f"203.0.113.{number}") for number in range(5)]
 
     for program in programs:
-        token = value(await program.open(event["id"]), "token")
+        token = field_value(await program.open(event["id"]), "token")
         for _ in range(20):
             await program.post(event["id"], token=token, email="x@example.com")
     people = [Visitor(limited, address=f"198.51.100.{number}") for number in range(3)]
@@ -79,7 +79,7 @@ async def test_a_crowd_uses_up_the_shared_limit_of_forms_and_every_other_address
     # Of each address five, and of all together 50 more.
     assert sum(statuses.count(303) for statuses in crowd) == 5 * 5 + 50
     assert [answer.status_code for answer in last] == [303] * 5 + [429]
-    assert state(last[-1]) == "open"
+    assert page_state(last[-1]) == "open"
     assert "Too many forms are being sent." in page_text(last[-1])
     assert (await forms(limited, quiet["id"], "198.51.100.2", 20)).count(303) == 20
 
@@ -97,7 +97,7 @@ async def test_a_large_network_has_one_share_of_the_forms_for_all_its_parts(limi
 async def forms(service: Service, event_id: int, address: str, times: int) -> list[int]:
     """The statuses of forms from one address, each with an e-mail address of its own."""
     visitor = Visitor(service, address=address)
-    token = value(await visitor.open(event_id), "token")
+    token = field_value(await visitor.open(event_id), "token")
     name = address.replace(":", "-")
     return [
         (await visitor.post(event_id, token=token, email=f"{name}.{number}@example.com")).status_code
@@ -120,7 +120,7 @@ async def test_a_form_that_cannot_be_stored_just_now_is_shown_again_with_what_wa
     visitor = Visitor(limited)
     creation = "insert into users (public_id, email) values ('abcdefgh', 'ann@example.com')"
 
-    async with holding(limited.database.url, creation):
+    async with hold_locks(limited.database.url, creation):
         busy = await visitor.send(event["id"], email="ann@example.com", name="Ann")
 
     assert (busy.status_code, busy.headers["retry-after"]) == (503, "1")
@@ -128,14 +128,14 @@ async def test_a_form_that_cannot_be_stored_just_now_is_shown_again_with_what_wa
     # A browser sends it again by itself; without scripts the button does.
     assert 'data-again="1"' in busy.text
     assert "send_again" in busy.text
-    again = {name: value(busy, name) for name in ("token", "email", "name")}
+    again = {name: field_value(busy, name) for name in ("token", "email", "name")}
     assert (await visitor.post(event["id"], **again)).status_code == 303
 
 
 async def test_the_form_without_a_database_asks_to_try_again(limited: Service) -> None:
     event = await (await limited.organizer()).create_event()
     visitor = Visitor(limited)
-    token = value(await visitor.open(event["id"]), "token")
+    token = field_value(await visitor.open(event["id"]), "token")
     await limited.database.pool.close()
 
     page = await visitor.post(event["id"], token=token, email="ann@example.com")

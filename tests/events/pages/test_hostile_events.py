@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tests.events.pages.reading import meta, structured
+from tests.events.pages.reading import meta, structured_data
 from tests.support import Service
 
 HOSTILE = [
@@ -70,7 +70,7 @@ async def test_a_hostile_title_is_complete_in_the_heading_and_one_line_elsewhere
     assert unescape(heading[1]) == text
     line = re.sub("[\u202e\u2066]", " ", text).strip()
     assert meta(page, "og:title") == line
-    assert structured(page)["name"] == line
+    assert structured_data(page)["name"] == line
     title = re.search(r"<title>(.*?)</title>", page.text, re.DOTALL)
     assert title
     assert unescape(title[1]) == line
@@ -122,4 +122,4 @@ async def test_an_event_with_a_time_zone_is_shown_in_it(service: Service) -> Non
     assert "7:00\u202fPM" in english.text
     assert "Freitag, 1. Juni 2040" in german.text
     assert "19:00 MESZ" in german.text
-    assert structured(english)["startDate"] == "2040-06-01T19:00:00+02:00"
+    assert structured_data(english)["startDate"] == "2040-06-01T19:00:00+02:00"

@@ -12,8 +12,8 @@ from holdfast.kit.pages import page_cache
 from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from holdfast.kit.postgres import lookup_cache
 from tests.any_bound import ANY_BOUND
-from tests.events.pages.reading import text
-from tests.events.pages.visitor import state
+from tests.events.pages.reading import readable_text
+from tests.events.pages.visitor import page_state
 from tests.support import Service, eventually, running
 
 
@@ -61,8 +61,8 @@ async def test_a_change_of_an_event_is_shown_as_soon_as_it_is_announced(
     async def places() -> tuple[str, str]:
         """What the page says of places, and the state of the form in a frame."""
         page, frame = [await service.http.get(event[field]) for field in ("public_url", "embed_url")]
-        [places] = re.findall(r"\d seats? left|No seats left", text(page)) or ["?"]
-        return places, state(frame)
+        [places] = re.findall(r"\d seats? left|No seats left", readable_text(page)) or ["?"]
+        return places, page_state(frame)
 
     seen = [await places()]
     url = ""
@@ -84,8 +84,8 @@ async def test_a_change_of_an_event_is_shown_as_soon_as_it_is_announced(
 async def test_the_event_page_says_how_many_registrations_are_numbered_and_links_the_log(service: Service) -> None:
     ada = await service.organizer()
     event, unlogged = await ada.create_event(), await ada.create_event(public_log=False)
-    assert "Fair order" not in text(await service.http.get(unlogged["public_url"]))
-    assert "numbered so far" not in text(await service.http.get(event["public_url"]))
+    assert "Fair order" not in readable_text(await service.http.get(unlogged["public_url"]))
+    assert "numbered so far" not in readable_text(await service.http.get(event["public_url"]))
 
     sentences: list[str] = []
     for number in range(3):
@@ -93,7 +93,7 @@ async def test_the_event_page_says_how_many_registrations_are_numbered_and_links
         await service.settle()
         page = await service.http.get(event["public_url"], headers={"Accept-Language": "de" if number == 2 else "en"})
         assert f'href="/log/events/{event["id"]}/checkpoint"' in page.text
-        sentences += re.findall(r"\d (?:registration|Anmeldung)[^.]*\.", text(page))
+        sentences += re.findall(r"\d (?:registration|Anmeldung)[^.]*\.", readable_text(page))
 
     assert sentences == [
         "1 registration was numbered so far.",
@@ -164,9 +164,9 @@ async def test_the_next_date_of_a_series_is_shown_at_the_address_of_a_past_one(s
 
     page = await service.http.get(event["public_url"])
 
-    assert "Repeats every 2 weeks. Then again on Friday, June 15, 2040." in text(planned)
+    assert "Repeats every 2 weeks. Then again on Friday, June 15, 2040." in readable_text(planned)
     assert "The date you came for has passed. This is the next one." in page.text
-    assert "5 seats left" in text(page)
+    assert "5 seats left" in readable_text(page)
     assert (
         f'<link rel="canonical" href="http://events.test/organizers/{ada.slug}/events/{event["id"] + 1}">' in page.text
     )
@@ -183,9 +183,9 @@ async def test_a_moving_price_is_shown_with_its_bounds_and_its_history(service: 
 
     page = await service.http.get(event["public_url"])
 
-    assert "€25.00 The price moves with demand, between €10.00 and €60.00." in text(before)
+    assert "€25.00 The price moves with demand, between €10.00 and €60.00." in readable_text(before)
     assert "The price so far" not in before.text
-    assert "The price so far" in text(page)
+    assert "The price so far" in readable_text(page)
     assert '<path class="line" d="M' in page.text
     price = (await ada.get(f"/api/events/{event['id']}")).json()["data"]["current_price"]
     assert re.findall(r"<td>(€[^<]+)</td>", page.text) == [f"€{price / 100:.2f}", "€25.00"]

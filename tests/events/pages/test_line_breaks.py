@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.events.pages.reading import calendar_properties, meta, structured
+from tests.events.pages.reading import calendar_properties, meta, structured_data
 from tests.support import Service
 
 LINES = "Studio 5\nHauptstr. 1\n10115 Berlin"
@@ -31,7 +31,7 @@ async def test_previews_structured_data_maps_calendars_and_feeds_have_one_line(s
     rss = await service.http.get(f"/organizers/{ada.slug}/events.rss")
 
     assert meta(page, "description") == "Where: Studio 5 Hauptstr. 1 10115 Berlin"
-    assert structured(page)["location"]["address"] == ONE_LINE
+    assert structured_data(page)["location"]["address"] == ONE_LINE
     assert "query=Studio%205%2C%20Hauptstr.%201%2C%2010115%20Berlin" in page.text
     assert file["LOCATION"] == feed["LOCATION"] == ONE_LINE.replace(",", "\\,")
     assert f"· {ONE_LINE}<" in rss.text

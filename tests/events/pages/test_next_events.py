@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.events.pages.reading import text
+from tests.events.pages.reading import readable_text
 from tests.support import Client, Service
 
 END = {
@@ -43,7 +43,7 @@ async def test_a_cancelled_or_past_event_shows_the_next_three_events_of_its_orga
 
     assert await cards(service, event) == ["In June 2", "In June 3", "In June 4"]
     page = await service.http.get(event["public_url"])
-    assert "The next events" in text(page)
+    assert "The next events" in readable_text(page)
     assert f'href="/organizers/{ada.slug}"' in page.text
 
 
@@ -58,4 +58,4 @@ async def test_a_next_event_that_is_cancelled_too_is_shown_no_more(service: Serv
     await service.hear()
 
     assert await cards(service, event) == []
-    assert "The next events" not in text(await service.http.get(event["public_url"]))
+    assert "The next events" not in readable_text(await service.http.get(event["public_url"]))

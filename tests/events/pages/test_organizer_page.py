@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import httpx2
 import pytest
 
-from tests.events.pages.reading import text
+from tests.events.pages.reading import readable_text
 from tests.events.people.scene import sign_up
-from tests.stream_reader import reading
+from tests.stream_reader import read_stream
 from tests.support import Client, Service
 
 
@@ -102,7 +102,7 @@ async def test_a_card_says_what_a_place_costs_and_whether_there_is_one(service: 
         await ada.register(event["id"], email="one@example.com")
         await service.settle()
 
-    page = text(await service.http.get(f"/organizers/{ada.slug}"))
+    page = readable_text(await service.http.get(f"/organizers/{ada.slug}"))
 
     assert "Studio 4 €12.50 1 seat left" in page
     assert "Studio 4 €12.50 Full; there is room on the waiting list." in page
@@ -134,7 +134,7 @@ async def test_the_stream_of_an_organizer_reports_changes_of_its_events(service:
     page = await service.http.get(f"/organizers/{ada.slug}")
     assert f'data-stream="/organizers/{ada.slug}/stream"' in page.text
 
-    async with reading(service.app, f"http://events.test/organizers/{ada.slug}/stream") as reader:
+    async with read_stream(service.app, f"http://events.test/organizers/{ada.slug}/stream") as reader:
         await sign_up(service, event, "ann")
         registered = await reader.next()
         await sign_up(service, other, "bob")

@@ -25,7 +25,7 @@ from holdfast.events.pages.event.page import preview_path
 from holdfast.events.service import service as build_service
 from tests.events.mails.post import entry
 from tests.events.pages.own_registration import own_path
-from tests.events.pages.visitor import Visitor, state, value
+from tests.events.pages.visitor import Visitor, field_value, page_state
 from tests.events.queues.browser import Browser
 from tests.events.queues.scene import open_line
 from tests.support import Client, Service
@@ -196,7 +196,7 @@ async def test_heads_of_pages_contain_no_web_address_of_an_unproved_organizer(sc
 async def test_heads_of_pages_after_a_form_contain_no_web_address_of_an_unproved_organizer(scene: Scene) -> None:
     visitor, framed = Visitor(scene.service, framed=False), Visitor(scene.service)
     own_page = await scene.path("/registrations/{link}")
-    token = value(await visitor.http.get(f"{own_page}/cancel"), "token")
+    token = field_value(await visitor.http.get(f"{own_page}/cancel"), "token")
     answers = {
         "wrong": await visitor.send(scene.event["id"], email="nobody"),
         "wrong, framed": await framed.send(scene.event["id"], email="nobody"),
@@ -211,7 +211,7 @@ async def test_heads_of_pages_after_a_form_contain_no_web_address_of_an_unproved
     await scene.service.cancel_due()
     answers["given up"] = await visitor.http.get(own_page)
 
-    assert (state(answers["known"]), state(answers["given up"])) == ("known", "given_up")
+    assert (page_state(answers["known"]), page_state(answers["given up"])) == ("known", "given_up")
     for name, answer in answers.items():
         if answer.text:
             assert_no_address(Head(answer.text).texts, name)

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from tests.events.draws.event_scene import opening_event
-from tests.events.pages.visitor import Visitor, page_text, state, value
+from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
 from tests.events.payments.scene import Scene as Shop
 from tests.support import Service
 
@@ -18,7 +18,7 @@ Prepare = Callable[[Service], Awaitable[int]]
 
 def assert_tells_nothing(answer: httpx2.Response) -> None:
     """The page says that the address is registered, and leads to nothing of the registration."""
-    assert (answer.status_code, state(answer)) == (200, "known"), answer.text
+    assert (answer.status_code, page_state(answer)) == (200, "known"), answer.text
     assert "This address is already registered." in page_text(answer)
     assert "location" not in answer.headers
     assert not re.search(r"/registrations/|receipt|class=\"code\"|<svg[^>]*qr", answer.text)
@@ -57,7 +57,7 @@ async def test_an_address_sent_from_another_browser_shows_only_that_it_is_regist
 async def test_a_stranger_with_the_same_form_token_learns_no_outcome(service: Service, spelling: str) -> None:
     event_id = await with_a_seat(service)
     ann, stranger = Visitor(service), Visitor(service)
-    token = value(await ann.open(event_id), "token")
+    token = field_value(await ann.open(event_id), "token")
     await ann.post(event_id, token=token, email=ANN)
 
     assert_tells_nothing(await stranger.post(event_id, token=token, email=spelling))
@@ -80,7 +80,7 @@ async def test_the_first_answer_without_scripts_has_the_outcome_and_the_second_h
     outcome = await visitor.register(event_id, ANN)
     await service.settle()
 
-    assert state(await visitor.http.get(outcome)) == "registered"  # also when it is loaded again
+    assert page_state(await visitor.http.get(outcome)) == "registered"  # also when it is loaded again
     assert_tells_nothing(await visitor.send(event_id, email=ANN))
 
 
@@ -89,7 +89,7 @@ async def test_a_double_click_on_a_form_that_was_shown_again_shows_the_outcome(s
     event_id = await with_a_seat(service)
     visitor = Visitor(service, scripts=scripts)
     shown_again = await visitor.send(event_id, email="no address")
-    fields = {name: value(shown_again, name) for name in ("token", "form_secret")}
+    fields = {name: field_value(shown_again, name) for name in ("token", "form_secret")}
 
     answers = await asyncio.gather(*(visitor.post(event_id, **fields, email=ANN) for _ in range(3)))
 
@@ -100,7 +100,7 @@ async def test_a_double_click_on_a_form_that_was_shown_again_shows_the_outcome(s
 async def test_an_address_sent_by_several_browsers_at_once_shows_its_outcome_to_one(service: Service) -> None:
     event_id = await with_a_seat(service)
     visitors = [Visitor(service, scripts=number % 2 == 0) for number in range(8)]
-    token = value(await visitors[0].open(event_id), "token")
+    token = field_value(await visitors[0].open(event_id), "token")
 
     answers = await asyncio.gather(*(visitor.post(event_id, token=token, email=ANN) for visitor in visitors))
 
@@ -119,12 +119,12 @@ async def test_a_held_seat_and_its_payment_are_shown_to_the_browser_that_took_it
     event_id = await shop.event(await shop.organizer(), capacity=1, waitinglist_capacity=2)
     ann = await shop.register(event_id, ANN)
     ben = await shop.register(event_id, "ben@example.com")
-    assert state(await ann.visitor.http.get(ann.path)) == "held"
+    assert page_state(await ann.visitor.http.get(ann.path)) == "held"
 
     for email in (ANN, "ben@example.com"):
         assert_tells_nothing(await Visitor(shop.service).send(event_id, email=email))
     await shop.time_is_up()  # Ann's seat is offered to Ben
-    assert state(await ben.visitor.http.get(ben.path)) == "held"
+    assert page_state(await ben.visitor.http.get(ben.path)) == "held"
     assert_tells_nothing(await Visitor(shop.service).send(event_id, email="ben@example.com"))
 
 
@@ -136,7 +136,7 @@ async def test_the_entry_of_a_draw_is_shown_to_the_browser_that_sent_it(
         outcome = await ann.register(draw.event["id"], ANN)
         await service.settle()
 
-        assert state(await ann.http.get(outcome)) == "in_draw"
+        assert page_state(await ann.http.get(outcome)) == "in_draw"
         assert_tells_nothing(await Visitor(service).send(draw.event["id"], email=ANN))
 
 

@@ -13,10 +13,10 @@ from holdfast.events.people.proof import EraseOwnData, ExportOwnData, PreviewOwn
 from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.security.secrets import Secret
-from tests.events.pages.own_data import Reader, ask, sent
+from tests.events.pages.own_data import Reader, ask_for_own_data, sent_links
 from tests.events.pages.own_registration import own_path
-from tests.events.pages.visitor import page_text, state
-from tests.events.people.scene import erase, listed, mentions, over, sign_up, stored
+from tests.events.pages.visitor import page_state, page_text
+from tests.events.people.scene import end_event, erase, list_registrations, mentions, read_all_text, sign_up
 from tests.support import Client, Service
 
 
@@ -24,12 +24,12 @@ async def data_link(service: Service, ada: Client, **fields: object) -> str:
     """Register Ann for an event, and return the path of the link that was sent to her."""
     event = await ada.create_event(**fields)
     await sign_up(service, event, "ann")
-    await ask(service, await own_path(service, event["id"], "ann@example.com"))
-    return await sent(service)
+    await ask_for_own_data(service, await own_path(service, event["id"], "ann@example.com"))
+    return await sent_links(service)
 
 
 async def is_there(service: Service) -> bool:
-    return "ann@example.com" in await stored(service)
+    return "ann@example.com" in await read_all_text(service)
 
 
 async def test_the_own_data_is_downloaded_completely_as_a_file(service: Service) -> None:
@@ -55,7 +55,7 @@ async def test_erasing_says_first_what_happens_and_needs_a_second_button(service
     ada = await service.organizer()
     past = await ada.create_event(title="Last year")
     await sign_up(service, past, "ann")
-    await over(service, past)
+    await end_event(service, past)
     paid = await ada.create_event(title="<b>Pottery", pricing_mode="fixed", price=1500)
     await ada.register(paid["id"], email="ann@example.com")
     ann = Reader(service, await data_link(service, ada, title="Life drawing"))
@@ -63,7 +63,7 @@ async def test_erasing_says_first_what_happens_and_needs_a_second_button(service
 
     page = await ann.press("erase")
 
-    assert (page.status_code, state(page)) == (200, "confirming")
+    assert (page.status_code, page_state(page)) == (200, "confirming")
     text = page_text(page)
     for part in ("<b>Pottery", "Life drawing", "One registration stays", "Nothing is paid back", "cannot be undone"):
         assert part in text
@@ -72,10 +72,10 @@ async def test_erasing_says_first_what_happens_and_needs_a_second_button(service
 
     done = await ann.press("erase", confirmed="yes")
 
-    assert (done.status_code, state(done)) == (200, "erased")
+    assert (done.status_code, page_state(done)) == (200, "erased")
     assert not await is_there(service)
-    assert [registration["status"] for registration in await listed(ada, past)] == ["registered"]
-    assert await listed(ada, paid) == []
+    assert [registration["status"] for registration in await list_registrations(ada, past)] == ["registered"]
+    assert await list_registrations(ada, paid) == []
 
 
 async def test_programs_that_follow_the_link_do_not_use_it_up(service: Service) -> None:
@@ -106,11 +106,11 @@ async def test_a_used_link_works_only_for_the_page_that_opened_it(service: Servi
         await finder.press("erase"),
         await finder.press("erase", confirmed="yes"),
     ):
-        assert (answer.status_code, state(answer)) == (410, "gone")
+        assert (answer.status_code, page_state(answer)) == (410, "gone")
 
     assert await is_there(service)
     assert (await ann.press("export")).status_code == 200
-    assert state(await ann.press("erase", confirmed="yes")) == "erased"
+    assert page_state(await ann.press("erase", confirmed="yes")) == "erased"
 
 
 async def test_a_link_used_twice_at_once_downloads_the_data_once(service: Service) -> None:
@@ -164,7 +164,7 @@ async def test_a_newer_link_to_the_data_ends_the_older_one(service: Service) -> 
     second = await data_link(service, ada)
 
     for answer in (await before.press("export"), await before.press("erase", confirmed="yes"), await before.open()):
-        assert (answer.status_code, state(answer)) == (410, "gone")
+        assert (answer.status_code, page_state(answer)) == (410, "gone")
     ann = Reader(service, second)
     await ann.open()
     assert (await ann.press("export")).status_code == 200
@@ -221,7 +221,7 @@ async def test_a_link_to_the_data_is_gone_after_the_erasure(service: Service) ->
     await ann.press("erase", confirmed="yes")
 
     for answer in (await ann.press("export"), await ann.press("erase", confirmed="yes"), await ann.open()):
-        assert (answer.status_code, state(answer)) == (410, "gone")
+        assert (answer.status_code, page_state(answer)) == (410, "gone")
 
 
 async def test_a_link_sent_before_the_operator_erased_the_person_is_gone(service: Service) -> None:
@@ -231,8 +231,8 @@ async def test_a_link_sent_before_the_operator_erased_the_person_is_gone(service
 
     await erase(service)
 
-    assert state(await ann.press("export")) == "gone"
-    assert state(await ann.open()) == "gone"
+    assert page_state(await ann.press("export")) == "gone"
+    assert page_state(await ann.open()) == "gone"
 
 
 async def test_an_organizer_who_opens_the_link_to_the_data_reads_what_to_do_instead(service: Service) -> None:
@@ -243,7 +243,7 @@ async def test_an_organizer_who_opens_the_link_to_the_data_reads_what_to_do_inst
 
     page = await ann.open()
 
-    assert (page.status_code, state(page)) == (403, "organizer")
+    assert (page.status_code, page_state(page)) == (403, "organizer")
     assert "cancel your events and revoke your keys" in page_text(page)
     assert await is_there(service)
 
@@ -258,8 +258,8 @@ async def test_a_person_who_became_an_organizer_meanwhile_cannot_erase_by_the_li
     )
 
     for fields in ({}, {"confirmed": "yes"}):
-        assert state(await ann.press("erase", **fields)) == "organizer"
-    assert state(await ann.press("export")) == "organizer"
+        assert page_state(await ann.press("erase", **fields)) == "organizer"
+    assert page_state(await ann.press("export")) == "organizer"
 
     assert await is_there(service)
 

@@ -13,7 +13,7 @@ from tests.events.pages.own_registration import (
     register_and_settle,
     registration_statuses,
 )
-from tests.events.pages.visitor import Visitor, page_text, state, value
+from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
 from tests.support import Service
 
 
@@ -31,7 +31,7 @@ async def test_the_page_of_a_seat_shows_the_event_and_how_to_cancel(service: Ser
 
     page = await Visitor(service).http.get(address)
 
-    assert (page.status_code, state(page)) == (200, "registered")
+    assert (page.status_code, page_state(page)) == (200, "registered")
     text = page_text(page)
     for part in ("Life <drawing>", "July 1, 2031, 8:00", "Studio 7", "Main Street 1", "Ada & Sons", "You have a seat."):
         assert part in text
@@ -90,9 +90,9 @@ async def test_a_seat_that_is_cancelled_goes_to_the_next_on_the_waiting_list(ser
     gone = await cancel_registration(service, ann)
 
     assert "place 1 of 2" in page_text(before)
-    assert (gone.status_code, state(gone)) == (410, "given_up")
+    assert (gone.status_code, page_state(gone)) == (410, "given_up")
     assert await registration_statuses(ada) == {"ben": "registered", "cal": "waitlisted"}
-    assert state(await http.get(ben)) == "registered"
+    assert page_state(await http.get(ben)) == "registered"
 
 
 async def test_a_place_on_the_waiting_list_can_be_cancelled(service: Service) -> None:
@@ -150,15 +150,15 @@ async def test_a_form_without_its_own_token_cancels_no_registration(service: Ser
     event = await ada.create_event()
     ann, ben = await register_and_settle(service, ada, event, "ann", "ben")
     http = Visitor(service).http
-    token_of_another = value(await http.get(f"{ben}/cancel"), "token")
+    token_of_another = field_value(await http.get(f"{ben}/cancel"), "token")
 
     for fields in ({}, {"token": "x"}, {"token": token_of_another}):
         page = await http.post(f"{ann}/cancel", data=fields)
-        assert (page.status_code, state(page)) == (422, "asking")
+        assert (page.status_code, page_state(page)) == (422, "asking")
         assert "Nothing was cancelled" in page_text(page)
     foreign = await http.post(
         f"{ann}/cancel",
-        data={"token": value(await http.get(f"{ann}/cancel"), "token")},
+        data={"token": field_value(await http.get(f"{ann}/cancel"), "token")},
         headers={"Origin": "https://evil.example"},
     )
     assert foreign.status_code == 403
@@ -174,13 +174,13 @@ async def test_the_page_after_the_deadline_says_whom_to_ask(service: Service) ->
 
     page = await http.get(address)
     await service.run_sql("update events set cancellation_hours = 0")
-    token = value(await http.get(f"{address}/cancel"), "token")
+    token = field_value(await http.get(f"{address}/cancel"), "token")
     await service.run_sql("update events set cancellation_hours = 6")
     late = await http.post(f"{address}/cancel", data={"token": token})
 
     assert "please ask the organizer: Ada Events" in page_text(page)
     assert "<button" not in page.text
-    assert (late.status_code, state(late)) == (422, "registered")
+    assert (late.status_code, page_state(late)) == (422, "registered")
     assert "too late" in page_text(late)
     assert await registration_statuses(ada) == {"ann": "registered"}
 
@@ -197,8 +197,8 @@ async def test_a_person_who_moved_up_after_the_deadline_can_still_cancel(service
 
     gone = await cancel_registration(service, ben)
 
-    assert state(gone) == "given_up"
-    assert state(await Visitor(service).http.get(cal)) == "registered"
+    assert page_state(gone) == "given_up"
+    assert page_state(await Visitor(service).http.get(cal)) == "registered"
 
 
 async def test_a_link_to_a_deleted_registration_is_answered_with_410(service: Service) -> None:
@@ -206,7 +206,7 @@ async def test_a_link_to_a_deleted_registration_is_answered_with_410(service: Se
     event = await ada.create_event()
     [address] = await register_and_settle(service, ada, event, "ann")
     http = Visitor(service).http
-    token = value(await http.get(f"{address}/cancel"), "token")
+    token = field_value(await http.get(f"{address}/cancel"), "token")
     await cancel_registration(service, address)
 
     async def is_gone() -> None:
@@ -215,7 +215,7 @@ async def test_a_link_to_a_deleted_registration_is_answered_with_410(service: Se
             await http.get(f"{address}/unsubscribe"),
             await http.post(f"{address}/cancel", data={"token": token}),
         ):
-            assert (page.status_code, state(page)) == (410, "given_up")
+            assert (page.status_code, page_state(page)) == (410, "given_up")
 
     await is_gone()
     await register_and_settle(service, ada, event, "ann")
@@ -255,9 +255,9 @@ async def test_mails_about_a_registration_are_stopped_with_one_button(service: S
     question = await http.get(f"{address}/unsubscribe")
     done = await http.post(f"{address}/unsubscribe")
 
-    assert state(question) == "subscribed"
+    assert page_state(question) == "subscribed"
     assert re.search(r"<form[^>]*>\s*<button", question.text)
-    assert (done.status_code, state(done)) == (200, "unsubscribed")
+    assert (done.status_code, page_state(done)) == (200, "unsubscribed")
     assert await service.run_sql("select notify from registrations") == [(False,)]
     assert "You get no e-mails" in page_text(await http.get(address))
     assert await registration_statuses(ada) == {"ann": "registered"}

@@ -3,13 +3,13 @@
 import re
 from html import unescape
 
-from tests.events.console.event_scene import signed_in
-from tests.events.pages.reading import text
+from tests.events.console.organizing import sign_in_organizer
+from tests.events.pages.reading import readable_text
 from tests.support import Service
 
 
 async def test_the_console_gives_the_link_of_a_draft_and_everybody_who_has_it_sees_the_page(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     draft = await ada.create_event(title="Secret pottery", published=False, capacity=8)
 
     console = await browser.get(f"/console/events/{draft['id']}")
@@ -17,9 +17,9 @@ async def test_the_console_gives_the_link_of_a_draft_and_everybody_who_has_it_se
     page = await service.http.get(unescape(link))
 
     assert page.status_code == 200
-    assert "Secret pottery" in text(page)
-    assert "8 seats left" in text(page)
-    assert "Draft Only the organizer and those who have this link see this page." in text(page)
+    assert "Secret pottery" in readable_text(page)
+    assert "8 seats left" in readable_text(page)
+    assert "Draft Only the organizer and those who have this link see this page." in readable_text(page)
     assert '<meta name="robots" content="noindex">' in page.text
     assert page.headers["x-robots-tag"] == "noindex, nofollow"
     assert page.headers["cache-control"] == "no-store"
@@ -28,17 +28,17 @@ async def test_the_console_gives_the_link_of_a_draft_and_everybody_who_has_it_se
 
 
 async def test_publish_and_preview_stand_before_what_copies_or_cancels(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     draft = await ada.create_event(published=False)
 
-    page = text(await browser.get(f"/console/events/{draft['id']}"))
+    page = readable_text(await browser.get(f"/console/events/{draft['id']}"))
 
     places = [page.index(name) for name in ("Publish", "Preview", "Duplicate", "Cancel the event")]
     assert places == sorted(places)
 
 
-async def test_a_preview_with_a_wrong_signature_or_that_of_another_draft_is_answered_with_404(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_a_wrong_signature_and_that_of_another_draft_find_nothing(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     draft, other = [await ada.create_event(title="Secret pottery", published=False) for _ in range(2)]
     page = await browser.get(f"/console/events/{draft['id']}")
     [signature] = re.findall(rf"/events/{draft['id']}/preview/([0-9a-f]+)</code>", page.text)
@@ -49,7 +49,7 @@ async def test_a_preview_with_a_wrong_signature_or_that_of_another_draft_is_answ
 
 
 async def test_the_link_leads_to_the_page_once_it_is_published(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     draft = await ada.create_event(published=False)
     page = await browser.get(f"/console/events/{draft['id']}")
     [link] = re.findall(r'<code id="preview-link">(.*?)</code>', page.text)

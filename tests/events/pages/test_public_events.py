@@ -20,7 +20,7 @@ from holdfast_verify.audit.audit import Audit
 from holdfast_verify.formats.tree import parse_bundle
 from tests.events.log.scene import seal_logs
 from tests.events.photos.steps import upload
-from tests.stream_reader import reading
+from tests.stream_reader import read_stream
 from tests.support import Client, Service, publish_event
 
 DRAFT, WITHDRAWN, CANCELLED = "Draft", "Withdrawn", "Cancelled"
@@ -237,7 +237,7 @@ async def test_the_streams_of_an_event_end_when_it_becomes_a_draft(service: Serv
     event = await ada.create_event(title="Shown event")
     address = f"http://events.test/events/{event['id']}{form}/stream"
 
-    async with reading(service.app, address) as reader, reading(service.app, f"{address}?lang=de") as other:
+    async with read_stream(service.app, address) as reader, read_stream(service.app, f"{address}?lang=de") as other:
         await reader.next()
         await publish_event(ada, event, False)
         await reader.closed()
@@ -251,7 +251,7 @@ async def test_the_streams_of_an_event_end_when_it_becomes_a_draft(service: Serv
         assert ("event: changed" in reader.sent) == (not form)
 
     await publish_event(ada, event, True, title="Shown again")
-    async with reading(service.app, address) as reader:
+    async with read_stream(service.app, address) as reader:
         assert (await reader.next())["event"] == "numbers"
 
 
@@ -262,7 +262,7 @@ async def test_the_stream_of_an_organizer_tells_nothing_of_its_drafts(service: S
 
     async def changes(*events: dict[str, Any]) -> int:
         """How many changes a reader is told while events are changed, and then the shown one."""
-        async with reading(service.app, address) as reader:
+        async with read_stream(service.app, address) as reader:
             for number, event in enumerate(events):
                 await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 20 + number}})
                 await service.run_sql("update photos set widths = widths")
@@ -275,7 +275,7 @@ async def test_the_stream_of_an_organizer_tells_nothing_of_its_drafts(service: S
     assert await changes() == 1
     assert await changes(draft, draft) == 1
     assert await changes(public_event) == 2
-    async with reading(service.app, address) as reader:
+    async with read_stream(service.app, address) as reader:
         await publish_event(ada, public_event, False)
         assert (await reader.next())["event"] == "changed"
 
@@ -284,7 +284,7 @@ async def settled(service: Service) -> None:
     """Wait until what was announced before has been told: a change of another organizer's event is told after it."""
     ben = await service.organizer()
     event = await ben.create_event()
-    async with reading(service.app, f"http://events.test/organizers/{ben.slug}/stream") as reader:
+    async with read_stream(service.app, f"http://events.test/organizers/{ben.slug}/stream") as reader:
         await ben.patch(f"/api/events/{event['id']}", {"event": {"capacity": 11}})
         await reader.next()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.events.pages.reading import meta, structured
+from tests.events.pages.reading import meta, structured_data
 from tests.support import Service
 
 PLACE: dict[str, Any] = {
@@ -21,7 +21,7 @@ async def test_the_structured_data_of_an_event_has_the_fields_that_search_engine
     fields = {"pricing_mode": "fixed", "price": 1250, "currency": "EUR", "capacity": 2, **PLACE}
     event = await ada.create_event(title="Life drawing", datetime="2040-06-01T17:00:00Z", **fields)
 
-    data = structured(await service.http.get(event["public_url"]))
+    data = structured_data(await service.http.get(event["public_url"]))
 
     assert (data["@context"], data["@type"], data["name"]) == ("https://schema.org", "Event", "Life drawing")
     assert data["startDate"] == "2040-06-01T17:00:00+00:00"
@@ -45,7 +45,7 @@ async def test_an_event_without_free_places_is_sold_out_in_structured_data(servi
     await ada.register(event["id"], email="one@example.com")
     await service.settle()
 
-    offer = structured(await service.http.get(event["public_url"]))["offers"]
+    offer = structured_data(await service.http.get(event["public_url"]))["offers"]
 
     assert (offer["price"], offer["availability"]) == ("0.00", "https://schema.org/SoldOut")
 
@@ -62,7 +62,7 @@ async def test_prices_have_the_digits_of_their_currency(
 
     page = await service.http.get(event["public_url"])
 
-    assert structured(page)["offers"]["price"] == written
+    assert structured_data(page)["offers"]["price"] == written
     assert f'<p class="price" data-count="price">{formatted}</p>' in page.text
 
 

@@ -40,7 +40,7 @@ class Visitor:
 
     async def send(self, event_id: int, **fields: str) -> httpx2.Response:
         """Open the form, fill it in, and send it."""
-        token = value(await self.open(event_id), "token")
+        token = field_value(await self.open(event_id), "token")
         return await self.post(event_id, **{"token": token, **fields})
 
     async def post(self, event_id: int, content: Any = None, **fields: str) -> httpx2.Response:
@@ -60,7 +60,7 @@ class Visitor:
         return answer.headers["location"]
 
 
-def state(page: httpx2.Response) -> str:
+def page_state(page: httpx2.Response) -> str:
     """The state that a page shows: that of its form, or else its own."""
     match = re.search(r'id="form_part"[^>]* data-state="(\w+)"', page.text) or re.search(
         r'<main[^>]* data-state="(\w+)"', page.text
@@ -69,7 +69,7 @@ def state(page: httpx2.Response) -> str:
     return match[1]
 
 
-def value(page: httpx2.Response, field: str) -> str:
+def field_value(page: httpx2.Response, field: str) -> str:
     """The value of a field of the form in a page."""
     match = re.search(rf'<input[^>]* name="{field}"[^>]* value="([^"]*)"', page.text)
     assert match, page.text

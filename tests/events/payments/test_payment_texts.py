@@ -9,8 +9,8 @@ from holdfast.events.mails.sql import MailFactsRequest, find_facts
 from holdfast.events.mails.writing import message
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.people.operations import export, preview
-from tests.events.pages.visitor import page_text, value
-from tests.events.payments.scene import ANN, Buyer, Scene, handle_of, own_page_path, pay_for_seat
+from tests.events.pages.visitor import field_value, page_text
+from tests.events.payments.scene import ANN, Buyer, Scene, handle_of, open_dispute, own_page_path, pay_for_seat
 from tests.support import eventually
 
 
@@ -18,12 +18,6 @@ async def refund_mails(shop: Scene) -> list[str]:
     """Why money goes back, as each mail about it says."""
     rows = await shop.service.run_sql("select arguments ->> 'reason' from mails where kind = 'refund' order by id")
     return [str(reason) for (reason,) in rows]
-
-
-async def dispute(shop: Scene) -> str:
-    """The id of a dispute about the only payment. The service has not heard of it."""
-    [charge] = shop.processor.things("charge")
-    return shop.processor.dispute(charge["id"])["id"]
 
 
 async def money_on_pages(shop: Scene, ann: Buyer) -> list[str]:
@@ -43,7 +37,7 @@ async def test_a_person_who_disputes_a_payment_of_a_cancelled_event_reads_what_i
 ) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
-    dispute_id = await dispute(shop)
+    dispute_id = await open_dispute(shop)
     await shop.deliver()
 
     await ada.delete(f"/api/events/{ann.event_id}")
@@ -63,7 +57,7 @@ async def test_a_person_who_disputes_a_payment_of_a_cancelled_event_reads_what_i
 async def test_a_dispute_received_after_the_refund_corrects_the_mail(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
-    dispute_id = await dispute(shop)
+    dispute_id = await open_dispute(shop)
 
     await ada.delete(f"/api/events/{ann.event_id}")
     await shop.work()
@@ -79,7 +73,7 @@ async def test_a_dispute_received_after_the_refund_corrects_the_mail(shop: Scene
 async def test_a_refund_of_a_lost_dispute_is_mailed_once_and_not_as_money_that_comes(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
-    dispute_id = await dispute(shop)
+    dispute_id = await open_dispute(shop)
     shop.processor.decide(dispute_id, "lost")
     await shop.deliver()
 
@@ -105,15 +99,15 @@ async def cancelled(shop: Scene, ann: Buyer) -> str:
     """What the page says after the question whether to cancel was answered."""
     path = await own_page_path(shop, ann)
     page = await ann.visitor.http.get(f"{path}/cancel")
-    await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
-    await shop.service.cancel_due()
+    await ann.visitor.http.post(f"{path}/cancel", data={"token": field_value(page, "token")})
+    await shop.service.give_up()
     return page_text(await ann.visitor.http.get(path))
 
 
 async def test_a_person_who_cancels_during_a_dispute_reads_that_the_refund_waits(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
-    await dispute(shop)
+    await open_dispute(shop)
     await shop.deliver()
 
     own_text, outcome = await money_on_pages(shop, ann)
@@ -130,7 +124,7 @@ async def test_a_person_who_cancels_during_a_dispute_reads_that_the_refund_waits
 async def test_a_person_who_cancels_after_a_lost_dispute_is_promised_no_refund(shop: Scene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
-    shop.processor.decide(await dispute(shop), "lost")
+    shop.processor.decide(await open_dispute(shop), "lost")
     await shop.deliver()
 
     texts = [*await money_on_pages(shop, ann), await cancelled(shop, ann)]
@@ -147,7 +141,7 @@ async def test_mails_about_a_payment_that_the_bank_gave_back_say_nothing_of_mone
     ann = await pay_for_seat(shop, ada)
     assert "Refunds" in await mail(shop, ann, "event_changed")
 
-    shop.processor.decide(await dispute(shop), "lost")
+    shop.processor.decide(await open_dispute(shop), "lost")
     await shop.deliver()
 
     assert "Refunds" not in await mail(shop, ann, "event_changed")
@@ -221,7 +215,7 @@ async def test_the_own_page_of_a_removed_registration_says_what_becomes_of_the_m
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
     path = await own_page_path(shop, ann)
-    await dispute(shop)
+    await open_dispute(shop)
     await shop.deliver()
 
     await ada.delete(f"/api/registrations/{ann.event_id}/{handle_of(ann)}")
@@ -304,8 +298,8 @@ async def test_a_person_who_cancels_too_late_for_a_refund_reads_the_number_of_da
     path = await own_page_path(shop, ann)
     page = await ann.visitor.http.get(f"{path}/cancel")
 
-    await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
-    await shop.service.cancel_due()
+    await ann.visitor.http.post(f"{path}/cancel", data={"token": field_value(page, "token")})
+    await shop.service.give_up()
     done = await ann.visitor.http.get(path)
 
     nothing = "you get nothing back: the organizer gives money back only until 40 days before the event."

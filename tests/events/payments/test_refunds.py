@@ -8,7 +8,7 @@ from holdfast.events.payments.operations import ListPersonPayments, PaymentView,
 from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.problems import Problem
 from holdfast_demo.stripe.faults import Fault
-from tests.events.pages.visitor import Visitor, page_text, value
+from tests.events.pages.visitor import Visitor, field_value, page_text
 from tests.events.payments.scene import ANN, Buyer, Scene, handle_of, own_page_path, pay_for_seat
 
 
@@ -28,8 +28,8 @@ async def test_a_person_who_cancels_gets_the_refund_of_the_rule(shop: Scene, day
     page = await ann.visitor.http.get(f"{path}/cancel")
     assert ("you get €12.00 back" in page_text(page)) is bool(back)
 
-    await ann.visitor.http.post(f"{path}/cancel", data={"token": value(page, "token")})
-    await shop.service.cancel_due()
+    await ann.visitor.http.post(f"{path}/cancel", data={"token": field_value(page, "token")})
+    await shop.service.give_up()
     await shop.work()
 
     done = await ann.visitor.http.get(path)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from holdfast_demo.stripe.store import Thing
-from tests.events.pages.visitor import Visitor, page_text, state, value
+from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
 from tests.events.payments.scene import Scene
 from tests.support import Client
 
@@ -29,15 +29,15 @@ async def test_a_price_that_cannot_be_charged_holds_no_seat_and_the_form_says_wh
     for currency, fair, unfair in (("EUR", 50, 49), ("JPY", 50, 49), ("KWD", 1230, 1234), ("ISK", 1, 10**10)):
         event_id = await shop.event(ada, currency=currency, price=fair)
         visitor = Visitor(shop.service)
-        token = value(await visitor.open(event_id), "token")
+        token = field_value(await visitor.open(event_id), "token")
         assert await payment_of(ada, event_id) == ("required", "organizer_processor_ready", True)
 
         await price(ada, event_id, unfair)
         refused = await visitor.post(event_id, token=token, email=ANN)
 
         assert await payment_of(ada, event_id) == ("unavailable", "organizer_processor_ready", False)
-        assert (refused.status_code, state(refused)) == (422, "unpayable_price")
-        assert state(await visitor.open(event_id)) == "unpayable_price"
+        assert (refused.status_code, page_state(refused)) == (422, "unpayable_price")
+        assert page_state(await visitor.open(event_id)) == "unpayable_price"
         assert "cannot be paid by card" in page_text(refused)
         assert await shop.counts(event_id) == {}
 

@@ -4,7 +4,8 @@ import re
 from typing import Any
 
 from holdfast.events import ownership
-from holdfast.events.people.model import AccountSelector, Erasure
+from holdfast.events.people import operations
+from holdfast.events.people.model import AccountSelector, Erasure, Export
 from tests.events.pages.visitor import Visitor
 from tests.support import Client, Service, eventually
 
@@ -24,7 +25,7 @@ async def sign_up(service: Service, event: dict[str, Any], *names: str) -> None:
     await service.settle()
 
 
-async def over(service: Service, event: dict[str, Any]) -> None:
+async def end_event(service: Service, event: dict[str, Any]) -> None:
     """Let an event have taken place yesterday."""
     await service.run_sql("update events set datetime = now() - interval '1 day' where id = %(id)s", id=event["id"])
 
@@ -35,11 +36,11 @@ async def handle_of(service: Service, email: str) -> str:
     return public_id
 
 
-async def listed(ada: Client, event: dict[str, Any]) -> list[dict[str, Any]]:
+async def list_registrations(ada: Client, event: dict[str, Any]) -> list[dict[str, Any]]:
     return (await ada.get(f"/api/registrations?event_id={event['id']}")).json()["data"]
 
 
-async def stored(service: Service) -> str:
+async def read_all_text(service: Service) -> str:
     """Every row of every table with data as text, and every stored answer in plain text."""
     tables = await service.run_sql(
         """
@@ -67,3 +68,7 @@ async def wait_for_lock_waiters(service: Service, number: int = 1) -> None:
         return count >= number
 
     await eventually(waiting)
+
+
+async def export_person(service: Service) -> Export:
+    return await service.database.read(lambda reader: operations.export(reader, ANN))

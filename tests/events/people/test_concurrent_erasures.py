@@ -16,8 +16,18 @@ from holdfast.events.users.directory import UserDirectory
 from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem
 from tests.accounts.browser import Browser
-from tests.events.people.scene import ANN, BOB, erase, listed, mentions, over, sign_up, stored, wait_for_lock_waiters
-from tests.faults.holder import holding
+from tests.events.people.scene import (
+    ANN,
+    BOB,
+    end_event,
+    erase,
+    list_registrations,
+    mentions,
+    read_all_text,
+    sign_up,
+    wait_for_lock_waiters,
+)
+from tests.faults.holder import hold_locks
 from tests.support import Service
 
 STRANGER = nobody("address 192.0.2.1")
@@ -50,7 +60,7 @@ async def test_a_registration_during_the_erasure_of_its_person_makes_a_new_accou
     ada = await service.organizer()
     past, coming = await ada.create_event(), await ada.create_event()
     await sign_up(service, past, "ann")
-    await over(service, past)
+    await end_event(service, past)
 
     async with open_transaction(service, lambda tx: ownership.erase(tx, ANN)) as commit:
         registering = asyncio.create_task(ada.register(coming["id"], email="ann@example.com"))
@@ -59,7 +69,7 @@ async def test_a_registration_during_the_erasure_of_its_person_makes_a_new_accou
     poll = await registering
     await service.settle()
 
-    [erased], [again] = await listed(ada, past), await listed(ada, coming)
+    [erased], [again] = await list_registrations(ada, past), await list_registrations(ada, coming)
     assert (again["email"], poll.rpartition("/")[2]) == ("ann@example.com", again["user_id"])
     assert erased["email"] == f"erased-{erased['user_id']}@erased.invalid"
     assert erased["user_id"] != again["user_id"]
@@ -69,14 +79,14 @@ async def test_a_registration_that_read_the_account_before_the_erasure_makes_a_n
     ada = await service.organizer()
     past, coming = await ada.create_event(), await ada.create_event()
     await sign_up(service, past, "ann")
-    await over(service, past)
+    await end_event(service, past)
     making = "insert into users (public_id, email) values ('zzzzzzzz', 'zoe@example.com')"
 
     async def both() -> list[str]:
         people = ("ann@example.com", "zoe@example.com")
         return await asyncio.gather(*(ada.register(coming["id"], email=email) for email in people))
 
-    async with holding(service.database.url, making) as zoe:
+    async with hold_locks(service.database.url, making) as zoe:
         # They share a statement. It has read Ann's account, and waits for Zoe's.
         registering = asyncio.create_task(both())
         await wait_for_lock_waiters(service)
@@ -85,9 +95,9 @@ async def test_a_registration_that_read_the_account_before_the_erasure_makes_a_n
     await registering
     await service.settle()
 
-    [erased] = await listed(ada, past)
+    [erased] = await list_registrations(ada, past)
     assert erased["email"].endswith("@erased.invalid")
-    assert sorted(registration["email"] for registration in await listed(ada, coming)) == [
+    assert sorted(registration["email"] for registration in await list_registrations(ada, coming)) == [
         "ann@example.com",
         "zoe@example.com",
     ]
@@ -105,7 +115,7 @@ async def test_a_registration_being_stored_is_erased_with_the_others(service: Se
         await commit()
 
     assert [registration.event_id for registration in (await erasing).cancelled] == [first["id"], second["id"]]
-    assert not mentions(await stored(service), "ann")
+    assert not mentions(await read_all_text(service), "ann")
 
 
 async def test_an_erasure_waits_for_a_settlement_and_deletes_its_mails_too(service: Service) -> None:
@@ -126,10 +136,10 @@ async def test_an_erasure_waits_for_a_settlement_and_deletes_its_mails_too(servi
 
     done = await erasing
     assert ([registration.status for registration in done.cancelled], done.mails) == (["registered"], 1)
-    assert [(registration["email"], registration["status"]) for registration in await listed(ada, event)] == [
-        ("bob@example.com", "registered")
-    ]
-    assert not mentions(await stored(service), "ann")
+    assert [
+        (registration["email"], registration["status"]) for registration in await list_registrations(ada, event)
+    ] == [("bob@example.com", "registered")]
+    assert not mentions(await read_all_text(service), "ann")
 
 
 @pytest.mark.parametrize("first", ["the announcement", "the erasure"])
@@ -183,7 +193,7 @@ async def test_a_sign_in_during_an_erasure_is_signed_out_or_makes_a_new_account(
 
     assert not await browser.is_signed_in()
     assert await service.run_sql("select from sessions") == []
-    assert "ann@" not in await stored(service)
+    assert "ann@" not in await read_all_text(service)
 
 
 async def test_concurrent_erasures_of_one_person_are_done_once(service: Service) -> None:
@@ -194,7 +204,10 @@ async def test_concurrent_erasures_of_one_person_are_done_once(service: Service)
     both = await asyncio.gather(*(erase(service) for _ in range(4)), return_exceptions=True)
 
     assert sum(not isinstance(result, Problem) for result in both) == 1
-    assert [registration["status"] for registration in await listed(ada, event)] == ["registered", "waitlisted"]
+    assert [registration["status"] for registration in await list_registrations(ada, event)] == [
+        "registered",
+        "waitlisted",
+    ]
 
 
 async def test_people_who_wait_for_each_others_seats_can_be_erased_concurrently(service: Service) -> None:
@@ -206,9 +219,9 @@ async def test_people_who_wait_for_each_others_seats_can_be_erased_concurrently(
     await asyncio.gather(erase(service), erase(service, BOB))
 
     for event, next_in_line in ((one, "cal@example.com"), (two, "dan@example.com")):
-        assert [(registration["email"], registration["status"]) for registration in await listed(ada, event)] == [
-            (next_in_line, "registered")
-        ]
+        assert [
+            (registration["email"], registration["status"]) for registration in await list_registrations(ada, event)
+        ] == [(next_in_line, "registered")]
 
 
 async def test_erasures_during_registrations_and_settlement_leave_no_data_and_lose_no_seat(service: Service) -> None:
@@ -247,7 +260,7 @@ async def test_erasures_during_registrations_and_settlement_leave_no_data_and_lo
         await erase(service)
 
     assert erased > 1
-    assert "ann@" not in await stored(service)
+    assert "ann@" not in await read_all_text(service)
     assert await service.run_sql("select registered_count, waitlisted_count from events") == [(3, 9)] * 4
     assert (
         await service.run_sql(

@@ -9,8 +9,17 @@ from holdfast.kit.contract.problems import Problem
 from tests.accounts.browser import Browser
 from tests.events.mails.post import tell_changes
 from tests.events.pages.own_registration import own_path
-from tests.events.pages.visitor import Visitor, state
-from tests.events.people.scene import ANN, erase, handle_of, listed, mentions, over, sign_up, stored
+from tests.events.pages.visitor import Visitor, page_state
+from tests.events.people.scene import (
+    ANN,
+    end_event,
+    erase,
+    handle_of,
+    list_registrations,
+    mentions,
+    read_all_text,
+    sign_up,
+)
 from tests.support import Service
 
 
@@ -28,14 +37,14 @@ async def test_no_stored_row_or_file_names_an_erased_person(service: Service) ->
     await service.run_sql("update mails set outcome = 'sent', ended_at = now() where mod(id, 2) = 0")
     await ben.patch(f"/api/events/{changed['id']}", {"event": {"location_name": "Studio 8"}})
     await tell_changes(service)
-    await over(service, past)
+    await end_event(service, past)
     handle = await handle_of(service, "ann@example.com")
-    before = await stored(service)
+    before = await read_all_text(service)
     assert all(text in before for text in ("ann@example.com", "Ann Example", handle))
 
     await erase(service)
 
-    after = await stored(service)
+    after = await read_all_text(service)
     assert mentions(before, "ann")
     assert not mentions(after, "ann")
     assert handle not in after
@@ -48,12 +57,12 @@ async def test_past_registrations_stay_with_their_counts_and_amounts(service: Se
     await ada.register(event["id"], email="ann@example.com", amount_paid=1200)
     await ada.register(event["id"], email="bob@example.com")
     await service.settle()
-    await over(service, event)
-    before = await listed(ada, event)
+    await end_event(service, event)
+    before = await list_registrations(ada, event)
 
     done = await erase(service)
 
-    after = await listed(ada, event)
+    after = await list_registrations(ada, event)
     assert (done.cancelled, done.remaining) == ([], 1)
     assert [
         (registration["status"], registration["amount_paid"], registration["received_at"]) for registration in after
@@ -86,11 +95,14 @@ async def test_registrations_for_events_to_come_are_cancelled_and_the_next_in_li
         (pending["id"], "pending"),
     ]
     for organizer, event in zip((ada, ben), seats, strict=True):
-        assert [(registration["email"], registration["status"]) for registration in await listed(organizer, event)] == [
+        assert [
+            (registration["email"], registration["status"])
+            for registration in await list_registrations(organizer, event)
+        ] == [
             ("bob@example.com", "registered"),
             ("cal@example.com", "waitlisted"),
         ]
-    assert [registration["email"][:3] for registration in await listed(ada, queued)] == ["bob", "cal"]
+    assert [registration["email"][:3] for registration in await list_registrations(ada, queued)] == ["bob", "cal"]
     assert await service.settle() == 0
     promoted = await service.run_sql("select recipient from mails where kind = 'promoted'")
     assert promoted == [("bob@example.com",)] * 2
@@ -114,9 +126,9 @@ async def test_an_erased_person_gets_no_mail_about_the_kept_registration(service
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann")
-    await over(service, event)
+    await end_event(service, event)
     await erase(service)
-    [registration] = await listed(ada, event)
+    [registration] = await list_registrations(ada, event)
     path = f"/api/registrations/{event['id']}/{registration['user_id']}"
 
     soon = (await ada.create_event())["datetime"]
@@ -134,9 +146,9 @@ async def test_the_account_of_an_erased_person_can_be_registered_for_nothing(ser
     past, other = await ada.create_event(), await ada.create_event()
     await sign_up(service, past, "ann")
     before = await handle_of(service, "ann@example.com")
-    await over(service, past)
+    await end_event(service, past)
     await erase(service)
-    [registration] = await listed(ada, past)
+    [registration] = await list_registrations(ada, past)
 
     for handle in (before, registration["user_id"]):
         body = {"registration": {"event_id": other["id"], "user_id": handle}}
@@ -145,7 +157,7 @@ async def test_the_account_of_an_erased_person_can_be_registered_for_nothing(ser
     await ada.register(other["id"], email=registration["email"])
     await service.settle()
 
-    [somebody] = await listed(ada, other)
+    [somebody] = await list_registrations(ada, other)
     assert somebody["email"] == registration["email"]
     assert somebody["user_id"] != registration["user_id"]
 
@@ -154,13 +166,13 @@ async def test_a_registration_after_an_erasure_makes_a_new_account(service: Serv
     ada = await service.organizer()
     past, coming = await ada.create_event(), await ada.create_event()
     await sign_up(service, past, "ann")
-    await over(service, past)
+    await end_event(service, past)
     await erase(service)
 
     await sign_up(service, coming, "ann")
 
-    [again] = await listed(ada, coming)
-    [registration] = await listed(ada, past)
+    [again] = await list_registrations(ada, coming)
+    [registration] = await list_registrations(ada, past)
     assert (again["email"], again["name"]) == ("ann@example.com", "Ann Example")
     assert again["user_id"] != registration["user_id"]
     assert len(await service.run_sql("select from users where role = 'user'")) == 2
@@ -174,7 +186,7 @@ async def test_old_links_of_an_erased_person_are_answered_like_deleted_ones(serv
         await sign_up(service, event, "ann")
         addresses.append(await own_path(service, event["id"], "ann@example.com"))
     handle = await handle_of(service, "ann@example.com")
-    await over(service, past)
+    await end_event(service, past)
 
     await erase(service)
 
@@ -182,7 +194,7 @@ async def test_old_links_of_an_erased_person_are_answered_like_deleted_ones(serv
     for address in addresses:
         for path in ("", "/unsubscribe"):
             page = await http.get(address + path)
-            assert (page.status_code, state(page)) == (410, "gone")
+            assert (page.status_code, page_state(page)) == (410, "gone")
         assert (await http.post(f"{address}/unsubscribe")).status_code == 200
     for event in (past, coming):
         answer = await ada.get(f"/api/registrations/{event['id']}/{handle}")
@@ -198,7 +210,7 @@ async def test_the_link_of_a_form_shows_nothing_of_an_erased_person(service: Ser
     await erase(service)
 
     page = await Visitor(service).http.get(path)
-    assert (page.status_code, state(page)) == (410, "gone")
+    assert (page.status_code, page_state(page)) == (410, "gone")
 
 
 async def test_an_address_with_mails_and_no_account_is_erased_too(service: Service) -> None:
@@ -211,7 +223,7 @@ async def test_an_address_with_mails_and_no_account_is_erased_too(service: Servi
     done = await erase(service)
 
     assert (done.account_id, done.remaining, done.mails) == (None, 0, 2)
-    assert not mentions(await stored(service), "ann")
+    assert not mentions(await read_all_text(service), "ann")
 
 
 async def test_a_person_who_is_erased_is_signed_out(service: Service) -> None:
@@ -225,7 +237,7 @@ async def test_a_person_who_is_erased_is_signed_out(service: Service) -> None:
     assert not await browser.is_signed_in()
     assert await other.is_signed_in()
     assert "too old" in (await browser.get(later)).text
-    assert "ann@" not in await stored(service)
+    assert "ann@" not in await read_all_text(service)
 
 
 @pytest.mark.parametrize("selector", [ANN, AccountSelector(id=2), AccountSelector(public_id="aaaaaaaa")])
@@ -264,7 +276,7 @@ async def test_an_organizer_cannot_be_erased_and_reads_what_to_do_instead(servic
         assert f"the organizer {ada.slug}" in refused.value.message
         assert "cancel its events" in refused.value.message
 
-    assert [registration["email"] for registration in await listed(ben, event)] == ["ann@example.com"]
+    assert [registration["email"] for registration in await list_registrations(ben, event)] == ["ann@example.com"]
 
 
 async def test_a_preview_of_an_erasure_says_what_is_done_and_changes_nothing(service: Service) -> None:
@@ -272,13 +284,13 @@ async def test_a_preview_of_an_erasure_says_what_is_done_and_changes_nothing(ser
     past, coming, cancelled = await ada.create_event(), await ada.create_event(), await ada.create_event()
     for event in (past, coming, cancelled):
         await sign_up(service, event, "ann")
-    await over(service, past)
+    await end_event(service, past)
     await ada.delete(f"/api/events/{cancelled['id']}")
-    before = await stored(service)
+    before = await read_all_text(service)
 
     ahead = await service.database.read(lambda reader: operations.preview(reader, ANN))
 
-    assert await stored(service) == before
+    assert await read_all_text(service) == before
     assert ([registration.event_id for registration in ahead.cancelled], ahead.remaining, ahead.mails) == (
         [coming["id"]],
         2,

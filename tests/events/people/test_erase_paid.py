@@ -7,7 +7,7 @@ from holdfast.events.people.model import AccountSelector, Erasure
 from holdfast.events.resources import Tx
 from tests.events.payments.scene import Scene
 from tests.events.people.scene import ANN, BOB, erase, wait_for_lock_waiters
-from tests.faults.holder import holding
+from tests.faults.holder import hold_locks
 
 
 async def test_an_erasure_whose_seat_goes_to_a_person_who_is_erased_too_is_not_retried(shop: Scene) -> None:
@@ -26,7 +26,7 @@ async def test_an_erasure_whose_seat_goes_to_a_person_who_is_erased_too_is_not_r
 
         return await shop.service.database.transact(counted)
 
-    async with holding(shop.service.database.url, f"select from events where id = {event_id} for update") as event:
+    async with hold_locks(shop.service.database.url, f"select from events where id = {event_id} for update") as event:
         ann = asyncio.create_task(erase_once(ANN))
         await wait_for_lock_waiters(shop.service, 1)
         bob = asyncio.create_task(erase_once(BOB))

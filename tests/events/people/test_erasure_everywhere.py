@@ -20,11 +20,11 @@ from tests.accounts.browser import Browser
 from tests.events.check_in.scene import Entrance
 from tests.events.log.pending import accept
 from tests.events.mails.post import tell_changes
-from tests.events.pages.own_data import ask
+from tests.events.pages.own_data import ask_for_own_data
 from tests.events.pages.own_registration import own_path
 from tests.events.payments.scene import Scene as Shop
-from tests.events.people.scene import erase, handle_of, listed, over, sign_up
-from tests.faults.holder import holding
+from tests.events.people.scene import end_event, erase, handle_of, list_registrations, sign_up
+from tests.faults.holder import hold_locks
 from tests.support import Client, Service
 
 ANN = "ann@example.com"
@@ -93,14 +93,14 @@ async def test_no_column_of_any_table_has_data_or_a_nonce_of_an_erased_person(sh
     for event_id in bought:
         await (await shop.register(event_id, ANN)).pay()
         await shop.deliver()
-    await over(service, past)
-    await over(service, {"id": bought[0]})
+    await end_event(service, past)
+    await end_event(service, {"id": bought[0]})
     await service.run_sql("update events set datetime = now() + interval '1 hour' where id = %(id)s", id=coming["id"])
     await Entrance(service, ada, coming).scan("ann")
     browser = Browser(service)
     await browser.sign_in(ANN)
     await Browser(service).ask(ANN)
-    await ask(service, await own_path(service, coming["id"], ANN))
+    await ask_for_own_data(service, await own_path(service, coming["id"], ANN))
     await ada.patch(f"/api/events/{called['id']}", {"event": {"location_name": "Studio 8"}})
     await tell_changes(service)
     await service.run_sql("insert into searched_events (event_id) values (%(id)s)", id=past["id"])
@@ -147,7 +147,7 @@ async def test_a_request_repeated_after_the_erasure_is_refused_and_registers_no_
     again = await keyed(ada, event, 422, email=ANN)
     assert again["code"] == "idempotency_key_reused"
     assert "It was about a person whose data was erased since." in again["error"]
-    assert await listed(ada, event) == []
+    assert await list_registrations(ada, event) == []
     assert (await keyed(ada, event, 422, email="bob@example.com"))["code"] == "idempotency_key_reused"
     assert (await keyed(ada, event, key="new", email=ANN))["status"] == "accepted"
 
@@ -182,7 +182,7 @@ async def test_an_erasure_waits_for_a_registration_that_is_being_repeated(servic
     await service.settle()
     handle = await handle_of(service, ANN)
 
-    async with holding(service.database.url, PEOPLE_IN_ANSWERS.find_known, people=[handle]) as repeated:
+    async with hold_locks(service.database.url, PEOPLE_IN_ANSWERS.find_known, people=[handle]) as repeated:
         erasure = asyncio.create_task(erase(service))
         await repeated.is_waited_for()
         await repeated.commit()

@@ -4,15 +4,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from holdfast.events.people import operations
-from holdfast.events.people.model import Export
 from tests.accounts.browser import Browser
-from tests.events.people.scene import ANN, erase, handle_of, mentions, sign_up
+from tests.events.people.scene import erase, export_person, handle_of, mentions, sign_up
 from tests.support import Service
-
-
-async def export(service: Service) -> Export:
-    return await service.database.read(lambda reader: operations.export(reader, ANN))
 
 
 async def test_an_export_has_the_account_each_registration_and_each_mail(service: Service) -> None:
@@ -25,7 +19,7 @@ async def test_an_export_has_the_account_each_registration_and_each_mail(service
     await service.settle()
     await service.run_sql("update mails set outcome = 'sent', ended_at = now() where kind = 'seat' and id = 1")
 
-    exported = await export(service)
+    exported = await export_person(service)
 
     assert exported.account
     assert (exported.account.email, exported.account.user_id) == (
@@ -66,7 +60,7 @@ async def test_an_export_has_every_stored_column_about_the_person(service: Servi
         )
     }
 
-    exported = msgspec.to_builtins(await export(service))
+    exported = msgspec.to_builtins(await export_person(service))
 
     exported_fields = {*exported["registrations"][0], *exported["mails"][0]}
     renamed = {"notify": "mails_wanted", "details_at": "details_sent_again_at", "inserted_at": "caused_at"}
@@ -81,7 +75,7 @@ async def test_an_export_has_sessions_and_requested_links(service: Service) -> N
     await Browser(service).ask("ann@example.com")
     await Browser(service).sign_in("bob@example.com")
 
-    exported = await export(service)
+    exported = await export_person(service)
 
     assert exported.account
     assert exported.account.proved_at
@@ -94,7 +88,7 @@ async def test_an_export_says_nothing_of_others(service: Service) -> None:
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "bob", "ann")
 
-    exported = msgspec.json.encode(await export(service)).decode()
+    exported = msgspec.json.encode(await export_person(service)).decode()
 
     assert not mentions(exported, "bob")
     assert await handle_of(service, "bob@example.com") not in exported
@@ -107,7 +101,7 @@ async def test_the_export_of_a_new_account_after_an_erasure_has_nothing_of_the_o
     await erase(service)
     await sign_up(service, after, "ann")
 
-    exported = await export(service)
+    exported = await export_person(service)
 
     assert [registration.event_id for registration in exported.registrations] == [after["id"]]
     assert [mail.event_id for mail in exported.mails] == [after["id"]]

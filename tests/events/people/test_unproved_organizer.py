@@ -8,13 +8,13 @@ import pytest
 from holdfast.events import ownership
 from holdfast.events.ownership import CancelEventsArguments
 from holdfast.events.people import operations
-from holdfast.events.people.model import Erasure, Export
+from holdfast.events.people.model import Erasure
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from tests.accounts.browser import Browser, token
 from tests.events.pages.own_data import Reader
 from tests.events.pages.visitor import page_text
-from tests.events.people.scene import ANN, erase, listed, sign_up, stored
+from tests.events.people.scene import ANN, erase, export_person, list_registrations, read_all_text, sign_up
 from tests.support import Client, Service
 
 EMAIL = "ann@example.com"
@@ -24,10 +24,6 @@ PASSWORD = "correct horse battery"
 async def planted(service: Service, **fields: str) -> Client:
     """A stranger's organizer with Ann's address."""
     return await service.organizer("Planted Bank", is_proved=False, email=EMAIL, slug="planted-bank", **fields)
-
-
-async def export(service: Service) -> Export:
-    return await service.database.read(lambda reader: operations.export(reader, ANN))
 
 
 async def preview(service: Service) -> Erasure:
@@ -40,7 +36,7 @@ async def test_a_person_is_exported_with_the_organizer_registered_with_their_add
     stranger = await planted(service, password=PASSWORD)
     event = await stranger.create_event(title="Free money")
 
-    exported = await export(service)
+    exported = await export_person(service)
 
     assert exported.account
     assert [registration.event for registration in exported.registrations] == ["Life drawing"]
@@ -55,12 +51,12 @@ async def test_a_person_is_exported_with_the_organizer_registered_with_their_add
 async def test_an_address_that_only_an_unproved_organizer_has_is_exported_and_erased(service: Service) -> None:
     await planted(service)
 
-    exported, ahead, done = await export(service), await preview(service), await erase(service)
+    exported, ahead, done = await export_person(service), await preview(service), await erase(service)
 
     assert exported.account is None
     assert exported.unconfirmed_organizer
     assert (ahead, done) == (Erasure(None, [], 0, 0, "planted-bank"),) * 2
-    after = await stored(service)
+    after = await read_all_text(service)
     assert EMAIL not in after
     assert "planted-bank" not in after
     with pytest.raises(Problem) as refused:
@@ -85,10 +81,10 @@ async def test_erasing_a_person_ends_the_organizer_that_a_stranger_made_with_the
         "planted-bank",
         [event["id"]],
     )
-    assert EMAIL not in await stored(service)
-    assert [(registration["email"], registration["status"]) for registration in await listed(ada, event)] == [
-        ("bob@example.com", "registered")
-    ]
+    assert EMAIL not in await read_all_text(service)
+    assert [
+        (registration["email"], registration["status"]) for registration in await list_registrations(ada, event)
+    ] == [("bob@example.com", "registered")]
     assert (await stranger.get("/api/events")).status_code == 401
     assert (await service.http.get("/organizers/planted-bank")).status_code == 404
     assert await service.run_sql("select cancelled_at is not null from events order by id") == [(False,), (True,)]
@@ -133,7 +129,7 @@ async def test_a_person_just_signed_in_by_mail_reaches_the_data_before_saying_wh
     assert exported["account"]["email"] == EMAIL
     assert exported["unconfirmed_organizer"]["slug"] == "planted-bank"
     assert "Somebody set up an organizer with your address, /organizers/planted-bank" in page_text(question)
-    assert EMAIL not in await stored(service)
+    assert EMAIL not in await read_all_text(service)
     assert not await ann.is_signed_in()
 
 
@@ -174,6 +170,6 @@ async def test_an_erasure_and_the_answer_mine_at_once_do_one_of_both(service: Se
         try_to_erase(), ann.http.post("/console/before", data={"token": token(form), "whose": "mine"})
     )
 
-    seats = [registration["email"] for registration in await listed(ada, event)]
+    seats = [registration["email"] for registration in await list_registrations(ada, event)]
     works = (await studio.get("/api/events")).status_code
     assert (erased, seats, works) in [(403, [EMAIL], 200), (200, [], 401)]

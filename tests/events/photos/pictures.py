@@ -4,6 +4,7 @@ import io
 import random
 import struct
 import warnings
+import zipfile
 import zlib
 from typing import Any
 
@@ -14,20 +15,20 @@ TYPES = {"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WEBP", "image/
 
 def picture(content_type: str = "image/jpeg", width: int = 40, height: int = 30, **options: Any) -> bytes:
     """A file that shows noise; `options` are those of the encoder."""
-    return encoded(noise("RGB", width, height), content_type, **options)
+    return encode_image(noise("RGB", width, height), content_type, **options)
 
 
 def animation(content_type: str, frames: int = 3, width: int = 40, height: int = 30, **options: Any) -> bytes:
     """A file that moves."""
     first, *others = [noise("RGB", width, height, number) for number in range(frames)]
-    return encoded(first, content_type, save_all=True, append_images=others, **options)
+    return encode_image(first, content_type, save_all=True, append_images=others, **options)
 
 
 def noise(mode: str, width: int, height: int, seed: int = 0) -> Image.Image:
     return Image.frombytes(mode, (width, height), random.Random(seed).randbytes(width * height * len(mode)))
 
 
-def encoded(image: Image.Image, content_type: str, **options: Any) -> bytes:
+def encode_image(image: Image.Image, content_type: str, **options: Any) -> bytes:
     file = io.BytesIO()
     image.save(file, TYPES[content_type], **options)
     return file.getvalue()
@@ -54,10 +55,12 @@ def riff(*chunks: tuple[bytes, bytes]) -> bytes:
     return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body
 
 
-def damaged_animation(frames: int, width: int = 2000, height: int = 2000) -> bytes:
-    """A small GIF file of many large frames, of which only the last is damaged: all others are decoded before."""
-    single = encoded(Image.new("P", (width, height)), "image/gif")
-    frame = single[single.index(b",") : -1]
-    head = single[: single.index(b",")]
-    damaged = frame[:12] + b"\xff" * 10 + frame[22:]
-    return head + frame * (frames - 1) + damaged + b";"
+def zip_archive() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("evil.html", "<script>alert(1)</script>")
+    return file.getvalue()
+
+
+def jpeg_segment(kind: int, content: bytes) -> bytes:
+    return bytes((0xFF, kind)) + struct.pack(">H", len(content) + 2) + content

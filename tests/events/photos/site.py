@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from tests.outside_servers import Script, Server, ok, reaching, says, serving
+from tests.outside_servers import Script, Server, client_reaching, ok_answer, raw_answer, serving
 from tests.support import Service
 
 
@@ -23,11 +23,11 @@ class Site:
 
     def has(self, path: str, content: bytes | Script, content_type: str = "image/jpeg") -> str:
         """Put a file on the site, or whatever a script does; its address."""
-        self._scripts[path] = content if callable(content) else ok(content, content_type=content_type)
+        self._scripts[path] = content if callable(content) else ok_answer(content, content_type=content_type)
         return self.server.url.rstrip("/") + path
 
     async def answer(self, writer: asyncio.StreamWriter, request: str) -> None:
-        script = self._scripts.get(request.split()[1]) or says("404 Not Found\r\nContent-Length: 0")
+        script = self._scripts.get(request.split()[1]) or raw_answer("404 Not Found\r\nContent-Length: 0")
         await script(writer, request)
 
 
@@ -37,5 +37,5 @@ async def site_of(service: Service) -> AsyncGenerator[Site]:
     site = Site()
     async with serving(site.answer) as site.server:
         resources = service.database.resources
-        service.database.resources = replace(resources, outbound=reaching(site.server))
+        service.database.resources = replace(resources, outbound=client_reaching(site.server))
         yield site

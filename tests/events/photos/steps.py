@@ -22,7 +22,9 @@ async def presign(client: Client, content: bytes, content_type: str = JPEG) -> d
     return response.json()["data"]
 
 
-async def put(service: Service, url: str, content: bytes, content_type: str = JPEG, **headers: str) -> httpx2.Response:
+async def put_upload(
+    service: Service, url: str, content: bytes, content_type: str = JPEG, **headers: str
+) -> httpx2.Response:
     """PUT something to the address of an upload, wherever that is."""
     headers = {"Content-Type": content_type, **headers}
     if url.startswith(service.database.resources.settings.base_url):
@@ -35,7 +37,7 @@ async def upload(service: Service, client: Client, content: bytes | None = None,
     """Upload a picture; its key."""
     content = picture(content_type) if content is None else content
     presigned = await presign(client, content, content_type)
-    response = await put(service, presigned["upload_url"], content, content_type)
+    response = await put_upload(service, presigned["upload_url"], content, content_type)
     assert response.status_code == 200, response.text
     return presigned["key"]
 
@@ -45,7 +47,7 @@ def key_of(organizer_id: int, letter: str) -> str:
     return f"photos/{organizer_id}/{letter * 22}.jpg"
 
 
-async def accepted(service: Service, *keys: str) -> None:
+async def accept_photos(service: Service, *keys: str) -> None:
     """See that there are photos with these keys, which no event shows yet."""
     for key in keys:
         await service.database.resources.photos.write(key, picture(), JPEG)
@@ -61,14 +63,14 @@ async def accepted(service: Service, *keys: str) -> None:
     )
 
 
-async def photo(service: Service, url: str) -> bytes:
+async def read_photo(service: Service, url: str) -> bytes:
     """What the public sees at the address of a photo."""
     response = await service.http.get(url)
     assert response.status_code == 200, response.text
     return response.content
 
 
-async def stored(kept_in: Store, name: str) -> bytes | None:
+async def stored_file(kept_in: Store, name: str) -> bytes | None:
     """A file in a store; None when it is not there."""
     async with kept_in.open(name) as opened:
         return await opened.read() if opened else None
@@ -77,7 +79,7 @@ async def stored(kept_in: Store, name: str) -> bytes | None:
 async def kept_sizes(service: Service, key: str) -> list[str]:
     """The names of the sizes of a photo that are stored."""
     store = service.database.resources.photos
-    return [name for name in size_names(key) if await stored(store, name) is not None]
+    return [name for name in size_names(key) if await stored_file(store, name) is not None]
 
 
 async def with_photo(
@@ -88,20 +90,20 @@ async def with_photo(
     return await client.create_event(image_keys=[key]), key
 
 
-def failing(response: httpx2.Response) -> dict[str, list[str]]:
+def failing_fields(response: httpx2.Response) -> dict[str, list[str]]:
     """The fields a refusal names, with their messages."""
     assert response.status_code == 422, response.text
     assert response.json()["code"] == "validation_failed"
     return response.json()["errors"]
 
 
-def files(service: Service, kind: str = "photos") -> set[str]:
+def stored_files(service: Service, kind: str = "photos") -> set[str]:
     """The names of all files on the disk, of photos or of uploads."""
     root: Path = service.database.resources.settings.data_dir / "media"
     return {str(path.relative_to(root)) for path in (root / kind).rglob("*") if path.is_file()}
 
 
-async def states(service: Service) -> dict[str, str]:
+async def photo_states(service: Service) -> dict[str, str]:
     """The state of every photo, by key."""
     return dict(await service.run_sql("select key, state::text from photos"))  # type: ignore[arg-type]
 
@@ -117,12 +119,17 @@ async def a_day_passes(service: Service) -> None:
     )
 
 
-async def add(client: Client, event: dict[str, Any], **source: Any) -> httpx2.Response:
+async def add_photos(client: Client, event: dict[str, Any], **source: Any) -> httpx2.Response:
     return await client.post(f"/api/events/{event['id']}/photos", source)
 
 
 async def nothing_is_left(service: Service, client: Client, event: dict[str, Any]) -> None:
     """Assert that an event shows no photo, and that none is kept."""
     assert (await client.get(f"/api/events/{event['id']}")).json()["data"]["image_urls"] == []
-    assert await states(service) == {}
-    assert files(service) == set()
+    assert await photo_states(service) == {}
+    assert stored_files(service) == set()
+
+
+async def image_keys(service: Service, event: dict[str, Any]) -> list[str]:
+    [(keys,)] = await service.run_sql("select image_keys from events where id = %(id)s", id=event["id"])
+    return keys

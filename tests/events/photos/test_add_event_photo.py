@@ -8,7 +8,15 @@ import pytest
 from holdfast.events.settings import Settings
 from tests.events.photos.pictures import TYPES, frames, picture
 from tests.events.photos.site import Site, site_of
-from tests.events.photos.steps import add, failing, files, nothing_is_left, photo, presign, upload
+from tests.events.photos.steps import (
+    add_photos,
+    failing_fields,
+    nothing_is_left,
+    presign,
+    read_photo,
+    stored_files,
+    upload,
+)
 from tests.support import Service, running
 
 
@@ -18,7 +26,7 @@ async def test_a_photo_is_downloaded_and_shown(service: Service, site: Site, con
     event = await ada.create_event()
     original = picture(content_type)
 
-    response = await add(ada, event, url=site.has("/poster", original, content_type))
+    response = await add_photos(ada, event, url=site.has("/poster", original, content_type))
 
     added = response.json()["data"]
     assert response.status_code == 201
@@ -31,7 +39,7 @@ async def test_a_photo_is_downloaded_and_shown(service: Service, site: Site, con
         "primary_image_url": added["url"],
     }
     assert added["key"].startswith(f"photos/{ada.id}/")
-    assert await photo(service, added["url"]) == original
+    assert await read_photo(service, added["url"]) == original
     data = (await ada.get(f"/api/events/{event['id']}")).json()["data"]
     assert (data["image_urls"], data["primary_image_url"]) == ([added["url"]], added["url"])
 
@@ -41,7 +49,7 @@ async def test_photos_are_appended_and_the_first_stays_primary(service: Service,
     event = await ada.create_event()
     url = site.has("/poster.jpg", picture())
 
-    first, second = [(await add(ada, event, url=url)).json()["data"] for _ in range(2)]
+    first, second = [(await add_photos(ada, event, url=url)).json()["data"] for _ in range(2)]
 
     assert second["image_keys"] == [first["key"], second["key"]]
     assert second["primary_image_url"] == first["url"]
@@ -52,26 +60,26 @@ async def test_a_downloaded_photo_has_lost_what_the_camera_noted(service: Servic
     ada = await service.organizer()
     original = picture(comment=b"at home")
 
-    added = (await add(ada, await ada.create_event(), url=site.has("/a.jpg", original))).json()["data"]
+    added = (await add_photos(ada, await ada.create_event(), url=site.has("/a.jpg", original))).json()["data"]
 
-    assert b"at home" not in await photo(service, added["url"])
-    assert frames(await photo(service, added["url"])) == frames(original)
+    assert b"at home" not in await read_photo(service, added["url"])
+    assert frames(await read_photo(service, added["url"])) == frames(original)
 
 
 async def test_photos_are_kept_in_s3_as_on_the_disk(in_s3: Settings) -> None:
     async with running(in_s3) as service, site_of(service) as site:
         ada = await service.organizer()
-        added = (await add(ada, await ada.create_event(), url=site.has("/a.jpg", picture()))).json()["data"]
+        added = (await add_photos(ada, await ada.create_event(), url=site.has("/a.jpg", picture()))).json()["data"]
 
-        assert await photo(service, added["url"]) == picture()
-        assert files(service) == set()
+        assert await read_photo(service, added["url"]) == picture()
+        assert stored_files(service) == set()
 
 
 @pytest.mark.parametrize("declared", ["", "application/octet-stream", "binary/octet-stream", "image/jpg", "IMAGE/JPEG"])
 async def test_a_photo_is_accepted_whatever_type_its_site_declares(service: Service, site: Site, declared: str) -> None:
     ada = await service.organizer()
 
-    response = await add(ada, await ada.create_event(), url=site.has("/photo", picture(), declared))
+    response = await add_photos(ada, await ada.create_event(), url=site.has("/photo", picture(), declared))
 
     assert response.json()["data"]["key"].endswith(".jpg")
 
@@ -81,11 +89,11 @@ async def test_an_upload_is_added_by_its_key(service: Service) -> None:
     event = await ada.create_event()
     key = await upload(service, ada)
 
-    response = await add(ada, event, key=key)
+    response = await add_photos(ada, event, key=key)
 
     assert response.status_code == 201
     assert response.json()["data"]["image_keys"] == [key]
-    assert (await add(ada, event, key=key)).json()["data"]["image_keys"] == [key]
+    assert (await add_photos(ada, event, key=key)).json()["data"]["image_keys"] == [key]
 
 
 async def test_a_key_without_an_uploaded_photo_is_refused(service: Service) -> None:
@@ -94,7 +102,7 @@ async def test_a_key_without_an_uploaded_photo_is_refused(service: Service) -> N
     never, bad = (await presign(ada, picture()))["key"], await upload(service, ada, b"<html>")
 
     for key in (never, bad, "nothing/here.png"):
-        assert failing(await add(ada, event, key=key)).keys() == {"key"}
+        assert failing_fields(await add_photos(ada, event, key=key)).keys() == {"key"}
     assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["image_urls"] == []
 
 
@@ -115,7 +123,7 @@ async def test_a_photo_needs_exactly_one_source(service: Service, source: dict[s
     ada = await service.organizer()
     event = await ada.create_event()
 
-    assert field in failing(await add(ada, event, **source))
+    assert field in failing_fields(await add_photos(ada, event, **source))
     await nothing_is_left(service, ada, event)
 
 
@@ -124,12 +132,12 @@ async def test_a_photo_for_an_event_the_caller_may_not_change_is_not_downloaded(
     event = await ada.create_event()
     url = site.has("/a.jpg", picture())
 
-    assert (await add(ben, event, url=url)).json()["code"] == "forbidden"
-    assert (await add(ben, {"id": 4711}, url=url)).json()["code"] == "not_found"
-    assert (await add(service.anonymous, event, url=url)).json()["code"] == "missing_api_key"
+    assert (await add_photos(ben, event, url=url)).json()["code"] == "forbidden"
+    assert (await add_photos(ben, {"id": 4711}, url=url)).json()["code"] == "not_found"
+    assert (await add_photos(service.anonymous, event, url=url)).json()["code"] == "missing_api_key"
     assert site.request_count == 0
     await nothing_is_left(service, ada, event)
-    assert (await add(await service.admin(), event, url=url)).status_code == 201
+    assert (await add_photos(await service.admin(), event, url=url)).status_code == 201
 
 
 async def test_photos_added_at_once_are_all_there(service: Service, site: Site) -> None:
@@ -137,7 +145,7 @@ async def test_photos_added_at_once_are_all_there(service: Service, site: Site) 
     event = await ada.create_event()
     url = site.has("/a.jpg", picture())
 
-    added = await asyncio.gather(*(add(ada, event, url=url) for _ in range(8)))
+    added = await asyncio.gather(*(add_photos(ada, event, url=url) for _ in range(8)))
 
     keys = {response.json()["data"]["key"] for response in added}
     urls = (await ada.get(f"/api/events/{event['id']}")).json()["data"]["image_urls"]

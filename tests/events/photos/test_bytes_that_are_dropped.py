@@ -1,8 +1,6 @@
 """Bytes of a file that are dropped do not decide whether it is accepted as a photo."""
 
-import io
 import struct
-import zipfile
 import zlib
 from collections.abc import Callable
 
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.image import check_photo
-from tests.events.photos.pictures import TYPES, animation, frames, picture, png_chunk
+from tests.events.photos.pictures import TYPES, animation, frames, jpeg_segment, picture, png_chunk, zip_archive
 
 every_type = pytest.mark.parametrize("content_type", TYPES)
 thoroughly = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -31,13 +29,6 @@ def film() -> bytes:
     return b"\0\0\0\x18ftypmp42\0\0\0\0isommp42" + b"\0\0\0\x08free" + b"\0\0\0\x10mdat" + b"\xff\xd8\xff\xd9" * 2
 
 
-def zipped() -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("evil.html", "<script>alert(1)</script>")
-    return file.getvalue()
-
-
 BEHIND = {
     "a trailer of Samsung": samsung_trailer(),
     "a film": film(),
@@ -49,7 +40,7 @@ BEHIND = {
     "a picture of another type": picture("image/png"),
     "a script": b"<script>alert(1)</script>",
     "a document": b"%PDF-1.7",
-    "an archive": zipped(),
+    "an archive": zip_archive(),
     "a letter": b"x",
     "line breaks": b"\r\n\0 ",
 }
@@ -113,21 +104,17 @@ def jpeg_with(segment: bytes) -> bytes:
     return original[:2] + segment + original[2:]
 
 
-def segment(kind: int, content: bytes) -> bytes:
-    return bytes((0xFF, kind)) + struct.pack(">H", len(content) + 2) + content
-
-
 @pytest.mark.parametrize(
     "metadata",
     [
         *(
-            segment(0xE1, b"Exif\0\0" + tiff)
+            jpeg_segment(0xE1, b"Exif\0\0" + tiff)
             for tiff in (b"", b"II", b"MM\0*\xff\xff\xff\xff", b"II*\0\x08\0\0\0\xff\xff")
         ),
-        segment(0xE2, b"MPF\0broken"),
-        segment(0xED, b"Photoshop 3.0\0" + b"8BIM" * 9),
-        segment(0xFE, b"\xff\xd9"),
-        segment(0xE1, b""),
+        jpeg_segment(0xE2, b"MPF\0broken"),
+        jpeg_segment(0xED, b"Photoshop 3.0\0" + b"8BIM" * 9),
+        jpeg_segment(0xFE, b"\xff\xd9"),
+        jpeg_segment(0xE1, b""),
     ],
 )
 def test_malformed_metadata_of_a_jpeg_is_ignored(metadata: bytes) -> None:
@@ -188,7 +175,7 @@ HIDDEN: dict[str, Callable[[], bytes]] = {
     "a script": lambda: picture("image/png") + b"<script>alert(1)</script>",
     "a script in a chunk": lambda: with_crc(with_chunk(b"tEXt", b"<script>alert(1)</script>"), b"tEXt"),
     "a script that is a GIF": script_in_a_gif,
-    "an archive": lambda: picture("image/gif") + zipped(),
+    "an archive": lambda: picture("image/gif") + zip_archive(),
     "packed text": lambda: with_chunk(b"zTXt", b"k\0\0" + zlib.compress(b"alert(1)", 0)),
 }
 

@@ -11,12 +11,21 @@ from holdfast.events.photos.model import MAX_PHOTO_BYTES, MAX_PHOTOS
 from holdfast.events.photos.sizes import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.running.steps import Steps
-from tests.accounts.browser import Browser, token
-from tests.events.console.event_scene import foreign_event, rows, signed_in
-from tests.events.console.organizing import main_text
-from tests.events.console.scene import hidden
-from tests.events.photos.pictures import TYPES, encoded, frames, picture
-from tests.events.photos.steps import JPEG, a_day_passes, accepted, files, key_of, photo, states
+from tests.accounts.browser import Browser, main_text, token
+from tests.events.console.event_scene import foreign_event, stored_events
+from tests.events.console.organizing import sign_in_organizer
+from tests.events.console.scene import hidden_field
+from tests.events.photos.pictures import TYPES, encode_image, frames, picture
+from tests.events.photos.steps import (
+    JPEG,
+    a_day_passes,
+    accept_photos,
+    image_keys,
+    key_of,
+    photo_states,
+    read_photo,
+    stored_files,
+)
 from tests.support import Service, running
 
 File = tuple[str, bytes]
@@ -30,7 +39,7 @@ def path_of(event: dict[str, Any]) -> str:
 async def send(browser: Browser, path: str, *files: File, **fields: str) -> httpx2.Response:
     """Open a page, and send its form with files."""
     page = await browser.get(path)
-    return await post(browser, path, files, token=token(page), once=hidden(page, "once"), **fields)
+    return await post(browser, path, files, token=token(page), once=hidden_field(page, "once"), **fields)
 
 
 async def post(browser: Browser, path: str, files: Sequence[File], **fields: str) -> httpx2.Response:
@@ -38,14 +47,9 @@ async def post(browser: Browser, path: str, files: Sequence[File], **fields: str
     return await browser.http.post(path, data={"do": "upload", **fields}, files=sent)
 
 
-async def image_keys(service: Service, event: dict[str, Any]) -> list[str]:
-    [(keys,)] = await service.run_sql("select image_keys from events where id = %(id)s", id=event["id"])
-    return keys
-
-
-async def test_files_of_a_form_become_photos_in_order_in_every_store(anywhere: Settings) -> None:
+async def test_files_become_photos_in_their_order_wherever_photos_are_kept(anywhere: Settings) -> None:
     async with running(anywhere) as service:
-        ada, browser = await signed_in(service)
+        ada, browser = await sign_in_organizer(service)
         event = await ada.create_event()
         contents = [picture(content_type, 40 + place, 30) for place, content_type in enumerate(TYPES)]
 
@@ -55,14 +59,14 @@ async def test_files_of_a_form_become_photos_in_order_in_every_store(anywhere: S
 
         assert (done.status_code, done.headers["location"]) == (303, path_of(event))
         addresses = (await ada.get(f"/api/events/{event['id']}")).json()["data"]["image_urls"]
-        assert [frames(await photo(service, address)) for address in addresses] == [*map(frames, contents)]
-        assert set((await states(service)).values()) == {"accepted"}
+        assert [frames(await read_photo(service, address)) for address in addresses] == [*map(frames, contents)]
+        assert set((await photo_states(service)).values()) == {"accepted"}
         page = await browser.get(path_of(event))
         assert all(key in page.text for key in await image_keys(service, event))
 
 
-async def test_metadata_of_a_camera_is_removed(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_what_a_camera_noted_is_removed(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
     await send(browser, path_of(event), ("a.jpg", picture(JPEG, comment=b"at home")))
@@ -71,7 +75,7 @@ async def test_metadata_of_a_camera_is_removed(service: Service) -> None:
     assert b"at home" not in (await service.http.get(address)).content
 
 
-HUGE = encoded(Image.new("1", (8_200, 5_000)), "image/png")
+HUGE = encode_image(Image.new("1", (8_200, 5_000)), "image/png")
 REFUSED = [
     (b"", "is empty", "ist leer"),
     (b"%PDF-1.7", "is no JPEG, PNG, WebP or GIF image", "ist kein Bild im Format JPEG, PNG, WebP oder GIF"),
@@ -86,7 +90,7 @@ REFUSED = [
 async def test_a_file_that_is_no_photo_is_refused_by_its_name_and_the_others_are_added(
     service: Service, language: str
 ) -> None:
-    ada, browser = await signed_in(service, language=language)
+    ada, browser = await sign_in_organizer(service, language=language)
     event = await ada.create_event()
     named = [(f"{place} <b>.jpg", content) for place, (content, *_) in enumerate(REFUSED)]
 
@@ -97,12 +101,12 @@ async def test_a_file_that_is_no_photo_is_refused_by_its_name_and_the_others_are
         assert f"{place} <b>.jpg {reasons[1 if language == 'en' else 2]}" in main_text(answer)
     assert "<b>.jpg" not in answer.text
     assert "good.jpg" not in answer.text
-    assert len(await image_keys(service, event)) == len(await states(service)) == len(files(service)) == 1
-    assert files(service, "uploads") == set()
+    assert len(await image_keys(service, event)) == len(await photo_states(service)) == len(stored_files(service)) == 1
+    assert stored_files(service, "uploads") == set()
 
 
 async def test_a_form_without_a_file_says_so(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
     chosen = await send(browser, path_of(event), ("", b""))
@@ -113,10 +117,10 @@ async def test_a_form_without_a_file_says_so(service: Service) -> None:
 
 
 async def test_an_event_shows_as_many_photos_as_it_may_and_the_rest_is_refused(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     keys = [key_of(ada.id, letter) for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW"]
     assert len(keys) == MAX_PHOTOS - 1
-    await accepted(service, *keys)
+    await accept_photos(service, *keys)
     event = await ada.create_event(image_keys=keys)
 
     answer = await send(browser, path_of(event), ("last.jpg", picture()), ("more.jpg", picture(JPEG, 41)))
@@ -124,11 +128,11 @@ async def test_an_event_shows_as_many_photos_as_it_may_and_the_rest_is_refused(s
     assert answer.status_code == 422
     assert "more.jpg is one too many: an event has at most 50 photos" in main_text(answer)
     assert "last.jpg" not in answer.text
-    assert len(await image_keys(service, event)) == len(await states(service)) == MAX_PHOTOS
+    assert len(await image_keys(service, event)) == len(await photo_states(service)) == MAX_PHOTOS
 
 
-async def test_a_form_with_more_files_than_an_event_may_show_changes_nothing(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_more_files_than_any_event_may_hold_change_nothing(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
     answer = await send(browser, path_of(event), *[(f"{number}.jpg", b"") for number in range(MAX_PHOTOS + 1)])
@@ -138,17 +142,17 @@ async def test_a_form_with_more_files_than_an_event_may_show_changes_nothing(ser
 
 async def test_an_organizer_keeps_no_more_than_its_quota(settings: Settings) -> None:
     async with running(settings.model_copy(update={"photos_per_organizer": 1})) as service:
-        ada, browser = await signed_in(service)
+        ada, browser = await sign_in_organizer(service)
         event = await ada.create_event()
 
         answer = await send(browser, path_of(event), ("a.jpg", picture()), ("b.jpg", picture(JPEG, 41)))
 
         assert "b.jpg is one too many: you have as many photos as an organizer may have" in main_text(answer)
-        assert len(await image_keys(service, event)) == len(files(service)) == 1
+        assert len(await image_keys(service, event)) == len(stored_files(service)) == 1
 
 
-async def test_an_organizer_with_too_many_unused_photos_reads_to_wait(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_an_organizer_with_too_many_idle_photos_is_told_to_wait(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await service.run_sql(
         "insert into photos (key, organizer_id, state, content_type, content_length)"
@@ -160,14 +164,14 @@ async def test_an_organizer_with_too_many_unused_photos_reads_to_wait(service: S
     answer = await send(browser, path_of(event), ("a.jpg", picture()))
 
     assert "a.jpg is one too many: 200 photos of yours are shown by no event" in main_text(answer)
-    assert (await image_keys(service, event), files(service)) == ([], set())
+    assert (await image_keys(service, event), stored_files(service)) == ([], set())
 
 
 async def test_a_form_that_is_sent_twice_adds_each_photo_once(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     page = await browser.get(path_of(event))
-    same = {"token": token(page), "once": hidden(page, "once")}
+    same = {"token": token(page), "once": hidden_field(page, "once")}
 
     for _ in range(2):
         answer = await post(browser, path_of(event), [("a.jpg", picture()), ("b.jpg", picture(JPEG, 41))], **same)
@@ -177,7 +181,7 @@ async def test_a_form_that_is_sent_twice_adds_each_photo_once(service: Service) 
 
 
 async def test_a_form_that_breaks_off_changes_nothing_and_leaves_nothing_after_a_day(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     page = await browser.get(path_of(event))
     request = browser.http.build_request(
@@ -190,10 +194,10 @@ async def test_a_form_that_breaks_off_changes_nothing_and_leaves_nothing_after_a
     answer = await browser.http.post(path_of(event), content=request.read()[:-100], headers=_kind(request))
 
     assert (answer.status_code, await image_keys(service, event)) == (400, [])
-    assert len(files(service)) == 1
+    assert len(stored_files(service)) == 1
     await a_day_passes(service)
     await clear_photos(Steps(service.database))
-    assert (await states(service), files(service)) == ({}, set())
+    assert (await photo_states(service), stored_files(service)) == ({}, set())
 
 
 def _kind(request: httpx2.Request) -> dict[str, str]:
@@ -201,10 +205,10 @@ def _kind(request: httpx2.Request) -> dict[str, str]:
 
 
 async def test_no_file_is_kept_for_the_event_of_another_organizer(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     mine, other = await ada.create_event(), await foreign_event(service)
     mark = token(await browser.get(path_of(mine)))
-    before = await rows(service)
+    before = await stored_events(service)
 
     answers = [
         await post(browser, path, [("a.jpg", picture())], token=mark)
@@ -212,11 +216,11 @@ async def test_no_file_is_kept_for_the_event_of_another_organizer(service: Servi
     ]
 
     assert [response.status_code for response in answers] == [403, 404, 404]
-    assert (await rows(service), await states(service), files(service)) == (before, {}, set())
+    assert (await stored_events(service), await photo_states(service), stored_files(service)) == (before, {}, set())
 
 
-async def test_a_file_sent_by_another_site_or_without_a_session_is_not_stored(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_no_file_of_another_site_or_of_nobody_is_kept(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     mark = token(await browser.get(path_of(event)))
     sent = [("files", ("a.jpg", picture(), JPEG))]
@@ -229,4 +233,4 @@ async def test_a_file_sent_by_another_site_or_without_a_session_is_not_stored(se
 
     assert [response.status_code for response in (foreign, forged, bare, nobody)] == [403, 403, 403, 303]
     assert nobody.headers["location"].startswith("/sign-in")
-    assert (await image_keys(service, event), await states(service), files(service)) == ([], {}, set())
+    assert (await image_keys(service, event), await photo_states(service), stored_files(service)) == ([], {}, set())

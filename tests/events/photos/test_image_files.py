@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from holdfast.events.photos.image import check_photo
-from tests.events.photos.pictures import TYPES, animation, encoded, frames, noise, picture, png_chunk, riff
+from tests.events.photos.pictures import (
+    TYPES,
+    animation,
+    encode_image,
+    frames,
+    jpeg_segment,
+    noise,
+    picture,
+    png_chunk,
+    riff,
+)
 
 every_type = pytest.mark.parametrize("content_type", TYPES)
 moving_type = pytest.mark.parametrize("content_type", ["image/gif", "image/webp", "image/png"])
@@ -42,7 +52,7 @@ MODES = {
 def test_every_pixel_is_kept(content_type: str, data: st.DataObject) -> None:
     mode = data.draw(st.sampled_from(MODES[content_type]))
     image = noise(mode, data.draw(st.integers(1, 40)), data.draw(st.integers(1, 40)))
-    original = encoded(image, content_type, **data.draw(ENCODERS[content_type]))
+    original = encode_image(image, content_type, **data.draw(ENCODERS[content_type]))
 
     found_type, checked = check_photo(original)
 
@@ -72,10 +82,6 @@ def exif(orientation: int = 1) -> Image.Exif:
     noted[0x010F] = SECRET.decode()
     noted.get_ifd(0x8825)[1] = "N"
     return noted
-
-
-def jpeg_segment(kind: int, content: bytes) -> bytes:
-    return bytes((0xFF, kind)) + struct.pack(">H", len(content) + 2) + content
 
 
 def with_jpeg_segment(kind: int, content: bytes) -> bytes:

@@ -6,7 +6,15 @@ import pytest
 from holdfast.events.photos.image import check_photo
 from holdfast.events.photos.model import upload_name
 from tests.events.photos.pictures import TYPES, animation, frames, picture
-from tests.events.photos.steps import failing, files, photo, presign, put, states, upload
+from tests.events.photos.steps import (
+    failing_fields,
+    photo_states,
+    presign,
+    put_upload,
+    read_photo,
+    stored_files,
+    upload,
+)
 from tests.support import Client, Service, event_fields
 
 
@@ -31,7 +39,7 @@ async def test_an_event_is_created_with_its_photos(service: Service) -> None:
     event = await ada.create_event(image_keys=keys)
 
     assert await photo_keys(ada, event) == keys
-    assert files(service) == set(keys)
+    assert stored_files(service) == set(keys)
 
 
 async def test_photos_are_put_in_order_and_the_first_is_primary(service: Service) -> None:
@@ -59,7 +67,7 @@ async def test_an_attached_upload_has_lost_what_the_camera_noted(service: Servic
     original = picture(comment=b"at home")
     event = await ada.create_event(image_keys=[await upload(service, ada, original)])
 
-    public = await photo(service, event["primary_image_url"])
+    public = await read_photo(service, event["primary_image_url"])
 
     assert b"at home" not in public
     assert frames(public) == frames(original)
@@ -70,7 +78,7 @@ async def test_an_animation_stays_animated(service: Service) -> None:
     original = animation("image/webp", duration=70)
     event = await ada.create_event(image_keys=[await upload(service, ada, original, "image/webp")])
 
-    assert frames(await photo(service, event["primary_image_url"])) == frames(original)
+    assert frames(await read_photo(service, event["primary_image_url"])) == frames(original)
 
 
 async def test_a_later_upload_to_the_same_address_does_not_change_the_photo(service: Service) -> None:
@@ -79,13 +87,13 @@ async def test_a_later_upload_to_the_same_address_does_not_change_the_photo(serv
     second += b"\0" * (len(first) - len(second))
     first += b"\0" * (len(second) - len(first))
     presigned = await presign(ada, first)
-    await put(service, presigned["upload_url"], first)
+    await put_upload(service, presigned["upload_url"], first)
     event = await ada.create_event(image_keys=[presigned["key"]])
 
-    assert (await put(service, presigned["upload_url"], second)).status_code == 200
+    assert (await put_upload(service, presigned["upload_url"], second)).status_code == 200
     await attach(ada, event, presigned["key"])
 
-    assert frames(await photo(service, event["primary_image_url"])) == frames(first)
+    assert frames(await read_photo(service, event["primary_image_url"])) == frames(first)
 
 
 async def test_a_photo_taken_off_can_be_put_back_and_shown_by_another_event(service: Service) -> None:
@@ -106,9 +114,9 @@ async def test_a_key_that_was_never_uploaded_is_refused_by_name(service: Service
     never = (await presign(ada, picture()))["key"]
     made_up = f"photos/{ada.id}/abcdefghijklmnopqrstuv.jpg"
 
-    assert failing(await attach(ada, event, never)) == {"image_keys": [f"{never} has not been uploaded yet"]}
+    assert failing_fields(await attach(ada, event, never)) == {"image_keys": [f"{never} has not been uploaded yet"]}
     for key in (made_up, "nothing/here.png", "../../etc/passwd", f"uploads/{ada.id}/abcdefghijklmnopqrstuv.jpg"):
-        assert failing(await attach(ada, event, key)) == {"image_keys": [f"no uploaded photo has the key {key}"]}
+        assert failing_fields(await attach(ada, event, key)) == {"image_keys": [f"no uploaded photo has the key {key}"]}
     assert await photo_keys(ada, event) == []
 
 
@@ -128,13 +136,15 @@ async def test_an_upload_that_is_no_photo_is_refused_and_never_seen(
     event = await ada.create_event()
     good, bad = await upload(service, ada), await upload(service, ada, content, content_type)
 
-    [message_shown] = failing(await attach(ada, event, good, bad))["image_keys"]
+    [message_shown] = failing_fields(await attach(ada, event, good, bad))["image_keys"]
 
     assert message_shown.startswith(f"{bad} {message}")
-    assert failing(await ada.post("/api/events", {"event": event_fields(image_keys=[bad])})).keys() == {"image_keys"}
+    assert failing_fields(await ada.post("/api/events", {"event": event_fields(image_keys=[bad])})).keys() == {
+        "image_keys"
+    }
     assert await photo_keys(ada, event) == []
-    assert bad not in files(service)
-    assert (await states(service))[bad] == "awaited"
+    assert bad not in stored_files(service)
+    assert (await photo_states(service))[bad] == "awaited"
     assert (await attach(ada, event, good)).status_code == 200
 
 
@@ -147,7 +157,7 @@ async def test_bytes_after_a_picture_are_not_stored(service: Service, content_ty
 
     assert (await attach(ada, event, key)).status_code == 200
 
-    stored = await photo(service, f"http://events.test/media/{key}")
+    stored = await read_photo(service, f"http://events.test/media/{key}")
     assert stored == check_photo(picture(content_type))[1]
 
 
@@ -157,7 +167,7 @@ async def test_an_upload_stored_with_a_wrong_length_is_refused(service: Service)
     key = (await presign(ada, b"x" * 9))["key"]
     await service.database.resources.photos.write(upload_name(key), picture(), "image/jpeg")
 
-    [message_shown] = failing(await attach(ada, event, key))["image_keys"]
+    [message_shown] = failing_fields(await attach(ada, event, key))["image_keys"]
 
     assert message_shown == f"{key} was presigned for 9 bytes and has {len(picture())}"
 
@@ -167,13 +177,13 @@ async def test_a_refused_upload_may_be_replaced_and_attached_again(service: Serv
     event = await ada.create_event()
     content = picture()
     presigned = await presign(ada, content)
-    await put(service, presigned["upload_url"], content[:-2] + b"xx")
-    failing(await attach(ada, event, presigned["key"]))
+    await put_upload(service, presigned["upload_url"], content[:-2] + b"xx")
+    failing_fields(await attach(ada, event, presigned["key"]))
 
-    await put(service, presigned["upload_url"], content)
+    await put_upload(service, presigned["upload_url"], content)
 
     assert (await attach(ada, event, presigned["key"])).status_code == 200
-    assert await photo(service, f"http://events.test/media/{presigned['key']}") == content
+    assert await read_photo(service, f"http://events.test/media/{presigned['key']}") == content
 
 
 @pytest.mark.parametrize("attached", [False, True], ids=["an upload", "a photo"])
@@ -183,7 +193,7 @@ async def test_an_upload_or_photo_of_another_organizer_cannot_be_attached(servic
     if attached:
         await ada.create_event(image_keys=[key])
     his = await ben.create_event()
-    before = await states(service)
+    before = await photo_states(service)
 
     refusals = [
         await attach(ben, his, key),
@@ -192,9 +202,9 @@ async def test_an_upload_or_photo_of_another_organizer_cannot_be_attached(servic
     ]
 
     for refusal in refusals:
-        assert list(failing(refusal).values()) == [[f"no uploaded photo has the key {key}"]]
+        assert list(failing_fields(refusal).values()) == [[f"no uploaded photo has the key {key}"]]
     assert await photo_keys(ben, his) == []
-    assert await states(service) == before
+    assert await photo_states(service) == before
 
 
 async def test_a_photo_of_an_admin_can_be_attached_by_admins_only(service: Service) -> None:
@@ -202,11 +212,11 @@ async def test_a_photo_of_an_admin_can_be_attached_by_admins_only(service: Servi
     event = await ada.create_event()
     key = await upload(service, admin)
 
-    assert failing(await attach(ada, event, key)).keys() == {"image_keys"}
+    assert failing_fields(await attach(ada, event, key)).keys() == {"image_keys"}
     assert (await attach(admin, event, key)).status_code == 200
     assert await photo_keys(ada, event) == [key]
     other = await ada.create_event()
-    assert failing(await attach(ada, other, key)).keys() == {"image_keys"}
+    assert failing_fields(await attach(ada, other, key)).keys() == {"image_keys"}
 
 
 async def test_an_admin_attaches_an_organizers_photo_to_its_own_events_only(service: Service) -> None:
@@ -214,7 +224,7 @@ async def test_an_admin_attaches_an_organizers_photo_to_its_own_events_only(serv
     hers, his = await ada.create_event(), await ben.create_event()
     key = await upload(service, ada)
 
-    assert failing(await attach(admin, his, key)).keys() == {"image_keys"}
+    assert failing_fields(await attach(admin, his, key)).keys() == {"image_keys"}
     assert (await attach(admin, hers, key)).status_code == 200
 
 
@@ -227,7 +237,9 @@ async def test_an_event_that_is_handed_over_keeps_its_photos(service: Service) -
 
     assert await photo_keys(ben, event) == [one, two]
     assert (await attach(ben, event, two, one)).status_code == 200
-    assert failing(await ben.post("/api/events", {"event": event_fields(image_keys=[one])})).keys() == {"image_keys"}
+    assert failing_fields(await ben.post("/api/events", {"event": event_fields(image_keys=[one])})).keys() == {
+        "image_keys"
+    }
 
 
 async def test_a_photo_is_named_once_and_there_are_50_at_most(service: Service) -> None:
@@ -235,10 +247,14 @@ async def test_a_photo_is_named_once_and_there_are_50_at_most(service: Service) 
     event = await ada.create_event()
     key = await upload(service, ada)
 
-    assert failing(await attach(ada, event, key, key)) == {"image_keys": ["image_keys[1] is the same as image_keys[0]"]}
-    assert failing(await attach(ada, event, *(f"photo {number}" for number in range(51)))).keys() == {"image_keys"}
+    assert failing_fields(await attach(ada, event, key, key)) == {
+        "image_keys": ["image_keys[1] is the same as image_keys[0]"]
+    }
+    assert failing_fields(await attach(ada, event, *(f"photo {number}" for number in range(51)))).keys() == {
+        "image_keys"
+    }
     repeated = {"event": event_fields(image_keys=[key, key])}
-    assert failing(await ada.post("/api/events", repeated)).keys() == {"image_keys"}
+    assert failing_fields(await ada.post("/api/events", repeated)).keys() == {"image_keys"}
 
 
 async def test_every_invalid_field_is_named_together_with_the_photos(service: Service) -> None:
@@ -247,4 +263,4 @@ async def test_every_invalid_field_is_named_together_with_the_photos(service: Se
 
     response = await ada.patch(f"/api/events/{event['id']}", {"event": {"image_keys": ["no such photo"], "price": 0}})
 
-    assert failing(response).keys() == {"image_keys", "price"}
+    assert failing_fields(response).keys() == {"image_keys", "price"}

@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import msgspec
 import pytest
+from PIL import Image
 
 from holdfast.events.console.events.event_operations import EDIT_EVENT, EditEvent
 from holdfast.events.console.events.new_event import COPY_EVENT, CopyEvent
@@ -21,15 +22,25 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.time_budgets import TimeBudget
 from tests.events.crowds import Crowd, crowd_of
 from tests.events.photos.gate import Gate, program
-from tests.events.photos.pictures import damaged_animation, picture
+from tests.events.photos.pictures import encode_image, picture
 from tests.events.photos.site import Site
-from tests.events.photos.steps import add, failing, files, presign, put, upload
+from tests.events.photos.steps import add_photos, failing_fields, presign, put_upload, stored_files, upload
 from tests.support import Client, Service, event_fields, eventually, running
+
+GIF = "image/gif"
+
+
+def damaged_animation(frames: int, width: int = 2000, height: int = 2000) -> bytes:
+    """A small GIF file of many large frames, of which only the last is damaged: all others are decoded before."""
+    single = encode_image(Image.new("P", (width, height)), "image/gif")
+    frame = single[single.index(b",") : -1]
+    head = single[: single.index(b",")]
+    damaged = frame[:12] + b"\xff" * 10 + frame[22:]
+    return head + frame * (frames - 1) + damaged + b";"
+
 
 SLOW = damaged_animation(24)
 """A file that takes a second to decode and is refused then."""
-
-GIF = "image/gif"
 
 
 class Decoders(Gate):
@@ -134,10 +145,10 @@ async def test_a_refused_upload_is_decoded_once(service: Service, decoders: Deco
     together = await asyncio.gather(*(attach(eve, event, slow) for _ in range(5)))
     later = await attach(eve, event, slow)
 
-    reasons = sorted(failing(answer)["image_keys"][0].partition(" ")[2] for answer in (*together, later))
+    reasons = sorted(failing_fields(answer)["image_keys"][0].partition(" ")[2] for answer in (*together, later))
     assert reasons == ["has not been uploaded yet"] * 5 + ["is damaged"]
     assert decoders.begun == 1
-    assert files(service, "uploads") == set()
+    assert stored_files(service, "uploads") == set()
 
 
 async def test_an_upload_that_many_requests_attach_is_decoded_once(service: Service, decoders: Decoders) -> None:
@@ -171,7 +182,7 @@ async def test_a_file_for_a_change_that_is_refused_is_not_decoded(service: Servi
 
     assert [answer.status_code for answer in answers] == [403, 404, 422, 422, 422, 422, 403, 403]
     assert decoders.begun == 0
-    assert upload_name(key) in files(service, "uploads")
+    assert upload_name(key) in stored_files(service, "uploads")
     decoders.open()
 
 
@@ -190,7 +201,7 @@ async def test_requests_that_attach_uploads_count_against_the_limit_of_photos(
             await attach(ada, event, keys[0]),
             await attach(ada, event, keys[0], keys[2]),
             await ada.post("/api/events", {"event": event_fields(image_keys=[keys[2]])}),
-            await add(ada, event, key=keys[2]),
+            await add_photos(ada, event, key=keys[2]),
             await attach(ada, event, keys[1], keys[0]),
         ]
 
@@ -209,14 +220,14 @@ async def test_an_organizer_has_a_limited_processor_time_for_decoding(
 
     first = await attach(eve, hers, key)
     second = await attach(eve, hers, key, other_key)
-    fetched = await add(eve, hers, url=site.has("/a.jpg", picture()))
+    fetched = await add_photos(eve, hers, url=site.has("/a.jpg", picture()))
     other = await attach(ada, event, await upload(service, ada))
 
     assert first.status_code == other.status_code == 200
     assert (second.status_code, second.json()["code"]) == (429, "rate_limited")
     assert 1 <= int(second.headers["Retry-After"]) <= sandbox.BUDGET_SECONDS
     assert fetched.status_code == 429
-    assert upload_name(other_key) in files(service, "uploads")
+    assert upload_name(other_key) in stored_files(service, "uploads")
 
 
 async def test_a_file_that_replaces_a_refused_one_is_decoded(service: Service) -> None:
@@ -224,10 +235,10 @@ async def test_a_file_that_replaces_a_refused_one_is_decoded(service: Service) -
     event = await ada.create_event()
     good = picture(GIF)
     presigned = await presign(ada, good, GIF)
-    await put(service, presigned["upload_url"], good[:-1] + b"x", GIF)
-    failing(await attach(ada, event, presigned["key"]))
+    await put_upload(service, presigned["upload_url"], good[:-1] + b"x", GIF)
+    failing_fields(await attach(ada, event, presigned["key"]))
 
-    await put(service, presigned["upload_url"], good, GIF)
+    await put_upload(service, presigned["upload_url"], good, GIF)
 
     assert (await attach(ada, event, presigned["key"])).status_code == 200
 

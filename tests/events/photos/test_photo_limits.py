@@ -6,7 +6,7 @@ from holdfast.events.photos.model import MAX_IDLE_PHOTOS, MAX_PHOTOS
 from holdfast.events.settings import Settings
 from tests.events.photos.pictures import picture
 from tests.events.photos.site import Site
-from tests.events.photos.steps import add, files, upload
+from tests.events.photos.steps import add_photos, stored_files, upload
 from tests.support import Client, Service, running
 
 
@@ -41,7 +41,7 @@ async def test_an_event_shows_50_photos_at_most(service: Service, site: Site) ->
     event = await full_event(service, ada)
 
     for source in ({"url": site.has("/a.jpg", picture())}, {"key": await upload(service, ada)}):
-        refusal = await add(ada, event, **source)
+        refusal = await add_photos(ada, event, **source)
         assert (refusal.status_code, refusal.json()["code"]) == (422, "too_many_photos")
     assert site.request_count == 0
 
@@ -59,10 +59,10 @@ async def test_an_organizer_with_too_many_unused_photos_cannot_add_more(service:
         count=MAX_IDLE_PHOTOS,
     )
 
-    refusal = await add(ada, event, url=site.has("/a.jpg", picture()))
+    refusal = await add_photos(ada, event, url=site.has("/a.jpg", picture()))
 
     assert (refusal.status_code, refusal.json()["code"]) == (422, "too_many_uploads")
-    assert files(service) == set()
+    assert stored_files(service) == set()
 
 
 async def test_a_key_adds_a_limited_number_of_photos_a_minute(settings: Settings) -> None:
@@ -70,12 +70,12 @@ async def test_a_key_adds_a_limited_number_of_photos_a_minute(settings: Settings
     async with running(few) as service:
         ada, ben = await service.organizer(), await service.organizer()
         event, his = await ada.create_event(), await ben.create_event()
-        statuses = [(await add(ada, event, url="nothing")).status_code for _ in range(2)]
+        statuses = [(await add_photos(ada, event, url="nothing")).status_code for _ in range(2)]
 
-        refusal = await add(ada, event, url="nothing")
+        refusal = await add_photos(ada, event, url="nothing")
 
         assert statuses == [422, 422]
         assert (refusal.status_code, refusal.json()["code"]) == (429, "rate_limited")
         assert 1 <= int(refusal.headers["Retry-After"]) <= 60
-        assert (await add(ben, his, url="nothing")).status_code == 422
+        assert (await add_photos(ben, his, url="nothing")).status_code == 422
         assert (await ada.post("/api/uploads/presign", {"content_type": "image/png", "content_length": 1})).is_success

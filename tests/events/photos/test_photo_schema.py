@@ -3,7 +3,7 @@
 import pytest
 from psycopg import errors
 
-from tests.events.photos.steps import presign, states, upload
+from tests.events.photos.steps import photo_states, presign, upload
 from tests.support import Service
 
 
@@ -84,7 +84,7 @@ async def test_the_schema_refuses_a_key_without_its_organizer(
             key=key.format(id=ada.id),
             organizer=organizer and organizer.format(id=ada.id),
         )
-    assert await states(service) == {}
+    assert await photo_states(service) == {}
 
 
 @pytest.mark.parametrize("wrong", ["widths = '{480}'", "width = 400, height = 300, widths = '{400, 480}'", "width = 0"])

@@ -8,7 +8,15 @@ import pytest
 from holdfast.events.photos.model import MAX_IDLE_PHOTOS
 from holdfast.events.settings import Settings
 from tests.events.photos.pictures import TYPES, picture
-from tests.events.photos.steps import failing, files, photo, presign, put, states, upload
+from tests.events.photos.steps import (
+    failing_fields,
+    photo_states,
+    presign,
+    put_upload,
+    read_photo,
+    stored_files,
+    upload,
+)
 from tests.support import Service, running
 
 RIGHT: dict[str, Any] = {"content_type": "image/png", "content_length": 1000}
@@ -21,12 +29,12 @@ async def test_a_presigned_upload_becomes_a_photo_wherever_it_is_kept(anywhere: 
         content = picture(content_type)
 
         presigned = await presign(ada, content, content_type)
-        response = await put(service, presigned["upload_url"], content, content_type)
+        response = await put_upload(service, presigned["upload_url"], content, content_type)
         event = await ada.create_event(image_keys=[presigned["key"]])
 
         assert response.status_code == 200
         assert event["image_urls"] == [f"http://events.test/media/{presigned['key']}"]
-        assert await photo(service, event["primary_image_url"]) == content
+        assert await read_photo(service, event["primary_image_url"]) == content
 
 
 async def test_a_presigned_upload_repeats_its_fields_and_says_when_it_expires(service: Service) -> None:
@@ -73,8 +81,8 @@ async def test_a_file_of_up_to_5_million_bytes_is_presigned(service: Service, le
 async def test_an_invalid_upload_is_not_presigned(service: Service, name: str, value: Any) -> None:
     ada = await service.organizer()
 
-    assert failing(await ada.post("/api/uploads/presign", {**RIGHT, name: value})).keys() == {name}
-    assert await states(service) == {}
+    assert failing_fields(await ada.post("/api/uploads/presign", {**RIGHT, name: value})).keys() == {name}
+    assert await photo_states(service) == {}
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -82,7 +90,7 @@ async def test_type_and_length_are_required(service: Service, name: str) -> None
     ada = await service.organizer()
     body = {field: value for field, value in RIGHT.items() if field != name}
 
-    assert failing(await ada.post("/api/uploads/presign", body)) == {name: ["is required"]}
+    assert failing_fields(await ada.post("/api/uploads/presign", body)) == {name: ["is required"]}
 
 
 async def test_an_upload_without_an_api_key_is_answered_with_401(service: Service) -> None:
@@ -113,4 +121,4 @@ async def test_an_organizer_can_have_a_limited_number_of_unattached_uploads(serv
 async def test_a_presigned_upload_stores_no_file(service: Service) -> None:
     await presign(await service.organizer(), b"x" * 9)
 
-    assert (files(service, "uploads"), files(service)) == (set(), set())
+    assert (stored_files(service, "uploads"), stored_files(service)) == (set(), set())

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.events.photos.pictures import picture
-from tests.events.photos.steps import failing, photo, upload
+from tests.events.photos.steps import failing_fields, read_photo, upload
 from tests.support import Client, Service
 
 
@@ -45,8 +45,8 @@ async def test_a_key_that_is_not_a_photo_of_the_event_cannot_be_primary(service:
     other = await upload(service, ada)
 
     for key in (other, "nothing/here.png", keys[0].upper()):
-        assert failing(await ada.put(f"{path}/primary", {"key": key})).keys() == {"key"}
-    assert failing(await ada.put(f"{path}/primary", {})) == {"key": ["is required"]}
+        assert failing_fields(await ada.put(f"{path}/primary", {"key": key})).keys() == {"key"}
+    assert failing_fields(await ada.put(f"{path}/primary", {})) == {"key": ["is required"]}
 
 
 async def test_a_photo_is_taken_off_and_the_next_becomes_primary(service: Service) -> None:
@@ -67,7 +67,7 @@ async def test_a_photo_is_taken_off_once(service: Service) -> None:
     for key in (keys[0], "nothing/here.png"):
         refusal = await ada.delete(path, params={"key": key})
         assert (refusal.status_code, refusal.json()["code"]) == (404, "not_found")
-    assert failing(await ada.delete(path)) == {"key": ["is required"]}
+    assert failing_fields(await ada.delete(path)) == {"key": ["is required"]}
 
 
 async def test_a_photo_that_was_taken_off_can_still_be_put_back(service: Service) -> None:
@@ -78,7 +78,7 @@ async def test_a_photo_that_was_taken_off_can_still_be_put_back(service: Service
     response = await ada.post(path, {"key": keys[0]})
 
     assert response.json()["data"]["image_keys"] == [*keys[1:], keys[0]]
-    assert await photo(service, response.json()["data"]["url"]) == picture(width=40)
+    assert await read_photo(service, response.json()["data"]["url"]) == picture(width=40)
 
 
 async def test_photos_of_an_event_of_another_organizer_cannot_be_changed(service: Service) -> None:

@@ -8,8 +8,8 @@ import pytest
 from holdfast.events.photos.model import MAX_PHOTO_BYTES
 from tests.events.photos.pictures import picture
 from tests.events.photos.site import Site
-from tests.events.photos.steps import add, failing, nothing_is_left
-from tests.outside_servers import redirects, says
+from tests.events.photos.steps import add_photos, failing_fields, nothing_is_left
+from tests.outside_servers import raw_answer, redirecting_script
 from tests.support import Service
 
 HOSTILE = (
@@ -27,9 +27,9 @@ async def test_an_internal_address_is_refused_without_a_request_also_behind_a_re
     for host in HOSTILE:
         with subtests.test(host=host):
             target = f"http://{host}/secret.jpg"
-            url = site.has("/away", redirects(target)) if redirected else target
+            url = site.has("/away", redirecting_script(target)) if redirected else target
 
-            [message] = failing(await add(ada, event, url=url))["url"]
+            [message] = failing_fields(await add_photos(ada, event, url=url))["url"]
 
             assert message == "names a host that has no public address"
     assert site.request_count == len(HOSTILE) * redirected
@@ -47,7 +47,7 @@ async def test_an_internal_address_is_refused_without_a_request_also_behind_a_re
 async def test_an_invalid_url_of_a_photo_is_refused_with_the_reason(service: Service, url: str, message: str) -> None:
     ada = await service.organizer()
 
-    assert failing(await add(ada, await ada.create_event(), url=url)) == {"url": [message]}
+    assert failing_fields(await add_photos(ada, await ada.create_event(), url=url)) == {"url": [message]}
 
 
 async def endless(writer: asyncio.StreamWriter, _: str) -> None:
@@ -60,13 +60,16 @@ async def endless(writer: asyncio.StreamWriter, _: str) -> None:
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        (says("404 Not Found\r\nContent-Length: 0"), "is answered with status 404"),
-        (says(f"200 OK\r\nContent-Length: {MAX_PHOTO_BYTES + 1}"), "holds more than 5000000 bytes"),
+        (raw_answer("404 Not Found\r\nContent-Length: 0"), "is answered with status 404"),
+        (raw_answer(f"200 OK\r\nContent-Length: {MAX_PHOTO_BYTES + 1}"), "holds more than 5000000 bytes"),
         (endless, "holds more than 5000000 bytes"),
-        (says("200 OK\r\nContent-Length: 9", b"\xff\xd8\xff"), "broke off"),
-        (says("200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2", b"\x1f\x8b"), "is answered in compressed form"),
-        (redirects("/a", "/b", "/c", "/d"), "redirects more than 3 times"),
-        (says("200 OK\r\nContent-Length: 0"), "is no JPEG, PNG, WebP or GIF image"),
+        (raw_answer("200 OK\r\nContent-Length: 9", b"\xff\xd8\xff"), "broke off"),
+        (
+            raw_answer("200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2", b"\x1f\x8b"),
+            "is answered in compressed form",
+        ),
+        (redirecting_script("/a", "/b", "/c", "/d"), "redirects more than 3 times"),
+        (raw_answer("200 OK\r\nContent-Length: 0"), "is no JPEG, PNG, WebP or GIF image"),
     ],
     ids=["missing", "too large", "endless", "shorter than said", "compressed", "in a circle", "empty"],
 )
@@ -78,7 +81,7 @@ async def test_a_fault_of_the_site_is_named_in_the_refusal(
     for path in ("/a", "/b", "/c", "/d"):
         url = site.has(path, script)
 
-    assert failing(await add(ada, event, url=url))["url"][0].startswith(message)
+    assert failing_fields(await add_photos(ada, event, url=url))["url"][0].startswith(message)
     await nothing_is_left(service, ada, event)
 
 
@@ -98,5 +101,7 @@ async def test_a_download_that_is_no_photo_is_refused_with_the_reason(
     ada = await service.organizer()
     event = await ada.create_event()
 
-    assert failing(await add(ada, event, url=site.has("/a", content, declared)))["url"][0].startswith(message)
+    assert failing_fields(await add_photos(ada, event, url=site.has("/a", content, declared)))["url"][0].startswith(
+        message
+    )
     await nothing_is_left(service, ada, event)

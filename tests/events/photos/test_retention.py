@@ -12,7 +12,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from tests.events.photos.pictures import picture
-from tests.events.photos.steps import a_day_passes, files, presign, states, stored, upload
+from tests.events.photos.steps import a_day_passes, photo_states, presign, stored_file, stored_files, upload
 from tests.support import Client, Service, eventually, running
 
 
@@ -25,7 +25,7 @@ async def service(anywhere: Settings) -> AsyncIterator[Service]:
 async def are_stored(service: Service, *names: str) -> list[bool]:
     """Whether files are there."""
     photos = service.database.resources.photos
-    return [await stored(photos, name) is not None for name in names]
+    return [await stored_file(photos, name) is not None for name in names]
 
 
 async def set_photos(client: Client, event: dict[str, int], *keys: str) -> None:
@@ -42,7 +42,7 @@ async def test_an_upload_that_was_never_attached_is_deleted_after_a_day(service:
     await a_day_passes(service)
     assert await clear_photos(Steps(service.database)) == 2
 
-    assert await states(service) == {}
+    assert await photo_states(service) == {}
     assert await are_stored(service, upload_name(uploaded), upload_name(awaited)) == [False, False]
 
 
@@ -86,7 +86,7 @@ async def test_a_photo_taken_off_is_deleted_after_a_day(service: Service) -> Non
     await clear_photos(Steps(service.database))
 
     assert await are_stored(service, key) == [False]
-    assert await states(service) == {}
+    assert await photo_states(service) == {}
     assert (await service.http.get(event["primary_image_url"])).status_code == 404
 
 
@@ -165,7 +165,7 @@ async def test_a_photo_given_up_before_a_kill_is_deleted_by_the_next_run(service
     assert await clear_photos(Steps(service.database)) == 1
 
     assert await are_stored(service, key, upload_name(key)) == [False, False]
-    assert await states(service) == {}
+    assert await photo_states(service) == {}
 
 
 async def test_files_written_before_a_process_was_killed_are_deleted_with_their_row(service: Service) -> None:
@@ -188,7 +188,7 @@ async def test_a_photo_stays_listed_while_the_store_is_unreachable(in_s3: Settin
     async with running(in_s3.model_copy(update={"s3_endpoint_url": "http://127.0.0.1:1"})) as service:
         with pytest.raises(Problem):
             await clear_photos(Steps(service.database))
-        assert await states(service) == {key: "doomed"}
+        assert await photo_states(service) == {key: "doomed"}
     async with running(in_s3) as service:
         assert await clear_photos(Steps(service.database)) == 1
         assert await are_stored(service, upload_name(key)) == [False]
@@ -204,7 +204,7 @@ async def test_a_file_half_written_when_a_process_was_killed_goes_with_its_uploa
 
         await clear_photos(Steps(service.database))
 
-        assert files(service, "uploads") == set()
+        assert stored_files(service, "uploads") == set()
 
 
 async def test_concurrent_runs_share_the_work_and_keep_used_photos(service: Service) -> None:
@@ -217,5 +217,5 @@ async def test_concurrent_runs_share_the_work_and_keep_used_photos(service: Serv
 
     await asyncio.gather(*(clear_photos(Steps(service.database)) for _ in range(3)))
 
-    assert await states(service) == {attached: "accepted"}
+    assert await photo_states(service) == {attached: "accepted"}
     assert (await service.http.get(event["primary_image_url"])).status_code == 200

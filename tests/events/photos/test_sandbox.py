@@ -15,7 +15,7 @@ from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.sandbox import MAX_WAITING_FILES_OF_OWNER, CheckedPhoto, check, scale
 from holdfast.kit.contract.problems import Problem
 from tests.events.photos.gate import Gate, program
-from tests.events.photos.pictures import TYPES, encoded, frames, picture
+from tests.events.photos.pictures import TYPES, encode_image, frames, picture
 from tests.events.photos.steps import upload
 from tests.support import Service
 
@@ -48,7 +48,7 @@ async def test_the_memory_of_a_decoder_is_enough_for_the_largest_photo(content_t
     large = Image.new("RGBA", (8000, 5000))
     fast = {"method": 0} if content_type == "image/webp" else {"compress_level": 1}
 
-    photo = await check(encoded(large, content_type, **fast), OWNER)
+    photo = await check(encode_image(large, content_type, **fast), OWNER)
 
     assert photo.content_type == content_type
     assert [*(await scale(photo.content)).files] == [480, 960, 1920]

@@ -12,7 +12,7 @@ from PIL import Image, ImageCms, ImageOps
 from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.image import check_photo
 from holdfast.events.photos.scaling import SIZE_WIDTHS, scale, widths_of
-from tests.events.photos.pictures import TYPES, animation, encoded, picture
+from tests.events.photos.pictures import TYPES, animation, encode_image, picture
 
 every_type = pytest.mark.parametrize("content_type", TYPES)
 thoroughly = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -54,7 +54,7 @@ def quarters(width: int, height: int) -> Image.Image:
 
 @every_type
 def test_a_photo_has_three_sizes_of_its_own_shape(content_type: str) -> None:
-    scaled = scale(encoded(quarters(2400, 1800), content_type))
+    scaled = scale(encode_image(quarters(2400, 1800), content_type))
 
     assert (scaled.width, scaled.height) == (2400, 1800)
     sizes = {width: opened_webp(file) for width, file in scaled.files.items()}
@@ -99,7 +99,7 @@ def test_a_photo_has_one_size_for_each_slot_and_none_wider_than_itself(width: in
     ],
 )
 def test_a_photo_that_is_very_tall_or_flat_has_sizes_too(shape: tuple[int, int], sizes: dict[int, int]) -> None:
-    scaled = scale(encoded(Image.new("L", shape), "image/png"))
+    scaled = scale(encode_image(Image.new("L", shape), "image/png"))
 
     assert {width: opened_webp(file).size for width, file in scaled.files.items()} == {
         width: (width, height) for width, height in sizes.items()
@@ -111,7 +111,7 @@ def test_a_photo_that_is_very_tall_or_flat_has_sizes_too(shape: tuple[int, int],
 def test_sizes_are_upright_however_the_camera_was_held(content_type: str, orientation: int) -> None:
     noted = Image.Exif()
     noted[0x0112] = orientation
-    _, checked = check_photo(encoded(quarters(1200, 800), content_type, exif=noted))
+    _, checked = check_photo(encode_image(quarters(1200, 800), content_type, exif=noted))
     with Image.open(io.BytesIO(checked)) as image:
         upright = ImageOps.exif_transpose(image)
 
@@ -128,7 +128,7 @@ def test_sizes_are_upright_however_the_camera_was_held(content_type: str, orient
 def test_the_sizes_of_an_animation_show_its_first_frame(content_type: str) -> None:
     first, second = Image.new("RGB", (600, 400), "red"), Image.new("RGB", (600, 400), "blue")
 
-    scaled = scale(encoded(first, content_type, save_all=True, append_images=[second], duration=100))
+    scaled = scale(encode_image(first, content_type, save_all=True, append_images=[second], duration=100))
 
     assert [*scaled.files] == [480, 600]
     for file in scaled.files.values():
@@ -140,7 +140,7 @@ def test_the_sizes_of_a_transparent_picture_are_transparent(content_type: str) -
     image = Image.new("RGBA", (600, 400), (255, 0, 0, 255))
     image.paste((0, 0, 0, 0), (0, 0, 300, 400))
 
-    smallest = opened_webp(scale(encoded(image, content_type)).files[480]).convert("RGBA")
+    smallest = opened_webp(scale(encode_image(image, content_type)).files[480]).convert("RGBA")
 
     left, right = smallest.getpixel((10, 10)), smallest.getpixel((470, 10))
     assert isinstance(left, tuple)
@@ -161,7 +161,7 @@ def test_photos_of_every_kind_keep_their_colours(mode: str, colour: Any, content
     if mode == "P":
         image.putpalette([128, 128, 128])
 
-    seen = opened_webp(scale(encoded(image, content_type)).files[600]).convert("RGB").getpixel((10, 10))
+    seen = opened_webp(scale(encode_image(image, content_type)).files[600]).convert("RGB").getpixel((10, 10))
 
     assert close(seen, (255,) * 3 if mode == "1" else (128,) * 3, 3)
 
@@ -173,7 +173,7 @@ def test_colours_look_the_same_without_their_profile() -> None:
 
     for profile, colour in ((usual, (255, 0, 0)), (red_means_blue, (0, 0, 255))):
         for mode in ("RGB", "RGBA"):
-            scaled = scale(encoded(Image.new(mode, (600, 400), "red"), "image/png", icc_profile=profile))
+            scaled = scale(encode_image(Image.new(mode, (600, 400), "red"), "image/png", icc_profile=profile))
             assert close(opened_webp(scaled.files[480]).convert("RGB").getpixel((10, 10)), colour)
 
 
@@ -182,7 +182,7 @@ def test_colours_look_the_same_without_their_profile() -> None:
 def test_an_invalid_colour_profile_is_ignored(content_type: str, mode: str) -> None:
     image = Image.new(mode, (600, 400), "gray")
 
-    scaled = scale(encoded(image, content_type, icc_profile=b"what red means, and what green"))
+    scaled = scale(encode_image(image, content_type, icc_profile=b"what red means, and what green"))
 
     assert close(opened_webp(scaled.files[480]).convert("RGB").getpixel((10, 10)), (128, 128, 128), 3)
 

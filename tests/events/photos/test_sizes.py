@@ -15,7 +15,16 @@ from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work
 from holdfast.kit.running.steps import Steps
 from tests.events.photos.pictures import TYPES, picture
-from tests.events.photos.steps import a_day_passes, accepted, add, kept_sizes, key_of, states, upload, with_photo
+from tests.events.photos.steps import (
+    a_day_passes,
+    accept_photos,
+    add_photos,
+    kept_sizes,
+    key_of,
+    photo_states,
+    upload,
+    with_photo,
+)
 from tests.support import Service, eventually, running
 
 MEDIA = "http://events.test/media"
@@ -89,7 +98,7 @@ async def test_a_photo_is_added_before_its_sizes_are_made(service: Service) -> N
     event, first = await with_photo(ada, service)
     second = await upload(service, ada)
 
-    assert (await add(ada, event, key=second)).status_code == 201
+    assert (await add_photos(ada, event, key=second)).status_code == 201
 
     assert [await kept_sizes(service, key) for key in (first, second)] == [[], []]
     assert await make_sizes(service) == 2
@@ -116,7 +125,7 @@ async def test_photos_get_their_sizes_as_soon_as_they_are_accepted(
 async def test_photos_that_are_older_than_sizes_get_them_too(service: Service) -> None:
     ada = await service.organizer()
     keys = [key_of(ada.id, letter) for letter in "abc"]
-    await accepted(service, *keys)
+    await accept_photos(service, *keys)
     await ada.create_event(image_keys=keys)
     # As those are that were stored before there were sizes.
     await service.run_sql("update photos set inserted_at = now() - interval '1 year', scaling_due = now()")
@@ -147,7 +156,7 @@ async def test_sizes_are_deleted_with_their_photo(service: Service) -> None:
 
     await clear_photos(Steps(service.database))
 
-    assert await states(service) == {}
+    assert await photo_states(service) == {}
     assert await kept_sizes(service, key) == []
     assert (await service.http.get(f"{MEDIA}/{key}")).status_code == 404
 
@@ -158,7 +167,7 @@ async def test_an_organizer_may_have_as_many_photos_with_sizes_as_without(settin
         event, _ = await with_photo(ada, service)
         await make_sizes(service)
 
-        assert (await add(ada, event, key=await upload(service, ada))).status_code == 201
+        assert (await add_photos(ada, event, key=await upload(service, ada))).status_code == 201
 
 
 async def test_sizes_are_found_at_the_cdn_where_there_is_one(settings: Settings) -> None:
@@ -174,8 +183,8 @@ async def test_sizes_are_found_at_the_cdn_where_there_is_one(settings: Settings)
 async def test_sizes_are_made_in_turns_of_organizers(service: Service) -> None:
     ada, ben, eve = [await service.organizer() for _ in range(3)]
     many = [key_of(eve.id, letter) for letter in "abcde"]
-    await accepted(service, key_of(ada.id, "a"), key_of(ben.id, "a"))
-    await accepted(service, *many)
+    await accept_photos(service, key_of(ada.id, "a"), key_of(ben.id, "a"))
+    await accept_photos(service, *many)
     claims = sizes.SizesWork(service.database)
 
     organizers = [(await claims.lease(1, (), scan_all=True))[0].owner for _ in range(4)]

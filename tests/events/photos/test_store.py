@@ -14,7 +14,7 @@ from holdfast.events.settings import Settings
 from holdfast.events.storage.disk import DiskStore
 from holdfast.events.storage.store import CHUNK_BYTES, MissingPackage, Store
 from holdfast.kit.contract.problems import Problem
-from tests.events.photos.steps import JPEG, put, stored
+from tests.events.photos.steps import JPEG, put_upload, stored_file
 from tests.support import Service, eventually, running
 
 NAME = "uploads/7/abcdefghijklmnopqrstuv.jpg"
@@ -45,7 +45,7 @@ async def test_a_file_in_a_store_is_read_as_it_was_written(kept_in: Store) -> No
         chunks = [chunk async for chunk in opened.chunks]
     assert b"".join(chunks) == content
     assert max(map(len, chunks)) <= CHUNK_BYTES
-    assert await stored(kept_in, PHOTO) == content
+    assert await stored_file(kept_in, PHOTO) == content
 
 
 async def test_reading_a_file_may_stop_before_its_end(kept_in: Store) -> None:
@@ -61,14 +61,14 @@ async def test_reading_a_file_may_stop_before_its_end(kept_in: Store) -> None:
 async def test_a_file_that_was_never_written_reads_as_none(kept_in: Store) -> None:
     async with kept_in.open(PHOTO) as opened:
         assert opened is None
-    assert await stored(kept_in, PHOTO) is None
+    assert await stored_file(kept_in, PHOTO) is None
 
 
 async def test_a_file_takes_the_place_of_one_with_its_name(kept_in: Store) -> None:
     await kept_in.write(PHOTO, b"first", JPEG)
     await kept_in.write(PHOTO, b"second", JPEG)
 
-    assert await stored(kept_in, PHOTO) == b"second"
+    assert await stored_file(kept_in, PHOTO) == b"second"
 
 
 async def test_a_deleted_file_is_gone_and_others_stay(kept_in: Store) -> None:
@@ -77,8 +77,8 @@ async def test_a_deleted_file_is_gone_and_others_stay(kept_in: Store) -> None:
 
     await kept_in.delete([NAME, OTHER])
 
-    assert await stored(kept_in, NAME) is None
-    assert await stored(kept_in, PHOTO) == b"photo"
+    assert await stored_file(kept_in, NAME) is None
+    assert await stored_file(kept_in, PHOTO) == b"photo"
 
 
 async def test_a_file_can_be_deleted_twice(kept_in: Store) -> None:
@@ -90,30 +90,30 @@ async def test_concurrent_writes_of_different_files_store_all_of_them(kept_in: S
     names = [f"photos/7/{number:022}.jpg" for number in range(20)]
     await asyncio.gather(*(kept_in.write(name, name.encode(), JPEG) for name in names))
 
-    assert [await stored(kept_in, name) for name in names] == [name.encode() for name in names]
+    assert [await stored_file(kept_in, name) for name in names] == [name.encode() for name in names]
     await kept_in.delete(names)
 
 
 async def test_an_upload_as_it_was_signed_is_accepted(service: Service, kept_in: Store) -> None:
     url = await kept_in.upload_url(NAME, JPEG, 5, 900)
 
-    assert (await put(service, url, b"photo")).status_code == 200
-    assert await stored(kept_in, NAME) == b"photo"
+    assert (await put_upload(service, url, b"photo")).status_code == 200
+    assert await stored_file(kept_in, NAME) == b"photo"
 
 
 async def test_an_upload_may_be_repeated(service: Service, kept_in: Store) -> None:
     url = await kept_in.upload_url(NAME, JPEG, 5, 900)
-    await put(service, url, b"photo")
+    await put_upload(service, url, b"photo")
 
-    assert (await put(service, url, b"other")).status_code == 200
-    assert await stored(kept_in, NAME) == b"other"
+    assert (await put_upload(service, url, b"other")).status_code == 200
+    assert await stored_file(kept_in, NAME) == b"other"
 
 
 async def refused(service: Service, kept_in: Store, url: str, content: bytes = b"photo", kind: str = JPEG) -> None:
     """Assert that an upload is refused, and that nothing of it is there."""
-    response = await put(service, url, content, kind)
+    response = await put_upload(service, url, content, kind)
     assert response.status_code in (400, 403), response.text
-    assert [await stored(kept_in, name) for name in (NAME, OTHER, PHOTO)] == [None, None, None]
+    assert [await stored_file(kept_in, name) for name in (NAME, OTHER, PHOTO)] == [None, None, None]
 
 
 @pytest.mark.parametrize("content", [b"phot", b"photos", b""])
@@ -145,7 +145,7 @@ async def test_an_upload_is_refused_once_its_address_has_expired(service: Servic
     url = await kept_in.upload_url(NAME, JPEG, 5, 1)
 
     async def has_expired() -> bool:
-        return (await put(service, url, b"photo")).status_code in (400, 403)
+        return (await put_upload(service, url, b"photo")).status_code in (400, 403)
 
     await eventually(has_expired)
     await kept_in.delete([NAME])
@@ -171,7 +171,7 @@ async def test_a_store_that_is_out_of_reach_is_unavailable(service: Service, kep
 
     for call in (
         unreachable.write(PHOTO, b"photo", JPEG),
-        stored(unreachable, PHOTO),
+        stored_file(unreachable, PHOTO),
     ):
         with pytest.raises(Problem) as refused:
             await call

@@ -11,7 +11,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.running.steps import Steps
 from tests.events.photos.pictures import picture
 from tests.events.photos.site import Site
-from tests.events.photos.steps import files, presign, put, states, upload
+from tests.events.photos.steps import photo_states, presign, put_upload, stored_files, upload
 from tests.support import Client, Service, running
 
 MEGABYTE = 1_000_000
@@ -138,20 +138,20 @@ async def test_downloaded_photos_count_towards_the_limit(service: Service, site:
     answer = await eve.post(f"/api/events/{event['id']}/photos", {"url": site.has("/a.jpg", picture())})
 
     assert (answer.status_code, answer.json()["code"]) == (422, "too_many_uploads")
-    assert files(service) == set()
+    assert stored_files(service) == set()
 
 
 async def test_an_upload_of_a_stranger_that_is_no_photo_is_deleted_after_an_hour(service: Service) -> None:
     eve, ada = await stranger(service, "203.0.113.1"), await service.organizer()
     waiting = [await presign(client, b"x" * 9) for client in (eve, ada)]
     for presigned in waiting:
-        assert (await put(service, presigned["upload_url"], b"x" * 9)).status_code == 200
+        assert (await put_upload(service, presigned["upload_url"], b"x" * 9)).status_code == 200
     await service.run_sql("update photos set idle_since = now() - interval '61 minutes'")
 
     await sizes.clear_photos(Steps(service.database))
 
-    assert [*await states(service)] == [waiting[1]["key"]]
-    assert files(service, "uploads") == {waiting[1]["key"].replace("photos/", "uploads/")}
+    assert [*await photo_states(service)] == [waiting[1]["key"]]
+    assert stored_files(service, "uploads") == {waiting[1]["key"].replace("photos/", "uploads/")}
 
 
 async def test_an_upload_that_is_no_photo_is_deleted_when_that_is_found(service: Service) -> None:
@@ -159,13 +159,13 @@ async def test_an_upload_that_is_no_photo_is_deleted_when_that_is_found(service:
     event = await ada.create_event()
     zeros = bytes(len(picture()))
     presigned = await presign(ada, zeros)
-    await put(service, presigned["upload_url"], zeros)
+    await put_upload(service, presigned["upload_url"], zeros)
 
     refusal = await ada.patch(f"/api/events/{event['id']}", {"event": {"image_keys": [presigned["key"]]}})
 
     assert refusal.status_code == 422
-    assert files(service, "uploads") == set()
-    await put(service, presigned["upload_url"], picture())
+    assert stored_files(service, "uploads") == set()
+    await put_upload(service, presigned["upload_url"], picture())
     accepted = await ada.patch(f"/api/events/{event['id']}", {"event": {"image_keys": [presigned["key"]]}})
     assert accepted.status_code == 200
 

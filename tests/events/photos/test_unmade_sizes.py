@@ -22,13 +22,13 @@ from tests.events.photos.pictures import picture, png_chunk, riff
 from tests.events.photos.steps import (
     JPEG,
     a_day_passes,
-    accepted,
-    add,
-    files,
+    accept_photos,
+    add_photos,
     kept_sizes,
     key_of,
-    states,
-    stored,
+    photo_states,
+    stored_file,
+    stored_files,
     upload,
     with_photo,
 )
@@ -92,7 +92,7 @@ async def test_a_file_that_cannot_be_scaled_is_left_and_the_next_one_is_scaled(
 ) -> None:
     ada = await service.organizer()
     bad, good = key_of(ada.id, "b"), key_of(ada.id, "g")
-    await accepted(service, bad, good)
+    await accept_photos(service, bad, good)
     await service.database.resources.photos.write(bad, content, JPEG)
     event = await ada.create_event(image_keys=[bad, good])
 
@@ -144,7 +144,7 @@ async def test_a_photo_that_is_being_scaled_holds_up_no_request(service: Service
     await eventually(lambda: begun(service))
 
     # Another photo is looked at and added, and no connection to the database is held.
-    assert (await add(ada, event, key=await upload(service, ada))).status_code == 201
+    assert (await add_photos(ada, event, key=await upload(service, ada))).status_code == 201
     await eventually(lambda: all_are_free(service))  # the notice of it takes one for a moment
     assert not making.done()
     assert not await has_sizes(service, key)
@@ -166,7 +166,7 @@ async def test_a_photo_that_is_deleted_while_it_is_scaled_leaves_no_file(service
     gate.open()
     await making
 
-    assert await states(service) == {}
+    assert await photo_states(service) == {}
     assert await kept_sizes(service, key) == []
 
 
@@ -202,8 +202,8 @@ async def test_sizes_that_a_killed_process_began_are_made_again_after_ten_second
     assert await has_sizes(service, key)
     names = await kept_sizes(service, key)
     assert len(names) == 3
-    assert await stored(service.database.resources.photos, names[0]) != b"a size"
-    assert files(service) <= {key, *names}
+    assert await stored_file(service.database.resources.photos, names[0]) != b"a size"
+    assert stored_files(service) <= {key, *names}
 
 
 async def test_a_photo_that_is_being_scaled_is_leased_by_no_other_process(
@@ -248,8 +248,8 @@ async def test_sizes_that_a_killed_process_left_are_deleted_with_the_photo(servi
     await clear_photos(Steps(service.database))
 
     assert await kept_sizes(service, key) == []
-    assert files(service) == set()
-    assert await stored(service.database.resources.photos, upload_name(key)) is None
+    assert stored_files(service) == set()
+    assert await stored_file(service.database.resources.photos, upload_name(key)) is None
 
 
 async def test_processes_share_the_photos_and_make_no_size_twice(service: Service) -> None:
@@ -279,7 +279,7 @@ async def test_a_photo_that_no_event_shows_is_scaled_once_an_event_shows_it_agai
 async def test_a_missing_file_is_reported_and_scaled_once_it_is_back(service: Service) -> None:
     ada = await service.organizer()
     key, other = key_of(ada.id, "m"), key_of(ada.id, "o")
-    await accepted(service, key, other)
+    await accept_photos(service, key, other)
     await ada.create_event(image_keys=[key, other])
     store = service.database.resources.photos
     await store.delete([key])

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.events.photos import routes
 from tests.events.photos.pictures import picture
-from tests.events.photos.steps import files, presign, put
+from tests.events.photos.steps import presign, put_upload, stored_files
 from tests.serving import listener, running_already, serving
 from tests.support import Service
 
@@ -18,10 +18,10 @@ CONTENT = picture()
 async def test_an_upload_is_stored_where_no_public_address_reaches_it(service: Service) -> None:
     ada = await service.organizer()
     presigned = await presign(ada, CONTENT)
-    await put(service, presigned["upload_url"], CONTENT)
+    await put_upload(service, presigned["upload_url"], CONTENT)
 
     upload = presigned["key"].replace("photos/", "uploads/")
-    assert files(service, "uploads") == {upload}
+    assert stored_files(service, "uploads") == {upload}
     for address in (f"/media/{presigned['key']}", f"/media/{upload}", f"/{upload}", presigned["upload_url"]):
         assert (await service.http.get(address)).status_code in (404, 405)
 
@@ -30,22 +30,22 @@ async def test_an_upload_is_stored_where_no_public_address_reaches_it(service: S
 async def test_an_upload_of_a_different_type_than_presigned_is_refused(service: Service, kind: str) -> None:
     presigned = await presign(await service.organizer(), CONTENT)
 
-    response = await put(service, presigned["upload_url"], CONTENT, kind)
+    response = await put_upload(service, presigned["upload_url"], CONTENT, kind)
 
     assert (response.status_code, response.json()["code"]) == (403, "upload_refused")
     assert "Content-Type: image/jpeg" in response.json()["error"]
-    assert files(service, "uploads") == set()
+    assert stored_files(service, "uploads") == set()
 
 
 @pytest.mark.parametrize("length", ["0", "1", "5000001", "-1", "9" * 30, "", "many"])
 async def test_an_upload_of_a_different_length_than_presigned_is_refused(service: Service, length: str) -> None:
     presigned = await presign(await service.organizer(), CONTENT)
 
-    response = await put(service, presigned["upload_url"], CONTENT, **{"Content-Length": length})
+    response = await put_upload(service, presigned["upload_url"], CONTENT, **{"Content-Length": length})
 
     assert (response.status_code, response.json()["code"]) == (403, "upload_refused")
     assert f"Content-Length: {len(CONTENT)}" in response.json()["error"]
-    assert files(service, "uploads") == set()
+    assert stored_files(service, "uploads") == set()
 
 
 async def test_a_signature_presigned_for_one_key_is_refused_for_another(service: Service) -> None:
@@ -53,10 +53,10 @@ async def test_a_signature_presigned_for_one_key_is_refused_for_another(service:
     hers, his = await presign(ada, CONTENT), await presign(ben, CONTENT)
     at, query = his["upload_url"].split("?")[0], hers["upload_url"].split("?")[1]
 
-    response = await put(service, f"{at}?{query}", CONTENT)
+    response = await put_upload(service, f"{at}?{query}", CONTENT)
 
     assert (response.status_code, response.json()["code"]) == (403, "upload_refused")
-    assert files(service, "uploads") == set()
+    assert stored_files(service, "uploads") == set()
 
 
 @pytest.mark.parametrize(
@@ -67,19 +67,21 @@ async def test_a_signature_presigned_for_one_key_is_refused_for_another(service:
         *("photos/7/abcdefghijklmnopqrstuv.jpg", "admin/abcdefghijklmnopqrstuv", "7/x.jpg", "%E2%82%AC/x.jpg"),
     ],
 )
-async def test_an_upload_to_an_invalid_path_is_answered_with_404(service: Service, path: str) -> None:
-    response = await put(service, f"http://events.test/uploads/{path}?type=a&length=1&expires=1&signature=a", CONTENT)
+async def test_what_is_no_address_of_an_upload_is_not_found(service: Service, path: str) -> None:
+    response = await put_upload(
+        service, f"http://events.test/uploads/{path}?type=a&length=1&expires=1&signature=a", CONTENT
+    )
 
     assert response.status_code == 404
-    assert files(service, "uploads") == set()
+    assert stored_files(service, "uploads") == set()
 
 
 @pytest.mark.parametrize("query", ["", "signature=", "signature=" + quote("\u20ac"), "type=image/jpeg&type=a", "a=%ff"])
 async def test_an_address_that_was_never_presigned_is_refused(service: Service, query: str) -> None:
-    response = await put(service, f"http://events.test/uploads/7/abcdefghijklmnopqrstuv.jpg?{query}", CONTENT)
+    response = await put_upload(service, f"http://events.test/uploads/7/abcdefghijklmnopqrstuv.jpg?{query}", CONTENT)
 
     assert response.status_code in (400, 403, 422)
-    assert files(service, "uploads") == set()
+    assert stored_files(service, "uploads") == set()
 
 
 async def test_an_upload_address_allows_put_only(service: Service) -> None:
@@ -96,8 +98,8 @@ async def test_an_upload_from_a_page_of_another_site_is_accepted(service: Servic
     asks = {"Origin": "https://ada.example", "Access-Control-Request-Method": "PUT"}
 
     preflight = await service.http.options(presigned["upload_url"], headers=asks)
-    response = await put(service, presigned["upload_url"], CONTENT, Origin="https://ada.example")
-    refusal = await put(service, presigned["upload_url"], CONTENT, "image/png", Origin="https://ada.example")
+    response = await put_upload(service, presigned["upload_url"], CONTENT, Origin="https://ada.example")
+    refusal = await put_upload(service, presigned["upload_url"], CONTENT, "image/png", Origin="https://ada.example")
 
     assert preflight.status_code == 204
     assert preflight.headers["access-control-allow-methods"] == "PUT"
@@ -130,7 +132,7 @@ async def test_an_upload_that_is_cut_off_or_says_no_length_leaves_nothing(servic
 
     assert b" 200 " not in cut_off
     assert chunked.startswith(b"HTTP/1.1 403 ")
-    assert files(service, "uploads") == set()
+    assert stored_files(service, "uploads") == set()
 
 
 async def test_an_upload_that_is_cancelled_as_it_begins_leaves_nothing(service: Service) -> None:
@@ -143,7 +145,7 @@ async def test_an_upload_that_is_cancelled_as_it_begins_leaves_nothing(service: 
         await asyncio.gather(upload, return_exceptions=True)
 
         assert upload.cancelled()
-        assert files(service, "uploads") == set()
+        assert stored_files(service, "uploads") == set()
 
 
 async def test_an_upload_that_does_not_come_to_an_end_is_given_up_on(
@@ -162,7 +164,7 @@ async def test_an_upload_that_does_not_come_to_an_end_is_given_up_on(
         await writer.wait_closed()
 
     assert answer.startswith(b"HTTP/1.1 400 ")
-    assert files(service, "uploads") == set()
+    assert stored_files(service, "uploads") == set()
 
 
 async def test_concurrent_uploads_to_one_address_leave_one_of_them_whole(service: Service) -> None:
@@ -170,7 +172,7 @@ async def test_concurrent_uploads_to_one_address_leave_one_of_them_whole(service
     presigned = await presign(ada, CONTENT)
     others = [bytes([number]) * len(CONTENT) for number in range(8)]
 
-    await asyncio.gather(*(put(service, presigned["upload_url"], content) for content in others))
+    await asyncio.gather(*(put_upload(service, presigned["upload_url"], content) for content in others))
 
-    [name] = files(service, "uploads")
+    [name] = stored_files(service, "uploads")
     assert (service.database.resources.settings.data_dir / "media" / name).read_bytes() in others

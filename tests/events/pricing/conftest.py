@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.events.pricing.sale import Sale, opened
+from tests.events.pricing.sale import Sale, open_sale
 from tests.support import Service
 
 
 @pytest.fixture
 async def sale(service: Service) -> Sale:
-    return await opened(service)
+    return await open_sale(service)

@@ -64,7 +64,7 @@ class Sale:
         return current_price(**dict(zip(names, row, strict=True)))
 
 
-async def opened(service: Service, ada: Client | None = None, **fields: Any) -> Sale:
+async def open_sale(service: Service, ada: Client | None = None, **fields: Any) -> Sale:
     ada = ada or await service.organizer()
     [(starts,)] = await service.run_sql("select now() + interval '100 days'")
     event = await ada.create_event(**{**DYNAMIC, "capacity": 10, "datetime": starts.isoformat(), **fields})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.events.pricing.sale import Change, Sale, opened
+from tests.events.pricing.sale import Change, Sale, open_sale
 from tests.support import Service
 
 
@@ -54,7 +54,7 @@ async def test_more_seats_lower_the_price_for_another_reason(sale: Sale) -> None
 
 
 async def test_seats_that_go_to_those_who_waited_are_part_of_the_same_change(service: Service) -> None:
-    sale = await opened(service, capacity=1, waitinglist_capacity=3)
+    sale = await open_sale(service, capacity=1, waitinglist_capacity=3)
     await sale.register("ann", "ben")
 
     await sale.patch(capacity=4)

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.events.pricing.sale import opened
+from tests.events.pricing.sale import open_sale
 from tests.support import Service
 
 STEPS = st.lists(
@@ -30,7 +30,7 @@ STEPS = st.lists(
 async def test_a_price_history_is_always_a_chain_that_ends_at_the_price_of_the_policy(
     service: Service, steps: Sequence[tuple[str, Any]]
 ) -> None:
-    sale = await opened(service, capacity=4, waitinglist_capacity=2)
+    sale = await open_sale(service, capacity=4, waitinglist_capacity=2)
     polls: dict[str, str] = {}
     for step, value in steps:
         match step:

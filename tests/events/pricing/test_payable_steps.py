@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.events.pricing.sale import Sale, opened
+from tests.events.pricing.sale import Sale, open_sale
 from tests.support import Service
 
 
 async def test_a_price_falls_to_the_least_amount_of_a_charge_and_no_further(service: Service) -> None:
-    sale = await opened(service, currency="EUR", price=60, min_price=10, max_price=500)
+    sale = await open_sale(service, currency="EUR", price=60, min_price=10, max_price=500)
 
     await sale.days(99.9)
     await sale.tick()
@@ -17,7 +17,7 @@ async def test_a_price_falls_to_the_least_amount_of_a_charge_and_no_further(serv
 
 
 async def test_a_sale_whose_first_price_is_too_low_begins_at_the_least_amount_of_a_charge(service: Service) -> None:
-    sale = await opened(service, currency="GBP", price=10, min_price=5, max_price=100)
+    sale = await open_sale(service, currency="GBP", price=10, min_price=5, max_price=100)
     event = (await sale.ada.get(sale.address)).json()["data"]
 
     assert (event["price"], event["current_price"]) == (10, 30)
@@ -28,7 +28,7 @@ async def test_a_sale_whose_first_price_is_too_low_begins_at_the_least_amount_of
 
 @pytest.mark.parametrize("names", [["ann"], ["ann", "bob", "cy"]])
 async def test_a_price_of_three_digits_always_ends_in_0(service: Service, names: list[str]) -> None:
-    sale = await opened(service, currency="KWD", price=2505, min_price=1003, max_price=6007)
+    sale = await open_sale(service, currency="KWD", price=2505, min_price=1003, max_price=6007)
 
     await sale.register(*names)
     await sale.days(20)
@@ -42,8 +42,8 @@ async def test_a_price_of_three_digits_always_ends_in_0(service: Service, names:
     assert await sale.price() == await sale.by_policy()
 
 
-async def test_a_sale_without_a_chargeable_price_goes_on_with_the_given_bounds(service: Service) -> None:
-    sale: Sale = await opened(service, currency="EUR", price=20, min_price=10, max_price=40)
+async def test_a_sale_of_which_no_price_can_be_charged_goes_on_as_it_was_asked_for(service: Service) -> None:
+    sale: Sale = await open_sale(service, currency="EUR", price=20, min_price=10, max_price=40)
 
     await sale.register("ann")
 

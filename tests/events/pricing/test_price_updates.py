@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.events.pricing.operations import tick
 from holdfast.events.pricing.part import PART
-from tests.events.pricing.sale import Sale, opened
+from tests.events.pricing.sale import Sale, open_sale
 from tests.support import Service
 
 
@@ -43,7 +43,7 @@ async def test_ticks_of_many_processes_at_once_are_one_change(sale: Sale) -> Non
 
 async def test_a_tick_at_a_given_moment_moves_every_price_that_is_due_by_then(service: Service) -> None:
     ada = await service.organizer()
-    sales = [await opened(service, ada) for _ in range(3)]
+    sales = [await open_sale(service, ada) for _ in range(3)]
     others = [await ada.create_event(), await ada.create_event(pricing_mode="fixed", price=700)]
     [(later,)] = await service.run_sql("select now() + interval '70 days'")
 
@@ -55,7 +55,7 @@ async def test_a_tick_at_a_given_moment_moves_every_price_that_is_due_by_then(se
 
 async def test_after_a_long_rest_the_prices_that_one_tick_cannot_move_follow_with_the_next(service: Service) -> None:
     ada = await service.organizer()
-    sales = [await opened(service, ada) for _ in range(3)]
+    sales = [await open_sale(service, ada) for _ in range(3)]
     for sale in sales:
         await sale.days(50)
 

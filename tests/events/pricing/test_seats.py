@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.events.seats import settlement
-from tests.events.pricing.sale import Sale, opened
+from tests.events.pricing.sale import Sale, open_sale
 from tests.support import Service
 
 
@@ -22,15 +22,15 @@ async def test_a_batch_is_one_change_however_many_seats_it_sells(sale: Sale) -> 
     assert await sale.news() == [("registration", 2500, 3550)]
 
 
-async def test_a_sold_out_event_has_the_upper_bound_as_its_price(service: Service) -> None:
-    sale = await opened(service, capacity=1)
+async def test_the_last_seat_leaves_the_upper_bound(service: Service) -> None:
+    sale = await open_sale(service, capacity=1)
     await sale.register("ann")
 
     assert await sale.news() == [("registration", 2500, 6000)]
 
 
-async def test_unsettled_and_waiting_registrations_do_not_move_the_price(service: Service) -> None:
-    sale = await opened(service, waitinglist_capacity=5)
+async def test_neither_who_waits_to_be_settled_nor_who_waits_for_a_seat_moves_the_price(service: Service) -> None:
+    sale = await open_sale(service, waitinglist_capacity=5)
     await sale.register("ann", settle=False)
     assert await sale.news() == []
 
@@ -61,8 +61,8 @@ async def test_a_seat_given_by_hand_raises_the_price(sale: Sale) -> None:
     assert (await sale.news())[2:] == [("registration", 2500, 2850)]
 
 
-async def test_a_seat_that_goes_straight_to_a_waiting_person_leaves_the_price(service: Service) -> None:
-    sale = await opened(service, capacity=1, waitinglist_capacity=1)
+async def test_a_seat_that_goes_straight_to_somebody_who_waited_changes_nothing(service: Service) -> None:
+    sale = await open_sale(service, capacity=1, waitinglist_capacity=1)
     polls = await sale.register("ann", "ben")
     before = await sale.news()
 
@@ -71,8 +71,8 @@ async def test_a_seat_that_goes_straight_to_a_waiting_person_leaves_the_price(se
     assert await sale.news() == before
 
 
-async def test_a_change_that_leaves_the_seats_leaves_the_price(service: Service) -> None:
-    sale = await opened(service, capacity=1, waitinglist_capacity=1)
+async def test_what_leaves_the_seats_as_they_are_leaves_the_price_as_it_is(service: Service) -> None:
+    sale = await open_sale(service, capacity=1, waitinglist_capacity=1)
     polls = await sale.register("ann", "ben")
     before = await sale.news()
     await sale.days(50)
@@ -86,7 +86,7 @@ async def test_a_change_that_leaves_the_seats_leaves_the_price(service: Service)
 
 async def test_one_batch_prices_each_of_its_events_by_its_own_seats(service: Service) -> None:
     ada = await service.organizer()
-    dear, cheap = await opened(service, ada), await opened(service, ada, capacity=100)
+    dear, cheap = await open_sale(service, ada), await open_sale(service, ada, capacity=100)
     fixed = await ada.create_event(pricing_mode="fixed", price=700)
     await ada.register(fixed["id"], email="ann@example.com")
     await dear.register("ann", settle=False)
@@ -104,8 +104,8 @@ async def test_one_batch_prices_each_of_its_events_by_its_own_seats(service: Ser
 async def test_the_price_does_not_depend_on_the_batches_of_settlement(
     service: Service, people: int, batch: int
 ) -> None:
-    at_once = await opened(service, capacity=12)
-    in_parts = await opened(service, at_once.ada, capacity=12)
+    at_once = await open_sale(service, capacity=12)
+    in_parts = await open_sale(service, at_once.ada, capacity=12)
     names = [f"n{number}" for number in range(people)]
     await at_once.register(*names)
     await in_parts.register(*names, settle=False)
@@ -127,8 +127,8 @@ async def test_everyone_accepted_before_the_price_moved_pays_what_they_were_show
     assert paid == [2500, 2500, 3200]
 
 
-async def test_a_promoted_person_pays_the_price_shown_at_registration(service: Service) -> None:
-    sale = await opened(service, capacity=1, waitinglist_capacity=1)
+async def test_who_is_promoted_pays_what_they_were_shown_when_they_asked(service: Service) -> None:
+    sale = await open_sale(service, capacity=1, waitinglist_capacity=1)
     polls = await sale.register("ann", "ben")
 
     await sale.ada.delete(polls[0])

@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.events.pricing.operations import thin_histories
 from holdfast.kit.background.tasks import in_batches
 from holdfast.kit.running.steps import Steps
-from tests.events.pricing.sale import Change, Sale, opened
+from tests.events.pricing.sale import Change, Sale, open_sale
 from tests.support import Service
 
 MONTH = 40
@@ -45,7 +45,7 @@ def is_a_chain(history: list[Change]) -> bool:
 
 
 async def test_changes_within_an_hour_for_the_same_reason_become_one(service: Service) -> None:
-    sale = await opened(service)
+    sale = await open_sale(service)
     await changed(
         sale,
         ("tick", 2500, 2450, "08:00"),
@@ -69,8 +69,8 @@ async def test_changes_within_an_hour_for_the_same_reason_become_one(service: Se
     assert is_a_chain(history)
 
 
-async def test_manual_changes_of_a_price_are_kept_and_not_joined(service: Service) -> None:
-    sale = await opened(service)
+async def test_what_somebody_changed_is_kept_and_divides_what_is_joined(service: Service) -> None:
+    sale = await open_sale(service)
     changes: list[tuple[str, int, int, str]] = [
         ("tick", 2500, 2450, "08:00"),
         ("manual_change", 2450, 3000, "08:10"),
@@ -92,8 +92,8 @@ async def test_manual_changes_of_a_price_are_kept_and_not_joined(service: Servic
     )
 
 
-async def test_a_price_that_rose_and_fell_within_an_hour_is_no_change(service: Service) -> None:
-    sale = await opened(service)
+async def test_a_price_that_rose_and_fell_again_has_not_changed(service: Service) -> None:
+    sale = await open_sale(service)
     await changed(
         sale,
         ("registration", 2500, 2600, "08:00"),
@@ -108,7 +108,7 @@ async def test_a_price_that_rose_and_fell_within_an_hour_is_no_change(service: S
 
 
 async def test_the_history_of_an_event_that_is_not_long_over_is_whole(service: Service) -> None:
-    sale, soon = await opened(service), await opened(service)
+    sale, soon = await open_sale(service), await open_sale(service)
     for event in (sale, soon):
         await changed(event, ("tick", 2500, 2450, "08:00"), ("tick", 2450, 2400, "08:20"))
     await soon.days(100 + 20)
@@ -119,7 +119,7 @@ async def test_the_history_of_an_event_that_is_not_long_over_is_whole(service: S
 
 
 async def test_a_history_is_thinned_once(service: Service) -> None:
-    sale = await opened(service)
+    sale = await open_sale(service)
     await changed(sale, ("tick", 2500, 2450, "08:00"), ("tick", 2450, 2400, "08:20"))
     await over(sale)
 
@@ -128,7 +128,7 @@ async def test_a_history_is_thinned_once(service: Service) -> None:
 
 async def test_a_price_goes_on_from_a_thinned_history(service: Service) -> None:
     """When the event is moved to the future after all."""
-    sale = await opened(service)
+    sale = await open_sale(service)
     await changed(sale, ("tick", 2500, 2450, "08:00"), ("tick", 2450, 2500, "08:20"))
     await over(sale)
     await thin(service)

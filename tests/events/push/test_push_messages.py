@@ -4,7 +4,6 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from html import unescape
-from typing import Any
 
 import httpx2
 import pytest
@@ -14,10 +13,10 @@ from holdfast.events.push import sending
 from holdfast.events.push.encryption import SenderKey, sender_keys
 from holdfast.events.push.subscriptions import MAX_SUBSCRIPTIONS, forget_old
 from holdfast.kit.outbound.requests import OutboundClient
-from tests.events.pages.own_registration import cancel_registration, register_and_settle
+from tests.events.pages.own_registration import cancel_registration, register_in_order
 from tests.events.pages.visitor import Visitor
 from tests.events.push.push_service import LOCAL, BrowserDouble, PushServiceDouble, push_service
-from tests.support import Client, Service
+from tests.support import Service
 
 
 @pytest.fixture
@@ -29,12 +28,6 @@ async def pushes(service: Service) -> AsyncIterator[PushServiceDouble]:
         service.database.resources = replace(resources, push=reaching)
         yield double
         service.database.resources = resources
-
-
-async def line(service: Service, *people: str, **fields: Any) -> tuple[Client, dict[str, Any], list[str]]:
-    ada = await service.organizer()
-    event = await ada.create_event(**{"capacity": 1, "waitinglist_capacity": 5, **fields})
-    return ada, event, await register_and_settle(service, ada, event, *people)
 
 
 async def post(service: Service, address: str, language: str = "en", **fields: str) -> httpx2.Response:
@@ -55,7 +48,7 @@ async def subscribed(service: Service, pushes: PushServiceDouble, address: str, 
 async def test_push_messages_are_sent_in_turns_of_organizers(service: Service, pushes: PushServiceDouble) -> None:
     organizers: list[int] = []
     for number, count in enumerate((1, 1, 5)):
-        ada, _, [_, ben] = await line(service, f"ann{number}", f"ben{number}")
+        ada, _, [_, ben] = await register_in_order(service, f"ann{number}", f"ben{number}")
         organizers.append(ada.id)
         for _ in range(count):
             await subscribed(service, pushes, ben)
@@ -75,7 +68,7 @@ async def stored(service: Service) -> int:
 async def test_a_push_message_is_sent_when_the_seat_is_there_and_not_before(
     service: Service, pushes: PushServiceDouble
 ) -> None:
-    _, event, [ann, ben, cal] = await line(service, "ann", "ben", "cal", title="Life drawing")
+    _, event, [ann, ben, cal] = await register_in_order(service, "ann", "ben", "cal", title="Life drawing")
     browser = await subscribed(service, pushes, ben)
     other = await subscribed(service, pushes, cal, "de")
     assert await sending.send_due(service.database) == 0
@@ -95,10 +88,8 @@ async def test_a_push_message_is_sent_when_the_seat_is_there_and_not_before(
     assert await stored(service) == 0
 
 
-async def test_a_push_message_contains_no_web_address_except_that_of_the_page(
-    service: Service, pushes: PushServiceDouble
-) -> None:
-    _, _, [ann, ben] = await line(service, "ann", "ben", title="Win at https://evil.example.com/a now")
+async def test_a_message_has_no_web_address_but_that_of_the_page(service: Service, pushes: PushServiceDouble) -> None:
+    _, _, [ann, ben] = await register_in_order(service, "ann", "ben", title="Win at https://evil.example.com/a now")
     browser = await subscribed(service, pushes, ben)
 
     await cancel_registration(service, ann)
@@ -109,8 +100,8 @@ async def test_a_push_message_contains_no_web_address_except_that_of_the_page(
     assert message["body"].startswith("Win at ")
 
 
-async def test_a_push_message_is_offered_to_waiting_people_only_and_hidden_at_first(service: Service) -> None:
-    _, _, [ann, ben] = await line(service, "ann", "ben")
+async def test_it_is_asked_for_only_where_somebody_waits_and_is_off_at_first(service: Service) -> None:
+    _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     http = Visitor(service).http
 
     pages = [(await http.get(address)).text for address in (ann, ben)]
@@ -120,8 +111,8 @@ async def test_a_push_message_is_offered_to_waiting_people_only_and_hidden_at_fi
     assert await stored(service) == 0
 
 
-async def test_a_person_with_a_seat_cannot_subscribe_to_push(service: Service, pushes: PushServiceDouble) -> None:
-    _, _, [ann, _] = await line(service, "ann", "ben")
+async def test_who_has_a_seat_cannot_subscribe(service: Service, pushes: PushServiceDouble) -> None:
+    _, _, [ann, _] = await register_in_order(service, "ann", "ben")
     browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
 
     assert (await post(service, ann, **browser.fields)).status_code == 404
@@ -142,7 +133,7 @@ async def test_a_person_with_a_seat_cannot_subscribe_to_push(service: Service, p
 async def test_an_invalid_push_subscription_is_refused(
     service: Service, pushes: PushServiceDouble, field: str, text: str
 ) -> None:
-    _, _, [_, ben] = await line(service, "ann", "ben")
+    _, _, [_, ben] = await register_in_order(service, "ann", "ben")
     browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
 
     assert (await post(service, ben, **{**browser.fields, field: text})).status_code == 422
@@ -151,7 +142,7 @@ async def test_an_invalid_push_subscription_is_refused(
 
 async def test_a_browser_that_is_gone_is_forgotten(service: Service, pushes: PushServiceDouble) -> None:
     for status in (404, 410, 400):
-        _, _, [ann, ben] = await line(service, "ann", "ben")
+        _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
         (await subscribed(service, pushes, ben)).status = status
 
         await cancel_registration(service, ann)
@@ -163,7 +154,7 @@ async def test_a_browser_that_is_gone_is_forgotten(service: Service, pushes: Pus
 async def test_a_push_service_in_trouble_is_retried_a_limited_number_of_times(
     service: Service, pushes: PushServiceDouble
 ) -> None:
-    _, _, [ann, ben] = await line(service, "ann", "ben")
+    _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     browser = await subscribed(service, pushes, ben)
     browser.status = 503
     await cancel_registration(service, ann)
@@ -182,7 +173,7 @@ async def test_a_push_service_in_trouble_is_retried_a_limited_number_of_times(
     assert len(browser.messages) == 1
     assert await stored(service) == 0
 
-    _, _, [ann, ben] = await line(service, "ann", "ben")
+    _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     (await subscribed(service, pushes, ben)).status = 429
     await cancel_registration(service, ann)
     await service.run_sql("update push_subscriptions set attempts = %(most)s", most=sending.MAX_ATTEMPTS - 1)
@@ -193,7 +184,7 @@ async def test_a_push_service_in_trouble_is_retried_a_limited_number_of_times(
 async def test_a_push_address_in_the_network_of_the_operator_is_not_called(
     service: Service, pushes: PushServiceDouble
 ) -> None:
-    _, _, [ann, ben] = await line(service, "ann", "ben")
+    _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     browser = await subscribed(service, pushes, ben)
     service.database.resources = replace(service.database.resources, push=OutboundClient(seconds=5))
 
@@ -206,8 +197,8 @@ async def test_a_push_address_in_the_network_of_the_operator_is_not_called(
     assert error.startswith("The push service")
 
 
-async def test_a_push_subscription_can_be_withdrawn(service: Service, pushes: PushServiceDouble) -> None:
-    _, _, [ann, ben] = await line(service, "ann", "ben")
+async def test_it_can_be_taken_back(service: Service, pushes: PushServiceDouble) -> None:
+    _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     browser = await subscribed(service, pushes, ben)
 
     assert (await post(service, ben, endpoint=browser.endpoint, stop="yes")).status_code == 204
@@ -220,7 +211,7 @@ async def test_a_push_subscription_can_be_withdrawn(service: Service, pushes: Pu
 async def test_a_registration_has_few_browsers_and_each_of_them_once(
     service: Service, pushes: PushServiceDouble
 ) -> None:
-    _, _, [ann, ben] = await line(service, "ann", "ben")
+    _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     browsers = [await subscribed(service, pushes, ben) for _ in range(MAX_SUBSCRIPTIONS + 2)]
     await post(service, ben, **browsers[-1].fields)
 
@@ -234,7 +225,7 @@ async def test_a_registration_has_few_browsers_and_each_of_them_once(
 async def test_a_push_subscription_is_stored_sealed_and_deleted_with_its_registration(
     service: Service, pushes: PushServiceDouble
 ) -> None:
-    _, _, [_, ben] = await line(service, "ann", "ben")
+    _, _, [_, ben] = await register_in_order(service, "ann", "ben")
     browser = await subscribed(service, pushes, ben)
     [(sealed,)] = await service.run_sql("select sealed from push_subscriptions")
     assert browser.endpoint.encode() not in sealed
@@ -247,7 +238,7 @@ async def test_a_push_subscription_is_stored_sealed_and_deleted_with_its_registr
 async def test_the_browsers_of_a_person_are_forgotten_with_the_data_of_the_person(
     service: Service, pushes: PushServiceDouble
 ) -> None:
-    _, _, [_, ben] = await line(service, "ann", "ben")
+    _, _, [_, ben] = await register_in_order(service, "ann", "ben")
     await subscribed(service, pushes, ben)
     [(user_id,)] = await service.run_sql("select user_id from push_subscriptions")
 
@@ -257,7 +248,7 @@ async def test_the_browsers_of_a_person_are_forgotten_with_the_data_of_the_perso
 
 
 async def test_a_message_of_a_replaced_key_is_not_sent(service: Service, pushes: PushServiceDouble) -> None:
-    _, _, [ann, ben] = await line(service, "ann", "ben")
+    _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     await subscribed(service, pushes, ben)
     secret = service.database.resources.secret
     await cancel_registration(service, ann)
@@ -272,7 +263,7 @@ async def test_a_message_of_a_replaced_key_is_not_sent(service: Service, pushes:
 
 
 async def test_old_subscriptions_are_forgotten(service: Service, pushes: PushServiceDouble) -> None:
-    _, _, [_, ben] = await line(service, "ann", "ben")
+    _, _, [_, ben] = await register_in_order(service, "ann", "ben")
     await subscribed(service, pushes, ben)
 
     assert await service.database.transact(forget_old) == 0
@@ -285,9 +276,9 @@ async def test_old_subscriptions_are_forgotten(service: Service, pushes: PushSer
     assert await stored(service) == 0
 
 
-async def test_organizers_get_turns_of_push_messages(service: Service, pushes: PushServiceDouble) -> None:
-    _, _, many = await line(service, *(f"p{number}" for number in range(6)), capacity=3)
-    _, _, few = await line(service, "ann", "ben")
+async def test_organizers_have_their_turns(service: Service, pushes: PushServiceDouble) -> None:
+    _, _, many = await register_in_order(service, *(f"p{number}" for number in range(6)), capacity=3)
+    _, _, few = await register_in_order(service, "ann", "ben")
     browsers = [await subscribed(service, pushes, address) for address in (*many[3:], few[1])]
     for address in (*many[:3], few[0]):
         await cancel_registration(service, address)
@@ -299,8 +290,8 @@ async def test_organizers_get_turns_of_push_messages(service: Service, pushes: P
     assert owners[0] != owners[1]
 
 
-async def test_a_push_subscription_from_another_site_is_refused(service: Service, pushes: PushServiceDouble) -> None:
-    _, _, [_, ben] = await line(service, "ann", "ben")
+async def test_another_site_cannot_subscribe_somebody(service: Service, pushes: PushServiceDouble) -> None:
+    _, _, [_, ben] = await register_in_order(service, "ann", "ben")
     browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
 
     answer = await Visitor(service).http.post(

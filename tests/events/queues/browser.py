@@ -18,7 +18,7 @@ class Browser:
         return await self.http.request(method, self.path)
 
     async def state(self) -> str:
-        return state(await self.look())
+        return room_state(await self.look())
 
     async def line_up(self) -> httpx2.Response:
         """Come, and look again once there is a cookie."""
@@ -31,13 +31,13 @@ class Browser:
         return name, value
 
 
-def state(page: httpx2.Response) -> str:
+def room_state(page: httpx2.Response) -> str:
     match = re.search(r'<main[^>]* data-state="(\w+)"', page.text)
     assert match, page.text
     return match[1]
 
 
-def position(page: httpx2.Response) -> int:
+def room_position(page: httpx2.Response) -> int:
     match = re.search(r'id="position"[^>]*>([\d,]+)<', page.text)
     assert match, page.text
     return int(match[1].replace(",", ""))

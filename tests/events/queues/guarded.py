@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from holdfast.kit.http.application import Application
-from tests.events.pages.visitor import page_text, state, value
+from tests.events.pages.visitor import field_value, page_text
 from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Client, Service
 
@@ -100,8 +100,8 @@ class GuestBrowser:
 
     async def send(self, page: httpx2.Response, email: str, **fields: str) -> httpx2.Response:
         """Fill in the form on a page, and send it."""
-        fields = {"token": value(page, "token"), "email": email, **fields}
+        fields = {"token": field_value(page, "token"), "email": email, **fields}
         return await self.http.post(self.form_path, data=fields)
 
 
-__all__ = ["GuardedEvent", "GuestBrowser", "guard", "page_text", "state"]
+__all__ = ["GuardedEvent", "GuestBrowser", "guard", "page_text"]

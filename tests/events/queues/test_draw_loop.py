@@ -15,7 +15,7 @@ from holdfast_verify.formats import beacon, drawn_order
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.queues.draw_scene import ROUND, DrawScene
 from tests.events.queues.scene import open_line
-from tests.outside_servers import reaching
+from tests.outside_servers import client_reaching
 from tests.support import Service, eventually
 
 
@@ -30,7 +30,7 @@ async def test_loops_of_two_processes_draw_a_list_without_help(
     async with serving_beacon(closes + dt.timedelta(days=1)) as double:
         resources = service.database.resources
         settings = resources.settings.model_copy(update={"beacon_url": double.server.url.rstrip("/")})
-        service.database.resources = replace(resources, settings=settings, beacon=reaching(double.server))
+        service.database.resources = replace(resources, settings=settings, beacon=client_reaching(double.server))
         line = await open_line(service, draw_at=closes.isoformat(), release_rate=600)
         await line.join("ann", "bob", "cyd")
         loops = (sealing.LOOP.run, release.LOOP.run, DRAWING.run, DRAWING.run)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from holdfast.events.events import recurrence
-from tests.events.queues.guarded import GuestBrowser, guard, state
+from tests.events.pages.visitor import page_state
+from tests.events.queues.guarded import GuestBrowser, guard
 from tests.support import Client, Service, event_fields, queue_fields
 
 
@@ -98,7 +99,7 @@ async def test_the_next_date_of_a_series_takes_the_room_along(service: Service) 
     await guest.look(guest.room_path)
     await guarded.line.tick()
     page = await guest.enter()
-    assert state(page) == "open"
+    assert page_state(page) == "open"
     assert f"/events/{queue['event_id']}/registrations" in page.text
 
 

@@ -6,7 +6,8 @@ import re
 import pytest
 
 from holdfast.events.queues.event_releases import ReleaseTokenReader
-from tests.events.queues.guarded import GuestBrowser, guard, page_text, state
+from tests.events.pages.visitor import page_state
+from tests.events.queues.guarded import GuestBrowser, guard, page_text
 from tests.events.queues.scene import open_line
 from tests.support import Service
 
@@ -16,12 +17,12 @@ async def test_a_visitor_waits_is_let_in_and_registers(service: Service) -> None
     guest = GuestBrowser(guarded)
 
     page = await guest.look()
-    assert state(page) == "queue"
+    assert page_state(page) == "queue"
     assert "There is a waiting room. Nobody waits now." in page_text(page)
     assert 'name="email"' not in page.text
 
     page = await guest.go_in()
-    assert (page.status_code, state(page)) == (200, "open")
+    assert (page.status_code, page_state(page)) == (200, "open")
     assert "It is your turn. Register by" in page_text(page)
     assert page.headers["cache-control"] == "no-store"
 
@@ -35,9 +36,9 @@ async def test_a_frame_leads_through_the_room_in_the_same_frame(service: Service
     guarded = await guard(service)
     guest = GuestBrowser(guarded, framed=True)
 
-    assert state(await guest.look()) == "queue"
+    assert page_state(await guest.look()) == "queue"
     page = await guest.go_in()
-    assert state(page) == "open"
+    assert page_state(page) == "open"
     assert (await guest.send(page, "ann@example.com")).status_code == 303
     assert await guarded.registered() == {"ann@example.com"}
 
@@ -50,7 +51,7 @@ async def test_a_form_without_a_release_stores_nothing(service: Service, framed:
 
     answer = await stranger.send(page, "eve@example.com")
 
-    assert (answer.status_code, state(answer)) == (403, "queue")
+    assert (answer.status_code, page_state(answer)) == (403, "queue")
     assert "you can register when it is your turn in the waiting room" in page_text(answer)
     assert await guarded.registered() == set()
 
@@ -65,7 +66,7 @@ async def test_one_release_registers_one_person(service: Service) -> None:
     guest.http.cookies.update(cookies)
     answer = await guest.send(page, "ben@example.com")
 
-    assert (answer.status_code, state(answer)) == (403, "queue")
+    assert (answer.status_code, page_state(answer)) == (403, "queue")
     assert "your turn was used, or is over" in page_text(answer)
     assert await guarded.registered() == {"ann@example.com"}
 
@@ -102,7 +103,7 @@ async def test_a_form_with_a_mistake_does_not_use_the_release_up(service: Servic
     page = await guest.go_in()
 
     refused = await guest.send(page, "no address")
-    assert (refused.status_code, state(refused)) == (422, "open")
+    assert (refused.status_code, page_state(refused)) == (422, "open")
     assert (await guest.send(refused, "ann@example.com")).status_code == 303
 
 
@@ -173,7 +174,7 @@ async def test_a_full_or_cancelled_event_does_not_redirect_to_its_room(service: 
     await guarded.ada.register(guarded.id, email="ann@example.com")
     await service.settle()
     guest = GuestBrowser(guarded)
-    assert state(await guest.look()) == "full"
+    assert page_state(await guest.look()) == "full"
 
     await guarded.ada.delete(f"/api/events/{guarded.id}")
     assert "to_waiting_room" not in (await guest.look()).text
@@ -193,7 +194,7 @@ async def test_the_page_says_what_the_room_does(service: Service, fields: dict[s
 
     page = await GuestBrowser(guarded).look()
 
-    assert state(page) == "queue"
+    assert page_state(page) == "queue"
     assert says in page_text(page)
 
 
@@ -206,7 +207,7 @@ async def test_an_event_without_its_room_is_open_again(service: Service) -> None
 
     assert (await guarded.event())["waiting_room_url"] is None
     page = await guest.look()
-    assert state(page) == "open"
+    assert page_state(page) == "open"
     assert (await guest.send(page, "ann@example.com")).status_code == 303
 
 

@@ -4,7 +4,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from holdfast.events.queues import room
 from holdfast.events.settings import Settings
-from tests.events.queues.browser import Browser, position, state
+from tests.events.queues.browser import Browser, room_position, room_state
 from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service, running
 
@@ -14,9 +14,9 @@ async def test_a_browser_lines_up_by_looking_and_watches_its_position_fall(line:
     browser = Browser(line)
 
     first = await browser.line_up()
-    assert (state(first), position(first), await line.length()) == ("waiting", 3, 3)
+    assert (room_state(first), room_position(first), await line.length()) == ("waiting", 3, 3)
     await line.tick()
-    assert position(await browser.look()) == 2
+    assert room_position(await browser.look()) == 2
     assert await line.length() == 2
 
 
@@ -25,14 +25,14 @@ async def test_a_browser_that_reloads_or_comes_back_keeps_its_place(line: QueueS
     await browser.line_up()
     await other.line_up()
 
-    assert [position(await browser.look()) for _ in range(5)] == [1] * 5
-    assert position(await other.look()) == 2
+    assert [room_position(await browser.look()) for _ in range(5)] == [1] * 5
+    assert room_position(await other.look()) == 2
 
 
 async def test_a_client_that_keeps_no_cookie_takes_no_place(line: QueueScene) -> None:
     for _ in range(5):
         page = await line.service.http.get(f"/queues/{line.id}")
-        assert (page.status_code, state(page)) == (200, "arriving")
+        assert (page.status_code, room_state(page)) == (200, "arriving")
         line.service.http.cookies.clear()
 
     assert await line.length() == 0
@@ -76,12 +76,12 @@ async def test_a_request_with_the_name_of_another_visitor_is_not_accepted(line: 
 
     for query in (f"?visitor_id={visitor}", "?visitor_id=ann", f"?{name}={secret}"):
         page = await line.service.http.get(f"/queues/{line.id}{query}")
-        assert (page.status_code, state(page)) == (200, "arriving")
+        assert (page.status_code, room_state(page)) == (200, "arriving")
         line.service.http.cookies.clear()
     for cookie in (visitor, "ann", f"{secret}x", secret[:-1], "", '"' + secret + '"x', "../ann", secret[::-1]):
         page = await line.service.http.get(f"/queues/{line.id}", headers={"Cookie": f"{name}={cookie}"})
         assert page.status_code == 200
-        assert state(page) in {"arriving", "waiting"}
+        assert room_state(page) in {"arriving", "waiting"}
         assert "queue_token" not in page.text
         line.service.http.cookies.clear()
 
@@ -115,7 +115,7 @@ async def test_a_visitor_who_missed_the_turn_takes_a_new_place_with_a_button(lin
     assert [await browser.state() for _ in range(2)] == ["missed"] * 2
     again = await browser.look("POST")
     assert (again.status_code, again.headers["location"]) == (303, browser.path)
-    assert position(await browser.look()) == 2
+    assert room_position(await browser.look()) == 2
 
 
 async def test_an_address_gets_a_limited_number_of_places_a_minute(settings: Settings) -> None:
@@ -124,7 +124,7 @@ async def test_an_address_gets_a_limited_number_of_places_a_minute(settings: Set
         browsers = [Browser(line) for _ in range(4)]
         pages = [await browser.line_up() for browser in browsers]
 
-        assert [state(page) for page in pages] == ["waiting"] * 3 + ["crowded"]
+        assert [room_state(page) for page in pages] == ["waiting"] * 3 + ["crowded"]
         assert pages[-1].status_code == 429
         assert await browsers[0].state() == "waiting"
         assert await line.length() == 3

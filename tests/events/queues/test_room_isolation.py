@@ -7,7 +7,7 @@ from html import unescape
 
 from holdfast.events.settings import Settings
 from holdfast.kit.pages.layout import CONSOLE_STYLE
-from tests.events.queues.browser import Browser, state
+from tests.events.queues.browser import Browser, room_state
 from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service, running
 
@@ -52,7 +52,7 @@ async def test_the_way_in_is_a_link_out_of_the_frame(line: QueueScene) -> None:
 
     page = await browser.look()
 
-    assert (page.status_code, state(page)) == (200, "released")
+    assert (page.status_code, room_state(page)) == (200, "released")
     link = re.search(r'<a [^>]*href="(https://shop\.example/sale\?queue_token=([^"]+))" target="_top"', page.text)
     assert link
     assert (await line.verify(link[2])).json()["valid"] is True

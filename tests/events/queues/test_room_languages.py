@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.queues.browser import Browser, state
+from tests.events.queues.browser import Browser, room_state
 from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service, running
 
@@ -86,7 +86,7 @@ async def test_the_chosen_language_is_kept_when_a_place_is_taken_again(line: Que
     missed = await browser.look()
     again = await browser.look("POST")
 
-    assert (state(missed), '<html lang="en">' in missed.text) == ("missed", True)
+    assert (room_state(missed), '<html lang="en">' in missed.text) == ("missed", True)
     assert (again.status_code, again.headers["location"]) == (303, f"/queues/{line.id}?lang=en")
     assert "You are number 2 in line." in page_text(await browser.look())
 
@@ -136,7 +136,7 @@ async def test_a_visitor_without_a_place_reads_the_reason_in_german(settings: Se
         busy = await browser.look()
 
     answers = (arriving, waiting, full, paused, closed, crowded, ended, gone, busy)
-    pages = {state(page): page_text(page) for page in answers}
+    pages = {room_state(page): page_text(page) for page in answers}
     texts = {
         "arriving": "Einen Moment, wir halten Ihnen einen Platz frei.",
         "waiting": "Sie sind gleich an der Reihe.",
@@ -161,7 +161,7 @@ async def test_the_way_in_from_a_frame_is_in_german_too(line: QueueScene) -> Non
 
     page = await browser.look()
 
-    assert state(page) == "released"
+    assert room_state(page) == "released"
     assert re.search(r'<a class="button" id="enter" [^>]*>Eintreten</a>', page.text)
     assert re.search(r"Sie können bis zum \d+\. \w+ \d{4}, \d\d:\d\d UTC eintreten\.", page_text(page))
 

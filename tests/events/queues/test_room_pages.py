@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.queues import room
 from holdfast.kit.pages.language import ENGLISH, GERMAN
-from tests.events.queues.browser import Browser, position, state
+from tests.events.queues.browser import Browser, room_position, room_state
 from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service
 
@@ -59,14 +59,14 @@ async def test_a_paused_queue_says_so_and_keeps_the_place(line: QueueScene) -> N
     await line.change(active=False)
 
     page = await browser.look()
-    assert (state(page), position(page)) == ("paused", 1)
+    assert (room_state(page), room_position(page)) == ("paused", 1)
     assert re.search(r"paused it on <time [^>]*>\w+ \d+, \d{4}, \d+:\d\d\s[AP]M UTC</time>", page.text)
     assert "progressbar" not in page.text
     assert "Your turn comes" not in page.text
     refused = await newcomer.line_up()
-    assert (refused.status_code, state(refused)) == (503, "closed")
+    assert (refused.status_code, room_state(refused)) == (503, "closed")
     await line.change(active=True)
-    assert position(await newcomer.look()) == 2
+    assert room_position(await newcomer.look()) == 2
 
 
 async def test_a_full_queue_says_so_until_there_is_a_place(service: Service) -> None:
@@ -75,7 +75,7 @@ async def test_a_full_queue_says_so_until_there_is_a_place(service: Service) -> 
     browser = Browser(line)
 
     page = await browser.line_up()
-    assert (page.status_code, state(page)) == (503, "full")
+    assert (page.status_code, room_state(page)) == (503, "full")
     await line.tick()
     assert await browser.state() == "waiting"
 
@@ -86,7 +86,7 @@ async def test_before_the_beginning_the_page_says_when_it_is(service: Service) -
 
     page = await Browser(line).line_up()
 
-    assert (state(page), position(page)) == ("before", 1)
+    assert (room_state(page), room_position(page)) == ("before", 1)
     assert f'datetime="{starts_at:%Y-%m-%dT%H:%M:%SZ}"' in page.text
 
 
@@ -117,7 +117,7 @@ async def test_an_ended_queue_says_so_to_everybody(line: QueueScene) -> None:
     await line.change(ends_at=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
 
     assert await browser.state() == "ended"
-    assert state(await Browser(line).line_up()) == "ended"
+    assert room_state(await Browser(line).line_up()) == "ended"
 
 
 async def test_a_deleted_or_unknown_queue_has_no_page(line: QueueScene) -> None:
@@ -128,10 +128,10 @@ async def test_a_deleted_or_unknown_queue_has_no_page(line: QueueScene) -> None:
     for path in (browser.path, "/queues/4711", "/queues/x", "/queues/0", "/queues/-1", f"/queues/{'9' * 40}"):
         for end in ("", "/embed"):
             page = await line.service.http.get(f"{path}{end}")
-            assert (page.status_code, state(page)) == (404, "gone")
+            assert (page.status_code, room_state(page)) == (404, "gone")
     for method in ("GET", "POST"):
         page = await browser.look(method)
-        assert (page.status_code, state(page)) == (404, "gone")
+        assert (page.status_code, room_state(page)) == (404, "gone")
 
 
 @pytest.mark.usefixtures("own_service")
@@ -142,7 +142,7 @@ async def test_without_its_database_the_page_asks_for_patience(line: QueueScene)
 
     page = await browser.look()
 
-    assert (page.status_code, state(page)) == (503, "busy")
+    assert (page.status_code, room_state(page)) == (503, "busy")
     assert "Traceback" not in page.text
 
 

@@ -5,7 +5,7 @@ import re
 import httpx2
 
 from holdfast.kit.http.answers import BRIEF, LIVE
-from tests.events.queues.browser import Browser, state
+from tests.events.queues.browser import Browser, room_state
 from tests.events.queues.scene import QueueScene
 
 
@@ -30,7 +30,7 @@ async def test_a_waiting_page_has_its_ticket_and_polls_a_shared_answer(line: Que
     assert "<dt>You came as number</dt><dd>{number} of 3</dd>" in before.text
     assert f'href="/verify#/log{line.path.removeprefix("/api")}/proofs/{{ticket}}"' in before.text
     assert (number(page, "ticket"), number(before, "serving"), number(before, "tickets")) == ("3", "0", "3")
-    assert (state(before), number(before, "pace")) == ("waiting", "1.0")
+    assert (room_state(before), number(before, "pace")) == ("waiting", "1.0")
     assert "<title>{position} · " in before.text
     assert "Your turn comes within {wait}." in before.text
     assert "Sie sind in höchstens {wait} an der Reihe." in (await shared("de")).text
@@ -40,9 +40,9 @@ async def test_a_waiting_page_has_its_ticket_and_polls_a_shared_answer(line: Que
     await line.change(public_log=False)
     assert "/log/" not in (await shared()).text
     await line.change(active=False)
-    assert state(await shared()) == "paused"
+    assert room_state(await shared()) == "paused"
     await line.change(active=True, ends_at="2000-01-01T00:00:00Z")
-    assert state(await shared()) == "ended"
+    assert room_state(await shared()) == "ended"
     await line.ada.delete(line.path)
     gone = await line.service.http.get(number(page, "shared"))
-    assert (gone.status_code, state(gone), gone.headers["cache-control"].encode()) == (404, "gone", BRIEF[1])
+    assert (gone.status_code, room_state(gone), gone.headers["cache-control"].encode()) == (404, "gone", BRIEF[1])

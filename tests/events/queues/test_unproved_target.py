@@ -9,7 +9,7 @@ import pytest
 from holdfast.events.queues.release_tokens import host
 from tests.accounts.browser import Browser as OwnersBrowser
 from tests.events.pages.visitor import page_text
-from tests.events.queues.browser import Browser, state
+from tests.events.queues.browser import Browser, room_state
 from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service
 
@@ -37,7 +37,7 @@ async def test_a_released_visitor_of_an_unproved_organizer_gets_a_question_and_n
     assert answer.status_code == 200
     assert not {"location", "refresh"} & {*answer.headers}
     if method == "GET":
-        assert state(answer) == "released"
+        assert room_state(answer) == "released"
         assert "http-equiv" not in answer.text
         text = page_text(answer)
         assert "This waiting room leads to bank.evil.example:8443 . The organizer has not confirmed" in text
@@ -81,7 +81,7 @@ async def test_once_the_address_is_proved_visitors_are_redirected(service: Servi
     browser = Browser(line)
     await browser.line_up()
     await line.tick()
-    assert state(await browser.look()) == "released"
+    assert room_state(await browser.look()) == "released"
 
     owner = OwnersBrowser(service)
     await owner.sign_in(OWNER)

@@ -21,7 +21,7 @@ from holdfast.events.service import IDEMPOTENCY
 from holdfast.kit.contract.caller import person
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.running.steps import Steps
-from tests.events.console.organizing import signed_in
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.people.scene import sign_up
 from tests.schema import schema_file
 from tests.support import Service
@@ -122,7 +122,7 @@ async def test_a_name_with_other_letters_is_not_found(service: Service, door: Do
 
 
 async def test_events_are_found_by_their_titles_in_the_same_way(service: Service) -> None:
-    ada, browser = await signed_in(service)
+    ada, browser = await sign_in_organizer(service)
     await ada.create_event(title="Soirée d’été à l’Élysée")
 
     assert "Soirée" in (await browser.get("/console?q=elysee+SOIREE")).text

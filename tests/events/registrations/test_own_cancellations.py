@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 import httpx2
 import hypothesis
@@ -12,9 +11,15 @@ from hypothesis import strategies as st
 from holdfast.events.registrations import own_cancellations
 from holdfast.events.registrations.own_registration import UNDO_SECONDS
 from holdfast.events.settings import Settings
-from tests.events.pages.own_registration import ask_to_cancel, own_path, register_and_settle, registration_statuses
-from tests.events.pages.visitor import Visitor, page_text, state, value
-from tests.support import Client, Service, running
+from tests.events.pages.own_registration import (
+    ask_to_cancel,
+    own_path,
+    register_and_settle,
+    register_in_order,
+    registration_statuses,
+)
+from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
+from tests.support import Service, running
 
 ENTRIES = "select kind, details ->> 'from', details ->> 'to', details ->> 'by' from log_pending where kind = 'change'"
 
@@ -32,23 +37,16 @@ async def undo(service: Service, address: str) -> httpx2.Response:
     return await http.get(answer.headers["location"]) if answer.status_code == 303 else answer
 
 
-async def line(service: Service, *people: str, **fields: Any) -> tuple[Client, dict[str, Any], list[str]]:
-    """An event with one seat, those who registered for it, and the addresses of their own pages."""
-    ada = await service.organizer()
-    event = await ada.create_event(**{"capacity": 1, "waitinglist_capacity": 5, **fields})
-    return ada, event, await register_and_settle(service, ada, event, *people)
-
-
 async def test_a_seat_stays_the_persons_for_half_a_minute_and_no_log_or_mail_has_anything_of_it(
     service: Service,
 ) -> None:
-    ada, _, [ann, ben] = await line(service, "ann", "ben")
+    ada, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     mails = await service.run_sql("select count(*) from mails")
 
     page = await ask_to_cancel(service, ann)
     removed = await own_cancellations.remove_cancelled(service.database)
 
-    assert (page.status_code, state(page)) == (200, "registered")
+    assert (page.status_code, page_state(page)) == (200, "registered")
     assert "You are passing your seat on." in page_text(page)
     assert "It is still yours. You can undo this for 30 seconds." in page_text(page)
     assert 'action="' in page.text
@@ -63,20 +61,18 @@ async def test_a_seat_stays_the_persons_for_half_a_minute_and_no_log_or_mail_has
     assert UNDO_SECONDS - 20 < seconds <= UNDO_SECONDS
 
 
-async def test_a_seat_given_up_goes_to_the_first_who_waits_and_the_page_says_so_without_a_name(
-    service: Service,
-) -> None:
-    ada, _, [ann, ben, cal] = await line(service, "ann", "ben", "cal")
+async def test_then_the_first_who_waits_has_it_and_the_page_says_so_without_a_name(service: Service) -> None:
+    ada, _, [ann, ben, cal] = await register_in_order(service, "ann", "ben", "cal")
     await ask_to_cancel(service, ann)
 
     assert await service.cancel_due() == 1
     page = await Visitor(service).http.get(ann)
 
-    assert (page.status_code, state(page)) == (410, "given_up")
+    assert (page.status_code, page_state(page)) == (410, "given_up")
     assert "Somebody who waited has it now. Thank you." in page_text(page)
     assert not {"ben", "Ben", "cal", "Cal"} & set(page_text(page).split())
     assert await registration_statuses(ada) == {"ben": "registered", "cal": "waitlisted"}
-    assert state(await Visitor(service).http.get(ben)) == "registered"
+    assert page_state(await Visitor(service).http.get(ben)) == "registered"
     assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
     assert await service.run_sql(ENTRIES) == [
         ("change", "registered", "removed", "person"),
@@ -85,8 +81,8 @@ async def test_a_seat_given_up_goes_to_the_first_who_waits_and_the_page_says_so_
     assert await service.cancel_due() == 0
 
 
-async def test_a_seat_given_up_without_a_waiting_list_is_shown_as_free(service: Service) -> None:
-    ada, event, [ann] = await line(service, "ann")
+async def test_where_nobody_waits_the_page_says_that_the_seat_is_free(service: Service) -> None:
+    ada, event, [ann] = await register_in_order(service, "ann")
 
     question_page = await ask_to_cancel(service, ann)
     await service.cancel_due()
@@ -99,7 +95,7 @@ async def test_a_seat_given_up_without_a_waiting_list_is_shown_as_free(service: 
 
 
 async def test_a_place_on_the_waiting_list_can_be_undone_and_given_up_too(service: Service) -> None:
-    ada, _, [_, ben, cal] = await line(service, "ann", "ben", "cal")
+    ada, _, [_, ben, cal] = await register_in_order(service, "ann", "ben", "cal")
 
     question_page = await ask_to_cancel(service, ben)
     undone_page = await undo(service, ben)
@@ -114,15 +110,15 @@ async def test_a_place_on_the_waiting_list_can_be_undone_and_given_up_too(servic
     assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
 
 
-async def test_a_cancellation_that_is_undone_keeps_the_seat_and_its_place_in_the_order(service: Service) -> None:
-    ada, _, [ann, _] = await line(service, "ann", "ben")
+async def test_what_is_undone_stays_and_keeps_its_place_in_the_order(service: Service) -> None:
+    ada, _, [ann, _] = await register_in_order(service, "ann", "ben")
     before = await service.run_sql("select user_id, status, arrival, received_at, log_number from registrations")
 
     await ask_to_cancel(service, ann)
     page = await undo(service, ann)
 
-    assert await service.cancel_due() == 0
-    assert state(page) == "registered"
+    assert await service.give_up() == 0
+    assert page_state(page) == "registered"
     assert "Nothing has changed: you keep your seat." in page_text(page)
     assert "You have a seat." in page_text(page)
     after = await service.run_sql("select user_id, status, arrival, received_at, log_number from registrations")
@@ -132,19 +128,19 @@ async def test_a_cancellation_that_is_undone_keeps_the_seat_and_its_place_in_the
 
 
 async def test_undoing_too_late_says_who_has_the_seat(service: Service) -> None:
-    ada, _, [ann, _] = await line(service, "ann", "ben")
+    ada, _, [ann, _] = await register_in_order(service, "ann", "ben")
     await ask_to_cancel(service, ann)
     await service.cancel_due()
 
     page = await undo(service, ann)
 
-    assert (page.status_code, state(page)) == (410, "given_up")
+    assert (page.status_code, page_state(page)) == (410, "given_up")
     assert "Somebody who waited has it now." in page_text(page)
     assert await registration_statuses(ada) == {"ben": "registered"}
 
 
 async def test_undoing_works_until_the_seat_has_moved_also_if_that_is_late(service: Service) -> None:
-    ada, _, [ann, _] = await line(service, "ann", "ben")
+    ada, _, [ann, _] = await register_in_order(service, "ann", "ben")
     await ask_to_cancel(service, ann)
     await service.run_sql("update registrations set gives_up_at = now() - interval '1 hour' where gives_up_at > now()")
     late = await Visitor(service).http.get(ann)
@@ -153,15 +149,15 @@ async def test_undoing_works_until_the_seat_has_moved_also_if_that_is_late(servi
 
     assert "It is happening right now." in page_text(late)
     assert "data-until" not in late.text
-    assert state(page) == "registered"
-    assert await own_cancellations.remove_cancelled(service.database) == 0
+    assert page_state(page) == "registered"
+    assert await giving_up.remove(service.database) == 0
     assert await registration_statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
 
 
-async def test_a_second_request_to_cancel_does_not_restart_the_time_to_undo(service: Service) -> None:
-    _, _, [ann] = await line(service, "ann")
+async def test_asking_twice_does_not_begin_the_time_anew(service: Service) -> None:
+    _, _, [ann] = await register_in_order(service, "ann")
     http = Visitor(service).http
-    token = value(await http.get(f"{ann}/cancel"), "token")
+    token = field_value(await http.get(f"{ann}/cancel"), "token")
 
     first = await http.post(f"{ann}/cancel", data={"token": token})
     time = await service.run_sql("select gives_up_at from registrations")
@@ -173,7 +169,7 @@ async def test_a_second_request_to_cancel_does_not_restart_the_time_to_undo(serv
 
 
 async def test_undo_needs_nothing_but_its_button_and_does_nothing_from_another_site(service: Service) -> None:
-    _, _, [ann] = await line(service, "ann")
+    _, _, [ann] = await register_in_order(service, "ann")
     await ask_to_cancel(service, ann)
     http = Visitor(service).http
 
@@ -184,8 +180,8 @@ async def test_undo_needs_nothing_but_its_button_and_does_nothing_from_another_s
     assert await service.cancel_due() == 1
 
 
-async def test_a_person_who_registers_again_before_the_seat_is_given_up_keeps_it(service: Service) -> None:
-    ada, event, [ann, _] = await line(service, "ann", "ben")
+async def test_who_registers_again_in_time_keeps_the_seat(service: Service) -> None:
+    ada, event, [ann, _] = await register_in_order(service, "ann", "ben")
 
     for register in (
         lambda: Visitor(service).send(event["id"], email="ann@example.com"),
@@ -199,7 +195,7 @@ async def test_a_person_who_registers_again_before_the_seat_is_given_up_keeps_it
 
 
 async def test_a_waiting_person_who_is_leaving_gets_the_seat_and_passes_it_on(service: Service) -> None:
-    ada, _, [ann, ben, _] = await line(service, "ann", "ben", "cal")
+    ada, _, [ann, ben, _] = await register_in_order(service, "ann", "ben", "cal")
     await ask_to_cancel(service, ben)
     await service.run_sql("update registrations set gives_up_at = gives_up_at + interval '1 hour'")
     await ask_to_cancel(service, ann)
@@ -213,7 +209,7 @@ async def test_a_waiting_person_who_is_leaving_gets_the_seat_and_passes_it_on(se
 
 
 async def test_several_seats_of_one_event_go_to_the_first_who_wait_in_order(service: Service) -> None:
-    ada, event, addresses = await line(service, "ann", "ben", "cal", "dan", "eve", capacity=3)
+    ada, event, addresses = await register_in_order(service, "ann", "ben", "cal", "dan", "eve", capacity=3)
     for address in addresses[:3]:
         await ask_to_cancel(service, address)
 
@@ -226,21 +222,21 @@ async def test_several_seats_of_one_event_go_to_the_first_who_wait_in_order(serv
     assert "Your seat is free again for anyone." in pages[2]
 
 
-async def test_a_registration_removed_by_the_organizer_meanwhile_is_gone(service: Service) -> None:
-    ada, event, [ann, ben] = await line(service, "ann", "ben")
+async def test_what_the_organizer_removes_or_cancels_meanwhile_is_gone_as_ever(service: Service) -> None:
+    ada, event, [ann, ben] = await register_in_order(service, "ann", "ben")
     await ask_to_cancel(service, ann)
     user_id = ann.rpartition("/")[2].split("-")[1]
     await ada.delete(f"/api/registrations/{event['id']}/{user_id}")
     await ask_to_cancel(service, ben)
     await ada.delete(f"/api/events/{event['id']}")
 
-    assert state(await Visitor(service).http.get(ann)) == "gone"
+    assert page_state(await Visitor(service).http.get(ann)) == "gone"
     assert "The event is cancelled." in page_text(await Visitor(service).http.get(ben))
     assert await service.cancel_due() == 1
 
 
-async def test_the_schema_refuses_to_give_up_a_rejected_registration(service: Service) -> None:
-    await line(service, "ann")
+async def test_a_rejection_is_never_given_up(service: Service) -> None:
+    await register_in_order(service, "ann")
     await service.run_sql("update registrations set gives_up_at = now() + interval '1 hour'")
 
     await service.run_sql("update registrations set status = 'rejected', reason = 'no_show'")
@@ -249,7 +245,7 @@ async def test_the_schema_refuses_to_give_up_a_rejected_registration(service: Se
 
 
 async def test_a_deadline_that_passes_meanwhile_changes_nothing(service: Service) -> None:
-    ada, _, [ann, _] = await line(service, "ann", "ben")
+    ada, _, [ann, _] = await register_in_order(service, "ann", "ben")
     await ask_to_cancel(service, ann)
     await service.run_sql("update events set cancellation_hours = 2000000")
 
@@ -260,8 +256,8 @@ async def test_a_deadline_that_passes_meanwhile_changes_nothing(service: Service
 
 
 async def test_a_locked_event_does_not_hold_up_the_seats_of_others(service: Service) -> None:
-    ada, event, [ann, _] = await line(service, "ann", "ben")
-    _, _, [cal, _] = await line(service, "cal", "dan")
+    ada, event, [ann, _] = await register_in_order(service, "ann", "ben")
+    _, _, [cal, _] = await register_in_order(service, "cal", "dan")
     await ask_to_cancel(service, ann)
     await ask_to_cancel(service, cal)
     await service.run_sql("update registrations set gives_up_at = now() where gives_up_at is not null")
@@ -273,10 +269,10 @@ async def test_a_locked_event_does_not_hold_up_the_seats_of_others(service: Serv
     assert await registration_statuses(ada) == {"ben": "registered"}
 
 
-async def test_cancelling_and_undoing_count_towards_the_limit_of_forms_of_an_address(limited: Service) -> None:
-    _, _, [ann] = await line(limited, "ann")
+async def test_each_ask_counts_as_a_form_of_the_address(limited: Service) -> None:
+    _, _, [ann] = await register_in_order(limited, "ann")
     http = Visitor(limited, address="192.0.2.7").http
-    token = value(await http.get(f"{ann}/cancel"), "token")
+    token = field_value(await http.get(f"{ann}/cancel"), "token")
 
     answers = [
         (await http.post(f"{ann}/{path}", data={"token": token})).status_code
@@ -290,8 +286,8 @@ async def test_cancelling_and_undoing_count_towards_the_limit_of_forms_of_an_add
     assert await limited.run_sql("select gives_up_at from registrations") == [(None,)]
 
 
-async def test_a_place_that_was_given_up_is_forgotten_after_30_days(service: Service) -> None:
-    _, _, [ann] = await line(service, "ann")
+async def test_what_became_of_places_is_forgotten_after_30_days(service: Service) -> None:
+    _, _, [ann] = await register_in_order(service, "ann")
     await ask_to_cancel(service, ann)
     await service.cancel_due()
 
@@ -299,12 +295,12 @@ async def test_a_place_that_was_given_up_is_forgotten_after_30_days(service: Ser
     await service.run_sql("update given_up_places set given_up_at = now() - interval '31 days'")
     assert await service.database.transact(own_cancellations.forget_cancelled_places) == 1
 
-    assert state(await Visitor(service).http.get(ann)) == "gone"
+    assert page_state(await Visitor(service).http.get(ann)) == "gone"
 
 
 @pytest.mark.parametrize("path", ["cancel", "undo"])
-async def test_a_guessed_link_cancels_no_registration(service: Service, path: str) -> None:
-    _, _, [ann] = await line(service, "ann")
+async def test_links_that_were_never_made_give_nothing_up(service: Service, path: str) -> None:
+    _, _, [ann] = await register_in_order(service, "ann")
 
     assert (await Visitor(service).http.post(f"{ann[:-1]}g/{path}")).status_code == 404
 
@@ -325,7 +321,7 @@ async def test_an_undo_that_races_with_the_handover_keeps_the_seat_or_comes_too_
     )
     await service.cancel_due()
 
-    keepers = {person for person, page in zip(people, pages, strict=False) if state(page) == "registered"}
+    keepers = {person for person, page in zip(people, pages, strict=False) if page_state(page) == "registered"}
     seated = {name for name, status in (await statuses_by_name(service)).items() if status == "registered"}
     assert keepers == seated & set(people[:10])
     assert len(seated) == 10
@@ -374,7 +370,7 @@ async def test_concurrent_cancellations_never_lose_a_seat_or_give_it_twice(
         if action == "give up":
             page = await visitor.http.get(f"{links[person]}/cancel")
             if 'name="token"' in page.text:
-                await visitor.http.post(f"{links[person]}/cancel", data={"token": value(page, "token")})
+                await visitor.http.post(f"{links[person]}/cancel", data={"token": field_value(page, "token")})
         elif action == "undo":
             answer = await visitor.http.post(f"{links[person]}/undo")
             return person if answer.status_code == 303 else None

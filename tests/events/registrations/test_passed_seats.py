@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.events.console.event_scene import signed_in
+from tests.events.console.organizing import sign_in_organizer
 from tests.events.pages.own_registration import ask_to_cancel, cancel_registration, own_path, register_and_settle
 from tests.events.pages.visitor import Visitor, page_text
 from tests.events.payments.scene import Scene
@@ -20,8 +20,8 @@ async def event_page(service: Service, event: dict[str, Any]) -> str:
     return page_text(await Visitor(service).http.get(event["public_url"].removeprefix("http://events.test")))
 
 
-async def test_only_cancelled_seats_that_waiting_people_got_are_counted(service: Service) -> None:
-    ada, browser = await signed_in(service)
+async def test_only_seats_that_somebody_who_waited_took_are_counted(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     ann, ben, cal = await register_and_settle(service, ada, event, "ann", "ben", "cal")
     console = f"/console/events/{event['id']}"

@@ -20,7 +20,7 @@ from holdfast.kit.contract.caller import person
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.running.steps import Steps
 from tests.events.pages.visitor import Visitor
-from tests.events.people.scene import erase, over, sign_up
+from tests.events.people.scene import end_event, erase, sign_up
 from tests.support import Client, Service, eventually
 
 NAMES = ("ann", "anna", "hannah", "bob", "cleo", "dan", "eve", "joanna")
@@ -194,7 +194,7 @@ async def test_an_erased_person_is_not_in_the_search_index(crowd: Crowd) -> None
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
     await crowd.index()
-    await over(crowd.service, crowd.event)
+    await end_event(crowd.service, crowd.event)
     await erase(crowd.service)
 
     assert await crowd.search("ann") == ["joanna", "hannah", "anna"]
@@ -204,7 +204,7 @@ async def test_an_erased_person_is_not_in_the_search_index(crowd: Crowd) -> None
 async def test_a_person_erased_while_the_index_is_written_is_not_in_it(crowd: Crowd) -> None:
     await sign_up(crowd.service, crowd.event, *NAMES)
     await crowd.search("ann")
-    await over(crowd.service, crowd.event)
+    await end_event(crowd.service, crowd.event)
     async with crowd.service.database.transaction() as job:
         await job.value("select true from searched_events for no key update")
         written = await job.value(substring_search.WRITE, {"event_id": crowd.event["id"], "portion": 100})

@@ -100,7 +100,7 @@ class Scene:
 
 @contextlib.asynccontextmanager
 async def running(settings: Settings) -> AsyncGenerator[tuple[httpx2.AsyncClient, Database]]:
-    """The doors for credentials, and the operation behind them, as one process has them."""
+    """The endpoints that take credentials, and the operation behind them, as one process has them."""
     database = INVENTORY.database(settings)
     limits = Limits(settings.rate_limit_storage_url, settings.limits)
     ring = KeyRing(database, shops.find_callers)
@@ -131,7 +131,7 @@ def parts(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 @pytest.fixture
 async def scene(settings: Settings) -> AsyncIterator[Scene]:
-    """The doors for credentials, and one shop."""
+    """The endpoints that take credentials, and one shop."""
     async with running(settings) as (http, database):
         shop, key = await database.transact(lambda tx: shops.add(tx, DOMAIN))
         yield Scene(http, database, shop.id, key)

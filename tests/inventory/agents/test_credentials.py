@@ -1,4 +1,4 @@
-"""Credentials of agents: a key, an assertion and an access token have the same rights, and end together."""
+"""Credentials: a key, an assertion and an access token give the same access, and lose it together."""
 
 import asyncio
 import contextlib

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 
 from holdfast.inventory.availability.cache import MAX_STALENESS_SECONDS
-from tests.faults.lost_notifications import SLACK_SECONDS, deaf, dying, killed_before_it_told
+from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, killed_before_it_told, start_dying_process
 from tests.faults.processes import Process, serving
 from tests.inventory.support import SINGLE, Shop
 
@@ -60,7 +60,7 @@ async def test_a_change_whose_process_died_before_its_notice_is_streamed_after_a
     shop: Shop, inventory_url: str, tmp_path: Path
 ) -> None:
     pool = await shop.golden()
-    with dying(inventory_url, tmp_path, service="inventory") as (works, dies):
+    with start_dying_process(inventory_url, tmp_path, service="inventory") as (works, dies):
         async with Storefront.at(works, shop) as storefront:
             await sell(dies, shop, pool["id"])
             await asyncio.to_thread(killed_before_it_told, inventory_url, dies)
@@ -73,7 +73,7 @@ async def test_streams_go_on_while_what_listens_is_cut_off(shop: Shop, inventory
     pool = await shop.golden()
     with serving(inventory_url, tmp_path, 2, service="inventory") as (one, two):
         async with Storefront.at(one, shop) as storefront:
-            async with deaf(inventory_url):
+            async with cut_off_listener(inventory_url):
                 await sell(two, shop, pool["id"])
                 took = await storefront.shows_after(49)
                 await sell(two, shop, pool["id"])

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.inventory.availability.storefront import TOKEN_SECONDS
 from tests.inventory.support import Inventory, Shop
-from tests.stream_reader import reading
+from tests.stream_reader import read_stream
 
 
 async def stream_url(shop: Shop) -> str:
@@ -64,7 +64,7 @@ async def test_an_open_stream_outlives_the_expiry_of_its_address(
     shop: Shop, inventory: Inventory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = await shop.golden()
-    async with reading(inventory.app, await stream_url(shop)) as reader:
+    async with read_stream(inventory.app, await stream_url(shop)) as reader:
         await reader.next()
         later = time.time() + TOKEN_SECONDS + 60
         monkeypatch.setattr(time, "time", lambda: later)

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from tests.inventory.support import Inventory, Shop, running, unlimited
-from tests.stream_reader import Reader, reading
+from tests.stream_reader import Reader, read_stream
 
 LIMITS = {"streams_per_address": 4, "streams_per_key": 2, "streams_per_shop": 6}
 
@@ -31,13 +31,15 @@ async def opened(bounded: Inventory) -> AsyncIterator[contextlib.AsyncExitStack]
 async def storefront(bounded: Inventory, stack: contextlib.AsyncExitStack, shop: Shop, client: str) -> Reader:
     """Open a storefront's stream from an address."""
     url = (await shop.storefront()).json()["stream_url"]
-    return await stack.enter_async_context(reading(bounded.app, url, client=client))
+    return await stack.enter_async_context(read_stream(bounded.app, url, client=client))
 
 
 async def agents(bounded: Inventory, stack: contextlib.AsyncExitStack, shop: Shop, client: str) -> Reader:
     """Open the stream of an agent from an address."""
     headers = {"authorization": f"Bearer {shop.key}", "accept": "text/event-stream"}
-    return await stack.enter_async_context(reading(bounded.app, "http://inventory.test/mcp", client=client, **headers))
+    return await stack.enter_async_context(
+        read_stream(bounded.app, "http://inventory.test/mcp", client=client, **headers)
+    )
 
 
 def refused(reader: Reader) -> str:

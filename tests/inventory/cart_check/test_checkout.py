@@ -9,14 +9,14 @@ import pytest
 from holdfast_demo.shopify import functions, metafields
 from holdfast_demo.shopify.checkout import CheckoutStopped
 from holdfast_demo.shopify.orders import SaleLine
-from tests.demo.shopify.stage import DOMAIN, Stage, installed
+from tests.demo.shopify.stage import DOMAIN, Stage, run_platform_with_app
 
 SINGLE, SIX = 0, 1
 
 
 @pytest.fixture
 async def stage() -> AsyncGenerator[Stage]:
-    async with installed() as stage:
+    async with run_platform_with_app() as stage:
         for variant, units in ((SINGLE, 1), (SIX, 6)):
             write(stage, variant, json.dumps({"v": 1, "until": "2999-01-01", "pools": [[4, units, 50]]}))
             stage.double.count(DOMAIN, stage.variants[variant].id, 50 // units)

@@ -6,10 +6,10 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from tests.inventory.installs.merchants import Place
-from tests.inventory.sync.scene import Scene, installed
+from tests.inventory.sync.scene import Scene, open_installed_shop
 
 
 @pytest.fixture
 async def scene(place: Settings | Place) -> AsyncGenerator[Scene]:
-    async with installed(place) as scene:
+    async with open_installed_shop(place) as scene:
         yield scene

@@ -7,7 +7,7 @@ import pytest
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops.model import SCOPES
 from tests.inventory.console.scene import Admin, in_the_admin
-from tests.inventory.console.stocking import Stocking, stocking
+from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.installs.merchants import Place
 from tests.inventory.support import Shop
 
@@ -29,5 +29,5 @@ async def own_shop(admin: Admin) -> Shop:
 
 @pytest.fixture
 async def merchant(place: Settings | Place) -> AsyncGenerator[Stocking]:
-    async with stocking(place) as merchant:
+    async with open_stocking(place) as merchant:
         yield merchant

@@ -62,7 +62,7 @@ class Admin:
     async def send(self, page: str, action: str = "", **fields: str) -> httpx2.Response:
         """Open a page in the frame, and send its form with these fields, and with its hidden ones."""
         form_page = await self.get(page)
-        tokens = {name: value for name in ("token", "once") if (value := hidden(form_page, name))}
+        tokens = {name: value for name in ("token", "once") if (value := hidden_field(form_page, name))}
         return await self.http.post(self.at(action or page), data={**tokens, **fields}, headers=SAME_SITE)
 
     def policy(self, answer: httpx2.Response) -> str:
@@ -82,13 +82,7 @@ async def in_the_admin(place: Settings | Place, **options: Any) -> AsyncGenerato
             yield admin
 
 
-def hidden(page: httpx2.Response, name: str) -> str:
+def hidden_field(page: httpx2.Response, name: str) -> str:
     """The value of the first hidden field with a name; empty if there is none."""
     match = re.search(rf'name="{name}" value="([^"]*)"', page.text)
     return unescape(match[1]) if match else ""
-
-
-def main_text(page: httpx2.Response) -> str:
-    """The text of a page's main part, without tags and needless spaces."""
-    main = page.text.partition("<main")[2].partition("</main>")[0]
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", f"<main{main}")).split())

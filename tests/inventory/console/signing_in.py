@@ -4,7 +4,7 @@ import httpx2
 
 from holdfast.accounts.signin import links
 from holdfast.inventory.merchants import operations
-from tests.inventory.console.scene import browser_of, hidden
+from tests.inventory.console.scene import browser_of, hidden_field
 from tests.inventory.support import Inventory, Shop
 
 EMAIL = "ada@example.com"
@@ -23,7 +23,7 @@ class Owner:
     async def send(self, page: str, action: str = "", **fields: str) -> httpx2.Response:
         """Open a page, and send its form with these fields."""
         form_page = await self.get(page)
-        return await self.http.post(action or page, data={"token": hidden(form_page, "token"), **fields})
+        return await self.http.post(action or page, data={"token": hidden_field(form_page, "token"), **fields})
 
     async def ask(self, email: str = EMAIL, return_to: str = "") -> str:
         """Ask for a link. Returns its path, which only the mail has."""

@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator
 import httpx2
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.console.scene import SAME_SITE, Admin, hidden
+from tests.inventory.console.scene import SAME_SITE, Admin, hidden_field
 from tests.inventory.installs.merchants import Place
-from tests.inventory.sync.scene import Scene, installed
+from tests.inventory.sync.scene import Scene, open_installed_shop
 
 SPREADSHEETS_PATH = "/console/spreadsheets"
 
@@ -36,9 +36,9 @@ def hidden_fields(page: httpx2.Response) -> dict[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def stocking(place: Settings | Place, language: str = "en") -> AsyncGenerator[Stocking]:
+async def open_stocking(place: Settings | Place, language: str = "en") -> AsyncGenerator[Stocking]:
     """The merchant, signed in. The shop has 50 singles, 8 6-packs and 4 12-packs at the platform, and no pool."""
-    async with installed(place) as scene:
+    async with open_installed_shop(place) as scene:
         merchant = Stocking(scene, language)
         async with merchant.http:
             await merchant.open()
@@ -47,7 +47,7 @@ async def stocking(place: Settings | Place, language: str = "en") -> AsyncGenera
 
 async def upload_spreadsheet(merchant: Stocking, content: bytes, kind: str = "pools") -> httpx2.Response:
     """Send the form with a file."""
-    token = hidden(await merchant.get(SPREADSHEETS_PATH), "token")
+    token = hidden_field(await merchant.get(SPREADSHEETS_PATH), "token")
     fields = {"token": token, "kind": kind, "mode": "set", "reason": "", "text": ""}
     files = {"file": ("stock.csv", content, "text/csv")}
     return await merchant.http.post(merchant.at(SPREADSHEETS_PATH), data=fields, files=files, headers=SAME_SITE)

@@ -10,7 +10,8 @@ import httpx2
 from holdfast.accounts.sessions import PLATFORM_HOURS
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
-from tests.inventory.console.scene import FOREIGN, SAME_SITE, Admin, hidden, in_the_admin, main_text
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import FOREIGN, SAME_SITE, Admin, hidden_field, in_the_admin
 from tests.inventory.installs.merchants import DOMAIN, Place, beside_the_platform
 from tests.inventory.support import running
 from tests.inventory.webhooks.deliveries import deliver, handle
@@ -183,7 +184,7 @@ async def test_a_page_without_a_cookie_loads_the_script_of_the_platform(admin: A
     assert main_text(page).startswith(NOT_IN)
     assert f'<meta name="shopify-api-key" content="{admin.inventory.settings.client_id}">' in page.text
     assert re.search(r'<script src="https://cdn.shopify.com/shopifycloud/app-bridge.js"></script>', page.text)
-    back = hidden(page, "return_to")
+    back = hidden_field(page, "return_to")
     assert back == f"/console?cursor=abc&shop={DOMAIN}"
 
     done = await admin.http.post(

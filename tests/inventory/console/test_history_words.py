@@ -3,8 +3,9 @@
 import pytest
 
 from holdfast.inventory.stock import expiry
-from tests.inventory.console.scene import Admin, main_text
-from tests.inventory.orders.stories import PlatformOrder, tell
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import Admin
+from tests.inventory.orders.stories import PlatformOrder, deliver_orders
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, Shop
 
 pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.
@@ -123,7 +124,7 @@ async def test_the_history_tells_agents_with_one_key_apart_by_the_names_of_their
 async def test_an_order_leads_to_the_admin_of_the_platform(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, members=NAMED)
     order = PlatformOrder((SINGLE, 2))
-    await tell(admin.inventory, order.payload(), shop=own_shop)
+    await deliver_orders(admin.inventory, order.payload(), shop=own_shop)
 
     page = await admin.get(f"/console/pools/{pool['id']}")
 

@@ -1,8 +1,8 @@
 """The page of holds: it lists them, and releases each."""
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.console.scene import main_text
-from tests.inventory.console.stocking import Stocking, stocking
+from tests.accounts.browser import main_text
+from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.installs.merchants import Place
 from tests.inventory.support import PACKS, SIX_PACK
 
@@ -56,7 +56,7 @@ async def test_holds_of_another_shop_are_not_found(merchant: Stocking) -> None:
 
 
 async def test_many_holds_are_shown_a_page_at_a_time_in_german(place: Settings | Place) -> None:
-    async with stocking(place, "de") as merchant:
+    async with open_stocking(place, "de") as merchant:
         pool = await merchant.shop.pool(50, name="Honig", unit="Gläser")
         for number in range(21):
             await merchant.shop.call("hold_quantity", pool_id=pool["id"], quantity=1 + (number == 0))

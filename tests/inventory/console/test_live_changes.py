@@ -5,7 +5,7 @@ import pytest
 from holdfast.inventory.shops import model
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop
-from tests.stream_reader import reading
+from tests.stream_reader import read_stream
 
 STREAM = "/console/stream"
 
@@ -24,7 +24,7 @@ def cookie(owner: Owner) -> str:
 async def test_the_stream_of_the_console_names_changed_pools(owner: Owner, shop: Shop, inventory: Inventory) -> None:
     honey, boxes = await shop.pool(50, name="Honey", members=PACKS), await shop.pool(9, name="Boxes")
     other = await (await inventory.shop()).pool(5)
-    async with reading(inventory.app, STREAM, cookie=cookie(owner)) as reader:
+    async with read_stream(inventory.app, STREAM, cookie=cookie(owner)) as reader:
         await (await inventory.shop()).pool(5)
         await shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
         sold = await reader.next()
@@ -38,7 +38,7 @@ async def test_the_stream_of_the_console_names_changed_pools(owner: Owner, shop:
 
 
 async def test_the_stream_ends_with_the_session(owner: Owner, inventory: Inventory) -> None:
-    async with reading(inventory.app, STREAM, cookie=cookie(owner)) as reader:
+    async with read_stream(inventory.app, STREAM, cookie=cookie(owner)) as reader:
         await owner.send("/account", "/sign-out")
         last = await reader.next()
         await reader.closed()
@@ -73,8 +73,10 @@ async def test_pages_of_pools_follow_the_stream_of_the_console(owner: Owner, sho
         assert "data-says" in page.text, path
 
 
-async def test_a_change_of_the_sync_is_streamed_to_the_console(owner: Owner, shop: Shop, inventory: Inventory) -> None:
-    async with reading(inventory.app, STREAM, cookie=cookie(owner)) as reader:
+async def test_a_change_of_how_the_shop_follows_the_platform_is_told(
+    owner: Owner, shop: Shop, inventory: Inventory
+) -> None:
+    async with read_stream(inventory.app, STREAM, cookie=cookie(owner)) as reader:
         await inventory.database.transact(lambda tx: model.announce(tx, shop.id))
 
         assert (await reader.next())["data"] == {"changed": ["sync"]}

@@ -3,9 +3,10 @@
 import pytest
 
 from holdfast.inventory.catalog.model import MAX_VARIANTS
-from tests.inventory.console.scene import Admin, main_text
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import Admin
 from tests.inventory.console.stocking import Stocking
-from tests.inventory.orders.stories import PlatformOrder, tell
+from tests.inventory.orders.stories import PlatformOrder, deliver_orders
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Shop
 
 pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.
@@ -39,7 +40,7 @@ async def test_a_variant_linked_without_a_title_has_the_title_of_the_platform(me
 async def test_the_history_says_what_orders_sold_by_name(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, members=[{**PACKS[0], "title": "<i>Jar</i>"}, PACKS[1]])
     order = PlatformOrder((SINGLE, 2), (SIX_PACK, 1))
-    await tell(admin.inventory, order.payload(), shop=own_shop)
+    await deliver_orders(admin.inventory, order.payload(), shop=own_shop)
     await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1, reason=f"It was a {SINGLE}")
 
     text = main_text(await admin.get(f"/console/pools/{pool['id']}?lang=de"))
@@ -52,7 +53,7 @@ async def test_the_history_says_what_orders_sold_by_name(admin: Admin, own_shop:
 async def test_the_history_names_variants_in_what_was_stored_with_their_ids(admin: Admin, own_shop: Shop) -> None:
     """So reasons were written before."""
     pool = await own_shop.pool(50, members=[{**PACKS[0], "title": "<i>Jar</i>"}])
-    await tell(admin.inventory, PlatformOrder((SINGLE, 2)).payload(), shop=own_shop)
+    await deliver_orders(admin.inventory, PlatformOrder((SINGLE, 2)).payload(), shop=own_shop)
     await admin.inventory.sql("alter table ledger disable trigger append_only")
     await admin.inventory.sql(f"update ledger set reason = '2 of {SINGLE} sold.' where source = 'webhook'")
 

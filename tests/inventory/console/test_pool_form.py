@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.inventory.console.scene import Admin, hidden, main_text
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import Admin, hidden_field
 from tests.inventory.support import Shop
 
 FIELDS = {"name": "Honey", "unit": "g", "buffer": "5", "low_stock_at": "", "policy": "flag"}
@@ -23,7 +24,7 @@ async def test_a_merchant_makes_a_pool_with_its_first_quantity(admin: Admin, own
 
 async def test_a_form_of_a_new_pool_sent_twice_makes_one_pool(admin: Admin, own_shop: Shop) -> None:
     form = await admin.get("/console/pools/new")
-    fields = {"token": hidden(form, "token"), "once": hidden(form, "once"), "name": "Honey"}
+    fields = {"token": hidden_field(form, "token"), "once": hidden_field(form, "once"), "name": "Honey"}
 
     answers = [await admin.http.post(admin.at("/console/pools/new"), data=fields) for _ in range(2)]
 
@@ -69,7 +70,7 @@ async def test_a_merchant_changes_what_a_pool_is_like(admin: Admin, own_shop: Sh
     assert 'value="7"' in page.text
     assert 'name="allow_negative" value="on" checked' in page.text
 
-    done = await admin.send(path, **FIELDS, seen=hidden(page, "seen"))
+    done = await admin.send(path, **FIELDS, seen=hidden_field(page, "seen"))
 
     assert done.status_code == 303
     after = await own_shop.call("get_pool", pool_id=pool["id"])
@@ -85,7 +86,7 @@ async def test_a_merchant_changes_what_a_pool_is_like(admin: Admin, own_shop: Sh
 async def test_changes_of_others_to_a_pool_are_shown_and_not_overwritten(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, name="Honey")
     path = f"/console/pools/{pool['id']}/edit"
-    seen = hidden(await admin.get(path), "seen")
+    seen = hidden_field(await admin.get(path), "seen")
     await own_shop.call("update_pool", pool_id=pool["id"], name="<i>Jam</i>")
 
     stale = await admin.send(path, **FIELDS, seen=seen)
@@ -94,7 +95,7 @@ async def test_changes_of_others_to_a_pool_are_shown_and_not_overwritten(admin: 
     assert "The pool has changed since you opened this page." in main_text(stale)
     assert "<dd><bdi>&lt;i&gt;Jam&lt;/i&gt;</bdi></dd>" in stale.text
     assert (await own_shop.call("get_pool", pool_id=pool["id"]))["name"] == "<i>Jam</i>"
-    tokens = {name: hidden(stale, name) for name in ("token", "seen")}
+    tokens = {name: hidden_field(stale, name) for name in ("token", "seen")}
     again = await admin.http.post(admin.at(path), data={**FIELDS, **tokens})
     assert again.status_code == 303
     assert (await own_shop.call("get_pool", pool_id=pool["id"]))["name"] == "Honey"
@@ -105,7 +106,7 @@ async def test_a_form_of_a_pool_is_stored_although_units_were_sold_meanwhile(adm
     path = f"/console/pools/{pool['id']}/edit"
     form = await admin.get(path)
     await own_shop.call("record_sale", pool_id=pool["id"], quantity=6)
-    fields = {**FIELDS, **{name: hidden(form, name) for name in ("token", "seen")}}
+    fields = {**FIELDS, **{name: hidden_field(form, name) for name in ("token", "seen")}}
 
     answers = [await admin.http.post(admin.at(path), data=fields) for _ in range(2)]
 
@@ -117,7 +118,7 @@ async def test_a_form_of_a_pool_is_stored_although_units_were_sold_meanwhile(adm
 async def test_an_empty_or_invalid_field_leaves_the_pool_unchanged(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50, name="Honey")
     path = f"/console/pools/{pool['id']}/edit"
-    seen = hidden(await admin.get(path), "seen")
+    seen = hidden_field(await admin.get(path), "seen")
 
     refused = [
         await admin.send(path, **{**FIELDS, "seen": seen, **wrong})
@@ -137,7 +138,7 @@ async def test_a_pool_of_another_shop_has_no_form(admin: Admin, own_shop: Shop) 
 
     sent = await admin.http.post(
         admin.at(path),
-        data={**FIELDS, "token": hidden(form, "token")},
+        data={**FIELDS, "token": hidden_field(form, "token")},
     )
 
     assert {(await admin.get(path)).status_code, sent.status_code} == {404}

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from holdfast.inventory.stock import pool_page
-from tests.inventory.console.scene import Admin, main_text
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import Admin
 from tests.inventory.support import PACKS, SIX_PACK, Shop
 
 pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.

@@ -1,6 +1,7 @@
 """Pausing a pool and putting it away, and back: each after a question."""
 
-from tests.inventory.console.scene import Admin, hidden, main_text
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import Admin, hidden_field
 from tests.inventory.support import PACKS, Shop
 
 
@@ -64,7 +65,7 @@ async def test_a_question_answered_twice_changes_the_pool_once(admin: Admin, own
     pool = await own_shop.pool(50)
     path = f"/console/pools/{pool['id']}/archive"
     question = await admin.get(path)
-    fields = {name: hidden(question, name) for name in ("token", "once")}
+    fields = {name: hidden_field(question, name) for name in ("token", "once")}
 
     answers = [await admin.http.post(admin.at(path), data=fields) for _ in range(2)]
     later = await admin.send(path)
@@ -75,7 +76,9 @@ async def test_a_question_answered_twice_changes_the_pool_once(admin: Admin, own
 async def test_a_pool_of_another_shop_cannot_be_paused_or_archived(admin: Admin, own_shop: Shop) -> None:
     other = await admin.inventory.shop()
     ours, theirs = await own_shop.pool(1), await other.pool(50)
-    fields = {name: hidden(await admin.get(f"/console/pools/{ours['id']}/archive"), name) for name in ("token", "once")}
+    fields = {
+        name: hidden_field(await admin.get(f"/console/pools/{ours['id']}/archive"), name) for name in ("token", "once")
+    }
 
     for step in ("pause", "resume", "archive", "restore"):
         path = f"/console/pools/{theirs['id']}/{step}"

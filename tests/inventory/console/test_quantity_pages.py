@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.accounts.browser import main_text
 from tests.cases import in_turn
-from tests.inventory.console.scene import FOREIGN, Admin, hidden, main_text
+from tests.inventory.console.scene import FOREIGN, Admin, hidden_field
 from tests.inventory.support import Shop
 
 
@@ -27,7 +28,7 @@ async def test_a_form_of_a_correction_sent_twice_changes_the_stock_once(admin: A
     pool = await own_shop.pool(50)
     path = f"/console/pools/{pool['id']}/adjust"
     form = await admin.get(path)
-    fields = {"token": hidden(form, "token"), "once": hidden(form, "once"), "way": "take", "delta": "6"}
+    fields = {"token": hidden_field(form, "token"), "once": hidden_field(form, "once"), "way": "take", "delta": "6"}
 
     answers = [await admin.http.post(admin.at(path), data=fields) for _ in range(2)]
     foreign = await admin.http.post(admin.at(path), data={**fields, "delta": "7"}, headers=FOREIGN)
@@ -64,7 +65,7 @@ async def test_a_count_sets_the_stock(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
     path = f"/console/pools/{pool['id']}/count"
 
-    done = await admin.send(path, seen=hidden(await admin.get(path), "seen"), quantity="48", reason="Sunday")
+    done = await admin.send(path, seen=hidden_field(await admin.get(path), "seen"), quantity="48", reason="Sunday")
 
     assert done.status_code == 303
     [entry, _] = await own_shop.entries(pool_id=pool["id"])
@@ -74,7 +75,7 @@ async def test_a_count_sets_the_stock(admin: Admin, own_shop: Shop) -> None:
 async def test_a_count_is_not_stored_when_something_was_sold_meanwhile(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
     path = f"/console/pools/{pool['id']}/count"
-    seen = hidden(await admin.get(path), "seen")
+    seen = hidden_field(await admin.get(path), "seen")
     await own_shop.call("record_sale", pool_id=pool["id"], quantity=6)
 
     stale = await admin.send(path, seen=seen, quantity="48")
@@ -84,7 +85,7 @@ async def test_a_count_is_not_stored_when_something_was_sold_meanwhile(admin: Ad
     assert await own_shop.on_hand(pool["id"]) == 44
     again = await admin.http.post(
         admin.at(path),
-        data={"quantity": "42", **{name: hidden(stale, name) for name in ("token", "once", "seen")}},
+        data={"quantity": "42", **{name: hidden_field(stale, name) for name in ("token", "once", "seen")}},
     )
     assert (again.status_code, await own_shop.on_hand(pool["id"])) == (303, 42)
 
@@ -116,7 +117,9 @@ async def test_a_transfer_takes_from_one_pool_and_gives_to_another_of_its_unit(a
 async def test_a_pool_of_another_shop_cannot_be_found_or_changed(admin: Admin, own_shop: Shop) -> None:
     other = await admin.inventory.shop()
     ours, theirs = await own_shop.pool(50), await other.pool(50)
-    token = {name: hidden(await admin.get(f"/console/pools/{ours['id']}/adjust"), name) for name in ("token", "once")}
+    token = {
+        name: hidden_field(await admin.get(f"/console/pools/{ours['id']}/adjust"), name) for name in ("token", "once")
+    }
 
     pages = [await admin.get(f"/console/pools/{theirs['id']}/{form}") for form in ("adjust", "count", "transfer")]
     sent = await admin.http.post(

@@ -1,6 +1,7 @@
 """The settings of a merchant: the key, the cart check, and mails about low stock."""
 
-from tests.inventory.console.scene import Admin, main_text
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import Admin
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.support import Shop
 

@@ -9,8 +9,15 @@ import pytest
 from holdfast.inventory.console.pools.spreadsheets import MAX_FILE_BYTES
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.spreadsheets.model import MAX_ROWS
-from tests.inventory.console.scene import SAME_SITE, main_text
-from tests.inventory.console.stocking import SPREADSHEETS_PATH, Stocking, hidden_fields, stocking, upload_spreadsheet
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import SAME_SITE
+from tests.inventory.console.stocking import (
+    SPREADSHEETS_PATH,
+    Stocking,
+    hidden_fields,
+    open_stocking,
+    upload_spreadsheet,
+)
 from tests.inventory.installs.merchants import Place
 from tests.inventory.support import PACKS, SIX_PACK
 
@@ -46,7 +53,7 @@ async def test_an_import_is_previewed_and_then_done(merchant: Stocking) -> None:
 async def test_the_preview_shows_the_numbers_that_are_written(
     place: Settings | Place, language: str, number: str
 ) -> None:
-    async with stocking(place, language) as merchant:
+    async with open_stocking(place, language) as merchant:
         await merchant.shop.pool(50_000, name="Jars")
 
         preview = await send(merchant, "name,quantity\nJars,-6000\n", mode="adjust")
@@ -76,7 +83,7 @@ async def test_files_have_the_separator_of_their_language_and_are_read_back_exac
 ) -> None:
     """Before, German files had commas: one column in a German spreadsheet program."""
     unchanged = {"en": "New: 0. Changed: 0. As they were: 1.", "de": "Neu: 0. Geändert: 0. Wie sie waren: 1."}[language]
-    async with stocking(place, language) as merchant:
+    async with open_stocking(place, language) as merchant:
         await merchant.shop.pool(50, name="Gläser; groß, rund", members=[{**PACKS[1], "sku": "=6", "title": "a,=b;-c"}])
         for kind, columns in (("pools", 7), ("members", 6), ("history", 5)):
             file = await merchant.get(f"{SPREADSHEETS_PATH}/{kind}.csv")
@@ -161,8 +168,8 @@ async def test_a_file_that_is_too_large_or_no_text_is_refused_and_the_form_stays
     assert (await merchant.get(f"{SPREADSHEETS_PATH}/keys.csv")).status_code == 404
 
 
-async def test_an_import_or_export_reaches_no_pools_of_another_shop(place: Settings | Place) -> None:
-    async with stocking(place, "de") as merchant:
+async def test_another_shop_is_neither_read_nor_changed(place: Settings | Place) -> None:
+    async with open_stocking(place, "de") as merchant:
         other = await merchant.inventory.shop()
         theirs = await other.pool(7, name="Jars", members=PACKS)
 

@@ -5,9 +5,10 @@ import re
 
 from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.shops import NewVariant
-from tests.inventory.console.scene import SAME_SITE, main_text
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import SAME_SITE
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.console.stocking import Stocking, stocking
+from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.installs.merchants import DOMAIN, Place
 from tests.inventory.support import Inventory, Shop
 
@@ -169,7 +170,7 @@ async def test_a_click_to_accept_all_names_pools_with_equal_names(merchant: Stoc
 
 
 async def test_pictures_of_products_come_from_the_platform_and_from_nowhere_else(place: Settings | Place) -> None:
-    async with stocking(place) as merchant:
+    async with open_stocking(place) as merchant:
         settings = merchant.inventory.settings
         files = settings.platform_address.partition("/{shop}")[0]
         page = await merchant.get("/console/suggestions")

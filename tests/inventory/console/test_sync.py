@@ -4,9 +4,9 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.faults import Fault
-from tests.inventory.console.scene import main_text
+from tests.accounts.browser import main_text
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.console.stocking import Stocking, stocking
+from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.installs.merchants import Place
 from tests.inventory.support import PACKS, Inventory, Shop
 
@@ -222,8 +222,8 @@ async def test_a_shop_without_a_platform_sees_that_it_has_none(inventory: Invent
     assert "It works in shops that are connected." in text
 
 
-async def test_the_page_of_the_sync_is_in_german_too(place: Settings | Place) -> None:
-    async with stocking(place, "de") as merchant:
+async def test_the_page_is_german_for_germans(place: Settings | Place) -> None:
+    async with open_stocking(place, "de") as merchant:
         await follow(merchant)
 
         text = main_text(await merchant.get(PATH))

@@ -1,6 +1,7 @@
 """Undoing an entry of the history: after a question, once, and only what can be undone."""
 
-from tests.inventory.console.scene import Admin, hidden, main_text
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import Admin, hidden_field
 from tests.inventory.support import Shop
 
 
@@ -29,7 +30,7 @@ async def test_a_form_to_undo_sent_twice_undoes_once(admin: Admin, own_shop: Sho
     [entry] = await own_shop.entries(pool_id=pool["id"])
     path = f"/console/pools/{pool['id']}/entries/{entry['id']}/undo"
     question = await admin.get(path)
-    fields = {"token": hidden(question, "token"), "once": hidden(question, "once"), "reason": ""}
+    fields = {"token": hidden_field(question, "token"), "once": hidden_field(question, "once"), "reason": ""}
 
     answers = [await admin.http.post(admin.at(path), data=fields) for _ in range(2)]
 
@@ -50,7 +51,8 @@ async def test_an_entry_that_cannot_be_undone_says_why(admin: Admin, own_shop: S
 
     sale = await admin.get(path.format(sold["id"]))
     too_late = await admin.http.post(
-        admin.at(path.format(made["id"])), data={"token": hidden(question, "token"), "once": hidden(question, "once")}
+        admin.at(path.format(made["id"])),
+        data={"token": hidden_field(question, "token"), "once": hidden_field(question, "once")},
     )
 
     assert "An entry of this kind cannot be undone." in main_text(sale)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.console.scene import main_text
-from tests.inventory.console.stocking import Stocking, stocking
+from tests.accounts.browser import main_text
+from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.installs.merchants import Place
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
 
@@ -169,8 +169,8 @@ async def test_the_variants_of_a_pool_of_another_shop_are_not_found(merchant: St
     assert len((await other.call("get_pool", pool_id=theirs))["members"]) == 3
 
 
-async def test_the_page_of_variants_is_in_german_too(place: Settings | Place) -> None:
-    async with stocking(place, "de") as merchant:
+async def test_the_page_is_german_for_germans(place: Settings | Place) -> None:
+    async with open_stocking(place, "de") as merchant:
         _, path = await pool(merchant, members=PACKS)
 
         preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")

@@ -7,8 +7,9 @@ import pytest
 
 from holdfast.inventory.stock import operations
 from holdfast.inventory.stock.pool_page import MAX_NAMED_DRAWS
-from tests.inventory.console.scene import Admin, main_text
-from tests.inventory.orders.stories import PlatformOrder, tell
+from tests.accounts.browser import main_text
+from tests.inventory.console.scene import Admin
+from tests.inventory.orders.stories import PlatformOrder, deliver_orders
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, Inventory, Shop
 
 OLD = """
@@ -45,9 +46,9 @@ async def test_draws_of_agents_are_summed_by_variant_and_by_kind_of_change(admin
 async def test_an_order_draws_by_its_lines_and_shows_returned_units(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(100, members=PACKS)
     order = PlatformOrder((SIX_PACK, 2), (SINGLE, 3))
-    await tell(admin.inventory, order.payload(), shop=own_shop)
+    await deliver_orders(admin.inventory, order.payload(), shop=own_shop)
     order.back(next(iter(order.lines)), 1)
-    await tell(admin.inventory, order.payload(), shop=own_shop)
+    await deliver_orders(admin.inventory, order.payload(), shop=own_shop)
 
     text = await drawn(admin, pool)
 

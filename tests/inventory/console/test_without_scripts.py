@@ -2,14 +2,14 @@
 
 from holdfast.inventory.settings import Settings
 from tests.inventory.console.signing_in import EMAIL, Owner, add_merchant
-from tests.inventory.sync.scene import installed
+from tests.inventory.sync.scene import open_installed_shop
 from tests.plain_browser import PlainBrowser
 
 PLACES = ("", "/low-stock", "/holds", "/spreadsheets", "/sync", "/settings", "/suggestions", "/pools/new")
 
 
 async def test_a_merchant_imports_accepts_a_suggestion_counts_and_undoes_it(settings: Settings) -> None:
-    async with installed(settings) as scene:
+    async with open_installed_shop(settings) as scene:
         inventory = scene.inventory
         await add_merchant(inventory, scene.shop)
         ada = PlainBrowser(inventory.app, inventory.settings.base_url)

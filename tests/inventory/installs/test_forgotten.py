@@ -13,7 +13,7 @@ from tests.inventory.installs.merchants import DOMAIN, Scene, key_in
 from tests.inventory.installs.uninstalling import move_uninstall_back, uninstall_app
 from tests.inventory.support import SINGLE, Shop, running
 from tests.inventory.webhooks.deliveries import deliver, handle
-from tests.stream_reader import reading
+from tests.stream_reader import read_stream
 from tests.support import eventually
 
 
@@ -70,7 +70,7 @@ async def test_streams_of_a_shop_that_has_uninstalled_the_app_end_and_cannot_be_
     scene: Scene, shop: Shop
 ) -> None:
     url = (await shop.storefront()).json()["stream_url"]
-    async with reading(scene.inventory.app, url) as reader:
+    async with read_stream(scene.inventory.app, url) as reader:
         await reader.next()
 
         await uninstall_app(scene, shop)
@@ -81,7 +81,7 @@ async def test_streams_of_a_shop_that_has_uninstalled_the_app_end_and_cannot_be_
 
 async def test_streams_end_within_seconds_also_where_the_announcement_was_lost(scene: Scene, shop: Shop) -> None:
     url = (await shop.storefront()).json()["stream_url"]
-    async with reading(scene.inventory.app, url) as reader:
+    async with read_stream(scene.inventory.app, url) as reader:
         await reader.next()
 
         await scene.inventory.sql("update installs set uninstalled_at = now()")
@@ -139,7 +139,7 @@ async def test_a_shop_that_installs_the_app_again_within_two_days_shows_its_numb
     await again.call("adjust_pool_quantity", pool_id=1, delta=-1)
 
     assert await numbers(again) == 49
-    async with reading(scene.inventory.app, (await again.storefront()).json()["stream_url"]) as reader:
+    async with read_stream(scene.inventory.app, (await again.storefront()).json()["stream_url"]) as reader:
         assert (await reader.next())["data"]["variants"][SINGLE] == 49
 
 
@@ -148,7 +148,7 @@ async def test_the_key_of_a_shop_that_uninstalled_is_refused_everywhere_and_its_
 ) -> None:
     assert await other_process.on_hand(1) == 50
     headers = {"authorization": f"Bearer {shop.key}", "accept": "text/event-stream"}
-    async with reading(scene.inventory.app, "/mcp", mcp_protocol_version="2025-11-25", **headers) as agent:
+    async with read_stream(scene.inventory.app, "/mcp", mcp_protocol_version="2025-11-25", **headers) as agent:
         assert agent.status == 200
 
         await uninstall_app(scene, shop)

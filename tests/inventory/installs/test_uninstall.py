@@ -12,9 +12,9 @@ from holdfast.kit.contract.problems import Problem
 from holdfast_demo.shopify.faults import Fault
 from tests.inventory.installs.merchants import DOMAIN, KEY_PATTERN, Scene, key_in
 from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_uninstall, uninstall_app
-from tests.inventory.samples import furnished
+from tests.inventory.samples import furnish_shop
 from tests.inventory.support import Inventory, Shop
-from tests.inventory.webhooks.deliveries import deliver, handle, installed
+from tests.inventory.webhooks.deliveries import deliver, handle, install_app
 
 
 def ago(**time: float) -> str:
@@ -163,8 +163,8 @@ async def test_everything_of_a_shop_is_deleted_when_the_platform_says_so_and_not
     scene: Scene,
 ) -> None:
     inventory = scene.inventory
-    shop, other = await furnished(inventory), await inventory.shop()
-    await installed(inventory, shop)
+    shop, other = await furnish_shop(inventory), await inventory.shop()
+    await install_app(inventory, shop)
     await shop.call("adjust_pool_quantity", pool_id=1, delta=-1, idempotency_key="k")
     await shop.call("revert_entry", entry_id=4)
     await shop.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})

@@ -6,19 +6,19 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from tests.inventory.installs.merchants import Place
-from tests.inventory.orders.scene import Scene, playing
+from tests.inventory.orders.scene import Scene, open_scene
 from tests.inventory.support import Inventory, Shop
-from tests.inventory.webhooks.deliveries import installed
+from tests.inventory.webhooks.deliveries import install_app
 
 
 @pytest.fixture
 async def golden(inventory: Inventory) -> Shop:
-    shop = await installed(inventory)
+    shop = await install_app(inventory)
     await shop.golden()
     return shop
 
 
 @pytest.fixture
 async def scene(place: Settings | Place) -> AsyncIterator[Scene]:
-    async with playing(place) as scene:
+    async with open_scene(place) as scene:
         yield scene

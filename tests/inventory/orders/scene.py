@@ -74,7 +74,7 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def playing(place: Settings | Place) -> AsyncGenerator[Scene]:
+async def open_scene(place: Settings | Place) -> AsyncGenerator[Scene]:
     """A scene, for as long as the block lasts."""
     async with beside_the_platform(place) as stage:
         shop = await stage.installed(*SCOPES)

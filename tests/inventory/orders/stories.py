@@ -94,15 +94,15 @@ class PlatformOrder:
         }
 
 
-async def tell(inventory: Inventory, *payloads: Any, shop: Shop, topic: str = "orders/updated") -> None:
+async def deliver_orders(inventory: Inventory, *payloads: Any, shop: Shop, topic: str = "orders/updated") -> None:
     """Deliver webhooks about orders, one after the other, and handle each."""
     for payload in payloads:
         assert (await deliver(shop, topic, payload)).status_code == 200
         assert await handle(inventory) == 1
-    assert await unhandled(inventory) == []
+    assert await delivery_errors(inventory) == []
 
 
-async def unhandled(inventory: Inventory) -> list[str]:
+async def delivery_errors(inventory: Inventory) -> list[str]:
     """Why deliveries could not be handled."""
     return [
         error for (error,) in await inventory.sql("select error from webhooks where handled_at is null order by id")

@@ -16,7 +16,7 @@ from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
 from tests.databases import scratch_database
 from tests.inventory.installs.merchants import DOMAIN
-from tests.inventory.orders.scene import UNITS, Scene, playing
+from tests.inventory.orders.scene import UNITS, Scene, open_scene
 from tests.inventory.support import unlimited
 
 WHOLE = ("orders/create", "orders/updated", "orders/cancelled")
@@ -135,7 +135,7 @@ def tell(
     with scratch_database(inventory_template, "orders") as url, asyncio.Runner() as runner:
         stack = contextlib.AsyncExitStack()
         settings = unlimited(url, tmp_path_factory.mktemp("data"))
-        scene: Scene = runner.run(stack.enter_async_context(playing(settings)))
+        scene: Scene = runner.run(stack.enter_async_context(open_scene(settings)))
 
         async def story(history: list[Step], disorder: Disorder) -> None:
             orders = [scene.sell((0, 5), (1, 2)).id]

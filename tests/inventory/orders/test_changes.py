@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tests.inventory.orders.stories import PlatformOrder, tell
+from tests.inventory.orders.stories import PlatformOrder, deliver_orders
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 
 
@@ -13,10 +13,10 @@ async def test_cancelled_units_come_back_if_they_are_restocked(
     inventory: Inventory, golden: Shop, kind: str, left: int
 ) -> None:
     order = PlatformOrder((SIX_PACK, 2))
-    await tell(inventory, order.payload(), shop=golden, topic="orders/create")
+    await deliver_orders(inventory, order.payload(), shop=golden, topic="orders/create")
     order.cancel(kind)
 
-    await tell(inventory, order.payload(), shop=golden, topic="orders/cancelled")
+    await deliver_orders(inventory, order.payload(), shop=golden, topic="orders/cancelled")
 
     assert await golden.on_hand(1) == left
 
@@ -24,11 +24,11 @@ async def test_cancelled_units_come_back_if_they_are_restocked(
 async def test_returned_units_are_an_entry_of_their_own_kind(inventory: Inventory, golden: Shop) -> None:
     order = PlatformOrder((SIX_PACK, 2), (SINGLE, 3))
     packs, singles = order.lines
-    await tell(inventory, order.payload(), shop=golden)
+    await deliver_orders(inventory, order.payload(), shop=golden)
     order.back(packs, 1)
     order.back(singles, 2, "no_restock")
 
-    await tell(inventory, order.payload(), shop=golden)
+    await deliver_orders(inventory, order.payload(), shop=golden)
 
     [back, sale] = await golden.entries(source_ref=order.gid)
     assert (sale["kind"], sale["delta"]) == ("sale", -15)
@@ -40,11 +40,11 @@ async def test_returned_units_are_an_entry_of_their_own_kind(inventory: Inventor
 async def test_units_that_left_an_order_without_a_refund_come_back(inventory: Inventory, golden: Shop) -> None:
     order = PlatformOrder((SIX_PACK, 3))
     [line] = order.lines
-    await tell(inventory, order.payload(), shop=golden)
+    await deliver_orders(inventory, order.payload(), shop=golden)
     order.lines[line][2] = 1
     order.later()
 
-    await tell(inventory, order.payload(), shop=golden)
+    await deliver_orders(inventory, order.payload(), shop=golden)
 
     assert await golden.on_hand(1) == 44
 
@@ -59,7 +59,7 @@ async def test_a_line_without_a_current_quantity_is_computed_from_its_refunds(
     payload = order.payload()
     del payload["line_items"][0]["current_quantity"]
 
-    await tell(inventory, payload, shop=golden)
+    await deliver_orders(inventory, payload, shop=golden)
 
     assert await golden.on_hand(1) == 50 - 7
 
@@ -67,17 +67,17 @@ async def test_a_line_without_a_current_quantity_is_computed_from_its_refunds(
 async def test_increased_and_returned_units_of_one_pool_are_summed(inventory: Inventory, golden: Shop) -> None:
     order = PlatformOrder((SIX_PACK, 1), (SINGLE, 1))
     packs, singles = order.lines
-    await tell(inventory, order.payload(), shop=golden)
+    await deliver_orders(inventory, order.payload(), shop=golden)
     order.back(packs, 1)
     order.more(singles, 6)
 
-    await tell(inventory, order.payload(), shop=golden)
+    await deliver_orders(inventory, order.payload(), shop=golden)
 
     assert len(await golden.entries(source_ref=order.gid)) == 1
     assert await golden.on_hand(1) == 43
     order.more(singles, 1)
     order.later()
-    await tell(inventory, order.payload(), shop=golden)
+    await deliver_orders(inventory, order.payload(), shop=golden)
     assert await golden.on_hand(1) == 42
 
 
@@ -98,7 +98,7 @@ async def test_states_of_an_order_received_in_any_order_end_in_the_newest(invent
         states.append(order.payload())
         order.back(further, 1, "no_restock")
         states.append(order.payload())
-        await tell(inventory, *(states[place] for place in places), shop=golden)
+        await deliver_orders(inventory, *(states[place] for place in places), shop=golden)
         left += 2 * 6 + 4
 
         assert await golden.on_hand(1) == 50 - left, places

@@ -3,13 +3,13 @@
 from holdfast_demo.shopify.orders import LineEdit
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.orders.scene import Scene
-from tests.inventory.orders.stories import PlatformOrder, unhandled
+from tests.inventory.orders.stories import PlatformOrder, delivery_errors
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
-from tests.inventory.webhooks.deliveries import deliver, handle, installed
+from tests.inventory.webhooks.deliveries import deliver, handle, install_app
 
 
 async def test_orders_that_wait_are_counted_in_few_transactions(inventory: Inventory, golden: Shop) -> None:
-    other = await installed(inventory)
+    other = await install_app(inventory)
     orders = [PlatformOrder((SINGLE, 1), (SIX_PACK, 1)) for _ in range(30)]
     for order in orders:
         for topic in ("orders/create", "orders/updated"):
@@ -21,7 +21,7 @@ async def test_orders_that_wait_are_counted_in_few_transactions(inventory: Inven
     assert await golden.on_hand(1) == 50 - 30 * 7
     assert await inventory.sql("select count(*), count(distinct created_at) <= 4 from ledger") == [(31, True)]
     assert await inventory.differences() == []
-    assert await unhandled(inventory) == []
+    assert await delivery_errors(inventory) == []
 
 
 async def test_an_order_that_cannot_be_counted_holds_back_no_other(inventory: Inventory, golden: Shop) -> None:
@@ -35,7 +35,7 @@ async def test_an_order_that_cannot_be_counted_holds_back_no_other(inventory: In
     await handle(inventory)
 
     assert await golden.on_hand(1) == 50 - 12
-    [error] = await unhandled(inventory)
+    [error] = await delivery_errors(inventory)
     assert "It cannot be read" in error
 
 
@@ -49,7 +49,7 @@ async def test_an_order_that_a_pool_cannot_count_holds_back_no_other(inventory: 
     await handle(inventory)
 
     assert await golden.on_hand(1) == 50 - 12
-    [error] = await unhandled(inventory)
+    [error] = await delivery_errors(inventory)
     assert f"{large.gid} cannot be counted: pool 1 can hold" in error
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.orders.stories import PlatformOrder, tell, unhandled
+from tests.inventory.orders.stories import PlatformOrder, deliver_orders, delivery_errors
 from tests.inventory.support import SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
-from tests.inventory.webhooks.deliveries import deliver, handle, installed
+from tests.inventory.webhooks.deliveries import deliver, handle, install_app
 
 UNKNOWN = "gid://shopify/ProductVariant/4711"
 
@@ -15,7 +15,7 @@ UNKNOWN = "gid://shopify/ProductVariant/4711"
 async def test_a_6_pack_that_is_sold_leaves_44_and_the_history_says_why(inventory: Inventory, golden: Shop) -> None:
     order = PlatformOrder((SIX_PACK, 1))
 
-    await tell(inventory, order.payload(), shop=golden, topic="orders/create")
+    await deliver_orders(inventory, order.payload(), shop=golden, topic="orders/create")
 
     assert await golden.on_hand(1) == 44
     assert (await golden.storefront()).json()["variants"] == {SINGLE: 44, SIX_PACK: 7, TWELVE_PACK: 3}
@@ -30,7 +30,7 @@ async def test_all_lines_of_an_order_are_one_entry_of_each_pool(inventory: Inven
     order = PlatformOrder((SIX_PACK, 1), (SINGLE, 2), (UNKNOWN, 5), (TWELVE_PACK, 1), (SINGLE, 1))
     order.add(None, 3)
 
-    await tell(inventory, order.payload(), shop=golden)
+    await deliver_orders(inventory, order.payload(), shop=golden)
 
     [entry] = await golden.entries(source_ref=order.gid)
     assert (entry["delta"], entry["balance_after"]) == (-21, 29)
@@ -41,7 +41,7 @@ async def test_a_kit_takes_from_each_of_its_pools(inventory: Inventory, golden: 
     boxes = await golden.pool(10, members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
     order = PlatformOrder((SIX_PACK, 2), (SINGLE, 1))
 
-    await tell(inventory, order.payload(), shop=golden)
+    await deliver_orders(inventory, order.payload(), shop=golden)
 
     assert (await golden.on_hand(1), await golden.on_hand(boxes["id"])) == (37, 8)
     assert {entry["pool_id"]: entry["delta"] for entry in await golden.entries(source_ref=order.gid)} == {
@@ -53,9 +53,9 @@ async def test_a_kit_takes_from_each_of_its_pools(inventory: Inventory, golden: 
 async def test_an_order_received_several_times_counts_once(inventory: Inventory, golden: Shop) -> None:
     order = PlatformOrder((SIX_PACK, 1))
     for topic in ("orders/create", "orders/updated", "orders/create"):
-        await tell(inventory, order.payload(), shop=golden, topic=topic)
+        await deliver_orders(inventory, order.payload(), shop=golden, topic=topic)
     order.later()
-    await tell(inventory, order.payload(), shop=golden)
+    await deliver_orders(inventory, order.payload(), shop=golden)
 
     assert len(await golden.entries(source_ref=order.gid)) == 1
 
@@ -65,7 +65,7 @@ async def test_a_sale_that_has_happened_is_never_refused_and_leaves_a_deficit(
 ) -> None:
     hold = await golden.call("hold_quantity", pool_id=1, quantity=10)
 
-    await tell(inventory, PlatformOrder((TWELVE_PACK, 5)).payload(), shop=golden)
+    await deliver_orders(inventory, PlatformOrder((TWELVE_PACK, 5)).payload(), shop=golden)
 
     pool = await golden.call("get_pool", pool_id=1)
     assert (pool["on_hand"], pool["held"], pool["available"]) == (-10, 10, 0)
@@ -80,7 +80,7 @@ async def test_an_order_is_counted_while_its_pool_is_paused_or_archived(
 ) -> None:
     await golden.call(put_away, pool_id=1)
 
-    await tell(inventory, PlatformOrder((SIX_PACK, 1)).payload(), shop=golden)
+    await deliver_orders(inventory, PlatformOrder((SIX_PACK, 1)).payload(), shop=golden)
 
     assert await golden.on_hand(1) == 44
 
@@ -89,11 +89,11 @@ async def test_orders_older_than_the_link_take_nothing_even_when_they_change(
     inventory: Inventory, golden: Shop
 ) -> None:
     order = PlatformOrder((SIX_PACK, 2), placed_at=datetime.now(UTC) - timedelta(seconds=5))
-    await tell(inventory, order.payload(), shop=golden)
+    await deliver_orders(inventory, order.payload(), shop=golden)
     [line] = order.lines
     order.later(10)
     order.back(line, 1)
-    await tell(inventory, order.payload(), shop=golden)
+    await deliver_orders(inventory, order.payload(), shop=golden)
 
     assert await golden.on_hand(1) == 50
     assert await inventory.sql("select id from orders") == []
@@ -116,7 +116,7 @@ async def test_an_order_takes_what_its_variants_took_when_it_was_placed(inventor
     await inventory.sql("update links set until = now() - interval '4 days' where units_per_sale = 5")
 
     for order in (late, between, early):
-        await tell(inventory, order.payload(), shop=golden)
+        await deliver_orders(inventory, order.payload(), shop=golden)
 
     assert [entry["delta"] for entry in await golden.entries(kinds=["sale"])] == [-6, -5]
 
@@ -126,10 +126,10 @@ async def test_returned_units_are_those_taken_even_if_the_variant_was_unlinked_s
 ) -> None:
     order = PlatformOrder((SIX_PACK, 2))
     [line] = order.lines
-    await tell(inventory, order.payload(), shop=golden)
+    await deliver_orders(inventory, order.payload(), shop=golden)
     await golden.call("unlink_variants", pool_id=1, variant_gids=[SIX_PACK])
     order.back(line, 1)
-    await tell(inventory, order.payload(), shop=golden)
+    await deliver_orders(inventory, order.payload(), shop=golden)
 
     assert await golden.on_hand(1) == 44
 
@@ -139,18 +139,18 @@ async def test_sales_at_a_till_and_from_any_location_take_from_the_same_pool(
 ) -> None:
     for location in (None, 11, 12):
         order = PlatformOrder((SIX_PACK, 1), location_id=location, source_name="pos" if location else "web")
-        await tell(inventory, order.payload(), shop=golden)
+        await deliver_orders(inventory, order.payload(), shop=golden)
 
     assert await golden.on_hand(1) == 50 - 18
 
 
 async def test_orders_of_another_shop_take_nothing_from_this_one(inventory: Inventory, golden: Shop) -> None:
-    other = await installed(inventory)
+    other = await install_app(inventory)
     order = PlatformOrder((SIX_PACK, 1))
-    await tell(inventory, order.payload(), shop=other)
+    await deliver_orders(inventory, order.payload(), shop=other)
 
     assert await golden.on_hand(1) == 50
-    await tell(inventory, order.payload(), shop=golden)
+    await deliver_orders(inventory, order.payload(), shop=golden)
     assert await golden.on_hand(1) == 44
 
 
@@ -158,7 +158,7 @@ async def test_a_reason_with_many_lines_is_cut(inventory: Inventory, golden: Sho
     gids = [f"gid://shopify/ProductVariant/{number}" for number in range(5001, 5041)]
     await golden.pool(50, members=[{"variant_gid": gid, "units_per_sale": 1, "title": "Jar"} for gid in gids])
     order = PlatformOrder(*[(gid, 1) for gid in gids])
-    await tell(inventory, order.payload(), shop=golden)
+    await deliver_orders(inventory, order.payload(), shop=golden)
 
     [entry] = await golden.entries(source_ref=order.gid)
     assert len(entry["reason"]) <= 500
@@ -189,13 +189,13 @@ async def test_an_order_with_an_invalid_id_changes_nothing_and_is_parked(
     await handle(inventory)
 
     assert await golden.on_hand(1) == 50
-    assert answer.status_code == 400 or len(await unhandled(inventory)) == 1
+    assert answer.status_code == 400 or len(await delivery_errors(inventory)) == 1
 
 
 async def test_numbers_of_an_order_may_be_texts(inventory: Inventory, golden: Shop) -> None:
     payload = PlatformOrder((SIX_PACK, 1)).payload()
     payload["id"] = str(payload["id"])
-    await tell(inventory, payload, shop=golden)
+    await deliver_orders(inventory, payload, shop=golden)
 
     assert await golden.on_hand(1) == 44
 

@@ -1,7 +1,5 @@
 """A shop that has the app and has sold before, whose past orders are replayed."""
 
-from collections.abc import Sequence
-
 from holdfast.inventory.replays import operations
 from holdfast.inventory.replays.model import BeginReplay, GetReplay, Replay, ReplayResult, ReplayTask
 from holdfast.inventory.sync import levels
@@ -30,7 +28,7 @@ async def know_levels(scene: Scene) -> None:
     await scene.transact(lambda tx: levels.observe(tx, scene.shop.id, scene.seen(), fresh=True))
 
 
-async def begin(scene: Scene) -> ReplayTask:
+async def begin_replay(scene: Scene) -> ReplayTask:
     """Begin a replay. Returns its task."""
     caller = person(1, scene.shop.id)
     await scene.transact(lambda tx: operations.begin(tx, caller, BeginReplay()))
@@ -38,27 +36,16 @@ async def begin(scene: Scene) -> ReplayTask:
     return ReplayTask(scene.shop.id, replay_id)
 
 
-async def present(scene: Scene) -> Replay:
+async def get_replay(scene: Scene) -> Replay:
     caller = person(1, scene.shop.id)
     return await scene.inventory.database.read(
         lambda reader: operations.get(reader, caller, GetReplay()), scene.shop.id
     )
 
 
-async def done(scene: Scene, task: ReplayTask) -> ReplayResult:
+async def finish_replay(scene: Scene, task: ReplayTask) -> ReplayResult:
     """Do all steps of a replay. Returns its result."""
-    while (replay := await present(scene)).status == "running":
+    while (replay := await get_replay(scene)).status == "running":
         await operations.advance(scene.steps, task)
     assert replay.result, replay.error
     return replay.result
-
-
-async def replayed(scene: Scene) -> ReplayResult:
-    """The result of a new replay."""
-    await know_levels(scene)
-    return await done(scene, await begin(scene))
-
-
-def oversold(result: ReplayResult) -> Sequence[tuple[str, int, int]]:
-    """Each order that took more than there was: its name, what it wanted, and what was missing."""
-    return [(sell.order, sell.requested, sell.missing) for pool in result.pools for sell in pool.oversells]

@@ -6,10 +6,10 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from tests.inventory.installs.merchants import Place
-from tests.inventory.sync.scene import Scene, pooled
+from tests.inventory.sync.scene import Scene, open_pooled_shop
 
 
 @pytest.fixture
 async def scene(place: Settings | Place) -> AsyncGenerator[Scene]:
-    async with pooled(place) as scene:
+    async with open_pooled_shop(place) as scene:
         yield scene

@@ -127,7 +127,7 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def installed(place: Settings | Place) -> AsyncGenerator[Scene]:
+async def open_installed_shop(place: Settings | Place) -> AsyncGenerator[Scene]:
     """A shop that has the app, whose levels are known, and that has no pool yet."""
     async with beside_the_platform(place) as installing:
         scopes = ("read_inventory", "write_inventory", "read_pools", "write_pools")
@@ -137,9 +137,9 @@ async def installed(place: Settings | Place) -> AsyncGenerator[Scene]:
 
 
 @contextlib.asynccontextmanager
-async def pooled(place: Settings | Place, policy: str = "adopt") -> AsyncGenerator[Scene]:
+async def open_pooled_shop(place: Settings | Place, policy: str = "adopt") -> AsyncGenerator[Scene]:
     """The same with a pool of 50, and levels that agree with it."""
-    async with installed(place) as scene:
+    async with open_installed_shop(place) as scene:
         await scene.link()
         if policy != "adopt":
             await scene.shop.call("update_pool", pool_id=scene.pool_id, policy=policy)

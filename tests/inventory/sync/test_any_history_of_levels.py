@@ -30,7 +30,7 @@ from holdfast_demo.shopify.shops import NewVariant
 from tests.databases import scratch_database
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.support import unlimited
-from tests.inventory.sync.scene import PlatformMessage, Scene, deliver_and_sync, installed, listen_to_platform
+from tests.inventory.sync.scene import PlatformMessage, Scene, deliver_and_sync, listen_to_platform, open_installed_shop
 
 SOAK = bool(os.environ.get("HOLDFAST_SOAK"))
 COUNTED, COUNTED_ELSEWHERE = 1_000, 100_000
@@ -163,7 +163,9 @@ def play(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
     """Lets a story happen, and compares the pool with what happened."""
     with scratch_database(inventory_template, "levels") as url, asyncio.Runner() as runner:
         stack = contextlib.AsyncExitStack()
-        scene: Scene = runner.run(stack.enter_async_context(installed(unlimited(url, tmp_path_factory.mktemp("data")))))
+        scene: Scene = runner.run(
+            stack.enter_async_context(open_installed_shop(unlimited(url, tmp_path_factory.mktemp("data"))))
+        )
         numbers = itertools.count(1)
         messages = listen_to_platform(scene)
 

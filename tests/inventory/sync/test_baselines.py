@@ -8,14 +8,14 @@ from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.orders import SaleLine
 from tests.inventory.installs.merchants import DOMAIN, SECRET, Place
-from tests.inventory.sync.scene import Scene, installed
+from tests.inventory.sync.scene import Scene, open_installed_shop
 from tests.inventory.webhooks.deliveries import deliver, handle
 
 
 @pytest.fixture
 async def scene(place: Settings | Place) -> AsyncGenerator[Scene]:
     """A shop with a pool of 50, whose levels nobody has attended to yet, and of which a 6-pack was sold since."""
-    async with installed(place) as scene:
+    async with open_installed_shop(place) as scene:
         await scene.link()
         scene.platform.sell(DOMAIN, SaleLine(scene.variants["6-pack"].id, 1))
         yield scene

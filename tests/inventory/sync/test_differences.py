@@ -20,7 +20,7 @@ from tests.inventory.sync.scene import (
     Scene,
     add_location,
     count_level_calls,
-    pooled,
+    open_pooled_shop,
     sale_of,
     singles_by_location,
     spread_shares,
@@ -32,7 +32,7 @@ from tests.support import eventually
 @contextlib.asynccontextmanager
 async def followed(place: Settings | Place, policy: str = "adopt") -> AsyncGenerator[Scene]:
     """A pool of 38 whose levels have been set before: (38, 6, 3)."""
-    async with pooled(place, policy=policy) as scene:
+    async with open_pooled_shop(place, policy=policy) as scene:
         await scene.adjust(-12)
         await scene.attend()
         await scene.rested()
@@ -156,7 +156,7 @@ async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_it_to_the_nex
 async def test_a_call_that_is_too_old_for_its_key_is_not_made_again_and_is_no_edit(
     place: Settings | Place, operation: str, kind: Any
 ) -> None:
-    async with pooled(place) if operation == "SetLevels" else followed(place) as scene:
+    async with open_pooled_shop(place) if operation == "SetLevels" else followed(place) as scene:
         left = await scene.shop.on_hand(scene.pool_id) - 6
         scene.platform.plan(Fault(kind, operation))
         await scene.adjust(-6)

@@ -10,7 +10,7 @@ from holdfast.inventory.sync import edits, levels
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.orders import SaleLine
 from tests.inventory.installs.merchants import DOMAIN, SECRET, Place
-from tests.inventory.sync.scene import Scene, pooled
+from tests.inventory.sync.scene import Scene, open_pooled_shop
 from tests.inventory.webhooks.deliveries import deliver, handle
 
 
@@ -48,7 +48,7 @@ async def test_an_edit_in_the_middle_of_sales_is_adopted_without_them(scene: Sce
 async def test_a_pool_can_enforce_its_quantity_or_flag_the_edit(
     place: Settings | Place, policy: str, levels: tuple[int, ...], parked: bool
 ) -> None:
-    async with pooled(place, policy=policy) as scene:
+    async with open_pooled_shop(place, policy=policy) as scene:
         scene.count("6-pack", 10)
         await scene.hears("6-pack")
         await scene.over()

@@ -8,13 +8,13 @@ import pytest
 from holdfast.inventory.settings import Settings
 from tests.inventory.installs.merchants import Place
 from tests.inventory.support import ToolRefusal, set_daily_limit
-from tests.inventory.sync.scene import PACKS, Scene, installed
+from tests.inventory.sync.scene import PACKS, Scene, open_installed_shop
 
 
 @pytest.fixture
 async def scene(place: Settings | Place) -> AsyncGenerator[Scene]:
     """A shop with an empty pool, and 50 singles, 8 6-packs and 4 12-packs at the platform."""
-    async with installed(place) as scene:
+    async with open_installed_shop(place) as scene:
         scene.pool_id = (await scene.shop.pool(0))["id"]
         yield scene
 

@@ -22,7 +22,7 @@ from tests.inventory.support import Inventory, Shop, client_secret
 _numbers = itertools.count(1)
 
 
-async def installed(inventory: Inventory, shop: Shop | None = None) -> Shop:
+async def install_app(inventory: Inventory, shop: Shop | None = None) -> Shop:
     """A shop, or a new one, that has the app from now on, but no tokens."""
     shop = shop or await inventory.shop()
     await inventory.database.transact(lambda tx: installs.store_install(tx, shop.id, REQUIRED))

@@ -21,14 +21,14 @@ from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.background.row_work import handle_all, run
 from holdfast.kit.contract.problems import Problem
 from tests.inventory.support import Inventory
-from tests.inventory.webhooks.deliveries import DeliveryScene, installed
+from tests.inventory.webhooks.deliveries import DeliveryScene, install_app
 from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 
 @pytest.fixture
 async def scene(inventory: Inventory) -> DeliveryScene:
-    return DeliveryScene(inventory, await installed(inventory))
+    return DeliveryScene(inventory, await install_app(inventory))
 
 
 async def test_a_delivery_is_handled_once_and_its_payload_is_deleted(scene: DeliveryScene) -> None:
@@ -227,7 +227,7 @@ async def nothing_left(scene: DeliveryScene, count: str) -> bool:
 
 
 async def test_a_shop_whose_deliveries_hang_does_not_delay_those_of_others(scene: DeliveryScene) -> None:
-    other = DeliveryScene(scene.inventory, await installed(scene.inventory))
+    other = DeliveryScene(scene.inventory, await install_app(scene.inventory))
     slow = scene.shop.id
 
     async def hang_for_one(_: Steps, delivery: Delivery) -> None:

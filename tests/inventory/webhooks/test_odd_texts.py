@@ -14,9 +14,9 @@ from holdfast.inventory.catalog.importing import ImportLines, LocationNode
 from holdfast.inventory.orders import model
 from holdfast.inventory.webhooks.model import Delivery
 from holdfast.inventory.webhooks.payloads import PAYLOADS, OrderPayload, Payload, read_payload, stored_payload
-from tests.inventory.orders.stories import PlatformOrder, unhandled
+from tests.inventory.orders.stories import PlatformOrder, delivery_errors
 from tests.inventory.support import SIX_PACK, Inventory, Shop
-from tests.inventory.webhooks.deliveries import deliver, handle, installed
+from tests.inventory.webhooks.deliveries import deliver, handle, install_app
 
 NOW = "2026-11-27T10:00:00-05:00"
 LINE = {"id": 5, "variant_id": 6, "quantity": 3, "current_quantity": 2}
@@ -132,18 +132,18 @@ def _texts(value: Any) -> list[str]:
 async def test_an_order_whose_texts_are_odd_is_counted(
     inventory: Inventory, topic: str, fields: dict[str, Any]
 ) -> None:
-    shop = await installed(inventory)
+    shop = await install_app(inventory)
     await shop.golden()
     order = PlatformOrder((SIX_PACK, 1))
     await tell(shop, topic, {**order.payload(), **fields})
     await handle(inventory)
 
-    assert await unhandled(inventory) == []
+    assert await delivery_errors(inventory) == []
     assert await shop.on_hand(1) == 44
 
 
-async def test_quantities_of_an_order_may_be_floats(inventory: Inventory) -> None:
-    shop = await installed(inventory)
+async def test_quantities_may_be_written_as_floats(inventory: Inventory) -> None:
+    shop = await install_app(inventory)
     await shop.golden()
     payload = PlatformOrder((SIX_PACK, 1)).payload()
     [line] = payload["line_items"]
@@ -151,26 +151,26 @@ async def test_quantities_of_an_order_may_be_floats(inventory: Inventory) -> Non
     await tell(shop, "orders/create", payload)
     await handle(inventory)
 
-    assert (await unhandled(inventory), await shop.on_hand(1)) == ([], 44)
+    assert (await delivery_errors(inventory), await shop.on_hand(1)) == ([], 44)
 
 
 @pytest.mark.parametrize("field", ["quantity", "current_quantity", "id"])
 @pytest.mark.parametrize("value", [1.5, "many", -1])
 async def test_an_order_whose_units_are_odd_is_stored_and_parked(inventory: Inventory, field: str, value: Any) -> None:
-    shop = await installed(inventory)
+    shop = await install_app(inventory)
     await shop.golden()
     payload = PlatformOrder((SIX_PACK, 1)).payload()
     payload["line_items"][0][field] = value
     await tell(shop, "orders/create", payload)
     await handle(inventory)
 
-    [error] = await unhandled(inventory)
+    [error] = await delivery_errors(inventory)
     assert "It cannot be read" in error
     assert await shop.on_hand(1) == 50
 
 
 async def test_products_and_locations_whose_texts_are_odd_are_known(inventory: Inventory) -> None:
-    shop = await installed(inventory)
+    shop = await install_app(inventory)
     for number, text in enumerate(["x" * 1_000, "\0", "\ud800 jar", None, 5, ["a"], {"a": "b"}], 1):
         variant = {"id": number, "inventory_item_id": number, "title": text, "sku": text, "barcode": text}
         body = {"id": number, "title": text, "vendor": text, "handle": text, "variants": [variant]}
@@ -178,7 +178,7 @@ async def test_products_and_locations_whose_texts_are_odd_are_known(inventory: I
         await tell(shop, "locations/create", {"id": number, "name": text, "active": True, "legacy": False})
     await handle(inventory)
 
-    assert await unhandled(inventory) == []
+    assert await delivery_errors(inventory) == []
     counts = "select (select count(*) from catalog_variants), (select count(*) from locations)"
     assert await inventory.sql(counts) == [(7, 7)]
 

@@ -16,7 +16,7 @@ from holdfast.inventory.webhooks.payloads import PAYLOADS, stored_payload
 from holdfast.inventory.webhooks.routes import MAX_BODY_BYTES, routes
 from holdfast.kit.running.rate_limits import Limits
 from tests.inventory.support import Inventory, Shop
-from tests.inventory.webhooks.deliveries import deliver, installed
+from tests.inventory.webhooks.deliveries import deliver, install_app
 from tests.serving import application
 
 ORDER: dict[str, Any] = {
@@ -53,7 +53,7 @@ def inventory(shared_inventory: Inventory) -> Inventory:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def shop(inventory: Inventory) -> Shop:
-    return await installed(inventory)
+    return await install_app(inventory)
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -122,7 +122,7 @@ async def test_a_delivery_that_comes_again_is_stored_once(inventory: Inventory, 
 
 
 async def test_two_shops_may_have_deliveries_with_the_same_id(inventory: Inventory, shop: Shop) -> None:
-    other = await installed(inventory)
+    other = await install_app(inventory)
     for installed_shop in (shop, other):
         await deliver(installed_shop, "app/uninstalled", {}, webhook_id="same")
 
@@ -135,7 +135,7 @@ async def test_a_shop_that_does_not_have_the_app_is_answered_and_nothing_is_stor
 ) -> None:
     shop = await inventory.shop()
     if whose == "uninstalled":
-        await installed(inventory, shop)
+        await install_app(inventory, shop)
         await inventory.sql(f"update installs set uninstalled_at = now() where shop_id = {shop.id}")
     domain = "nobody.myshopify.com" if whose == "unknown" else shop.domain
 

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from tests.faults.processes import Process, serving
-from tests.kit.data_directories import until
+from tests.kit.data_directories import wait_until
 from tests.serving import PLAIN
 
 LONG = 60
@@ -108,9 +108,9 @@ def test_ctrl_c_ends_the_drain_and_a_second_sigterm_does_not(database_url: str, 
 
 def test_several_workers_all_drain(database_url: str, tmp_path: Path) -> None:
     with ready_to_drain(database_url, tmp_path, "--workers", "2", seconds=8) as process:
-        until(lambda: listeners(database_url) == 2, 30)
+        wait_until(lambda: listeners(database_url) == 2, 30)
         os.kill(process.id, signal.SIGTERM)
-        until(lambda: process.log.read_text().count("draining") == 2, 30)
+        wait_until(lambda: process.log.read_text().count("draining") == 2, 30)
         answers = {get(process, "/readyz").status_code for _ in range(8)}
         assert process.wait() == 0
 

@@ -1,4 +1,4 @@
-"""Answers and refusals over REST."""
+"""How the table answers and refuses over HTTP."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from holdfast.events.api import OPERATIONS
 from holdfast.events.site import SITE
 from holdfast.kit.contract.sources import address
-from tests.kit.wire import code, straight, with_key
+from tests.kit.wire import code_of, request_directly, with_key
 from tests.support import Client, Service
 
 
@@ -48,7 +48,7 @@ async def test_an_unexpected_failure_is_logged_with_an_id_and_answered_without_d
     with capture_logs() as logs:
         response = await ada.get(f"/api/events/{event['id']}/price_history")
 
-    assert code(response, 500) == "internal_error"
+    assert code_of(response, 500) == "internal_error"
     assert "price_changes" not in response.text
     failures = [entry for entry in logs if entry["event"] == "request failed"]
     assert [entry["request_id"] for entry in failures] == [response.json()["request_id"]]
@@ -80,7 +80,7 @@ async def test_a_request_without_a_key_is_answered_with_401(service: Service, su
         with subtests.test(headers=headers):
             response = await service.http.get("/api/events", headers=headers)
 
-            assert code(response, 401) == "missing_api_key"
+            assert code_of(response, 401) == "missing_api_key"
             assert response.headers["www-authenticate"].startswith("Bearer ")
 
 
@@ -96,7 +96,7 @@ async def test_an_invalid_key_is_answered_with_401(service: Service, subtests: p
         with subtests.test(header=header[:50]):
             response = await service.http.get("/api/events", headers=[header])
 
-            assert code(response, 401) == "invalid_api_key"
+            assert code_of(response, 401) == "invalid_api_key"
             assert response.headers["www-authenticate"].startswith("Bearer ")
 
 
@@ -110,7 +110,7 @@ async def test_the_x_api_key_header_wins_over_a_bearer_token(service: Service, a
     )
 
     assert [key["id"] for key in both.json()["data"]] == [ada.id]
-    assert code(wrong, 401) == "invalid_api_key"
+    assert code_of(wrong, 401) == "invalid_api_key"
 
 
 # Paths and methods
@@ -129,9 +129,9 @@ async def test_a_wrong_method_is_answered_with_the_allowed_ones(service: Service
         ("GEHEIM", "/api/events", "GET, HEAD, POST"),
     ):
         with subtests.test(method=method, path=path):
-            response = await straight(service, method, path)
+            response = await request_directly(service, method, path)
 
-            assert code(response, 405) == "method_not_allowed"
+            assert code_of(response, 405) == "method_not_allowed"
             assert response.headers["allow"] == allow
 
 
@@ -142,7 +142,7 @@ async def test_a_wrong_method_on_a_page_is_answered_with_the_allowed_ones(
         with subtests.test(path=path):
             response = await service.http.post(path)
 
-            assert code(response, 405) == "method_not_allowed"
+            assert code_of(response, 405) == "method_not_allowed"
             documents = {"OPTIONS"} if path != "/healthz" else set[str]()  # any page may ask for one
             assert set(response.headers["allow"].split(", ")) == {"GET", "HEAD"} | documents
 
@@ -162,7 +162,7 @@ async def test_an_unknown_path_is_answered_with_404(ada: Client, subtests: pytes
         ),
     ):
         with subtests.test(path=path[:50]):
-            assert code(await ada.get(path), 404) == "not_found"
+            assert code_of(await ada.get(path), 404) == "not_found"
 
 
 async def test_a_trailing_slash_is_redirected_to_the_relative_address_without_it(
@@ -182,7 +182,7 @@ async def test_a_trailing_slash_is_redirected_to_the_relative_address_without_it
 async def test_a_misspelt_parameter_is_never_left_out_by_a_redirect(ada: Client, method: str, query: str) -> None:
     response = await ada.request(method, f"/api/registrations/?{query}", follow_redirects=True)
 
-    assert code(response, 404) == "not_found"
+    assert code_of(response, 404) == "not_found"
     assert response.json()["hint"] == "Leave out the slash at the end of the path."
 
 
@@ -193,7 +193,7 @@ async def test_no_redirect_of_an_operation_drops_a_part_of_the_query(service: Se
         refused = await service.http.request(operation.method, f"{path}/?limit=1&limt=2", follow_redirects=False)
 
         assert (redirected.status_code, redirected.headers["location"]) == (308, f"{path}?limit=1&lang=de")
-        assert code(refused, 404) == "not_found"
+        assert code_of(refused, 404) == "not_found"
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ async def test_a_field_read_from_bodies_only_is_never_repeated_from_the_query(
 ) -> None:
     response = await service.http.post(f"{path}/?{name}=secret&limit=1", follow_redirects=False)
 
-    assert (code(response, 404), response.headers.get("location")) == ("not_found", None)
+    assert (code_of(response, 404), response.headers.get("location")) == ("not_found", None)
     assert "secret" not in response.text
 
 
@@ -226,16 +226,16 @@ async def test_a_slash_at_the_end_of_what_leads_nowhere_is_not_redirected(
 ) -> None:
     for path in ("/api/nothing/", "/api/events//", "/api/events/1/nothing/", "//elsewhere.example/", "//"):
         with subtests.test(path=path):
-            response = await straight(service, "GET", path, headers=with_key(ada))
+            response = await request_directly(service, "GET", path, headers=with_key(ada))
 
-            assert code(response, 404) == "not_found"
+            assert code_of(response, 404) == "not_found"
 
 
 async def test_an_invalid_host_header_is_ignored(service: Service, subtests: pytest.Subtests) -> None:
     for host in (b"[", b"events.test:port", b"\xff\xfe", b"", b"a b", b"evil.example/path?x=1#y"):
         for path, status in (("/api/nothing", 404), ("/api/events", 401), ("/api", 200)):
             with subtests.test(host=host, path=path):
-                response = await straight(service, "GET", path, headers=[(b"host", host)])
+                response = await request_directly(service, "GET", path, headers=[(b"host", host)])
 
                 assert response.status_code == status
 
@@ -245,7 +245,7 @@ async def test_a_request_without_a_client_address_is_limited_and_served(service:
     messages = [{"type": "http.request", "body": json.dumps(body).encode()}]
 
     headers = [(b"content-type", b"application/json")]
-    response = await straight(
+    response = await request_directly(
         service, "POST", "/api/organizers/register", headers=headers, messages=messages, client=None
     )
 

@@ -21,7 +21,7 @@ SENDER = "Holdfast <tickets@events.example>"
 PEOPLE = [f"{number}@example.com" for number in range(40)]
 
 
-async def post(service: Service, *recipients: str, kind: str = "hello", **fields: Any) -> list[int]:
+async def post_mails(service: Service, *recipients: str, kind: str = "hello", **fields: Any) -> list[int]:
     """Mails to people, each in a thread of its own and of no organizer unless told otherwise."""
     rows = [{"kind": kind, "thread": to, "recipient": to, **fields} for to in recipients]
     inserted = await service.run_sql(
@@ -54,7 +54,7 @@ def _rendered(mail: Mail) -> Envelope | UnwritableMail | None:
     return Envelope(mail.recipient, id, message.encoded("Holdfast <tickets@events.example>"))
 
 
-def sending(*services: Service, render: sender.Render = render) -> AbstractAsyncContextManager[None]:
+def run_senders(*services: Service, render: sender.Render = render) -> AbstractAsyncContextManager[None]:
     """The loop of each service runs."""
     return at_work(*(sender.run(service.database, render) for service in services))
 
@@ -69,19 +69,19 @@ async def all_due(database: Database[Any]) -> list[Mail]:
     return sorted(mails, key=lambda mail: mail.id)
 
 
-async def states(service: Service) -> dict[str, tuple[str | None, int]]:
+async def mail_states(service: Service) -> dict[str, tuple[str | None, int]]:
     rows = await service.run_sql("select recipient, outcome, attempts from mails order by id")
     return {recipient: (outcome, attempts) for recipient, outcome, attempts in rows}
 
 
-async def all_ended(service: Service, seconds: float = 10) -> None:
+async def wait_until_all_ended(service: Service, seconds: float = 10) -> None:
     async def ended() -> bool:
         return not await service.run_sql("select from mails where ended_at is null limit 1")
 
     await eventually(ended, seconds)
 
 
-async def reached(server: Server, count: int) -> bool:
+async def has_received(server: Server, count: int) -> bool:
     """Whether the mail server has got so many mails."""
     return len(server.received) >= count
 

@@ -18,7 +18,7 @@ from holdfast.kit.mail.message import Envelope
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.postgres.database import Database
 from tests.kit import subprocess_functions
-from tests.kit.mail.posting import PEOPLE, all_ended, post, reached, sending, states
+from tests.kit.mail.posting import PEOPLE, has_received, mail_states, post_mails, run_senders, wait_until_all_ended
 from tests.smtp import Server
 from tests.support import Service, eventually
 
@@ -38,13 +38,13 @@ def test_a_mail_that_is_put_off_is_tried_for_three_days_with_growing_pauses(monk
 
 async def test_a_failed_mail_can_be_tried_again(service: Service, server: Server) -> None:
     server.answers["RCPT"] = ["550 nobody", ""]
-    [id] = await post(service, "ann@example.com")
-    async with sending(service):
-        await all_ended(service)
+    [id] = await post_mails(service, "ann@example.com")
+    async with run_senders(service):
+        await wait_until_all_ended(service)
         [listed] = await service.database.read(outbox.unsent_mails)
         assert (listed.id, listed.status, listed.error) == (id, "failed", "550 nobody")
         await service.database.transact(lambda tx: outbox.retry_mail(tx, id))
-        await all_ended(service)
+        await wait_until_all_ended(service)
 
     assert server.recipients() == ["ann@example.com"]
     with pytest.raises(Problem, match=f"No mail with the id {id} waits or has failed"):
@@ -53,7 +53,7 @@ async def test_a_failed_mail_can_be_tried_again(service: Service, server: Server
 
 async def test_mails_that_wait_are_in_the_metrics(service: Service, server: Server) -> None:
     server.stop()
-    await post(service, "ann@example.com")
+    await post_mails(service, "ann@example.com")
 
     await service.database.read(outbox.update_gauges)
 
@@ -62,30 +62,30 @@ async def test_mails_that_wait_are_in_the_metrics(service: Service, server: Serv
     assert "\nholdfast_mails_oldest_seconds " in figures
 
 
-async def test_mails_of_one_cause_to_many_people_go_after_others(service: Service, server: Server) -> None:
-    await post(service, *PEOPLE, bulk=True)
-    await post(service, "ann@example.com")
-    async with sending(service):
-        await all_ended(service)
+async def test_one_of_many_mails_with_one_cause_lets_others_go_first(service: Service, server: Server) -> None:
+    await post_mails(service, *PEOPLE, bulk=True)
+    await post_mails(service, "ann@example.com")
+    async with run_senders(service):
+        await wait_until_all_ended(service)
 
     assert "ann@example.com" in server.recipients()[: sender.MAX_CONNECTIONS]
 
 
 async def test_a_mail_that_is_no_longer_true_is_not_sent(service: Service, server: Server) -> None:
-    await post(service, "ann@example.com", kind="stale")
-    await post(service, "bob@example.com")
-    async with sending(service):
-        await all_ended(service)
+    await post_mails(service, "ann@example.com", kind="stale")
+    await post_mails(service, "bob@example.com")
+    async with run_senders(service):
+        await wait_until_all_ended(service)
 
     assert server.recipients() == ["bob@example.com"]
-    assert await states(service) == {"ann@example.com": ("superseded", 1), "bob@example.com": ("sent", 1)}
+    assert await mail_states(service) == {"ann@example.com": ("superseded", 1), "bob@example.com": ("sent", 1)}
 
 
 async def test_a_mail_that_cannot_be_written_fails_alone(service: Service, server: Server) -> None:
-    await post(service, "ann@example.com", kind="bad")
-    await post(service, *PEOPLE)
-    async with sending(service):
-        await all_ended(service)
+    await post_mails(service, "ann@example.com", kind="bad")
+    await post_mails(service, *PEOPLE)
+    async with run_senders(service):
+        await wait_until_all_ended(service)
 
     assert sorted(server.recipients()) == sorted(PEOPLE)
     [(error,)] = await service.run_sql("select error from mails where outcome = 'failed'")
@@ -95,10 +95,10 @@ async def test_a_mail_that_cannot_be_written_fails_alone(service: Service, serve
 async def test_a_mail_without_a_reachable_recipient_fails_with_the_reason_of_its_renderer(
     service: Service, server: Server
 ) -> None:
-    await post(service, "ann@example.com", kind="hopeless")
-    await post(service, "bob@example.com")
-    async with sending(service):
-        await all_ended(service)
+    await post_mails(service, "ann@example.com", kind="hopeless")
+    await post_mails(service, "bob@example.com")
+    async with run_senders(service):
+        await wait_until_all_ended(service)
 
     assert server.recipients() == ["bob@example.com"]
     [(error,)] = await service.run_sql("select error from mails where outcome = 'failed'")
@@ -109,8 +109,8 @@ async def test_a_mail_that_kills_the_rendering_process_fails_and_delays_no_other
     service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", subprocess_functions.PATH)
-    await post(service, "ann@example.com", kind="deadly")
-    await post(service, *PEOPLE)
+    await post_mails(service, "ann@example.com", kind="deadly")
+    await post_mails(service, *PEOPLE)
     async with SubprocessCall(subprocess_functions.written) as write:
 
         async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope]:
@@ -122,8 +122,8 @@ async def test_a_mail_that_kills_the_rendering_process_fails_and_delays_no_other
                 for mail, content in zip(mails, contents, strict=True)
             ]
 
-        async with sending(service, render=render):
-            await all_ended(service)
+        async with run_senders(service, render=render):
+            await wait_until_all_ended(service)
 
     assert sorted(server.recipients()) == sorted(PEOPLE)
     [(recipient, error)] = await service.run_sql("select recipient, error from mails where outcome = 'failed'")
@@ -156,16 +156,16 @@ async def test_the_process_that_writes_ends_when_there_were_no_mails_for_long(
 
     sending_mails = asyncio.create_task(rendering.run_sender(service.database, subprocess_functions.written, render))
     for recipient in ("ann@example.com", "bob@example.com"):
-        await post(service, recipient)
-        await all_ended(service)
+        await post_mails(service, recipient)
+        await wait_until_all_ended(service)
         await eventually(has_ended)
     await end_tasks([sending_mails])
 
     assert server.recipients() == ["ann@example.com", "bob@example.com"]
 
 
-async def test_a_rendering_process_that_cannot_start_fails_no_mail(service: Service, server: Server) -> None:
-    await post(service, "ann@example.com")
+async def test_while_nothing_can_be_written_no_mail_is_to_blame(service: Service, server: Server) -> None:
+    await post_mails(service, "ann@example.com")
 
     async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope]:
         raise SubprocessStartError("no memory")
@@ -173,18 +173,18 @@ async def test_a_rendering_process_that_cannot_start_fails_no_mail(service: Serv
     with pytest.raises(SubprocessStartError):
         await sender.run(service.database, render)
 
-    assert await states(service) == {"ann@example.com": (None, 0)}
-    async with sending(service):
-        await all_ended(service)
+    assert await mail_states(service) == {"ann@example.com": (None, 0)}
+    async with run_senders(service):
+        await wait_until_all_ended(service)
     assert server.recipients() == ["ann@example.com"]
 
 
 async def test_mails_of_a_thread_arrive_in_order_though_the_first_is_put_off(service: Service, server: Server) -> None:
     server.answers["RCPT ann@example.com"] = ["451 later", "451 later", ""]
-    ids = [id for _ in range(5) for id in await post(service, "ann@example.com", thread="ann")]
+    ids = [id for _ in range(5) for id in await post_mails(service, "ann@example.com", thread="ann")]
 
-    async with sending(service):
-        await all_ended(service)
+    async with run_senders(service):
+        await wait_until_all_ended(service)
 
     assert [received.mail["Subject"] for received in server.received] == [f"hello {id}" for id in ids]
     assert await service.run_sql("select attempts from mails order by id") == [(3,), (1,), (1,), (1,), (1,)]
@@ -193,12 +193,12 @@ async def test_mails_of_a_thread_arrive_in_order_though_the_first_is_put_off(ser
 async def test_a_held_mail_keeps_the_later_ones_of_its_thread_waiting_and_is_no_backlog(
     service: Service, server: Server
 ) -> None:
-    [first] = await post(service, "ann@example.com")
+    [first] = await post_mails(service, "ann@example.com")
     await service.run_sql("update mails set hold = 'organizer', due_at = now() + interval '1 day'")
-    await post(service, "ann@example.com", "bob@example.com")
-    async with sending(service):
+    await post_mails(service, "ann@example.com", "bob@example.com")
+    async with run_senders(service):
         await eventually(lambda: service.run_sql("select from mails where hold is not null and id > %(id)s", id=first))
-        await eventually(lambda: reached(server, 1))
+        await eventually(lambda: has_received(server, 1))
         assert server.recipients() == ["bob@example.com"]
         await eventually(lambda: service.run_sql("select from mails where recipient like 'bob%%' and ended_at < now()"))
         await service.database.read(outbox.update_gauges)
@@ -209,6 +209,6 @@ async def test_a_held_mail_keeps_the_later_ones_of_its_thread_waiting_and_is_no_
         assert [(mail.id, mail.status) for mail in listed] == [(first, "held"), (first + 1, "held")]
 
     await service.run_sql("update mails set due_at = now() where hold is not null")
-    async with sending(service):
-        await all_ended(service)
+    async with run_senders(service):
+        await wait_until_all_ended(service)
     assert [received.message_id.partition(".")[0] for received in server.received[1:]] == [str(first), str(first + 1)]

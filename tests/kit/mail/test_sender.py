@@ -15,28 +15,28 @@ from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.mail import outbox, sender
 from holdfast.kit.postgres.database import Reader
-from tests.kit.mail.posting import PEOPLE, all_ended, post, reached, sending, states
+from tests.kit.mail.posting import PEOPLE, has_received, mail_states, post_mails, run_senders, wait_until_all_ended
 from tests.smtp import BREAK, NEVER, Server
 from tests.support import Service, eventually, running
 
 
-async def test_forty_mails_are_sent_once_each_over_a_few_connections(service: Service, server: Server) -> None:
-    async with sending(service):
-        await post(service, *PEOPLE)
-        await all_ended(service)
+async def test_each_mail_is_sent_once_over_a_few_connections(service: Service, server: Server) -> None:
+    async with run_senders(service):
+        await post_mails(service, *PEOPLE)
+        await wait_until_all_ended(service)
 
     assert sorted(server.recipients()) == sorted(PEOPLE)
     assert server.connections() <= sender.MAX_CONNECTIONS
-    assert {*(await states(service)).values()} == {("sent", 1)}
+    assert {*(await mail_states(service)).values()} == {("sent", 1)}
     assert len({received.message_id for received in server.received}) == 40
 
 
-async def test_a_mail_is_sent_as_soon_as_its_transaction_commits(service: Service, server: Server) -> None:
-    async with sending(service):
-        await post(service, "first@example.com")
-        await all_ended(service)
-        await post(service, "second@example.com")
-        await all_ended(service, sender.POLL_SECONDS / 2)
+async def test_a_mail_leaves_as_soon_as_its_transaction_commits(service: Service, server: Server) -> None:
+    async with run_senders(service):
+        await post_mails(service, "first@example.com")
+        await wait_until_all_ended(service)
+        await post_mails(service, "second@example.com")
+        await wait_until_all_ended(service, sender.POLL_SECONDS / 2)
 
     assert server.recipients() == ["first@example.com", "second@example.com"]
 
@@ -47,9 +47,9 @@ async def test_a_refused_address_fails_with_the_words_of_the_server_and_delays_n
     server.answers["RCPT 0@example.com"] = ["550 5.1.1 no such person"]
     server.answers["DATA 1@example.com"] = ["554 5.7.1 spam"]
 
-    async with sending(service):
-        await post(service, *PEOPLE)
-        await all_ended(service)
+    async with run_senders(service):
+        await post_mails(service, *PEOPLE)
+        await wait_until_all_ended(service)
 
     assert sorted(server.recipients()) == sorted(PEOPLE[2:])
     errors = await service.run_sql("select recipient, outcome, error from mails where outcome <> 'sent' order by id")
@@ -65,11 +65,11 @@ async def test_a_mail_that_is_put_off_for_days_fails(
     monkeypatch.setattr(outbox, "MAX_ATTEMPTS", 3)
     server.answers["RCPT"] = ["451 greylisted"]
 
-    async with sending(service):
-        await post(service, "ann@example.com")
-        await all_ended(service)
+    async with run_senders(service):
+        await post_mails(service, "ann@example.com")
+        await wait_until_all_ended(service)
 
-    assert await states(service) == {"ann@example.com": ("failed", 3)}
+    assert await mail_states(service) == {"ann@example.com": ("failed", 3)}
 
 
 async def test_a_mail_that_becomes_due_between_two_looks_leaves_at_once(
@@ -81,12 +81,12 @@ async def test_a_mail_that_becomes_due_between_two_looks_leaves_at_once(
         await service.run_sql("update mails set due_at = now() where due_at > now()")
         return await seconds_until_next_due(reader)
 
-    await post(service, "ann@example.com")
+    await post_mails(service, "ann@example.com")
     await service.run_sql("update mails set due_at = now() + interval '1 hour'")
     monkeypatch.setattr(outbox, "seconds_until_next_due", becoming_due)
 
-    async with sending(service):
-        await all_ended(service, sender.POLL_SECONDS / 2)
+    async with run_senders(service):
+        await wait_until_all_ended(service, sender.POLL_SECONDS / 2)
 
     assert server.recipients() == ["ann@example.com"]
 
@@ -95,14 +95,14 @@ async def test_an_unreachable_server_counts_no_attempts_and_gets_all_mails_later
     service: Service, server: Server
 ) -> None:
     server.stop()
-    async with sending(service):
-        await post(service, *PEOPLE)
-        assert {*(await states(service)).values()} == {(None, 0)}
+    async with run_senders(service):
+        await post_mails(service, *PEOPLE)
+        assert {*(await mail_states(service)).values()} == {(None, 0)}
         server.start()
-        await all_ended(service)
+        await wait_until_all_ended(service)
 
     assert sorted(server.recipients()) == sorted(PEOPLE)
-    assert {*(await states(service)).values()} == {("sent", 1)}
+    assert {*(await mail_states(service)).values()} == {("sent", 1)}
 
 
 async def test_a_process_that_stops_measuring_shows_no_metrics_of_waiting_mails(service: Service) -> None:
@@ -113,7 +113,7 @@ async def test_a_process_that_stops_measuring_shows_no_metrics_of_waiting_mails(
     async def waits() -> bool:
         return (await waiting())[0] == "1.0"
 
-    await post(service, "ann@example.com")
+    await post_mails(service, "ann@example.com")
     measuring = asyncio.create_task(outbox.MEASURE.run(service.database))
     await eventually(waits)
     await end_tasks([measuring])
@@ -124,9 +124,9 @@ async def test_a_process_that_stops_measuring_shows_no_metrics_of_waiting_mails(
 async def test_an_unreachable_server_and_its_return_are_logged_once(service: Service, server: Server) -> None:
     server.answers["MAIL"] = ["421 later"] * 20 + [""]
     with capture_logs() as logs:
-        async with sending(service):
-            await post(service, *PEOPLE[:2])
-            await all_ended(service)
+        async with run_senders(service):
+            await post_mails(service, *PEOPLE[:2])
+            await wait_until_all_ended(service)
 
     assert [log["event"] for log in logs if "mail" in log["event"]] == [
         "mails cannot be sent; trying until they can",
@@ -138,12 +138,12 @@ async def test_an_unreachable_server_and_its_return_are_logged_once(service: Ser
 @pytest.mark.parametrize("reply", ["550 not from you", "421 too many mails", NEVER, BREAK])
 async def test_a_server_that_refuses_our_sender_fails_no_mail(reply: str, service: Service, server: Server) -> None:
     server.answers["MAIL"] = [reply, reply, reply, reply, reply, reply, ""]
-    async with sending(service):
-        await post(service, *PEOPLE)
-        await all_ended(service)
+    async with run_senders(service):
+        await post_mails(service, *PEOPLE)
+        await wait_until_all_ended(service)
 
     assert sorted(server.recipients()) == sorted(PEOPLE)
-    assert {*(await states(service)).values()} == {("sent", 1)}
+    assert {*(await mail_states(service)).values()} == {("sent", 1)}
 
 
 async def test_a_mail_that_waits_for_a_server_that_refuses_our_sender_says_why(
@@ -155,8 +155,8 @@ async def test_a_mail_that_waits_for_a_server_that_refuses_our_sender_says_why(
         mails = await service.database.read(outbox.unsent_mails)
         return [(mail.error, mail.attempts) for mail in mails if mail.error]
 
-    await post(service, "ann@example.com")
-    async with sending(service):
+    await post_mails(service, "ann@example.com")
+    async with run_senders(service):
         await eventually(errors)
 
     assert await errors() == [("550 5.7.1 not from you", 0)]
@@ -166,9 +166,9 @@ async def test_a_mail_at_which_the_server_breaks_down_does_not_stop_the_others(
     service: Service, server: Server
 ) -> None:
     server.answers["DATA poison@example.com"] = [BREAK]
-    async with sending(service):
-        await post(service, "poison@example.com", *PEOPLE)
-        await eventually(lambda: reached(server, 40))
+    async with run_senders(service):
+        await post_mails(service, "poison@example.com", *PEOPLE)
+        await eventually(lambda: has_received(server, 40))
 
         async def put_off() -> bool:
             return bool(await service.run_sql("select from mails where attempts > 0 and outcome is null"))
@@ -184,36 +184,36 @@ async def test_a_mail_at_which_the_server_stalls_is_put_off_at_once(
     monkeypatch.setattr(outbox, "RETRY_BACKOFF", RetryBackoff(3600, 3600))
     server.answers["RCPT ann+stalled@example.com"] = [NEVER]
 
-    async with sending(service):
-        await post(service, "ann+stalled@example.com", "ann@example.com")
-        await eventually(lambda: reached(server, 1))
+    async with run_senders(service):
+        await post_mails(service, "ann+stalled@example.com", "ann@example.com")
+        await eventually(lambda: has_received(server, 1))
         await eventually(lambda: service.run_sql("select from mails where attempts > 0 and outcome is null"))
 
-    assert await states(service) == {"ann+stalled@example.com": (None, 1), "ann@example.com": ("sent", 1)}
+    assert await mail_states(service) == {"ann+stalled@example.com": (None, 1), "ann@example.com": ("sent", 1)}
     assert [address for _, command, address in server.commands if command == "RCPT"].count(
         "ann+stalled@example.com"
     ) == 1
 
 
 async def test_several_processes_send_each_mail_once(settings: Settings, service: Service, server: Server) -> None:
-    async with running(settings.model_copy(update=server.settings)) as another, sending(service, another):
-        await post(service, *PEOPLE)
-        await all_ended(service)
+    async with running(settings.model_copy(update=server.settings)) as another, run_senders(service, another):
+        await post_mails(service, *PEOPLE)
+        await wait_until_all_ended(service)
 
     assert sorted(server.recipients()) == sorted(PEOPLE)
 
 
 async def test_a_sender_whose_session_ends_goes_on_with_another_session(service: Service, server: Server) -> None:
-    async with sending(service):
-        await post(service, "ann@example.com")
-        await all_ended(service)
+    async with run_senders(service):
+        await post_mails(service, "ann@example.com")
+        await wait_until_all_ended(service)
         await service.run_sql(
             "select pg_terminate_backend(pid) from pg_locks"
             " where relation = 'mail_sender'::regclass and database = (select oid from pg_database"
             " where datname = current_database())"
         )
-        await post(service, *PEOPLE)
-        await all_ended(service)
+        await post_mails(service, *PEOPLE)
+        await wait_until_all_ended(service)
 
     assert sorted(server.recipients()) == sorted(["ann@example.com", *PEOPLE])
 
@@ -222,16 +222,16 @@ async def test_an_accepted_mail_is_stored_before_anything_else_is_sent_on_its_co
     service: Service, server: Server
 ) -> None:
     # As long as the row of the first mail is locked, it cannot be stored as sent.
-    await post(service, *PEOPLE)
+    await post_mails(service, *PEOPLE)
     async with service.database.pool.connection() as connection, connection.transaction():
         await connection.execute("select from mails for no key update")
-        async with sending(service):
-            await eventually(lambda: reached(server, sender.MAX_CONNECTIONS))
+        async with run_senders(service):
+            await eventually(lambda: has_received(server, sender.MAX_CONNECTIONS))
             assert not any(received.is_proved for received in server.received)
             assert len(server.received) == sender.MAX_CONNECTIONS
             await connection.execute("commit")
             await connection.execute("begin")
-            await all_ended(service)
+            await wait_until_all_ended(service)
 
     assert sorted(server.recipients()) == sorted(PEOPLE)
 
@@ -243,14 +243,14 @@ async def test_no_mail_is_lost_or_sent_again_when_the_database_drops_every_conne
         select pg_terminate_backend(pid) from pg_stat_activity
          where datname = current_database() and usename = current_user and pid <> %s
     """
-    async with sending(service):
+    async with run_senders(service):
         with psycopg.connect(service.database.url, autocommit=True) as connection:
             for count in (0, 8, 16, 24, 32):
-                await post(service, *PEOPLE[count : count + 8])
-                await eventually(lambda count=count: reached(server, count + 4))
+                await post_mails(service, *PEOPLE[count : count + 8])
+                await eventually(lambda count=count: has_received(server, count + 4))
                 connection.execute(others, [connection.info.backend_pid])
                 await eventually(lambda: is_back(service))
-        await all_ended(service)
+        await wait_until_all_ended(service)
 
     assert {received.recipient for received in server.received} == {*PEOPLE}
     assert not any(received.is_wrong for received in server.received)

@@ -24,7 +24,7 @@ from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.mail.shares import LeasedShare, sender_session
 from holdfast.kit.postgres.database import Database
 from tests.kit.mail import posting
-from tests.kit.mail.posting import PEOPLE, all_ended, post, reached, sending
+from tests.kit.mail.posting import PEOPLE, has_received, post_mails, run_senders, wait_until_all_ended
 from tests.smtp import NEVER, Server
 from tests.support import Service, eventually, running
 
@@ -111,7 +111,7 @@ ACTIONS = st.lists(
 async def test_no_two_processes_ever_send_one_share(service: Service, actions: Sequence[tuple[str, int, int]]) -> None:
     await service.run_sql("delete from mails")
     await service.run_sql("update mail_shares set lease_id = null, due_at = now()")
-    await post(service, *(f"x+{number}@example.com" for number in range(3)), *PEOPLE[:6])
+    await post_mails(service, *(f"x+{number}@example.com" for number in range(3)), *PEOPLE[:6])
     leases: list[list[LeasedShare]] = [[], [], []]
     """What each process believes that it has leased."""
     owners: dict[int, LeasedShare] = {}
@@ -146,7 +146,7 @@ async def test_no_two_processes_ever_send_one_share(service: Service, actions: S
 
 
 async def test_processes_that_lease_at_the_same_time_get_different_shares_and_few_enough(service: Service) -> None:
-    await post(service, *MANY)
+    await post_mails(service, *MANY)
 
     leased = [row.share for rows in await asyncio.gather(*(lease(service, 4, 18) for _ in range(8))) for row in rows]
 
@@ -156,7 +156,7 @@ async def test_processes_that_lease_at_the_same_time_get_different_shares_and_fe
 
 
 async def test_a_share_without_due_mails_is_not_leased(service: Service) -> None:
-    await post(service, *PEOPLE)
+    await post_mails(service, *PEOPLE)
     await service.run_sql("update mails set due_at = now() + interval '1 hour' where recipient <> '7@example.com'")
 
     assert [row.share for row in await lease(service)] == [await share_of(service, "7@example.com")]
@@ -164,7 +164,7 @@ async def test_a_share_without_due_mails_is_not_leased(service: Service) -> None
 
 async def test_shares_are_leased_in_the_turns_of_organizers(service: Service) -> None:
     for organizer in (1, 2, 3):
-        await post(service, *MANY[organizer * 100 - 100 : organizer * 100], arguments={"organizer_id": organizer})
+        await post_mails(service, *MANY[organizer * 100 - 100 : organizer * 100], arguments={"organizer_id": organizer})
 
     first = await lease(service, 2)
     second = await lease(service, 4, first=outbox.next_owner(first[-1].owner))
@@ -173,9 +173,9 @@ async def test_shares_are_leased_in_the_turns_of_organizers(service: Service) ->
 
 
 async def test_an_organizer_with_many_mails_does_not_delay_the_mail_of_another(service: Service) -> None:
-    await post(service, *MANY, arguments={"organizer_id": 7})
+    await post_mails(service, *MANY, arguments={"organizer_id": 7})
     leased = await lease(service, 4)
-    await post(service, "late@example.net", arguments={"organizer_id": 8})
+    await post_mails(service, "late@example.net", arguments={"organizer_id": 8})
 
     [row] = await lease(service, 1, first=outbox.next_owner(leased[-1].owner))
 
@@ -185,9 +185,9 @@ async def test_an_organizer_with_many_mails_does_not_delay_the_mail_of_another(s
 async def test_mails_of_no_organizer_have_every_other_turn_and_mails_to_many_people_come_last(
     service: Service,
 ) -> None:
-    await post(service, *MANY[:100], bulk=True, arguments={"organizer_id": 9})
-    await post(service, *MANY[100:200], arguments={"organizer_id": 7})
-    await post(service, *MANY[200:300])
+    await post_mails(service, *MANY[:100], bulk=True, arguments={"organizer_id": 9})
+    await post_mails(service, *MANY[100:200], arguments={"organizer_id": 7})
+    await post_mails(service, *MANY[200:300])
 
     turns = [await lease(service, 1, no_owner_first=number % 2 == 0) for number in range(6)]
 
@@ -216,25 +216,23 @@ async def test_a_process_whose_lease_does_not_last_sends_nothing(loss: str, serv
     async def is_lost() -> bool:
         return lost() > before
 
-    await post(service, "ann@example.com")
-    async with sending(service, render=render):
+    await post_mails(service, "ann@example.com")
+    async with run_senders(service, render=render):
         await eventually(is_lost)
         assert server.received == []
     await service.run_sql("update mail_shares set lease_id = null, due_at = now()")
-    async with sending(service):
-        await all_ended(service)
+    async with run_senders(service):
+        await wait_until_all_ended(service)
     assert server.recipients() == ["ann@example.com"]
 
 
-async def test_mails_that_a_killed_process_had_leased_are_sent_when_the_lease_ends(
-    service: Service, server: Server
-) -> None:
-    await post(service, *PEOPLE)
+async def test_what_a_killed_process_has_leased_is_sent_when_the_lease_ends(service: Service, server: Server) -> None:
+    await post_mails(service, *PEOPLE)
     assert len(await lease(service)) == 4
     await service.run_sql("update mail_shares set due_at = now() + interval '1 second' where lease_id is not null")
 
-    async with sending(service):
-        await all_ended(service)
+    async with run_senders(service):
+        await wait_until_all_ended(service)
 
     assert sorted(server.recipients()) == sorted(PEOPLE)
 
@@ -248,9 +246,9 @@ async def test_a_mail_at_which_the_server_stalls_does_not_stop_other_shares(
     share = await share_of(service, "stalled@example.com")
     other_people = [person for person in PEOPLE if await share_of(service, person) != share]
 
-    async with sending(service):
-        await post(service, "stalled@example.com", *other_people)
-        await eventually(lambda: reached(server, len(other_people)))
+    async with run_senders(service):
+        await post_mails(service, "stalled@example.com", *other_people)
+        await eventually(lambda: has_received(server, len(other_people)))
 
     assert sorted(server.recipients()) == sorted(other_people)
 
@@ -261,10 +259,10 @@ async def test_three_processes_send_each_mail_once_and_each_thread_in_order(
     # A person may change the address: then the mails of a thread are in different shares.
     for number in range(5):
         for thread in range(20):
-            await post(service, f"{thread}.{number // 2}@example.com", thread=f"thread {thread}")
+            await post_mails(service, f"{thread}.{number // 2}@example.com", thread=f"thread {thread}")
 
-    async with sending(service, *others):
-        await all_ended(service, 60)
+    async with run_senders(service, *others):
+        await wait_until_all_ended(service, 60)
 
     threads = await service.run_sql("select array_agg(id order by id) from mails group by thread")
     order = [int(received.message_id.partition(".")[0]) for received in server.received]
@@ -284,9 +282,9 @@ async def test_all_processes_together_have_no_more_connections_than_the_setting_
         leased.append(count)
         return await posting.render(database, mails)
 
-    async with running(few) as one, running(few) as another, sending(one, another, render=render):
-        await post(one, *MANY[:100])
-        await all_ended(one)
+    async with running(few) as one, running(few) as another, run_senders(one, another, render=render):
+        await post_mails(one, *MANY[:100])
+        await wait_until_all_ended(one)
 
     assert sorted(server.recipients()) == sorted(MANY[:100])
     assert max(leased) == 2
@@ -304,13 +302,13 @@ async def test_a_sender_of_the_version_before_and_this_one_do_not_send_at_the_sa
 
     with psycopg.connect(service.database.url) as old:
         old.execute("lock table mail_sender in exclusive mode")
-        await post(service, *PEOPLE)
-        async with sending(service):
+        await post_mails(service, *PEOPLE)
+        async with run_senders(service):
             # Who waits for long must hold no snapshot: VACUUM could remove nothing meanwhile.
             await eventually(waits)
             assert server.received == []
             old.commit()
-            await all_ended(service)
+            await wait_until_all_ended(service)
             with pytest.raises(LockNotAvailable):
                 old.execute("lock table mail_sender in exclusive mode nowait")
             old.rollback()

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from holdfast.kit.mail import outbox, sender
 from holdfast.kit.mail.outbox import Mail
-from tests.kit.mail.posting import post, sending
+from tests.kit.mail.posting import post_mails, run_senders
 from tests.smtp import Server
 from tests.support import Service, eventually
 
@@ -18,13 +18,13 @@ async def due(service: Service, limit: int = 8, first: str = "") -> list[Mail]:
 async def post_of(service: Service, organizer: int, count: int, *, bulk: bool = False) -> list[int]:
     """Mails of an organizer, all of them in one share."""
     recipients = [f"ann+{number}.{organizer}.{bulk}@example.com" for number in range(count)]
-    return await post(service, *recipients, bulk=bulk, arguments={"organizer_id": organizer})
+    return await post_mails(service, *recipients, bulk=bulk, arguments={"organizer_id": organizer})
 
 
 async def test_a_mail_does_not_wait_for_all_mails_of_another_organizer(service: Service, server: Server) -> None:
-    await post(service, *(f"person{number}@example.com" for number in range(400)), arguments={"organizer_id": 7})
-    await post(service, "ann@example.com", arguments={"organizer_id": 8})
-    async with sending(service):
+    await post_mails(service, *(f"person{number}@example.com" for number in range(400)), arguments={"organizer_id": 7})
+    await post_mails(service, "ann@example.com", arguments={"organizer_id": 8})
+    async with run_senders(service):
 
         async def has_arrived() -> bool:
             return "ann@example.com" in server.recipients()
@@ -52,7 +52,7 @@ async def test_the_next_batch_begins_after_the_last_organizer(service: Service) 
 
 async def test_links_to_sign_in_get_half_of_a_batch(service: Service) -> None:
     await post_of(service, 7, 20)
-    await post(service, *(f"ann+{number}@example.com" for number in range(20)))
+    await post_mails(service, *(f"ann+{number}@example.com" for number in range(20)))
 
     owners = [mail.owner for mail in await due(service)]
 
@@ -72,7 +72,7 @@ async def test_mails_to_many_people_go_last_in_turns_of_organizers(service: Serv
 
 async def test_organizers_whose_mails_wait_for_earlier_ones_do_not_block_others(service: Service) -> None:
     for organizer in range(1, 20):
-        await post(service, *2 * [f"ann+{organizer}@example.com"], arguments={"organizer_id": organizer})
+        await post_mails(service, *2 * [f"ann+{organizer}@example.com"], arguments={"organizer_id": organizer})
     await service.run_sql(
         """
         update mails set due_at = now() + interval '1 hour'

@@ -1,4 +1,4 @@
-"""Fixtures of the agent door: the pantry, and agents that call it."""
+"""Fixtures of the endpoint for agents: the pantry, and agents that call it."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 
 from tests.databases import scratch_database
 from tests.kit.mcp.pantry import SCHEMA, Pantry
-from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, opened
+from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, open_kitchen
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +32,7 @@ def pantry_url(pantry_database: tuple[str, psycopg.Connection[Any]]) -> str:
 @pytest.fixture
 async def kitchen(pantry_url: str) -> AsyncIterator[Kitchen]:
     """The pantry, open for agents."""
-    async with opened(Pantry(pantry_url)) as kitchen:
+    async with open_kitchen(Pantry(pantry_url)) as kitchen:
         yield kitchen
 
 

@@ -10,7 +10,7 @@ import pytest
 from holdfast.kit.contract.problems import MISSING_API_KEY, Problem
 from tests.cases import in_turn
 from tests.kit.mcp.pantry import Pantry
-from tests.kit.mcp.wire import EVENTS, JSON, STATELESS, Agent, Exchange, Header, Kitchen, error, opened
+from tests.kit.mcp.wire import EVENTS, JSON, STATELESS, Agent, Exchange, Header, Kitchen, error_of, open_kitchen
 
 METADATA = 'resource_metadata="http://pantry.test/.well-known/oauth-protected-resource/mcp"'
 
@@ -39,8 +39,8 @@ async def test_a_call_with_an_invalid_key_is_answered_with_401(kitchen: Kitchen)
         assert challenge.endswith(f'scope="read_jars", {METADATA}')
 
 
-async def test_a_challenge_without_an_authorization_server_names_none(pantry_url: str) -> None:
-    async with opened(Pantry(pantry_url, resource_metadata=None)) as kitchen:
+async def test_without_an_authorization_server_challenges_name_none(pantry_url: str) -> None:
+    async with open_kitchen(Pantry(pantry_url, resource_metadata=None)) as kitchen:
         response = await kitchen.stranger.ask("tools/list")
 
         assert response.headers["www-authenticate"] == 'Bearer realm="pantry", scope="read_jars"'
@@ -77,7 +77,7 @@ async def test_a_service_may_have_its_own_envelope_of_errors(pantry_url: str) ->
 
     pantry = Pantry(pantry_url)
     pantry.service = replace(pantry.service, error_body=brief)
-    async with opened(pantry) as kitchen:
+    async with open_kitchen(pantry) as kitchen:
         assert (await kitchen.stranger.ask("ping")).json() == {
             "error": "missing_api_key",
             "message": MISSING_API_KEY.meaning,
@@ -151,8 +151,8 @@ async def test_a_get_in_the_era_of_2026_is_answered_with_405(new: Agent) -> None
     assert (response.status_code, response.headers["allow"]) == (405, "POST")
 
 
-async def test_a_silent_service_has_no_stream_to_get(pantry_url: str) -> None:
-    async with opened(Pantry(pantry_url, silent=True)) as kitchen:
+async def test_where_nothing_changes_there_is_no_stream_to_get(pantry_url: str) -> None:
+    async with open_kitchen(Pantry(pantry_url, silent=True)) as kitchen:
         agent = await kitchen.agent("read_jars")
         response = await Exchange(kitchen.app, "GET", agent.headers()).response()
 
@@ -211,7 +211,7 @@ async def test_a_client_that_accepts_events_only_gets_the_answer_as_one_event(ag
 async def test_a_refusal_is_json_even_for_a_client_that_accepts_events_only(agent: Agent) -> None:
     response = await agent.post(b"{", [JSON, EVENTS, (b"authorization", f"Bearer {agent.key}".encode())])
 
-    assert error(response, 400)["code"] == -32700
+    assert error_of(response, 400)["code"] == -32700
 
 
 async def test_a_notification_is_accepted_even_from_a_client_that_accepts_events_only(agent: Agent) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.kit.mcp import handshake
 from tests.kit.mcp.pantry import Pantry
-from tests.kit.mcp.wire import META, STATELESS, Agent, Kitchen, error, opened
+from tests.kit.mcp.wire import META, STATELESS, Agent, Kitchen, error_of, open_kitchen
 
 
 @pytest.fixture
@@ -48,13 +48,13 @@ async def test_a_batch_without_a_version_is_accepted(batcher: Agent) -> None:
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", STATELESS])
 async def test_a_batch_in_a_later_version_is_refused(batcher: Agent, version: str) -> None:
     batcher.version = version
-    assert error(await batcher.post([batcher.request("ping")]), 400)["code"] == -32600
+    assert error_of(await batcher.post([batcher.request("ping")]), 400)["code"] == -32600
 
 
 async def test_a_batch_has_between_one_and_a_hundred_messages(batcher: Agent) -> None:
-    assert error(await batcher.post([]), 400)["code"] == -32600
+    assert error_of(await batcher.post([]), 400)["code"] == -32600
     assert len((await batcher.post([batcher.request("ping") for _ in range(100)])).json()) == 100
-    assert error(await batcher.post([batcher.request("ping") for _ in range(101)]), 400)["code"] == -32600
+    assert error_of(await batcher.post([batcher.request("ping") for _ in range(101)]), 400)["code"] == -32600
 
 
 async def test_a_malformed_message_of_a_batch_is_refused_alone(batcher: Agent) -> None:
@@ -122,8 +122,8 @@ async def test_a_missing_scope_refuses_the_whole_batch_before_anything_is_change
     assert await content(batcher) == 0
 
 
-async def test_a_reached_limit_refuses_the_whole_batch_before_anything_is_changed(pantry_url: str) -> None:
-    async with opened(Pantry(pantry_url, per_hour=2)) as kitchen:
+async def test_a_limit_that_is_reached_refuses_the_whole_before_anything_is_changed(pantry_url: str) -> None:
+    async with open_kitchen(Pantry(pantry_url, per_hour=2)) as kitchen:
         batcher = await kitchen.agent("read_jars", "write_jars", version="2025-03-26")
         other = await kitchen.agent("read_jars")
 

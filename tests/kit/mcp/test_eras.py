@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit.mcp.wire import BOTH, JSON, META, STATELESS, Agent, Header, Kitchen, error
+from tests.kit.mcp.wire import BOTH, JSON, META, STATELESS, Agent, Header, Kitchen, error_of
 
 PROTOCOL = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -73,7 +73,7 @@ async def test_a_version_that_never_was_is_refused(old: Agent) -> None:
     for version in (b"2025-01-01", b"2099-01-01", b"", b"newest", b"\xff"):
         response = await old.post(old.request("tools/list"), plain(old, (b"mcp-protocol-version", version)))
 
-        fault = error(response, 400)
+        fault = error_of(response, 400)
         assert fault["code"] == (-32022 if version != b"\xff" else -32020)
         if version == b"newest":
             assert fault["message"] == (
@@ -102,7 +102,7 @@ async def test_server_discover_describes_the_service(new: Agent) -> None:
 async def test_a_stateless_request_without_its_headers_is_refused(new: Agent) -> None:
     response = await new.post(new.request("tools/list"), plain(new))
 
-    fault = error(response, 400)
+    fault = error_of(response, 400)
     assert fault["code"] == -32020
     assert "MCP-Protocol-Version" in fault["message"]
 
@@ -110,7 +110,7 @@ async def test_a_stateless_request_without_its_headers_is_refused(new: Agent) ->
 async def test_a_stateless_request_with_a_version_of_the_handshake_era_is_refused(new: Agent) -> None:
     response = await new.post(new.request("tools/list"), stateless(new, mcp_protocol_version="2025-11-25"))
 
-    assert error(response, 400)["code"] == -32020
+    assert error_of(response, 400)["code"] == -32020
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ async def test_a_stateless_request_with_incomplete_metadata_is_refused(
 
     response = await new.post(message, stateless(new))
 
-    assert error(response, 400)["code"] == code
+    assert error_of(response, 400)["code"] == code
     assert response.json()["id"] == 7
 
 
@@ -149,7 +149,7 @@ async def test_an_unsupported_version_is_refused_with_the_supported_ones(new: Ag
 
     response = await new.post(new.request("tools/list", {"_meta": meta}), stateless(new, mcp_protocol_version=version))
 
-    fault = error(response, 400)
+    fault = error_of(response, 400)
     assert fault["code"] == -32022
     assert fault["data"] == {"supported": [STATELESS, *reversed(HANDSHAKES)], "requested": version}
 
@@ -171,7 +171,7 @@ async def test_an_unsupported_version_is_refused_with_the_supported_ones(new: Ag
 async def test_headers_that_differ_from_the_body_are_refused(new: Agent, others: dict[str, str]) -> None:
     response = await new.post(new.request("tools/list"), stateless(new, **others))
 
-    assert error(response, 400)["code"] == -32020
+    assert error_of(response, 400)["code"] == -32020
 
 
 @pytest.mark.parametrize("missing", [b"mcp-method", b"mcp-name"])
@@ -179,7 +179,7 @@ async def test_no_header_may_be_missing(new: Agent, missing: bytes) -> None:
     message = new.request("tools/call", {"name": "add_numbers", "arguments": {"a": 1, "b": 2}})
     headers = [header for header in new.headers(message) if header[0] != missing]
 
-    assert error(await new.post(message, headers), 400)["code"] == -32020
+    assert error_of(await new.post(message, headers), 400)["code"] == -32020
 
 
 @pytest.mark.parametrize("twice", [b"mcp-protocol-version", b"mcp-method", b"mcp-name"])
@@ -188,10 +188,10 @@ async def test_no_header_may_be_sent_twice(new: Agent, twice: bytes) -> None:
     headers = new.headers(message)
     again = [header for header in headers if header[0] == twice]
 
-    assert error(await new.post(message, [*headers, *again]), 400)["code"] == -32020
+    assert error_of(await new.post(message, [*headers, *again]), 400)["code"] == -32020
     first = [(twice, b"2025-11-25" if twice == b"mcp-protocol-version" else b"other")]
-    assert error(await new.post(message, [*first, *headers]), 400)["code"] == -32020
-    assert error(await new.post(message, [*headers, *first]), 400)["code"] == -32020
+    assert error_of(await new.post(message, [*first, *headers]), 400)["code"] == -32020
+    assert error_of(await new.post(message, [*headers, *first]), 400)["code"] == -32020
 
 
 async def test_spaces_around_a_header_are_ignored(new: Agent) -> None:
@@ -214,7 +214,7 @@ async def test_a_name_in_a_header_may_be_base64(new: Agent) -> None:
     response = await new.post(
         new.request("resources/read", {"uri": uri}), stateless(new, "resources/read", encoded(uri))
     )
-    assert error(response, 400)["code"] == -32602
+    assert error_of(response, 400)["code"] == -32602
 
 
 @pytest.mark.parametrize(
@@ -235,18 +235,18 @@ async def test_a_name_in_a_header_may_be_base64(new: Agent) -> None:
 async def test_a_name_that_differs_from_the_body_is_refused(new: Agent, subject: str) -> None:
     message = new.request("tools/call", {"name": "add_numbers", "arguments": {"a": 1, "b": 2}})
 
-    assert error(await new.post(message, stateless(new, "tools/call", subject)), 400)["code"] == -32020
+    assert error_of(await new.post(message, stateless(new, "tools/call", subject)), 400)["code"] == -32020
 
 
 async def test_a_missing_name_in_the_body_is_refused_before_the_header_is_compared(new: Agent) -> None:
     response = await new.post(new.request("tools/call"), stateless(new, "tools/call", "add_numbers"))
 
-    assert error(response, 400)["code"] == -32602
+    assert error_of(response, 400)["code"] == -32602
 
 
 async def test_a_call_whose_headers_and_body_differ_is_not_run(kitchen: Kitchen, new: Agent) -> None:
     message = new.request("tools/call", {"name": "fill_jar", "arguments": {"jar_id": 1, "grams": 10}})
 
-    error(await new.post(message, stateless(new, "tools/call", "get_jar")), 400)
+    error_of(await new.post(message, stateless(new, "tools/call", "get_jar")), 400)
 
     assert (await new.call("get_jar", jar_id=1))["structuredContent"]["content"] == 0

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.cases import in_turn
-from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, error
+from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, error_of
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
@@ -33,15 +33,15 @@ async def test_a_null_id_is_accepted_in_the_handshake_era(old: Agent) -> None:
 async def test_a_null_id_is_refused_in_2026(new: Agent) -> None:
     response = await new.post(new.request("tools/list", id=None))
 
-    assert error(response, 400)["code"] == -32600
+    assert error_of(response, 400)["code"] == -32600
 
 
 @pytest.mark.parametrize("id", [1.5, 1e-7, True, False, [], [1], {}])
 async def test_an_id_that_is_no_string_or_integer_is_refused(agent: Agent, id: Any) -> None:
     response = await agent.post(agent.request("tools/list", id=id))
 
-    assert error(response, 400)["code"] == -32600
-    assert "must be a string, an integer" in error(response, 400)["message"]
+    assert error_of(response, 400)["code"] == -32600
+    assert "must be a string, an integer" in error_of(response, 400)["message"]
     assert response.json()["id"] is None
 
 
@@ -59,7 +59,7 @@ async def test_a_call_without_an_id_is_answered_in_the_handshake_era(old: Agent)
 async def test_a_call_without_an_id_is_refused_and_not_done_in_2026(new: Agent) -> None:
     message = new.request("tools/call", {"name": "fill_jar", "arguments": {"jar_id": 1, "grams": 7}})
     del message["id"]
-    fault = error(await new.post(message), 400)
+    fault = error_of(await new.post(message), 400)
 
     assert fault["code"] == -32600
     assert "`id`" in fault["message"]
@@ -73,9 +73,9 @@ async def test_params_may_be_null(old: Agent) -> None:
 
 @pytest.mark.parametrize("params", [[], [1], "x", 5, True])
 async def test_params_are_an_object(old: Agent, new: Agent, params: Any) -> None:
-    assert error(await old.post({**PING, "params": params}), 200)["code"] == -32602
+    assert error_of(await old.post({**PING, "params": params}), 200)["code"] == -32602
     response = await new.post({**PING, "method": "tools/list", "params": params}, Agent.headers(new))
-    assert error(response, 400)["code"] == -32602
+    assert error_of(response, 400)["code"] == -32602
     assert response.json()["id"] == 1
 
 
@@ -105,7 +105,7 @@ async def test_params_are_an_object(old: Agent, new: Agent, params: Any) -> None
 async def test_a_json_value_that_is_no_message_is_an_invalid_request(agent: Agent, message: Any) -> None:
     response = await agent.post(json.dumps(message).encode())
 
-    assert error(response, 400)["code"] == -32600
+    assert error_of(response, 400)["code"] == -32600
     assert response.json()["id"] == (1 if "'id': 1" in str(message) else None)
 
 
@@ -138,7 +138,7 @@ async def test_a_json_value_that_is_no_message_is_an_invalid_request(agent: Agen
 async def test_a_body_that_is_no_json_is_a_parse_error(agent: Agent, body: bytes) -> None:
     response = await agent.post(body)
 
-    assert error(response, 400)["code"] == -32700
+    assert error_of(response, 400)["code"] == -32700
     assert response.json()["id"] is None
 
 
@@ -152,7 +152,7 @@ async def test_arguments_that_are_no_json_do_no_harm(agent: Agent, arguments: by
 
     response = await agent.post(content, agent.headers(body))
 
-    assert error(response, 400 if agent.version == STATELESS else response.status_code)["code"] in {-32700, -32602}
+    assert error_of(response, 400 if agent.version == STATELESS else response.status_code)["code"] in {-32700, -32602}
     assert response.status_code in {200, 400}
 
 
@@ -192,7 +192,7 @@ async def test_a_notification_is_answered_with_202_and_no_content(agent: Agent, 
 async def test_a_posted_response_is_accepted_in_the_handshake_era_and_refused_in_2026(old: Agent, new: Agent) -> None:
     for body in (b'{"jsonrpc":"2.0","id":1,"result":{}}', b'{"jsonrpc":"2.0","id":1,"error":{"code":1}}'):
         assert ((await old.post(body)).status_code, (await old.post(body)).content) == (202, b"")
-        assert error(await new.post(body), 400)["code"] == -32600
+        assert error_of(await new.post(body), 400)["code"] == -32600
 
 
 # Anything at all

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.kit.mcp.pantry import Pantry
-from tests.kit.mcp.wire import STATELESS, Agent, Exchange, opened
+from tests.kit.mcp.wire import STATELESS, Agent, Exchange, open_kitchen
 
 SUBSCRIPTION: dict[str, Any] = {"notifications": {"resourcesListChanged": True}}
 OF_BOTH_ERAS: list[tuple[str, dict[str, Any] | None]] = [
@@ -40,7 +40,7 @@ async def is_refused(agent: Agent) -> None:
 async def test_a_message_of_any_method_counts_once(
     pantry_url: str, version: str, method: str, params: dict[str, Any] | None
 ) -> None:
-    async with opened(Pantry(pantry_url, per_hour=2)) as kitchen:
+    async with open_kitchen(Pantry(pantry_url, per_hour=2)) as kitchen:
         agent, other = await kitchen.agent("read_jars", version=version), await kitchen.agent("read_jars")
         for _ in range(2):
             message = agent.request(method, params)
@@ -53,8 +53,8 @@ async def test_a_message_of_any_method_counts_once(
         await other.result("ping")
 
 
-async def test_a_malformed_message_counts_towards_the_rate_limit(pantry_url: str) -> None:
-    async with opened(Pantry(pantry_url, per_hour=2)) as kitchen:
+async def test_what_is_no_message_counts_too(pantry_url: str) -> None:
+    async with open_kitchen(Pantry(pantry_url, per_hour=2)) as kitchen:
         agent = await kitchen.agent()
         await agent.post(b"{")
         await agent.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -62,8 +62,8 @@ async def test_a_malformed_message_counts_towards_the_rate_limit(pantry_url: str
         await is_refused(agent)
 
 
-async def test_an_opened_stream_counts_towards_the_rate_limit(pantry_url: str) -> None:
-    async with opened(Pantry(pantry_url, per_hour=2)) as kitchen:
+async def test_opening_a_stream_counts(pantry_url: str) -> None:
+    async with open_kitchen(Pantry(pantry_url, per_hour=2)) as kitchen:
         agent = await kitchen.agent("read_jars")
         for _ in range(2):
             await (await agent.get()).exchange.leave()
@@ -73,16 +73,16 @@ async def test_an_opened_stream_counts_towards_the_rate_limit(pantry_url: str) -
         assert refused.status_code == 429
 
 
-async def test_messages_of_a_batch_count_towards_the_rate_limit_one_by_one(pantry_url: str) -> None:
-    async with opened(Pantry(pantry_url, per_hour=10)) as kitchen:
+async def test_each_message_of_a_batch_counts(pantry_url: str) -> None:
+    async with open_kitchen(Pantry(pantry_url, per_hour=10)) as kitchen:
         agent = await kitchen.agent(version="2025-03-26")
         assert (await agent.post([agent.request("ping") for _ in range(10)])).status_code == 200
 
         await is_refused(agent)
 
 
-async def test_a_batch_larger_than_the_rest_of_the_limit_is_refused_as_a_whole(pantry_url: str) -> None:
-    async with opened(Pantry(pantry_url, per_hour=5)) as kitchen:
+async def test_a_batch_larger_than_what_is_left_is_refused_whole(pantry_url: str) -> None:
+    async with open_kitchen(Pantry(pantry_url, per_hour=5)) as kitchen:
         agent = await kitchen.agent("read_jars", "write_jars", version="2025-03-26")
         fill = {"name": "fill_jar", "arguments": {"jar_id": 1, "grams": 10}}
 

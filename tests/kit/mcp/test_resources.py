@@ -4,7 +4,7 @@ import base64
 
 from tests.cases import in_turn
 from tests.kit.mcp.pantry import Pantry
-from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, error, opened
+from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, error_of, open_kitchen
 
 RULES = {
     "uri": "pantry://rules",
@@ -105,7 +105,7 @@ async def test_an_unknown_resource_is_refused(agent: Agent, uri: str) -> None:
     encoded = b"=?base64?" + base64.b64encode(uri.encode()) + b"?="
     headers = [*agent.headers({**message, "params": {}}), (b"mcp-name", encoded)]
 
-    fault = error(await agent.post(message, headers), status)
+    fault = error_of(await agent.post(message, headers), status)
 
     assert fault["code"] == code
     assert fault["data"] == {"uri": uri}
@@ -149,8 +149,8 @@ async def test_a_resource_that_exists_can_be_subscribed_to(old: Agent) -> None:
         assert (await old.error(method))["code"] == -32602
 
 
-async def test_a_service_without_resources_has_none_of_their_methods(pantry_url: str) -> None:
-    async with opened(Pantry(pantry_url, documents=(), templates=(), listed_by=None)) as kitchen:
+async def test_a_service_without_resources_knows_none_of_their_methods(pantry_url: str) -> None:
+    async with open_kitchen(Pantry(pantry_url, documents=(), templates=(), listed_by=None)) as kitchen:
         agent = await kitchen.agent()
         introduction = await agent.result("initialize", {"protocolVersion": "2025-11-25"})
         assert introduction["capabilities"] == {"tools": {}}

@@ -1,11 +1,18 @@
 """Streams of the handshake era: their first position, their messages, and how they resume."""
 
+from typing import Any
+
 import pytest
 
 from holdfast.kit.http.event_streams import MAX_RETRY_MS, MIN_RETRY_MS
 from holdfast.kit.mcp import Change
 from tests.kit.mcp.pantry import Pantry
-from tests.kit.mcp.wire import EVENTS, LISTED, Agent, Exchange, Kitchen, opened, updated
+from tests.kit.mcp.wire import EVENTS, LISTED, UPDATED, Agent, Exchange, Kitchen, open_kitchen
+
+
+def update_message(uri: str) -> dict[str, Any]:
+    """What agents are told of a change."""
+    return {"jsonrpc": "2.0", "method": UPDATED, "params": {"uri": uri}}
 
 
 async def test_a_stream_begins_with_its_position(old: Agent) -> None:
@@ -34,9 +41,9 @@ async def test_a_change_is_sent_to_the_streams_that_are_open(old: Agent) -> None
     await stream.event()
 
     await old.call("fill_jar", jar_id=2, grams=1)
-    assert await stream.message() == updated("jar://2")
+    assert await stream.message() == update_message("jar://2")
     await old.call("add_jar", jar_id=9)
-    assert await stream.message() == updated("jar://9")
+    assert await stream.message() == update_message("jar://9")
     assert await stream.message() == {"jsonrpc": "2.0", "method": LISTED}
     await stream.exchange.leave()
 
@@ -48,7 +55,7 @@ async def test_a_resumed_stream_continues_at_its_position(kitchen: Kitchen, old:
     stream = await old.get((b"last-event-id", b"1"))
 
     assert (await stream.event())["id"] == "1"
-    assert await stream.message() == updated("jar://2")
+    assert await stream.message() == update_message("jar://2")
     last = await stream.event()
     assert last["id"] == "3"
     await stream.exchange.leave()
@@ -75,9 +82,9 @@ async def test_a_stream_resumed_at_an_unknown_position_sends_everything(
     stream = await old.get((b"last-event-id", last))
 
     assert (await stream.event())["id"] == "0"
-    assert await stream.message() == updated("jar://1")
+    assert await stream.message() == update_message("jar://1")
     await old.call("fill_jar", jar_id=2, grams=1)
-    assert await stream.message() == updated("jar://2")
+    assert await stream.message() == update_message("jar://2")
     await stream.exchange.leave()
 
 
@@ -101,7 +108,7 @@ async def test_a_stream_without_a_position_sends_changes_from_now_on(
 
     assert (await stream.event())["id"] == "1"
     await old.call("fill_jar", jar_id=2, grams=1)
-    assert await stream.message() == updated("jar://2")
+    assert await stream.message() == update_message("jar://2")
     await stream.exchange.leave()
 
 
@@ -123,7 +130,7 @@ async def test_a_stream_sends_only_changes_its_caller_may_read(kitchen: Kitchen,
     kitchen.pantry.feed.publish(1, Change(["jar://1", "nothing://1"], listed=True))
     kitchen.pantry.feed.publish(2, Change(["jar://1", "pantry://rules"]))
 
-    assert await stream.message() == updated("pantry://rules")
+    assert await stream.message() == update_message("pantry://rules")
     await stream.exchange.leave()
 
 
@@ -141,13 +148,13 @@ async def test_a_stream_needs_a_client_that_accepts_events(kitchen: Kitchen, old
     await stream.exchange.leave()
 
 
-async def test_a_stream_sends_changes_of_other_processes(pantry_url: str) -> None:
-    async with opened(Pantry(pantry_url)) as here, opened(Pantry(pantry_url)) as other:
+async def test_changes_are_heard_from_other_processes(pantry_url: str) -> None:
+    async with open_kitchen(Pantry(pantry_url)) as here, open_kitchen(Pantry(pantry_url)) as other:
         agent = await here.agent("read_jars", "write_jars")
         stream = await agent.get()
         await stream.event()
 
         await Agent(other.app, agent.key).call("fill_jar", jar_id=3, grams=1)
 
-        assert await stream.message() == updated("jar://3")
+        assert await stream.message() == update_message("jar://3")
         await stream.exchange.leave()

@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.kit.mcp.pantry import Pantry
-from tests.kit.mcp.wire import Agent, Kitchen, error, opened, problem_of
+from tests.kit.mcp.wire import Agent, Kitchen, error_of, open_kitchen, problem_of
 
 # Refusals that models read
 
@@ -99,8 +99,8 @@ async def test_a_scope_missing_inside_an_operation_is_answered_with_403_too(agen
     assert 'scope="own_pantry"' in response.headers["www-authenticate"]
 
 
-async def test_a_call_beyond_the_limit_is_answered_with_retry_after(pantry_url: str) -> None:
-    async with opened(Pantry(pantry_url, per_hour=2)) as kitchen:
+async def test_calls_beyond_the_limit_are_told_when_to_come_again(pantry_url: str) -> None:
+    async with open_kitchen(Pantry(pantry_url, per_hour=2)) as kitchen:
         agent, other = await kitchen.agent(), await kitchen.agent()
         for _ in range(2):
             await agent.call("add_numbers", a=1, b=1)
@@ -125,7 +125,7 @@ async def test_an_unexpected_failure_is_logged_with_an_id_and_answered_without_d
     with capture_logs() as logs:
         response = await agent.ask("tools/call", {"name": "break_shelf"})
 
-    fault = error(response, 200)
+    fault = error_of(response, 200)
     assert fault["code"] == -32603
     assert "secret" not in response.text
     (entry,) = (entry for entry in logs if entry["event"] == "request failed")

@@ -143,7 +143,7 @@ class Agent:
 
     async def error(self, method: str, params: dict[str, Any] | None = None, *, status: int = 200) -> dict[str, Any]:
         """The error of a request that is refused by JSON-RPC."""
-        return error(await self.ask(method, params), status)
+        return error_of(await self.ask(method, params), status)
 
     async def open(self, method: str, headers: Sequence[Header] | None = None, body: Any = None) -> Stream:
         """Open a stream of events."""
@@ -164,12 +164,7 @@ UPDATED = "notifications/resources/updated"
 LISTED = "notifications/resources/list_changed"
 
 
-def updated(uri: str) -> dict[str, Any]:
-    """What agents are told of a change."""
-    return {"jsonrpc": "2.0", "method": UPDATED, "params": {"uri": uri}}
-
-
-def error(response: httpx2.Response, status: int) -> dict[str, Any]:
+def error_of(response: httpx2.Response, status: int) -> dict[str, Any]:
     """The error in a JSON-RPC answer."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/json"
@@ -210,7 +205,7 @@ class Kitchen:
 
 
 @contextlib.asynccontextmanager
-async def opened(pantry: Pantry) -> AsyncGenerator[Kitchen]:
+async def open_kitchen(pantry: Pantry) -> AsyncGenerator[Kitchen]:
     """Serve a pantry in this process."""
     app = pantry.service.app(background=False)
     async with app.lifespan():

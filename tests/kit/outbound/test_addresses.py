@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.kit.outbound.requests import OutboundClient, is_public
-from tests.outside_servers import LOCAL, ok, reaching, redirects, refusal, serving
+from tests.outside_servers import LOCAL, client_reaching, fetch_refusal, ok_answer, redirecting_script, serving
 
 OWNER = ("tests", 1)
 
@@ -28,12 +28,12 @@ HOSTILE = (
 @pytest.mark.parametrize("host", HOSTILE)
 @pytest.mark.parametrize("redirected", [False, True], ids=["at once", "by a redirect"])
 async def test_no_connection_is_made_to_an_address_that_is_not_public(host: str, redirected: bool) -> None:
-    async with serving(ok(b"secret")) as inside:
+    async with serving(ok_answer(b"secret")) as inside:
         target = f"http://{host}:{inside.port}/"
-        async with serving(redirects(target)) as outside:
+        async with serving(redirecting_script(target)) as outside:
             # The port of the server inside is let through, so that its address alone can keep it from being reached.
             client = OutboundClient(exempt=[(LOCAL, outside.port), ("192.0.2.7", inside.port)])
-            message = await refusal(client, outside.url if redirected else target)
+            message = await fetch_refusal(client, outside.url if redirected else target)
 
     assert message in (NOT_PUBLIC, "is not a URL, or redirects to what is none")
     assert inside.requests == []
@@ -43,15 +43,15 @@ async def test_no_connection_is_made_to_an_address_that_is_not_public(host: str,
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1", "[64:ff9b::7f00:1]", "[2002:7f00:1::]"]
 )
-async def test_an_address_that_is_not_public_is_refused_with_that_reason(host: str) -> None:
-    assert await refusal(OutboundClient(), f"http://{host}/") == NOT_PUBLIC
+async def test_that_an_address_is_not_public_is_said(host: str) -> None:
+    assert await fetch_refusal(OutboundClient(), f"http://{host}/") == NOT_PUBLIC
 
 
 async def test_a_name_that_leads_to_a_public_and_to_another_address_is_refused() -> None:
     async def look_up(host: str, port: int) -> Sequence[str]:
         return ["93.184.215.14", LOCAL]
 
-    assert await refusal(OutboundClient(look_up=look_up), "http://two-faced.example/") == NOT_PUBLIC
+    assert await fetch_refusal(OutboundClient(look_up=look_up), "http://two-faced.example/") == NOT_PUBLIC
 
 
 async def test_a_name_is_looked_up_once_and_the_connection_goes_to_what_was_checked() -> None:
@@ -60,28 +60,28 @@ async def test_a_name_is_looked_up_once_and_the_connection_goes_to_what_was_chec
     async def look_up(host: str, port: int) -> Sequence[str]:
         return answers.pop(0)
 
-    async with serving(ok(b"checked")) as server:
+    async with serving(ok_answer(b"checked")) as server:
         client = OutboundClient(exempt=[(LOCAL, server.port)], look_up=look_up)
         fetched = await client.get(f"http://changing.example:{server.port}/", owner=OWNER, limit=10)
 
         assert fetched.content == b"checked"
         assert answers == [["127.0.0.2"]]
-        assert await refusal(client, f"http://changing.example:{server.port}/") == NOT_PUBLIC
+        assert await fetch_refusal(client, f"http://changing.example:{server.port}/") == NOT_PUBLIC
 
 
 async def test_the_next_address_of_a_name_is_tried_when_one_does_not_answer() -> None:
     async def look_up(host: str, port: int) -> Sequence[str]:
         return ["127.0.0.3", LOCAL]
 
-    async with serving(ok(b"second")) as server:
+    async with serving(ok_answer(b"second")) as server:
         client = OutboundClient(exempt=[("127.0.0.3", server.port), (LOCAL, server.port)], look_up=look_up)
         assert (await client.get(f"http://two.example:{server.port}/", owner=OWNER, limit=10)).content == b"second"
 
 
-async def test_an_exemption_is_valid_for_its_own_port_only() -> None:
-    async with serving(ok(b"")) as one, serving(ok(b"")) as other:
+async def test_an_exemption_is_good_for_its_own_port_only() -> None:
+    async with serving(ok_answer(b"")) as one, serving(ok_answer(b"")) as other:
         client = OutboundClient(exempt=[(LOCAL, one.port), ("192.0.2.7", other.port)])
-        assert await refusal(client, other.url) == NOT_PUBLIC
+        assert await fetch_refusal(client, other.url) == NOT_PUBLIC
         assert other.requests == []
 
 
@@ -103,7 +103,7 @@ async def test_a_url_that_is_not_public_is_refused_before_its_host_is_looked_up(
         looked_up.append(host)
         raise OSError("nobody knows")
 
-    assert await refusal(OutboundClient(look_up=look_up), url)
+    assert await fetch_refusal(OutboundClient(look_up=look_up), url)
     assert [host for host in looked_up if len(host) < 70 and ".." not in host] == []
 
 
@@ -114,23 +114,24 @@ async def test_an_unknown_name_is_refused_in_the_same_words_as_an_internal_one()
         raise socket.gaierror("Name or service not known")
 
     messages = [
-        await refusal(OutboundClient(look_up=look_up), f"http://{host}/") for host in ("localhost", "nobody.example")
+        await fetch_refusal(OutboundClient(look_up=look_up), f"http://{host}/")
+        for host in ("localhost", "nobody.example")
     ]
 
     assert messages == [NOT_PUBLIC, NOT_PUBLIC]
 
 
 async def test_three_redirects_are_followed_and_a_fourth_is_not() -> None:
-    async with serving(redirects("/a", "/b", "/c")) as server:
-        assert (await reaching(server).get(server.url, owner=OWNER, limit=10)).content == b"there"
-    async with serving(redirects("/a", "/b", "/c", "/d")) as server:
-        assert await refusal(reaching(server), server.url) == "redirects more than 3 times"
+    async with serving(redirecting_script("/a", "/b", "/c")) as server:
+        assert (await client_reaching(server).get(server.url, owner=OWNER, limit=10)).content == b"there"
+    async with serving(redirecting_script("/a", "/b", "/c", "/d")) as server:
+        assert await fetch_refusal(client_reaching(server), server.url) == "redirects more than 3 times"
         assert len(server.requests) == 4
 
 
 async def test_no_cookie_is_carried_along_a_redirect() -> None:
-    async with serving(redirects("/again")) as server:
-        await reaching(server).get(server.url, owner=OWNER, limit=10)
+    async with serving(redirecting_script("/again")) as server:
+        await client_reaching(server).get(server.url, owner=OWNER, limit=10)
 
     assert "cookie" not in server.requests[1].lower()
 
@@ -139,9 +140,9 @@ async def test_no_cookie_is_carried_along_a_redirect() -> None:
     "location",
     ["http://user:secret@example.com/", "ftp://example.com/", "http://example.com:81/", "http://[::1", "file:///etc"],
 )
-async def test_a_redirect_to_a_forbidden_address_is_refused(location: str) -> None:
-    async with serving(redirects(location)) as server:
-        assert await refusal(reaching(server), server.url)
+async def test_a_redirect_to_what_may_not_be_asked_for_is_refused(location: str) -> None:
+    async with serving(redirecting_script(location)) as server:
+        assert await fetch_refusal(client_reaching(server), server.url)
 
 
 @given(st.ip_addresses(v=4))

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.kit.outbound.requests import FetchRefusal, OutboundClient
 from tests.certificates import Authority
-from tests.outside_servers import LOCAL, ok, reaching, refusal, serving
+from tests.outside_servers import LOCAL, client_reaching, fetch_refusal, ok_answer, serving
 
 OWNER = ("tests", 1)
 
@@ -17,7 +17,7 @@ async def fetch_securely(tls: ssl.SSLContext, trust: ssl.SSLContext, host: str) 
     async def look_up(host: str, port: int) -> Sequence[str]:
         return [LOCAL]
 
-    async with serving(ok(b"secure"), tls) as server:
+    async with serving(ok_answer(b"secure"), tls) as server:
         client = OutboundClient(exempt=[(LOCAL, server.port)], trust=trust, look_up=look_up)
         return (await client.get(f"https://{host}:{server.port}/", owner=OWNER, limit=10)).content
 
@@ -41,6 +41,6 @@ async def test_a_certificate_for_another_name_or_of_an_unknown_authority_is_refu
             await fetch_securely(tls, authority.believed(), "photos.example")
 
 
-async def test_a_certificate_that_the_system_does_not_trust_is_refused(tmp_path: Path) -> None:
-    async with serving(ok(b"secure"), Authority(tmp_path).issue("127.0.0.1")) as server:
-        assert "certificate" in await refusal(reaching(server), f"https://{LOCAL}:{server.port}/")
+async def test_nobody_is_believed_whom_the_system_does_not_believe(tmp_path: Path) -> None:
+    async with serving(ok_answer(b"secure"), Authority(tmp_path).issue("127.0.0.1")) as server:
+        assert "certificate" in await fetch_refusal(client_reaching(server), f"https://{LOCAL}:{server.port}/")

@@ -14,23 +14,32 @@ from holdfast.kit.outbound.requests import (
     FetchRefusal,
     OutboundClient,
 )
-from tests.outside_servers import LOCAL, Script, ok, reaching, redirects, refusal, says, serving
+from tests.outside_servers import (
+    LOCAL,
+    Script,
+    client_reaching,
+    fetch_refusal,
+    ok_answer,
+    raw_answer,
+    redirecting_script,
+    serving,
+)
 from tests.support import eventually
 
 OWNER = ("tests", 1)
 
 
-async def test_a_url_is_fetched_with_its_content_type() -> None:
-    async with serving(says("200 OK\r\nContent-Type: IMAGE/PNG; q=1\r\nContent-Length: 3", b"png")) as server:
+async def test_what_a_url_leads_to_is_fetched_with_its_type() -> None:
+    async with serving(raw_answer("200 OK\r\nContent-Type: IMAGE/PNG; q=1\r\nContent-Length: 3", b"png")) as server:
         headers = {"content-type": "IMAGE/PNG; q=1", "content-length": "3"}
-        assert await reaching(server).get(server.url, owner=OWNER, limit=3) == FetchedContent(
+        assert await client_reaching(server).get(server.url, owner=OWNER, limit=3) == FetchedContent(
             b"png", "image/png", headers
         )
 
 
-async def test_an_answer_without_a_type_or_a_length_is_accepted() -> None:
-    async with serving(says("200 OK\r\nConnection: close", b"something")) as server:
-        fetched = await reaching(server).get(server.url, owner=OWNER, limit=9)
+async def test_an_answer_without_a_type_or_a_length_is_taken_as_it_comes() -> None:
+    async with serving(raw_answer("200 OK\r\nConnection: close", b"something")) as server:
+        fetched = await client_reaching(server).get(server.url, owner=OWNER, limit=9)
 
     assert (fetched.content, fetched.content_type) == (b"something", "")
 
@@ -39,7 +48,7 @@ async def test_the_request_names_the_host_and_gives_nothing_else_away() -> None:
     async def look_up(host: str, port: int) -> Sequence[str]:
         return [LOCAL]
 
-    async with serving(ok(b"")) as server:
+    async with serving(ok_answer(b"")) as server:
         client = OutboundClient(exempt=[(LOCAL, server.port)], look_up=look_up)
         await client.get(f"http://Photos.Example:{server.port}/a%20b?c=d#e", owner=OWNER, limit=1, accept="image/png")
 
@@ -55,14 +64,14 @@ async def test_the_request_names_the_host_and_gives_nothing_else_away() -> None:
 
 
 @pytest.mark.parametrize("status", ["201 Created", "204 No Content", "206 Partial", "300 Choices", "404 No", "500 No"])
-async def test_an_answer_with_a_status_other_than_200_is_refused_with_it(status: str) -> None:
-    async with serving(says(f"{status}\r\nContent-Length: 0")) as server:
-        assert await refusal(reaching(server), server.url) == f"is answered with status {status[:3]}"
+async def test_any_other_answer_is_refused_with_its_status(status: str) -> None:
+    async with serving(raw_answer(f"{status}\r\nContent-Length: 0")) as server:
+        assert await fetch_refusal(client_reaching(server), server.url) == f"is answered with status {status[:3]}"
 
 
 async def test_a_body_is_refused_by_the_length_it_says_it_has() -> None:
-    async with serving(says("200 OK\r\nContent-Length: 1001")) as server:
-        assert await refusal(reaching(server), server.url) == "holds more than 1000 bytes"
+    async with serving(raw_answer("200 OK\r\nContent-Length: 1001")) as server:
+        assert await fetch_refusal(client_reaching(server), server.url) == "holds more than 1000 bytes"
 
 
 @pytest.mark.parametrize("head", ["Transfer-Encoding: chunked", "Connection: close"])
@@ -74,36 +83,40 @@ async def test_a_body_without_end_is_refused_once_it_is_too_large(head: str) -> 
             await writer.drain()
 
     async with serving(endless) as server:
-        assert await refusal(reaching(server), server.url) == "holds more than 1000 bytes"
+        assert await fetch_refusal(client_reaching(server), server.url) == "holds more than 1000 bytes"
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        says("200 OK\r\nContent-Length: 100", b"x" * 50),
-        says("200 OK\r\nTransfer-Encoding: chunked", b"64\r\nxx"),
-        says("200 OK\r\nContent-Length: many", b"x"),
-        says("200 OK\r\nContent-Length: -1", b"x"),
-        says("200 OK\r\nX: " + "x" * 200_000, b""),
-        says("not a status", b""),
-        says("", b""),
+        raw_answer("200 OK\r\nContent-Length: 100", b"x" * 50),
+        raw_answer("200 OK\r\nTransfer-Encoding: chunked", b"64\r\nxx"),
+        raw_answer("200 OK\r\nContent-Length: many", b"x"),
+        raw_answer("200 OK\r\nContent-Length: -1", b"x"),
+        raw_answer("200 OK\r\nX: " + "x" * 200_000, b""),
+        raw_answer("not a status", b""),
+        raw_answer("", b""),
     ],
     ids=["shorter than said", "half a chunk", "no number", "negative", "a huge header", "no status", "nothing"],
 )
 async def test_an_answer_that_breaks_off_or_is_no_http_is_refused(answer: Script) -> None:
     async with serving(answer) as server:
-        assert await refusal(reaching(server), server.url) == "broke off, or is not answered as HTTP has it"
+        assert (
+            await fetch_refusal(client_reaching(server), server.url) == "broke off, or is not answered as HTTP has it"
+        )
 
 
-async def test_bytes_beyond_the_content_length_are_not_read() -> None:
-    async with serving(says("200 OK\r\nContent-Length: 3", b"png and something that was not announced")) as server:
-        assert (await reaching(server).get(server.url, owner=OWNER, limit=10)).content == b"png"
+async def test_more_than_was_announced_is_not_read() -> None:
+    async with serving(
+        raw_answer("200 OK\r\nContent-Length: 3", b"png and something that was not announced")
+    ) as server:
+        assert (await client_reaching(server).get(server.url, owner=OWNER, limit=10)).content == b"png"
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "identity, gzip", "unheard-of"])
-async def test_a_compressed_answer_is_refused(encoding: str) -> None:
-    async with serving(ok(b"\x1f\x8b", f"Content-Encoding: {encoding}")) as server:
-        assert "compressed" in await refusal(reaching(server), server.url)
+async def test_what_comes_compressed_is_refused(encoding: str) -> None:
+    async with serving(ok_answer(b"\x1f\x8b", f"Content-Encoding: {encoding}")) as server:
+        assert "compressed" in await fetch_refusal(client_reaching(server), server.url)
 
 
 @pytest.mark.parametrize("until", ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1"])
@@ -115,7 +128,7 @@ async def test_an_answer_that_does_not_end_is_refused_after_the_timeout(until: s
 
     gone = asyncio.Event()
     async with serving(stalls) as server:
-        assert await refusal(reaching(server, seconds=0.1), server.url) == "took longer than 0.1 seconds"
+        assert await fetch_refusal(client_reaching(server, seconds=0.1), server.url) == "took longer than 0.1 seconds"
         gone.set()
 
 
@@ -123,7 +136,7 @@ async def test_a_look_up_that_does_not_end_is_refused_after_the_timeout() -> Non
     async def look_up(host: str, port: int) -> Sequence[str]:
         return await asyncio.Future()
 
-    assert "took longer" in await refusal(OutboundClient(look_up=look_up, seconds=0.1), "http://slow.example/")
+    assert "took longer" in await fetch_refusal(OutboundClient(look_up=look_up, seconds=0.1), "http://slow.example/")
 
 
 async def test_all_redirects_together_have_the_time_of_one_request() -> None:
@@ -131,12 +144,12 @@ async def test_all_redirects_together_have_the_time_of_one_request() -> None:
         requests.append(request)
         if len(requests) == 3:
             await gone.wait()
-        await says(f"302 Found\r\nLocation: /{len(requests)}")(writer, request)
+        await raw_answer(f"302 Found\r\nLocation: /{len(requests)}")(writer, request)
 
     requests: list[str] = []
     gone = asyncio.Event()
     async with serving(slowly) as server:
-        assert "took longer" in await refusal(reaching(server, seconds=0.5), server.url)
+        assert "took longer" in await fetch_refusal(client_reaching(server, seconds=0.5), server.url)
         gone.set()
 
 
@@ -190,9 +203,9 @@ async def test_one_owner_with_slow_servers_does_not_use_up_all_requests() -> Non
     async def slowly(writer: asyncio.StreamWriter, request: str) -> None:
         started.append(request)
         await end.wait()
-        await ok(b"late")(writer, request)
+        await ok_answer(b"late")(writer, request)
 
-    async with serving(slowly) as slow, serving(ok(b"soon")) as fast:
+    async with serving(slowly) as slow, serving(ok_answer(b"soon")) as fast:
         client = OutboundClient(exempt=[(LOCAL, slow.port), (LOCAL, fast.port)])
         requests = [
             asyncio.create_task(client.get(slow.url, owner=("tests", "eve"), limit=10))
@@ -233,17 +246,17 @@ async def test_an_abandoned_look_up_keeps_its_slot_until_it_ends() -> None:
     assert before == ["slow.example"] * MAX_CONCURRENT_LOOK_UPS_OF_OWNER
 
 
-async def test_a_proxy_named_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with serving(ok(b"proxied")) as proxy, serving(ok(b"direct")) as server:
+async def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(ok_answer(b"proxied")) as proxy, serving(ok_answer(b"direct")) as server:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
-        assert (await reaching(server).get(server.url, owner=OWNER, limit=10)).content == b"direct"
+        assert (await client_reaching(server).get(server.url, owner=OWNER, limit=10)).content == b"direct"
         assert proxy.requests == []
 
 
-async def test_a_redirect_is_refused_if_the_caller_allows_none() -> None:
-    async with serving(redirects("/elsewhere")) as server:
+async def test_a_redirect_is_not_followed_by_those_who_want_none() -> None:
+    async with serving(redirecting_script("/elsewhere")) as server:
         with pytest.raises(FetchRefusal, match="redirects to another address"):
-            await reaching(server).get(server.url, owner=OWNER, limit=9, redirects=0)
+            await client_reaching(server).get(server.url, owner=OWNER, limit=9, redirects=0)
 
     assert len(server.requests) == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.kit.data_directories import User, ask, is_running, server, started, used_directory
+from tests.kit.data_directories import User, can_connect, query_value, server, start_users, used_directory
 
 SCRATCH = """
 from holdfast.kit.postgres.bundled import database_url, scratch_directory
@@ -17,6 +17,12 @@ directory = scratch_directory()
 print(directory, flush=True)
 print(database_url(directory, "scratch"), flush=True)
 """
+
+
+def is_running(data_dir: Path, url: str) -> bool:
+    running = can_connect(url)
+    assert running or not (data_dir / "postgres" / "postmaster.pid").exists()
+    return running
 
 
 @pytest.fixture
@@ -32,28 +38,28 @@ def test_starting_twice_shares_the_server_and_each_name_is_a_database_of_its_own
 
         assert server(events) == server(inventory)
         assert again == events
-        assert [ask(url, "select current_database()") for url in (events, inventory)] == ["events", "inventory"]
+        assert [query_value(url, "select current_database()") for url in (events, inventory)] == ["events", "inventory"]
         with psycopg.connect(events) as connection:
             connection.execute("create table only_here (id int)")
-        assert ask(inventory, "select to_regclass('only_here')") is None
+        assert query_value(inventory, "select to_regclass('only_here')") is None
 
         User.end(user)
         assert not is_running(directory, events)
 
 
-def test_data_is_there_after_the_next_start_of_the_bundled_server(directory: Path) -> None:
-    with started(directory, "events") as (first,):
+def test_what_was_stored_is_there_after_the_next_start(directory: Path) -> None:
+    with start_users(directory, "events") as (first,):
         with psycopg.connect(first.url) as connection:
             connection.execute("create table shelf as select 7 as pages")
         User.end(first)
 
-    with started(directory, "events") as (second,):
-        assert ask(second.url, "select pages from shelf") == 7
+    with start_users(directory, "events") as (second,):
+        assert query_value(second.url, "select pages from shelf") == 7
         User.end(second)
 
 
 def test_processes_that_start_together_share_a_server_until_the_last_of_them_ends(directory: Path) -> None:
-    with started(directory, "events", "events", "inventory") as (one, two, three):
+    with start_users(directory, "events", "events", "inventory") as (one, two, three):
         assert one.url == two.url
         assert server(one.url) == server(two.url) == server(three.url)
 
@@ -66,7 +72,7 @@ def test_processes_that_start_together_share_a_server_until_the_last_of_them_end
 
 
 def test_a_process_that_was_killed_does_not_keep_the_server_running(directory: Path) -> None:
-    with started(directory, "events", "events", "events") as (killed, killed_too, last):
+    with start_users(directory, "events", "events", "events") as (killed, killed_too, last):
         killed.kill()
         killed_too.kill()
         assert is_running(directory, last.url)
@@ -75,20 +81,20 @@ def test_a_process_that_was_killed_does_not_keep_the_server_running(directory: P
 
 
 def test_a_server_whose_every_user_was_killed_is_taken_over_and_stopped_by_the_next(directory: Path) -> None:
-    with started(directory, "events") as (killed,):
+    with start_users(directory, "events") as (killed,):
         before = server(killed.url)
         killed.kill()
 
-    with started(directory, "events") as (successor,):
+    with start_users(directory, "events") as (successor,):
         assert server(successor.url) == before
         User.end(successor)
         assert not is_running(directory, successor.url)
 
 
 def test_processes_that_start_and_end_at_the_same_time_do_not_lose_count_of_each_other(directory: Path) -> None:
-    with started(directory, "events") as (resident,):
+    with start_users(directory, "events") as (resident,):
         for _ in range(3):
-            with started(directory, *["events"] * 5) as users:
+            with start_users(directory, *["events"] * 5) as users:
                 assert [user.url for user in users] == [resident.url] * 5
                 User.end(*users)
             assert is_running(directory, resident.url)

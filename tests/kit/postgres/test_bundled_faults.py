@@ -20,14 +20,14 @@ from holdfast.kit.postgres.bundled import database_url
 from holdfast.kit.postgres.bundled_server import SUPERUSER, CannotRun, Cluster
 from tests.kit.data_directories import (
     User,
-    answers,
-    ask,
+    can_connect,
     data_directory,
     postmaster,
+    query_value,
     server,
-    started,
-    until,
+    start_users,
     used_directory,
+    wait_until,
 )
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
@@ -52,7 +52,7 @@ def kill_server(data_dir: Path) -> None:
 
 def with_data(data_dir: Path) -> None:
     """Store something in the directory, and leave it as a crash of the machine does: nothing runs, the files stay."""
-    with started(data_dir, "events") as (user,):
+    with start_users(data_dir, "events") as (user,):
         with psycopg.connect(user.url) as connection:
             connection.execute("create table shelf as select 7 as pages")
         first = postmaster(data_dir)
@@ -62,31 +62,31 @@ def with_data(data_dir: Path) -> None:
 
 
 def test_a_server_that_was_killed_is_started_again_by_one_of_its_users(directory: Path) -> None:
-    with started(directory, "events", "inventory") as (one, two):
+    with start_users(directory, "events", "inventory") as (one, two):
         before = server(one.url)
         kill_server(directory)
 
-        until(lambda: answers(one.url))
+        wait_until(lambda: can_connect(one.url))
 
         assert server(one.url) == server(two.url)
         assert server(one.url) != before
         User.end(one)
-        assert answers(two.url)
+        assert can_connect(two.url)
         User.end(two)
-        assert not answers(two.url)
+        assert not can_connect(two.url)
 
 
 def test_a_server_that_cannot_start_is_tried_until_it_can(directory: Path) -> None:
     control = directory / "postgres" / "global" / "pg_control"
     log = directory / "postgres.log"
-    with started(directory, "events") as (user,):
+    with start_users(directory, "events") as (user,):
         aside = control.rename(directory / "pg_control")
         kill_server(directory)
 
-        until(lambda: "could not find the database system" in log.read_text())
+        wait_until(lambda: "could not find the database system" in log.read_text())
         aside.rename(control)
 
-        until(lambda: answers(user.url))
+        wait_until(lambda: can_connect(user.url))
         User.end(user)
 
 
@@ -98,8 +98,8 @@ def test_a_process_that_has_got_the_number_of_a_dead_server_is_left_alone(direct
             file = directory / "postgres" / name
             file.write_text(re.sub(r"\A\d+", str(stranger.pid), file.read_text()))
 
-        with started(directory, "events") as (user,):
-            assert ask(user.url, "select pages from shelf") == 7
+        with start_users(directory, "events") as (user,):
+            assert query_value(user.url, "select pages from shelf") == 7
             User.end(user)
 
         assert stranger.poll() is None
@@ -112,20 +112,20 @@ def test_a_file_that_was_half_written_does_not_hold_up_the_next_start(directory:
     with_data(directory)
     (directory / "postgres" / "postmaster.pid").write_text(content)
 
-    with started(directory, "events") as (user,):
-        assert ask(user.url, "select pages from shelf") == 7
+    with start_users(directory, "events") as (user,):
+        assert query_value(user.url, "select pages from shelf") == 7
         User.end(user)
 
 
 def test_a_first_start_that_was_interrupted_is_begun_again(empty: Path) -> None:
     user = User(empty, "events")
     user.go()
-    until(lambda: any(empty.glob("postgres*/PG_VERSION")))
+    wait_until(lambda: any(empty.glob("postgres*/PG_VERSION")))
     user.kill()
     user.close()
 
-    with started(empty, "events") as (second,):
-        assert ask(second.url, "select 1") == 1
+    with start_users(empty, "events") as (second,):
+        assert query_value(second.url, "select 1") == 1
         User.end(second)
     assert [path.name for path in empty.iterdir() if path.is_dir()] == ["postgres"]
 
@@ -135,8 +135,8 @@ def test_files_that_no_server_ever_used_are_put_aside(empty: Path) -> None:
     half.mkdir()
     (half / "PG_VERSION").write_text("18\n")
 
-    with started(empty, "events") as (user,):
-        assert ask(user.url, "select 1") == 1
+    with start_users(empty, "events") as (user,):
+        assert query_value(user.url, "select 1") == 1
         User.end(user)
 
     [aside] = empty.glob("postgres.unfinished-*")
@@ -152,8 +152,8 @@ def test_files_that_are_damaged_are_kept_and_the_start_says_what_is_wrong(direct
         Cluster(directory / "postgres", directory / "postgres.log").start()
 
     copy.rename(control)
-    with started(directory, "events") as (user,):
-        assert ask(user.url, "select pages from shelf") == 7
+    with start_users(directory, "events") as (user,):
+        assert query_value(user.url, "select pages from shelf") == 7
         User.end(user)
 
 
@@ -179,16 +179,17 @@ def test_a_path_that_does_not_fit_the_socket_is_refused_in_one_line(empty: Path)
     )
 
 
-def test_the_bundled_server_is_reachable_by_its_owner_only_and_the_service_is_no_superuser(directory: Path) -> None:
-    with started(directory, "events") as (user,):
+def test_nobody_but_its_owner_reaches_the_server_and_the_service_is_no_superuser(directory: Path) -> None:
+    with start_users(directory, "events") as (user,):
         socket = Path(str(conninfo_to_dict(user.url)["host"])) / ".s.PGSQL.5432"
         assert stat.S_IMODE(socket.stat().st_mode) == 0o700
         assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
         assert (
-            ask(user.url, "select rolsuper or rolcreatedb or rolbypassrls from pg_roles where rolname = user") is False
+            query_value(user.url, "select rolsuper or rolcreatedb or rolbypassrls from pg_roles where rolname = user")
+            is False
         )
         assert (
-            ask(
+            query_value(
                 user.url, "select count(*) from pg_stat_activity where usename = 'postgres' and client_port is not null"
             )
             == 0
@@ -218,8 +219,8 @@ def test_root_may_use_a_directory_that_is_closed_to_others_and_it_stays_closed(e
     closed = empty / "closed"
     closed.mkdir(mode=0o700)
 
-    with started(closed / "data", "events") as (user,):
-        assert ask(user.url, "select current_user") == "holdfast"
+    with start_users(closed / "data", "events") as (user,):
+        assert query_value(user.url, "select current_user") == "holdfast"
         User.end(user)
     assert stat.S_IMODE(closed.stat().st_mode) == 0o700
 
@@ -247,22 +248,22 @@ def test_a_database_that_the_superuser_made_for_an_earlier_release_is_given_to_t
     INVENTORY.migrate(cluster.url(SUPERUSER, "inventory"))
     cluster.stop()
 
-    with started(empty, "inventory") as (user,):
-        assert ask(user.url, "select user") == "holdfast"
-        assert ask(user.url, "select count(*) from shops") == 0
-        assert ask(user.url, "select set_config('role', 'holdfast_shop', false)") == "holdfast_shop"
+    with start_users(empty, "inventory") as (user,):
+        assert query_value(user.url, "select user") == "holdfast"
+        assert query_value(user.url, "select count(*) from shops") == 0
+        assert query_value(user.url, "select set_config('role', 'holdfast_shop', false)") == "holdfast_shop"
         owners = (
             "select count(*) from pg_class where relnamespace = 'public'::regnamespace and relowner <> user::regrole"
         )
-        assert ask(user.url, owners) == 0
+        assert query_value(user.url, owners) == 0
         with psycopg.connect(user.url) as connection:
             connection.execute("alter table shops add column note text")
         assert INVENTORY.pending(user.url) == []
         User.end(user)
 
 
-def test_a_path_with_a_space_and_other_signs_works(empty: Path) -> None:
-    with started(empty / "my data & 100%", "events") as (user,):
-        assert ask(user.url, "select 1") == 1
+def test_a_space_and_other_signs_in_the_path_do_no_harm(empty: Path) -> None:
+    with start_users(empty / "my data & 100%", "events") as (user,):
+        assert query_value(user.url, "select 1") == 1
         User.end(user)
     shutil.rmtree(empty / "my data & 100%")

@@ -8,7 +8,7 @@ from psycopg import errors
 
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.database import Tx
-from tests.kit.box_table import contents
+from tests.kit.box_table import box_contents
 from tests.support import Service, eventually
 
 WAITS = """
@@ -27,7 +27,7 @@ async def test_the_rows_of_the_last_statement_are_returned_after_the_commit(boxe
 
     async def fill(tx: Tx[Any]) -> list[tuple[Any, ...]]:
         rows = await fill_and_commit(tx)
-        stored.append(await contents(boxes))
+        stored.append(await box_contents(boxes))
         return rows
 
     assert await boxes.database.transact(fill, can_commit_early=True) == [(1, 1)]
@@ -42,7 +42,7 @@ async def test_earlier_statements_are_in_the_same_transaction(boxes: Service) ->
     with pytest.raises(errors.UniqueViolation):
         await boxes.database.transact(fill, can_commit_early=True)
 
-    assert await contents(boxes) == [0, 0]
+    assert await box_contents(boxes) == [0, 0]
 
 
 async def test_later_statements_are_in_another_transaction(boxes: Service) -> None:
@@ -53,11 +53,11 @@ async def test_later_statements_are_in_another_transaction(boxes: Service) -> No
             raise NOT_FOUND("There is no box 3.")
 
     with pytest.raises(Problem):
-        await boxes.database.transact(lambda tx: fill(tx, 2), can_commit_early=True)
-    assert await contents(boxes) == [1, 0]
+        await boxes.database.transact(lambda tx: fill(tx, 2), is_whole=True)
+    assert await box_contents(boxes) == [1, 0]
 
-    await boxes.database.transact(lambda tx: fill(tx, 1), can_commit_early=True)
-    assert await contents(boxes) == [2, 1]
+    await boxes.database.transact(lambda tx: fill(tx, 1), is_whole=True)
+    assert await box_contents(boxes) == [2, 1]
 
 
 async def test_a_transaction_is_not_committed_early_if_more_statements_follow(boxes: Service) -> None:
@@ -68,13 +68,13 @@ async def test_a_transaction_is_not_committed_early_if_more_statements_follow(bo
     with pytest.raises(Problem):
         await boxes.database.transact(fill)
 
-    assert await contents(boxes) == [0, 0]
+    assert await box_contents(boxes) == [0, 0]
 
 
 async def test_a_transaction_that_is_not_kept_commits_nothing(boxes: Service) -> None:
     assert await boxes.database.transact(fill_and_commit, keep=False, can_commit_early=True) == [(1, 1)]
 
-    assert await contents(boxes) == [0, 0]
+    assert await box_contents(boxes) == [0, 0]
 
 
 async def test_the_loser_of_a_deadlock_runs_again(boxes: Service) -> None:
@@ -98,7 +98,7 @@ async def test_the_loser_of_a_deadlock_runs_again(boxes: Service) -> None:
         )
 
     assert len(runs) >= 3
-    assert await contents(boxes) == [2, 2]
+    assert await box_contents(boxes) == [2, 2]
 
 
 async def test_notices_are_delivered_once(boxes: Service) -> None:
@@ -134,4 +134,4 @@ async def test_a_cancelled_wait_does_not_cancel_the_commit(boxes: Service) -> No
 
 
 async def _is(boxes: Service, expected: list[int]) -> bool:
-    return await contents(boxes) == expected
+    return await box_contents(boxes) == expected

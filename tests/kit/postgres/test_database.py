@@ -12,7 +12,7 @@ from psycopg import InternalError, errors
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.database import MAX_ATTEMPTS, Database, Reader, Tx
-from tests.kit.box_table import contents, put
+from tests.kit.box_table import box_contents, put_into_box
 from tests.support import Service, eventually
 
 
@@ -23,10 +23,10 @@ async def test_the_loser_of_a_deadlock_is_run_again_whole(boxes: Service) -> Non
     async def fill(tx: Tx[Any], first: int, second: int) -> str:
         runs.append((first, second))
         await tx.run("set local deadlock_timeout = '10ms'")
-        await put(tx, first)
+        await put_into_box(tx, first)
         if len(runs) <= 2:
             await both_hold_one.wait()
-        await put(tx, second)
+        await put_into_box(tx, second)
         return "filled"
 
     async with asyncio.timeout(20):
@@ -38,7 +38,7 @@ async def test_the_loser_of_a_deadlock_is_run_again_whole(boxes: Service) -> Non
     assert sorted(runs[:2]) == [(1, 2), (2, 1)]
     # If the loser is quicker than the one it has made way for, they deadlock again.
     assert len(runs) >= 3
-    assert await contents(boxes) == [2, 2]
+    assert await box_contents(boxes) == [2, 2]
 
 
 async def test_a_transaction_that_cannot_be_serialized_is_run_again_and_sees_what_beat_it(boxes: Service) -> None:
@@ -50,13 +50,13 @@ async def test_a_transaction_that_cannot_be_serialized_is_run_again_and_sees_wha
         seen.append(await tx.value("select content from boxes where id = 1"))
         if len(seen) <= 2:
             await both_have_read.wait()
-        await put(tx, 1)
+        await put_into_box(tx, 1)
 
     async with asyncio.timeout(20):
         await asyncio.gather(boxes.database.transact(fill), boxes.database.transact(fill))
 
     assert seen == [0, 0, 1]
-    assert await contents(boxes) == [2, 0]
+    assert await box_contents(boxes) == [2, 0]
 
 
 async def test_a_transaction_that_loses_every_time_is_given_up(boxes: Service) -> None:
@@ -68,14 +68,14 @@ async def test_a_transaction_that_loses_every_time_is_given_up(boxes: Service) -
         await tx.run("set transaction isolation level repeatable read")
         await tx.value("select content from boxes where id = 1")
         await boxes.run_sql("update boxes set content = content + 10 where id = 1")
-        await put(tx, 1)
+        await put_into_box(tx, 1)
 
     with pytest.raises(Problem) as refusal:
         await boxes.database.transact(lose)
 
     assert (refusal.value.code, refusal.value.retry_after) == ("service_unavailable", 1)
     assert runs == MAX_ATTEMPTS
-    assert await contents(boxes) == [10 * MAX_ATTEMPTS, 0]
+    assert await box_contents(boxes) == [10 * MAX_ATTEMPTS, 0]
 
 
 async def test_a_transaction_with_an_error_that_no_retry_helps_is_run_once(boxes: Service) -> None:
@@ -84,41 +84,41 @@ async def test_a_transaction_with_an_error_that_no_retry_helps_is_run_once(boxes
     async def repeat_an_id(tx: Tx[Any]) -> None:
         nonlocal runs
         runs += 1
-        await put(tx, 2)
+        await put_into_box(tx, 2)
         await tx.run("insert into boxes values (1)")
 
     with pytest.raises(errors.UniqueViolation):
         await boxes.database.transact(repeat_an_id)
 
     assert runs == 1
-    assert await contents(boxes) == [0, 0]
+    assert await box_contents(boxes) == [0, 0]
 
 
 async def test_a_problem_rolls_back_everything_its_transaction_did(boxes: Service) -> None:
     refusal = NOT_FOUND("There is no box 3.")
 
     async def look_for_a_third(tx: Tx[Any]) -> None:
-        await put(tx, 1)
+        await put_into_box(tx, 1)
         raise refusal
 
     with pytest.raises(Problem) as raised:
         await boxes.database.transact(look_for_a_third)
 
     assert raised.value is refusal
-    assert await contents(boxes) == [0, 0]
+    assert await box_contents(boxes) == [0, 0]
 
 
 async def test_a_statement_that_fails_on_its_way_undoes_those_before_it(boxes: Service) -> None:
     async def fill(tx: Tx[Any], last: int) -> None:
-        await put(tx, 1)
-        await put(tx, 2)
+        await put_into_box(tx, 1)
+        await put_into_box(tx, 2)
         await tx.run("insert into boxes values (%(last)s)", {"last": last})
 
     await boxes.database.transact(lambda tx: fill(tx, 3))
     with pytest.raises(errors.UniqueViolation):
         await boxes.database.transact(lambda tx: fill(tx, 3))
 
-    assert await contents(boxes) == [1, 1, 0]
+    assert await box_contents(boxes) == [1, 1, 0]
 
 
 async def test_statements_are_sent_at_once_even_while_turns_of_the_event_loop_are_long(boxes: Service) -> None:
@@ -159,16 +159,16 @@ async def test_a_read_keeps_no_transaction_open_between_its_statements(boxes: Se
 
 async def test_a_connection_lost_in_the_middle_is_unavailable_and_nothing_is_stored(boxes: Service) -> None:
     async def lose_the_connection(tx: Tx[Any]) -> None:
-        await put(tx, 1)
+        await put_into_box(tx, 1)
         await tx.run("select pg_terminate_backend(pg_backend_pid())")
 
     with pytest.raises(Problem) as refusal:
         await boxes.database.transact(lose_the_connection)
 
     assert (refusal.value.code, refusal.value.status, refusal.value.retry_after) == ("service_unavailable", 503, 1)
-    assert await contents(boxes) == [0, 0]
-    await boxes.database.transact(lambda tx: put(tx, 1))
-    assert await contents(boxes) == [1, 0]
+    assert await box_contents(boxes) == [0, 0]
+    await boxes.database.transact(lambda tx: put_into_box(tx, 1))
+    assert await box_contents(boxes) == [1, 0]
 
 
 @pytest.fixture
@@ -254,23 +254,23 @@ async def test_a_statement_that_takes_too_long_is_answered_with_503_and_the_reas
 
 async def test_a_transaction_with_a_swallowed_failure_is_not_committed(boxes: Service) -> None:
     async def fill(tx: Tx[Any]) -> None:
-        await put(tx, 1)
+        await put_into_box(tx, 1)
         with contextlib.suppress(errors.UniqueViolation):
             await tx.value("insert into boxes values (1) returning 1")
 
     with pytest.raises(InternalError):
         await boxes.database.transact(fill)
 
-    assert await contents(boxes) == [0, 0]
+    assert await box_contents(boxes) == [0, 0]
 
 
 async def test_a_transaction_with_an_unread_failure_is_undone_and_quotes_no_row(boxes: Service) -> None:
     async def fill(tx: Tx[Any]) -> None:
-        await put(tx, 1)
+        await put_into_box(tx, 1)
         await tx.run("insert into boxes values (1)")
 
     with pytest.raises(errors.UniqueViolation) as raised:
         await boxes.database.transact(fill)
 
     assert "DETAIL" not in str(raised.value)
-    assert await contents(boxes) == [0, 0]
+    assert await box_contents(boxes) == [0, 0]

@@ -17,7 +17,15 @@ import pytest
 
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.faults.processes import serving
-from tests.kit.data_directories import User, ask, data_directory, postmaster, started, until, used_directory
+from tests.kit.data_directories import (
+    User,
+    data_directory,
+    postmaster,
+    query_value,
+    start_users,
+    used_directory,
+    wait_until,
+)
 from tests.small_disks import SmallDisk, small_disk
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
@@ -109,16 +117,16 @@ def test_a_disk_that_fills_while_a_service_runs_loses_nothing_logs_one_line_and_
                 "select pg_switch_wal(), pg_logical_emit_message(false, '', repeat('x', 1000000))"
             ):
                 pass  # until the log of changes needs room
-        until(lambda: "PostgreSQL does not start; trying until it does" in process.log.read_text())
+        wait_until(lambda: "PostgreSQL does not start; trying until it does" in process.log.read_text())
         count = attempts(empty)
         refused = add_organizer(http, "during")
         assert (refused.status_code, refused.json()["code"]) == (503, "service_unavailable")
         assert refused.headers["Retry-After"] == "1"
-        until(lambda: attempts(empty) > count + 2)
+        wait_until(lambda: attempts(empty) > count + 2)
 
         filling.unlink()
-        until(lambda: "PostgreSQL runs again" in process.log.read_text())
-        until(lambda: add_organizer(http, "during").status_code == 201)
+        wait_until(lambda: "PostgreSQL runs again" in process.log.read_text())
+        wait_until(lambda: add_organizer(http, "during").status_code == 201)
         assert add_organizer(http, "before").status_code == 422
         for line in ("PostgreSQL has stopped; starting it again", "PostgreSQL does not start; trying until it does"):
             assert process.log.read_text().count(line) == 1
@@ -154,25 +162,25 @@ def stalled(data_dir: Path) -> psutil.Process:
 
 
 def test_a_server_that_does_not_stop_is_ended_and_has_lost_nothing(directory: Path) -> None:
-    with started(directory, "events") as (user,):
-        ask(user.url, "select 'shelf' from pg_database limit 1")
+    with start_users(directory, "events") as (user,):
+        query_value(user.url, "select 'shelf' from pg_database limit 1")
         server = stalled(directory)
         User.end(user)
     assert not server.is_running()
     assert processes_in(directory) == []
 
-    with started(directory, "events") as (user,):
-        assert ask(user.url, "select 1") == 1
+    with start_users(directory, "events") as (user,):
+        assert query_value(user.url, "select 1") == 1
         User.end(user)
 
 
 def test_a_server_that_has_been_stopping_for_too_long_is_ended_by_the_next_start(directory: Path) -> None:
-    with started(directory, "events") as (user,):
+    with start_users(directory, "events") as (user,):
         server = stalled(directory)
         user.kill()
     server.send_signal(signal.SIGINT)
     file = directory / "postgres" / "postmaster.pid"
-    until(lambda: "stopping" in file.read_text())
+    wait_until(lambda: "stopping" in file.read_text())
 
     begun = run(directory, "events", "migrate")
 

@@ -10,7 +10,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.postgres.database import Database, Tx
 from holdfast.kit.postgres.notifications import MAX_NOTICE_BYTES, Notices, merge_notices
-from tests.kit.box_table import put
+from tests.kit.box_table import put_into_box
 from tests.kit.postgres.listeners import listen_on, next_notice
 from tests.support import Service, eventually
 
@@ -86,7 +86,7 @@ async def test_notices_that_cannot_be_sent_hold_up_no_later_ones() -> None:
 
 async def test_a_process_that_ends_sends_its_last_notices(boxes: Service, settings: Settings) -> None:
     async def work(tx: Tx[Any]) -> None:
-        await put(tx, 1)
+        await put_into_box(tx, 1)
         await tx.notify("doors", "the last")
 
     async with listen_on(settings, "doors") as (heard,):
@@ -112,7 +112,7 @@ async def test_a_cancelled_wait_for_a_commit_still_sends_its_notices(boxes: Serv
     )
 
     async def work(tx: Tx[Any]) -> None:
-        await put(tx, 1)
+        await put_into_box(tx, 1)
         await tx.notify("doors", "open")
 
     async def hold(tx: Tx[Any]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.database import Database, Tx
-from tests.kit.box_table import contents, put
+from tests.kit.box_table import box_contents, put_into_box
 from tests.kit.postgres.listeners import NoticeQueue, listen_on, next_notice
 from tests.support import Service
 
@@ -70,7 +70,7 @@ async def test_a_transaction_that_is_run_again_notifies_once(boxes: Service, set
         await tx.notify("doors", f"run {runs}")
         if runs == 1:
             await boxes.run_sql("update boxes set content = content + 10 where id = 1")
-        await put(tx, 1)
+        await put_into_box(tx, 1)
 
     async with listen_on(settings, "doors") as (heard,):
         await boxes.database.transact(lose_once)
@@ -142,7 +142,7 @@ async def test_a_listener_that_fails_affects_no_other_listener_and_no_transactio
         raise ValueError(f"cannot read {payload}")
 
     async def work(tx: Tx[Any]) -> str:
-        await put(tx, 1)
+        await put_into_box(tx, 1)
         await tx.notify("doors", "open")
         return "put"
 
@@ -156,4 +156,4 @@ async def test_a_listener_that_fails_affects_no_other_listener_and_no_transactio
             assert [await next_notice(heard), await next_notice(heard)] == ["open", "open"]
         finally:
             await database.close()
-    assert await contents(boxes) == [1, 0]
+    assert await box_contents(boxes) == [1, 0]

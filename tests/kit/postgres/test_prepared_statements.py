@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.database import Tx
-from tests.faults.holder import holding
-from tests.kit.box_table import contents
+from tests.faults.holder import hold_locks
+from tests.kit.box_table import box_contents
 from tests.support import Service
 
 FILL = "update boxes set content = content + 1 where id = %(box)s"
@@ -30,7 +30,7 @@ async def test_a_statement_that_would_have_been_prepared_after_an_error_works_in
     sessions = database.pool.get_stats()["pool_size"]
     for _ in range(THRESHOLD * sessions):
         await database.transact(fill)
-    async with holding(database.url, "select from boxes where id = 1 for update"):
+    async with hold_locks(database.url, "select from boxes where id = 1 for update"):
         for _ in range(sessions):
             with pytest.raises(Problem, match="Somebody else is still changing the same thing"):
                 await database.transact(fill_after_an_error)
@@ -38,4 +38,4 @@ async def test_a_statement_that_would_have_been_prepared_after_an_error_works_in
     for _ in range(sessions):
         await database.transact(fill)
 
-    assert await contents(boxes) == [0, (THRESHOLD + 1) * sessions]
+    assert await box_contents(boxes) == [0, (THRESHOLD + 1) * sessions]

@@ -9,7 +9,7 @@ import pytest
 from holdfast.kit.postgres.schema.functions import read_functions
 from holdfast.kit.postgres.schema.lineage import FailedMigration, Migration, MigrationError
 from holdfast.kit.postgres.schema.migrations import migrate, pending_migrations
-from tests.kit.data_directories import rows, until
+from tests.kit.data_directories import query_rows, wait_until
 
 SHELF = Migration("0001_shelf.sql", "create table shelf (book text, note text)")
 
@@ -54,8 +54,8 @@ def test_functions_are_applied_after_the_migrations_whichever_calls_which(empty_
     assert migrate(empty_url, migrations) == []
 
     assert note_of_a_new_book(empty_url) == "NEW"
-    assert rows(empty_url, TRIGGERS) == [("note_added",), ("note_renamed",)]
-    assert rows(empty_url, "select obj_description('shout'::regproc)") == [("In capitals.",)]
+    assert query_rows(empty_url, TRIGGERS) == [("note_added",), ("note_renamed",)]
+    assert query_rows(empty_url, "select obj_description('shout'::regproc)") == [("In capitals.",)]
 
 
 def test_a_function_is_applied_again_when_its_text_has_changed(empty_url: str, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_new_trigger_gives_way_to_writers_and_is_applied_after_them(empty_url:
             migrate(empty_url, changed, patience=0.1)
         applied = threads.submit(migrate, empty_url, changed)
         with psycopg.connect(empty_url, autocommit=True) as reader:
-            until(lambda: reader.execute("select from pg_locks where not granted").fetchall() != [])
+            wait_until(lambda: reader.execute("select from pg_locks where not granted").fetchall() != [])
         writer.rollback()
         assert applied.result() == [changed[-1].name]
 
@@ -101,11 +101,13 @@ def test_a_function_or_trigger_without_a_file_is_dropped(empty_url: str, tmp_pat
 
     migrate(empty_url, program(tmp_path / "two", note=without_a_trigger))
     assert note_of_a_new_book(empty_url) == "quiet"
-    assert rows(empty_url, TRIGGERS) == [("note_added",)]
-    assert rows(empty_url, "select proname from pg_proc where pronamespace = 'public'::regnamespace") == [("note",)]
+    assert query_rows(empty_url, TRIGGERS) == [("note_added",)]
+    assert query_rows(empty_url, "select proname from pg_proc where pronamespace = 'public'::regnamespace") == [
+        ("note",)
+    ]
 
     migrate(empty_url, program(tmp_path / "three"))
-    assert rows(empty_url, "select name from functions union all select tgname from pg_trigger") == []
+    assert query_rows(empty_url, "select name from functions union all select tgname from pg_trigger") == []
 
 
 def test_a_statement_moved_to_another_file_or_commented_is_not_applied_again(empty_url: str, tmp_path: Path) -> None:
@@ -118,9 +120,9 @@ def test_a_statement_moved_to_another_file_or_commented_is_not_applied_again(emp
     versions = (
         "select xmin::text from pg_proc where proname in ('note', 'shout') union all select xmin::text from pg_trigger"
     )
-    applied = rows(empty_url, versions)
+    applied = query_rows(empty_url, versions)
     assert migrate(empty_url, with_more) == [with_more[-1].name]
-    assert rows(empty_url, versions) == applied
+    assert query_rows(empty_url, versions) == applied
 
 
 def test_an_older_program_leaves_newer_functions(empty_url: str, tmp_path: Path) -> None:
@@ -187,5 +189,5 @@ def test_triggers_from_before_there_were_files_are_replaced_or_dropped(empty_url
 
     migrate(empty_url, [*made_by_migrations, *program(tmp_path / "one", note=NOTE, shout=SHOUT)[1:]])
 
-    assert rows(empty_url, TRIGGERS) == [("note_added",), ("note_renamed",)]
+    assert query_rows(empty_url, TRIGGERS) == [("note_added",), ("note_renamed",)]
     assert note_of_a_new_book(empty_url) == "NEW"

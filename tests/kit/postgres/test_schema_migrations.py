@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.kit.postgres.schema.lineage import FailedMigration, Migration, MigrationError, read_migrations
 from holdfast.kit.postgres.schema.migrations import LOCK, Trial, migrate, pending_migrations, try_migrations
-from tests.kit.data_directories import rows, until
+from tests.kit.data_directories import query_rows, wait_until
 
 FIRST = Migration("0001_shelf.sql", "create table shelf (book text); insert into shelf values ('100% of it');")
 SECOND = Migration("0002_more.sql", "alter table shelf add pages int; update shelf set pages = 7;")
@@ -25,7 +25,9 @@ BASELINE = Migration(
 
 
 def tables(url: str) -> list[str]:
-    return [name for (name,) in rows(url, "select tablename from pg_tables where schemaname = 'public' order by 1")]
+    return [
+        name for (name,) in query_rows(url, "select tablename from pg_tables where schemaname = 'public' order by 1")
+    ]
 
 
 def test_files_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
@@ -41,8 +43,8 @@ def test_migrations_are_applied_in_order_and_once(empty_url: str) -> None:
     assert migrate(empty_url, [FIRST, SECOND]) == [FIRST.name, SECOND.name]
     assert migrate(empty_url, [FIRST, SECOND]) == []
 
-    assert rows(empty_url, "select book, pages from shelf") == [("100% of it", 7)]
-    assert rows(empty_url, "select name, checksum from migrations order by name") == [
+    assert query_rows(empty_url, "select book, pages from shelf") == [("100% of it", 7)]
+    assert query_rows(empty_url, "select name, checksum from migrations order by name") == [
         (FIRST.name, FIRST.checksum),
         (SECOND.name, SECOND.checksum),
     ]
@@ -52,7 +54,7 @@ def test_only_what_is_missing_is_applied(empty_url: str) -> None:
     migrate(empty_url, [FIRST])
 
     assert migrate(empty_url, [FIRST, SECOND]) == [SECOND.name]
-    assert rows(empty_url, "select book, pages from shelf") == [("100% of it", 7)]
+    assert query_rows(empty_url, "select book, pages from shelf") == [("100% of it", 7)]
 
 
 def test_processes_that_migrate_at_the_same_time_apply_everything_once(empty_url: str) -> None:
@@ -66,7 +68,7 @@ def test_processes_that_migrate_at_the_same_time_apply_everything_once(empty_url
         applied = sorted(processes.map(start, range(8)))
 
     assert applied == [[]] * 7 + [[FIRST.name, SECOND.name]]
-    assert rows(empty_url, "select book, pages from shelf") == [("100% of it", 7)]
+    assert query_rows(empty_url, "select book, pages from shelf") == [("100% of it", 7)]
 
 
 def test_a_file_that_was_edited_after_it_was_applied_is_refused(empty_url: str) -> None:
@@ -77,7 +79,7 @@ def test_a_file_that_was_edited_after_it_was_applied_is_refused(empty_url: str) 
         migrate(empty_url, [edited, SECOND])
 
     assert pending_migrations(empty_url, [FIRST, SECOND]) == [SECOND.name]
-    assert rows(empty_url, "select * from shelf") == [("100% of it",)]
+    assert query_rows(empty_url, "select * from shelf") == [("100% of it",)]
 
 
 def test_a_file_that_fails_leaves_nothing_of_itself_behind_and_is_next_when_mended(empty_url: str) -> None:
@@ -90,7 +92,7 @@ def test_a_file_that_fails_leaves_nothing_of_itself_behind_and_is_next_when_mend
     migrate(empty_url, [FIRST])
     with pytest.raises(FailedMigration, match=message):
         try_migrations(empty_url, [FIRST, SECOND, BROKEN])
-    assert rows(empty_url, "select * from shelf") == [("100% of it",)]
+    assert query_rows(empty_url, "select * from shelf") == [("100% of it",)]
 
     with pytest.raises(FailedMigration, match=message):
         migrate(empty_url, [FIRST, SECOND, BROKEN])
@@ -164,7 +166,7 @@ def test_pending_migrations_are_listed_without_changing_anything(empty_url: str)
 
     migrate(empty_url, [FIRST])
     assert pending_migrations(empty_url, [FIRST, SECOND]) == [SECOND.name]
-    assert rows(empty_url, "select name from migrations") == [(FIRST.name,)]
+    assert query_rows(empty_url, "select name from migrations") == [(FIRST.name,)]
 
 
 def test_a_migrated_database_has_no_pending_migrations(empty_url: str) -> None:
@@ -196,7 +198,7 @@ def test_a_migration_makes_way_for_those_who_use_what_it_changes_and_is_applied_
 
         applied = threads.submit(migrate, empty_url, [FIRST, wider])
         with psycopg.connect(empty_url, autocommit=True) as reader:
-            until(lambda: reader.execute("select from pg_locks where not granted").fetchall() != [])
+            wait_until(lambda: reader.execute("select from pg_locks where not granted").fetchall() != [])
             reader.execute("set lock_timeout = '5s'")
             reader.execute("select from shelf")
         user.rollback()
@@ -208,7 +210,7 @@ def test_a_process_that_is_stopped_while_it_migrates_holds_up_the_next_one_for_s
     program = f"import sys; from {__name__} import *; migrate(sys.argv[1], [FIRST, Migration(*sys.argv[2:])])"
     command = [sys.executable, "-c", program, empty_url, waiting.name, waiting.sql]
     with subprocess.Popen(command, cwd=Path(__file__).parents[3]) as stopped:
-        until(lambda: "shelf" in tables(empty_url))
+        wait_until(lambda: "shelf" in tables(empty_url))
         stopped.send_signal(signal.SIGSTOP)
         try:
             assert migrate(empty_url, [FIRST, waiting], patience=30) == [waiting.name]
@@ -218,16 +220,16 @@ def test_a_process_that_is_stopped_while_it_migrates_holds_up_the_next_one_for_s
 
 def test_a_migrated_database_lets_no_other_role_make_temporary_tables(empty_url: str) -> None:
     allowed = "select has_database_privilege('public', current_database(), 'temporary')"
-    before = rows(empty_url, allowed)
+    before = query_rows(empty_url, allowed)
     migrate(empty_url, [FIRST])
 
-    assert (before, rows(empty_url, allowed)) == ([(True,)], [(False,)])
+    assert (before, query_rows(empty_url, allowed)) == ([(True,)], [(False,)])
 
 
 def test_a_baseline_makes_a_new_database(empty_url: str) -> None:
     assert pending_migrations(empty_url, [BASELINE]) == [BASELINE.name]
     assert migrate(empty_url, [BASELINE]) == [BASELINE.name]
-    assert rows(empty_url, "select * from shelf") == []
+    assert query_rows(empty_url, "select * from shelf") == []
 
 
 def test_a_database_with_all_that_a_baseline_replaces_goes_on_with_what_follows(empty_url: str) -> None:
@@ -237,7 +239,7 @@ def test_a_database_with_all_that_a_baseline_replaces_goes_on_with_what_follows(
     assert pending_migrations(empty_url, [BASELINE, lamp]) == [lamp.name]
     assert migrate(empty_url, [BASELINE, lamp]) == [lamp.name]
     assert migrate(empty_url, [BASELINE, lamp]) == []
-    assert rows(empty_url, "select book, pages from shelf") == [("100% of it", 7)]
+    assert query_rows(empty_url, "select book, pages from shelf") == [("100% of it", 7)]
 
 
 def test_a_program_from_before_a_baseline_finds_its_migrations_applied_after_it(empty_url: str) -> None:
@@ -261,7 +263,7 @@ def test_a_database_with_a_part_of_a_baseline_is_refused_with_the_version_to_sta
     with pytest.raises(MigrationError, match=sentences):
         migrate(empty_url, [BASELINE])
 
-    assert rows(empty_url, "select name from migrations") == [(FIRST.name,)]
+    assert query_rows(empty_url, "select name from migrations") == [(FIRST.name,)]
     assert migrate(empty_url, [FIRST, SECOND]) == [SECOND.name]
     assert migrate(empty_url, [BASELINE]) == []
 

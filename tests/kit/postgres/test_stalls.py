@@ -10,7 +10,7 @@ from psycopg import waiting
 
 from holdfast.events.resources import Tx
 from holdfast.events.service import EVENTS
-from tests.kit.data_directories import until
+from tests.kit.data_directories import wait_until
 from tests.support import unlimited
 
 LOCKED = "select count(*)::int from pg_locks where locktype = 'advisory' and objid = 4711"
@@ -42,7 +42,7 @@ def test_a_process_that_stalls_as_soon_as_it_has_sent_a_statement_loses_its_lock
             assert not locking.done()
             _a_turn(runner.get_loop())
         # Nothing of the process goes on from here.
-        until(lambda: not _is_locked(connection))
+        wait_until(lambda: not _is_locked(connection))
 
         notified.set()
         runner.run(_ended(locking))

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from tests.translations import FOLDERS, stored, texts, written
+from tests.translations import FOLDERS, catalog_of_code, stored_catalog, texts
 
 PLACEHOLDER = re.compile(r"%\((\w+)\)[sd]")
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
 def test_the_catalogue_has_exactly_the_texts_that_are_used(folder: Path) -> None:
-    assert sorted(map(str, texts(stored(folder)))) == sorted(map(str, texts(written(folder))))
+    assert sorted(map(str, texts(stored_catalog(folder)))) == sorted(map(str, texts(catalog_of_code(folder))))
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
 def test_every_text_is_translated_with_its_placeholders(folder: Path) -> None:
-    for message in stored(folder):
+    for message in stored_catalog(folder):
         if not message.id:
             continue
         ids = _forms(message.id)

@@ -1,4 +1,4 @@
-"""The definition of an operation: its route, mode, command, answer and refusals."""
+"""A line of the table says everything that HTTP, tools and documents need to know."""
 
 from collections.abc import Sequence
 

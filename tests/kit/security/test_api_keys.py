@@ -137,14 +137,14 @@ async def test_a_revoked_key_is_refused_at_once_by_every_process(
     async with two_processes(settings) as (one, other):
         ada = await one.organizer()
         id, secret = await new_key(ada)
-        doors = [Client(process.http, secret) for process in (one, other)]
-        assert [(await door.get("/api/events")).status_code for door in doors] == [200, 200]
+        clients = [Client(process.http, secret) for process in (one, other)]
+        assert [(await client.get("/api/events")).status_code for client in clients] == [200, 200]
 
         assert (await ada.delete(f"/api/keys/{id}")).status_code == 204
 
-        for door in doors:
+        for client in clients:
             async with asyncio.timeout(5):
-                while (response := await door.get("/api/events")).status_code == 200:
+                while (response := await client.get("/api/events")).status_code == 200:
                     pass
             assert (response.status_code, response.json()["code"]) == (401, "invalid_api_key")
         for process in (one, other):
@@ -158,8 +158,8 @@ async def test_a_listener_that_may_have_missed_a_revocation_forgets_every_key(
     async with two_processes(settings) as (one, other):
         ada = await one.organizer()
         _, secret = await new_key(ada)
-        door = Client(other.http, secret)
-        assert (await door.get("/api/events")).status_code == 200
+        client = Client(other.http, secret)
+        assert (await client.get("/api/events")).status_code == 200
 
         await one.run_sql(
             "update api_keys set active = false, revoked_at = now() where start = %(start)s", start=secret[:8]
@@ -170,7 +170,7 @@ async def test_a_listener_that_may_have_missed_a_revocation_forgets_every_key(
         )
 
         async with asyncio.timeout(5):
-            while (response := await door.get("/api/events")).status_code == 200:
+            while (response := await client.get("/api/events")).status_code == 200:
                 pass
         assert response.json()["code"] == "invalid_api_key"
 

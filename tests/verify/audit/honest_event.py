@@ -158,13 +158,13 @@ def receipt(at: str, number: int) -> dict[str, Any]:
     }
 
 
-def compact(entry: Entry) -> bytes:
+def compact_json(entry: Entry) -> bytes:
     return json.dumps(entry, separators=(",", ":")).encode()
 
 
 def write_log(directory: Path, entries: Sequence[Entry], *, key: Ed25519PrivateKey = KEY, origin: str = ORIGIN) -> Path:
     """Write the files of a log, as its address has them. Returns the directory."""
-    return write_texts(directory, [compact(entry) for entry in entries], key=key, origin=origin)
+    return write_texts(directory, [compact_json(entry) for entry in entries], key=key, origin=origin)
 
 
 def write_texts(directory: Path, texts: Sequence[bytes], *, key: Ed25519PrivateKey = KEY, origin: str = ORIGIN) -> Path:
@@ -185,7 +185,7 @@ def write_texts(directory: Path, texts: Sequence[bytes], *, key: Ed25519PrivateK
 
 def proof_file(entries: Sequence[Entry], index: int) -> ProofFile:
     """The proof file of an entry."""
-    texts = [compact(entry) for entry in entries]
+    texts = [compact_json(entry) for entry in entries]
     tree = append(0, {}, [leaf_hash(text) for text in texts])
     checkpoint = Signer(ORIGIN, KEY).sign(Checkpoint(ORIGIN, tree.size, tree.root).text)
     return ProofFile(index, inclusion_proof(index, tree.size, tree.tiles), checkpoint, texts[index])
@@ -206,5 +206,5 @@ def write_head_proof(
 
 
 def checkpoint_of(event: HonestEvent, entries: int, origin: str = ORIGIN) -> bytes:
-    tree = append(0, {}, [leaf_hash(compact(entry)) for entry in event.entries[:entries]])
+    tree = append(0, {}, [leaf_hash(compact_json(entry)) for entry in event.entries[:entries]])
     return Checkpoint(origin, tree.size, tree.root).text.encode()

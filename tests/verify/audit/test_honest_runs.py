@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from holdfast_verify.audit.audit import Audit
-from tests.verify.audit.honest_event import ORIGIN, Entry, HonestEvent, compact
+from tests.verify.audit.honest_event import ORIGIN, Entry, HonestEvent, compact_json
 
 STEPS = (
     *("arrive", "arrive", "arrive", "arrive and pay", "arrive and pay", "pay", "expire"),
@@ -18,7 +18,7 @@ STEPS = (
 def audit(entries: list[Entry]) -> Audit:
     result = Audit(ORIGIN)
     for entry in entries:
-        result.read(compact(entry))
+        result.read(compact_json(entry))
     result.end()
     return result
 

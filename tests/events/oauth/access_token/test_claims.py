@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.oauth.issuer import LEEWAY_SECONDS, Issuer
 from holdfast.events.oauth.model import SCOPES
-from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, encoded
+from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, encode_part
 from tests.events.oauth.outcomes import refusal
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -114,8 +114,8 @@ async def test_a_malformed_claim_is_refused_by_its_name(
 
 
 @pytest.mark.parametrize("claims", [["iss"], "iss", 7, None, b"{", b"", b"\xff"])
-async def test_claims_that_are_no_object_are_refused(server: AuthorizationServer, issuer: Issuer, claims: Any) -> None:
-    token = f"{encoded({'alg': 'ES256'})}.{encoded(claims) or 'AA'}.AAAA"
+async def test_claims_are_an_object(server: AuthorizationServer, issuer: Issuer, claims: Any) -> None:
+    token = f"{encode_part({'alg': 'ES256'})}.{encode_part(claims) or 'AA'}.AAAA"
 
     assert await refusal(issuer, token) == "The access token's claims are malformed."
 

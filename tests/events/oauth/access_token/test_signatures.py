@@ -8,7 +8,7 @@ import pytest
 from joserfc.jwk import ECKey, Key, OctKey, OKPKey, RSAKey
 
 from holdfast.events.oauth.issuer import Issuer
-from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, encoded, new_key, rsa_key
+from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, encode_part, new_key, rsa_key
 from tests.events.oauth.outcomes import is_not_believed, refusal
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -37,7 +37,7 @@ async def test_every_asymmetric_algorithm_is_accepted(
 
 async def test_a_token_without_a_signature_is_refused(server: AuthorizationServer, issuer: Issuer) -> None:
     header, claims, signature = server.token().split(".")
-    none = encoded({"alg": "none", "typ": "at+jwt"})
+    none = encode_part({"alg": "none", "typ": "at+jwt"})
 
     for token in (f"{none}.{claims}.", f"{none}.{claims}", f"{none}.{claims}.{signature}", f"{header}.{claims}."):
         assert await refusal(issuer, token)

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.events.oauth.model import SCOPES
 from holdfast.kit.security.signed_tokens import InvalidToken
-from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, encoded, new_key, rsa_key, signed
+from tests.events.oauth.authorization_server import (
+    AUDIENCE,
+    AuthorizationServer,
+    encode_part,
+    new_key,
+    rsa_key,
+    sign_token,
+)
 from tests.events.oauth.outcomes import is_not_believed, refusal
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -41,9 +48,9 @@ async def test_a_token_with_deeply_nested_json_is_refused(server: AuthorizationS
     deep = b'{"a":' + b"[" * 5_000
     key = server.keys[0]
 
-    assert await refusal(issuer, signed({"alg": "ES256", "kid": key.kid}, deep, key))
-    header = encoded(b'{"a":' + b"[" * 1_400)
-    assert await refusal(issuer, f"{header}.{encoded({})}.AAAA")
+    assert await refusal(issuer, sign_token({"alg": "ES256", "kid": key.kid}, deep, key))
+    header = encode_part(b'{"a":' + b"[" * 1_400)
+    assert await refusal(issuer, f"{header}.{encode_part({})}.AAAA")
 
 
 # Whatever is changed
@@ -108,7 +115,7 @@ async def test_a_token_of_any_content_is_refused_as_invalid_at_worst(
 ) -> None:
     good = {"alg": "ES256", "kid": server.keys[0].kid}
     for token_header in (header, good):
-        assert await refusal(issuer, f"{encoded(token_header)}.{encoded(claims)}.{encoded(signature)}")
+        assert await refusal(issuer, f"{encode_part(token_header)}.{encode_part(claims)}.{encode_part(signature)}")
 
 
 @hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -120,7 +127,7 @@ async def test_signed_claims_of_any_shape_are_accepted_or_invalid(
     good = {"iss": server.issuer, "aud": AUDIENCE, "sub": "ann", "exp": now + 60}
     try:
         seen = await issuer.verify(
-            signed({"alg": "ES256", "kid": server.keys[0].kid}, {**good, **claims}, server.keys[0])
+            sign_token({"alg": "ES256", "kid": server.keys[0].kid}, {**good, **claims}, server.keys[0])
         )
     except InvalidToken:
         return

@@ -49,25 +49,25 @@ async def process(url: str, secret: Secret = SECRET) -> AsyncGenerator[Signing]:
     await database.pool.close()
 
 
-async def age(database: Signing, seconds: int) -> None:
+async def age_keys(database: Signing, seconds: int) -> None:
     """Make all stored keys older."""
     await run_sql(
         database, "update signing_keys set inserted_at = inserted_at - %(age)s * interval '1 second'", age=seconds
     )
 
 
-async def stored(database: Signing, signer: TokenSigner) -> ECKey:
+async def stored_key(database: Signing, signer: TokenSigner) -> ECKey:
     """The only stored key, as whoever knows the secret has it."""
     await signer.jwks()
     ((sealed,),) = await run_sql(database, "select sealed from signing_keys")
     return ECKey.import_key(json.loads(SECRET.unseal(sealed)))
 
 
-def published(jwks: Mapping[str, Any]) -> list[str]:
+def published_key_ids(jwks: Mapping[str, Any]) -> list[str]:
     return [key["kid"] for key in jwks["keys"]]
 
 
-def signed_with(token: str) -> str:
+def key_id_of(token: str) -> str:
     return str(jws.extract_compact(token.encode()).headers()["kid"])
 
 

@@ -14,7 +14,7 @@ from joserfc.jwk import ECKey
 
 from holdfast.inventory.agents import tokens
 from holdfast.inventory.agents.tokens import TokenSigner
-from tests.inventory.agents.tokens.conftest import AUDIENCE, ISSUER, TICKET, VOUCHER, Signing, refusal, stored
+from tests.inventory.agents.tokens.conftest import AUDIENCE, ISSUER, TICKET, VOUCHER, Signing, refusal, stored_key
 
 
 async def test_a_token_of_another_kind_is_refused(database: Signing) -> None:
@@ -28,7 +28,7 @@ async def test_a_token_of_another_kind_is_refused(database: Signing) -> None:
 
 async def test_a_ticket_with_a_wrong_signature_or_header_is_refused(database: Signing) -> None:
     signer = TokenSigner(database, ISSUER)
-    key = await stored(database, signer)
+    key = await stored_key(database, signer)
     good = (await signer.sign(TICKET, "ada", seat="7")).token
     header = {"alg": "ES256", "typ": TICKET.typ, "kid": key.kid}
     claims = jwt.decode(good, key, ["ES256"]).claims
@@ -85,7 +85,7 @@ async def test_a_ticket_with_a_wrong_signature_or_header_is_refused(database: Si
 
 async def test_a_token_is_accepted_with_slightly_different_clocks(database: Signing) -> None:
     signer = TokenSigner(database, ISSUER)
-    key = await stored(database, signer)
+    key = await stored_key(database, signer)
     good = (await signer.sign(TICKET, "ada", seat="7")).token
     claims = jwt.decode(good, key, ["ES256"]).claims
     header = {"alg": "ES256", "typ": TICKET.typ, "kid": key.kid}

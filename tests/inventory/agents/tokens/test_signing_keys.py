@@ -14,13 +14,13 @@ from tests.inventory.agents.tokens.conftest import (
     ISSUER,
     TICKET,
     Signing,
-    age,
+    age_keys,
     claims_of,
+    key_id_of,
     process,
-    published,
+    published_key_ids,
     refusal,
-    signed_with,
-    stored,
+    stored_key,
 )
 from tests.inventory.support import run_sql
 
@@ -37,17 +37,17 @@ async def test_tokens_of_processes_that_start_at_once_are_good_everywhere(databa
 
 
 async def test_a_fresh_key_is_published_before_it_signs(database: Signing) -> None:
-    old = signed_with((await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token)
-    await age(database, 3600)
+    old = key_id_of((await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token)
+    await age_keys(database, 3600)
     assert await database.transact(KEYS.rotate) == 1
 
     fresh = TokenSigner(database, ISSUER)
-    new, _ = published(await fresh.jwks())
+    new, _ = published_key_ids(await fresh.jwks())
     assert new != old
-    assert signed_with((await fresh.sign(TICKET, "ada", seat="7")).token) == old
+    assert key_id_of((await fresh.sign(TICKET, "ada", seat="7")).token) == old
 
-    await age(database, SIGNING_DELAY_SECONDS)
-    assert signed_with((await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token) == new
+    await age_keys(database, SIGNING_DELAY_SECONDS)
+    assert key_id_of((await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token) == new
 
 
 async def test_a_key_begins_to_sign_only_after_all_caches_without_it_have_expired() -> None:
@@ -58,21 +58,21 @@ async def test_an_old_key_is_kept_until_all_it_signed_has_expired(database: Sign
     assert SIGNING_DELAY_SECONDS + tokens.CACHE_SECONDS + tokens.MAX_LIFETIME_SECONDS + tokens.LEEWAY_SECONDS < 86_400
     token = (await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token
     await database.transact(KEYS.rotate)
-    await age(database, 86_400 - 60)
+    await age_keys(database, 86_400 - 60)
     assert await database.transact(KEYS.rotate) == 1
     await TokenSigner(database, ISSUER).verify(token, TICKET)
 
-    await age(database, 120)
+    await age_keys(database, 120)
     assert await database.transact(KEYS.rotate) == 2
     assert "unknown key" in await refusal(TokenSigner(database, ISSUER), token)
-    assert len(published(await TokenSigner(database, ISSUER).jwks())) == 3
+    assert len(published_key_ids(await TokenSigner(database, ISSUER).jwks())) == 3
 
 
-async def test_the_only_key_signs_whatever_its_age(database: Signing) -> None:
-    only = published(await TokenSigner(database, ISSUER).jwks())
-    await age(database, 10**8)
+async def test_the_only_key_signs_however_young_or_old_it_is(database: Signing) -> None:
+    only = published_key_ids(await TokenSigner(database, ISSUER).jwks())
+    await age_keys(database, 10**8)
 
-    assert [signed_with((await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token)] == only
+    assert [key_id_of((await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token)] == only
 
 
 async def test_a_token_of_a_key_made_a_moment_ago_is_verified(
@@ -114,8 +114,8 @@ async def test_keys_sealed_with_another_secret_are_kept_and_replaced(database: S
     assert (await TokenSigner(database, ISSUER).verify(token, TICKET)).seat == "7"
 
 
-async def test_the_database_stores_no_private_key_in_plain_text(database: Signing) -> None:
-    key = await stored(database, TokenSigner(database, ISSUER))
+async def test_the_database_holds_no_key_in_the_clear(database: Signing) -> None:
+    key = await stored_key(database, TokenSigner(database, ISSUER))
     ((row,),) = await run_sql(database, "select convert_from(sealed, 'utf8') || kid from signing_keys")
 
     assert str(key.as_dict(private=True)["d"]) not in row
