@@ -10,6 +10,7 @@ from holdfast.accounts import sessions
 from holdfast.accounts.agent_limits import SetLimit
 from holdfast.events.keys.operations import LIMITS
 from holdfast.events.settings import Settings
+from holdfast.kit.contract.caller import system
 from tests.browser.looking import (
     looks,
     open_context,
@@ -20,6 +21,7 @@ from tests.browser.looking import (
     with_and_without_scripts,
 )
 from tests.browser.registering import Stage, serve_stage
+from tests.support import event_fields
 
 LONG = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
 
@@ -78,7 +80,7 @@ async def test_an_organizer_sets_a_limit(chromium: Browser, stage: Stage, script
 
 
 @looks
-async def test_what_an_agent_asks_for_is_accessible_and_fits(
+async def test_the_page_of_a_request_of_an_agent_is_accessible_and_fits(
     chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
 ) -> None:
     made = (await stage.ada.post("/api/keys", {"api_key": {"name": LONG}})).json()["data"]
@@ -86,7 +88,7 @@ async def test_what_an_agent_asks_for_is_accessible_and_fits(
     await stage.service.database.transact(lambda tx: LIMITS.store(tx, system(stage.ada.id), command))
     body = {"event": event_fields(title=LONG, body=LONG * 9)}
     refused = await stage.service.http.post("/api/events", json=body, headers={"X-API-Key": made["key"]})
-    context = await looking(chromium, scheme, width, language)
+    context = await open_context(chromium, scheme, width, language)
     await context.add_cookies([await cookie(stage)])
     page = await context.new_page()
 

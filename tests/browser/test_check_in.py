@@ -65,9 +65,7 @@ async def test_scanners_that_were_offline_agree_afterwards(chromium: Browser, st
     assert {host for watch in watches for host in watch.hosts} == {stage.base_url.split("/")[2]}
 
 
-async def test_a_phone_that_is_new_at_the_door_checks_in_at_once_and_is_asked_for_its_name_once(
-    chromium: Browser, stage: Stage
-) -> None:
+async def test_a_new_phone_checks_in_at_once_and_names_itself_once(chromium: Browser, stage: Stage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann", "bob")
@@ -123,7 +121,7 @@ async def test_scanners_and_the_server_read_codes_alike(chromium: Browser, stage
     assert [parse_short_code(text) for text in others] == [None] * len(others)
 
 
-async def test_without_scripts_the_form_checks_in(chromium: Browser, stage: Stage) -> None:
+async def test_the_form_checks_in_without_scripts(chromium: Browser, stage: Stage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann")
@@ -179,7 +177,7 @@ RECORD = """
 """
 
 
-async def test_each_kind_of_verdict_has_its_own_colour_sound_and_vibration(chromium: Browser, stage: Stage) -> None:
+async def test_verdicts_differ_in_colour_sound_and_vibration(chromium: Browser, stage: Stage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann", "bob")

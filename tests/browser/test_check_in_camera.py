@@ -61,7 +61,7 @@ def attached(folder: Path) -> Image.Image:
     return Image.open(BytesIO(part.get_content())).convert("L")
 
 
-async def test_the_code_of_a_mail_is_read_by_the_camera_without_a_network(stage: Stage, settings: Settings) -> None:
+async def test_a_camera_reads_the_code_of_a_mail_without_a_network(stage: Stage, settings: Settings) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann")

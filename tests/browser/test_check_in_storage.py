@@ -40,7 +40,7 @@ async def stage(settings: Settings) -> AsyncIterator[Stage]:
         yield stage
 
 
-async def test_the_page_is_closed_and_opened_again_without_a_network(chromium: Browser, stage: Stage) -> None:
+async def test_the_check_in_page_is_closed_and_opened_again_without_a_network(chromium: Browser, stage: Stage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann", "bob")
@@ -128,7 +128,7 @@ async def test_the_list_of_an_event_that_is_over_is_deleted_by_any_page_of_the_c
     await eventually(is_deleted, 20)
 
 
-async def test_the_worker_sends_scans_after_the_page_was_closed(chromium: Browser, stage: Stage) -> None:
+async def test_a_service_worker_sends_scans_after_the_page_was_closed(chromium: Browser, stage: Stage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann")

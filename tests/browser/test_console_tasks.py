@@ -27,7 +27,7 @@ async def at_home(context: BrowserContext, stage: Stage) -> Page:
     return page
 
 
-async def test_who_has_not_paid_is_found(chromium: Browser, stage: Stage) -> None:
+async def test_an_organizer_finds_the_people_who_have_not_paid(chromium: Browser, stage: Stage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event(title="Wine tasting", pricing_mode="fixed", price=2500, currency="EUR", capacity=50)
     for name, amount in (("ann", 2500), ("bob", 0), ("cleo", 2500)):
@@ -46,7 +46,7 @@ async def test_who_has_not_paid_is_found(chromium: Browser, stage: Stage) -> Non
     assert person.clicks == 3
 
 
-async def test_somebody_without_a_code_is_let_in_at_the_door(chromium: Browser, stage: Stage) -> None:
+async def test_an_organizer_lets_in_a_person_without_a_code(chromium: Browser, stage: Stage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event(title="Wine tasting", capacity=50)
     await sign_up(stage.service, event, "ann", "bob")

@@ -86,7 +86,7 @@ async def test_an_error_and_the_outcome_change_the_height(chromium: Browser, set
         assert refused > empty > await fitted(frame)
 
 
-async def test_without_our_script_the_frame_scrolls(chromium: Browser, settings: Settings) -> None:
+async def test_a_frame_without_our_script_scrolls(chromium: Browser, settings: Settings) -> None:
     async with serve_stage(settings, **PLACE) as stage:
         page = await (await chromium.new_context(viewport={"width": 390, "height": 800})).new_page()
         await page.goto(stage.alone)

@@ -22,9 +22,7 @@ async def change(stage: Stage, page: Page, price: int, text: str) -> None:
     await expect(page.locator("#register_bar strong")).to_have_text(text)
 
 
-async def test_the_card_the_button_and_the_bar_say_the_same_price_at_all_times(
-    chromium: Browser, settings: Settings
-) -> None:
+async def test_the_card_the_button_and_the_bar_always_say_the_same_price(chromium: Browser, settings: Settings) -> None:
     async with serve_stage(with_payments(settings), capacity=8, **MOVING_PRICE) as stage:
         await prove_organizers(stage)
         context = await chromium.new_context(locale="en-GB", viewport={"width": 390, "height": 844})

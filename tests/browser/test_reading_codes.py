@@ -222,7 +222,7 @@ async def test_as_many_wrong_words_as_the_level_corrects_are_corrected(reader: R
     assert await reader.read(frames) == [text] * 50
 
 
-async def test_the_second_copy_of_the_format_serves_if_the_first_is_lost(reader: Reader) -> None:
+async def test_a_code_is_read_by_the_second_copy_of_its_format_if_the_first_is_damaged(reader: Reader) -> None:
     made = code_rows(qr_code("https://events.example.com"))
     for i in range(9):
         made[8][i] = made[i][8] = 1

@@ -135,7 +135,9 @@ def tour_output(data_dir: Path) -> Iterator[str]:
         yield output
 
 
-async def test_each_step_of_the_tour_shows_what_it_says(chromium: Browser, tour_output: str, data_dir: Path) -> None:
+async def test_the_steps_of_the_tour_show_what_the_readme_says(
+    chromium: Browser, tour_output: str, data_dir: Path
+) -> None:
     context = await open_context(chromium, "light", 1280, "en")
     watch = Watch(context)
     tour = Tour(tour_output, data_dir / "mail", context)

@@ -94,7 +94,7 @@ def test_a_full_data_directory_is_not_taken_for_the_directory_of_another_service
     assert "HOLDFAST_DATA_DIR" not in report
 
 
-def test_connections_to_a_data_directory_that_are_all_in_use_are_not_taken_for_another_directory() -> None:
+def test_a_full_connection_limit_of_a_data_directory_is_not_reported_as_another_directory() -> None:
     with data_directory() as directory, start_users(directory, "events") as [user]:
         EVENTS.migrate(user.url)
         with psycopg.connect(user.url, autocommit=True) as connection:

@@ -72,7 +72,7 @@ async def mailing(settings: Settings) -> AsyncGenerator[tuple[Service, Server]]:
             yield service, server
 
 
-async def test_a_mail_of_which_nobody_heard_is_sent_on_patrol(settings: Settings) -> None:
+async def test_a_mail_whose_notice_was_lost_is_sent_by_a_poll(settings: Settings) -> None:
     async with mailing(settings) as (service, server), unheard(service) as other, run_senders(service):
         await Browser(service).ask("first@example.com")
         await wait_until_all_ended(service)
@@ -84,7 +84,7 @@ async def test_a_mail_of_which_nobody_heard_is_sent_on_patrol(settings: Settings
     assert server.recipients() == ["first@example.com", ANN]
 
 
-async def test_mails_are_sent_while_what_listens_is_cut_off(settings: Settings) -> None:
+async def test_mails_are_sent_while_the_listening_connection_is_cut_off(settings: Settings) -> None:
     async with mailing(settings) as (service, server), run_senders(service), cut_off_listener(service.database.url):
         await Browser(service).ask(ANN)
         await wait_until_all_ended(service, sender.POLL_SECONDS + SLACK_SECONDS)

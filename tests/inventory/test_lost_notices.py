@@ -108,7 +108,7 @@ async def test_agents_are_notified_while_the_listening_connection_is_cut_off(syn
             assert await anext(changes) == ResourceUpdated(uri=pool)
 
 
-async def test_a_webhook_of_which_nobody_heard_is_handled_on_patrol(shop: Shop, inventory: Inventory) -> None:
+async def test_a_webhook_whose_notice_was_lost_is_handled_by_a_poll(shop: Shop, inventory: Inventory) -> None:
     scene = Deliveries(inventory, await install_app(inventory, shop))
 
     async def handled(count: int) -> bool:
@@ -122,7 +122,7 @@ async def test_a_webhook_of_which_nobody_heard_is_handled_on_patrol(shop: Shop, 
         await eventually(lambda: handled(2), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
-async def test_webhooks_are_handled_while_what_listens_is_cut_off(shop: Shop, inventory: Inventory) -> None:
+async def test_webhooks_are_handled_while_the_listening_connection_is_cut_off(shop: Shop, inventory: Inventory) -> None:
     scene = Deliveries(inventory, await install_app(inventory, shop))
 
     async def handled() -> bool:

@@ -85,7 +85,7 @@ async def test_only_tools_the_key_may_call_are_listed(inventory: Inventory, coun
         assert await listed(shop) == [name for name in TOOLS if NEEDED[name] in scopes]
 
 
-async def test_a_key_without_any_scope_is_shown_nothing_and_may_do_nothing(inventory: Inventory) -> None:
+async def test_a_key_without_scopes_sees_no_tools_and_can_call_none(inventory: Inventory) -> None:
     shop = await furnish_shop(inventory)
     await inventory.regenerate(shop)
 
@@ -123,7 +123,7 @@ async def test_a_call_that_changes_quantities_needs_their_scope_too(
     assert await inventory.everything() == before
 
 
-async def test_an_empty_cell_for_a_quantity_needs_no_scope_for_quantities(inventory: Inventory) -> None:
+async def test_an_empty_quantity_cell_needs_no_scope_for_quantities(inventory: Inventory) -> None:
     shop = await furnish_shop(inventory, "write_pools")
 
     done = await shop.call("import_csv", kind="pools", text="name,quantity,buffer\nLids,,3\n", dry_run=False)

@@ -284,6 +284,6 @@ class Market(Machine):
 NOBODY = "nobodyno"
 
 
-def test_money_is_kept_for_seats_and_only_for_seats(database_url: str, tmp_path: Path) -> None:
+def test_a_payment_is_kept_for_a_seat_or_refunded_in_any_order_of_events(database_url: str, tmp_path: Path) -> None:
     with open_stage(paying(unlimited(database_url, tmp_path))) as stage:
         explore(stage, lambda: Market(stage), OPERATIONS)

@@ -28,7 +28,7 @@ async def connect(service: Service, *accounts: int) -> None:
     )
 
 
-async def test_one_button_ends_keys_apps_password_and_sessions_of_this_account_alone(service: Service) -> None:
+async def test_one_button_ends_keys_apps_password_and_sessions_of_this_account_only(service: Service) -> None:
     at = await open_desk(service)
     [key] = KEY_PATTERN.findall((await create_key(at, "Ticket machine")).text)
     await connect(service, at.ada.id, at.bob.id)
@@ -56,7 +56,7 @@ async def test_one_button_ends_keys_apps_password_and_sessions_of_this_account_a
     assert (await at.browser.sign_in("ada@example.com")).headers["location"] == "/console"
 
 
-async def test_looking_at_the_question_ends_nothing(service: Service) -> None:
+async def test_opening_the_question_ends_no_access(service: Service) -> None:
     at = await open_desk(service)
 
     await at.page("/account/secure")
@@ -66,7 +66,7 @@ async def test_looking_at_the_question_ends_nothing(service: Service) -> None:
 
 
 @pytest.mark.parametrize("path", ["/account/secure", "/account/data"])
-async def test_a_form_of_another_site_or_of_somebody_else_is_refused(service: Service, path: str) -> None:
+async def test_a_form_of_another_site_or_person_is_refused(service: Service, path: str) -> None:
     at, bob = await open_desk(service), Browser(service)
     await bob.sign_in("bob@example.com")
     form_token = token(await bob.get("/account"))
@@ -122,7 +122,7 @@ async def test_an_older_session_gets_a_mail_for_the_data_at_most_once_an_hour(se
     ]
 
 
-async def test_an_organizer_is_told_what_to_do_instead(service: Service) -> None:
+async def test_an_organizer_reads_what_to_do_instead_of_erasing(service: Service) -> None:
     at = await open_desk(service)
 
     page, sent = await at.browser.get("/account/data"), await at.post("/account/data")

@@ -43,7 +43,7 @@ async def test_an_empty_field_takes_the_limit_away(service: Service) -> None:
 
 
 @pytest.mark.parametrize("text", ["many", "-1", "1.5", "1,50"])
-async def test_what_is_no_whole_number_is_refused_beside_the_field_and_stays_there(service: Service, text: str) -> None:
+async def test_an_invalid_daily_limit_is_refused_beside_the_field_and_stays_in_it(service: Service, text: str) -> None:
     at = await open_desk(service)
 
     refused = await at.post(await page_of_key(at), daily_limit=text)
@@ -61,7 +61,7 @@ async def test_a_number_may_have_groups_of_three_digits(service: Service) -> Non
     assert await service.run_sql("select daily_limit from agent_limits") == [(1_500,)]
 
 
-async def test_the_key_of_another_organizer_and_what_is_no_key_have_no_page(service: Service) -> None:
+async def test_an_unknown_key_and_that_of_another_organizer_have_no_page(service: Service) -> None:
     at = await open_desk(service)
     [key] = (await at.bob.get("/api/keys")).json()["data"]
 
@@ -72,13 +72,13 @@ async def test_the_key_of_another_organizer_and_what_is_no_key_have_no_page(serv
     assert await service.run_sql("select count(*) from agent_limits") == [(0,)]
 
 
-async def test_another_site_sets_no_limit(service: Service) -> None:
+async def test_a_daily_limit_cannot_be_set_from_another_site(service: Service) -> None:
     at = await open_desk(service)
 
     assert (await at.foreign(await page_of_key(at), daily_limit="3")).status_code == 403
 
 
-async def test_the_page_is_there_in_german(service: Service) -> None:
+async def test_the_page_of_a_daily_limit_is_in_german_too(service: Service) -> None:
     at = await open_desk(service, language="de")
 
     page = main_text(await at.browser.get(await page_of_key(at)))

@@ -130,7 +130,7 @@ async def test_an_unconfirmed_organizer_shows_no_look(service: Service) -> None:
 
 async def test_nothing_of_the_look_of_an_organizer_that_ended_is_kept(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
-    await browser.send(LOOK_PATH, do="save", accent="#8a1f6b", about="We draw.")
+    await browser.send(BRANDING_PATH, do="save", accent="#8a1f6b", about="We draw.")
     await upload(browser, picture("image/png"))
 
     await service.prove(ada, None)

@@ -22,7 +22,7 @@ async def states(ada: Client, event: dict[str, Any]) -> dict[str, str]:
     return {row["email"].partition("@")[0]: row["status"] for row in await list_registrations(ada, event)}
 
 
-async def test_several_are_moved_and_none_of_them_gets_the_seat_of_another(service: Service) -> None:
+async def test_several_people_are_moved_and_none_gets_the_seat_of_another_of_them(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo", "dan")
@@ -50,7 +50,7 @@ async def test_several_are_moved_and_none_of_them_gets_the_seat_of_another(servi
     assert mails == [("ann", "waitlisted"), ("bob", "waitlisted"), ("cleo", "promoted"), ("dan", "promoted")]
 
 
-async def test_several_are_removed_and_who_waits_among_them_is_not_promoted_first(service: Service) -> None:
+async def test_several_people_are_removed_without_promoting_one_of_them_first(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo")
@@ -88,7 +88,7 @@ async def test_several_are_checked_in_once(service: Service) -> None:
     assert sorted(rows) == [("ann", "By hand", True), ("bob", "By hand", True)]
 
 
-async def test_nobody_reaches_people_of_another_organizer_or_chooses_nobody(service: Service) -> None:
+async def test_a_bulk_change_of_foreign_or_no_people_is_refused(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     mine, event = await ada.create_event(), await foreign_event(service)
     await sign_up(service, event, "ann")
@@ -107,7 +107,7 @@ async def test_nobody_reaches_people_of_another_organizer_or_chooses_nobody(serv
     assert await service.run_sql("select status::text from registrations") == [("registered",)]
 
 
-async def test_an_event_that_is_handed_over_meanwhile_is_left_alone(service: Service) -> None:
+async def test_a_bulk_change_leaves_an_event_that_was_handed_over_meanwhile(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     bob = await service.organizer()
     event = await ada.create_event(waitinglist_capacity=5)

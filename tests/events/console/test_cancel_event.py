@@ -10,7 +10,7 @@ from tests.events.people.scene import end_event, sign_up
 from tests.support import Service
 
 
-async def test_the_page_says_who_will_be_told_before_anything_happens(service: Service) -> None:
+async def test_the_question_before_cancelling_says_who_gets_a_mail(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=3, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
@@ -31,7 +31,7 @@ async def test_the_page_says_who_will_be_told_before_anything_happens(service: S
     assert await stored_events(service) == before
 
 
-async def test_as_many_are_told_as_the_page_said(service: Service) -> None:
+async def test_a_cancellation_mails_as_many_people_as_the_question_said(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await sign_up(service, event, "ann", "bob")
@@ -50,7 +50,7 @@ async def test_as_many_are_told_as_the_page_said(service: Service) -> None:
     assert "This event is cancelled." in (await browser.get(done.headers["location"])).text
 
 
-async def test_nobody_is_told_of_an_event_that_has_begun(service: Service) -> None:
+async def test_the_question_before_cancelling_says_that_an_event_that_began_sends_no_mails(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await sign_up(service, event, "ann")

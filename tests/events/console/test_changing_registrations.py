@@ -22,7 +22,7 @@ async def states(ada: Client, event: dict[str, Any]) -> dict[str, str]:
     }
 
 
-async def test_somebody_is_added_and_told(service: Service) -> None:
+async def test_a_person_added_by_the_organizer_gets_a_seat_and_a_mail(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
@@ -40,7 +40,7 @@ async def test_somebody_is_added_and_told(service: Service) -> None:
     assert await service.run_sql("select kind, recipient from mails") == [("seat", "ann@example.com")]
 
 
-async def test_what_organizers_do_to_the_order_is_said_before_and_counted_after(service: Service) -> None:
+async def test_the_form_names_changes_of_the_order_before_and_the_page_counts_them_after(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=2)
     page, logged = f"/console/events/{event['id']}", "written into the public log of the order"
@@ -66,7 +66,7 @@ async def test_what_organizers_do_to_the_order_is_said_before_and_counted_after(
     assert "You moved 1 and removed 1." in main_text(await browser.get(page))
 
 
-async def test_somebody_who_is_added_can_be_given_a_name(service: Service) -> None:
+async def test_a_person_added_by_the_organizer_can_have_a_name(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     path = f"/console/events/{event['id']}/add-registration"
@@ -81,7 +81,7 @@ async def test_somebody_who_is_added_can_be_given_a_name(service: Service) -> No
     assert "Ann Bell ann@example.com Seat" in listed
 
 
-async def test_somebody_is_added_without_a_mail(service: Service) -> None:
+async def test_a_person_can_be_added_without_a_mail(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
@@ -95,7 +95,7 @@ async def test_somebody_is_added_without_a_mail(service: Service) -> None:
 
 
 @pytest.mark.parametrize("email", ["", "ann", "ann@example", "ann@example.com\r\nBcc: b@c.de", "\0@b.de"])
-async def test_what_is_no_address_is_said_beside_the_field(service: Service, email: str) -> None:
+async def test_an_invalid_address_is_refused_beside_the_field_and_adds_no_person(service: Service, email: str) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
@@ -107,7 +107,7 @@ async def test_what_is_no_address_is_said_beside_the_field(service: Service, ema
     assert await service.run_sql("select from registrations") == []
 
 
-async def test_an_event_that_takes_nobody_says_why(service: Service) -> None:
+async def test_an_event_that_takes_no_people_says_why_on_the_form(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     full, past, cancelled = [await ada.create_event(capacity=1) for _ in range(3)]
     pages = [await browser.get(f"/console/events/{event['id']}/add-registration") for event in (full, past, cancelled)]
@@ -128,7 +128,7 @@ async def test_an_event_that_takes_nobody_says_why(service: Service) -> None:
     assert "The event is cancelled." in said_then[2]
 
 
-async def test_a_seat_and_a_place_on_the_waiting_list_are_exchanged(service: Service) -> None:
+async def test_a_person_on_the_waiting_list_takes_the_seat_of_another_person(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
@@ -144,7 +144,7 @@ async def test_a_seat_and_a_place_on_the_waiting_list_are_exchanged(service: Ser
     assert "Waiting list, moved there by you" in main_text(await browser.get(await page_of(service, event, "ann")))
 
 
-async def test_a_free_seat_is_given_before_those_who_wait_longer(service: Service) -> None:
+async def test_the_organizer_can_give_a_free_seat_to_a_person_who_waited_less_long(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo")
@@ -157,7 +157,9 @@ async def test_a_free_seat_is_given_before_those_who_wait_longer(service: Servic
 
 
 @pytest.mark.parametrize(("change", "head"), [("wait", "Move this person to the"), ("remove", "Remove this registr")])
-async def test_who_takes_a_seat_away_is_asked_first(service: Service, change: str, head: str) -> None:
+async def test_an_organizer_who_takes_a_seat_away_gets_a_question_first(
+    service: Service, change: str, head: str
+) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await sign_up(service, event, "ann")
@@ -173,7 +175,7 @@ async def test_who_takes_a_seat_away_is_asked_first(service: Service, change: st
     assert await states(ada, event) == {"ann": "registered"}
 
 
-async def test_what_cannot_be_changed_any_more_is_not_asked(service: Service) -> None:
+async def test_a_change_that_is_not_possible_has_no_question(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
@@ -196,7 +198,7 @@ async def test_a_registration_is_removed_and_its_seat_given_on(service: Service)
     assert ("removed", "ann@example.com") in await service.run_sql("select kind, recipient from mails")
 
 
-async def test_what_cannot_be_done_any_more_is_said_with_how_it_stands(service: Service) -> None:
+async def test_a_change_that_became_impossible_is_refused_with_the_present_status(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob")
@@ -214,7 +216,7 @@ async def test_what_cannot_be_done_any_more_is_said_with_how_it_stands(service: 
 
 
 @pytest.mark.parametrize("handle", ["aaaaaaaa", "1", "nobody%00"])
-async def test_nobody_is_not_found(service: Service, handle: str) -> None:
+async def test_the_page_of_an_unknown_registration_is_answered_with_404(service: Service, handle: str) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
@@ -295,7 +297,7 @@ async def test_forms_without_the_token_of_the_session_are_refused(service: Servi
     assert await everything(service) == before
 
 
-async def test_a_form_that_says_nothing_changes_nothing(service: Service) -> None:
+async def test_a_form_with_an_unknown_change_changes_nothing(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await sign_up(service, event, "ann")

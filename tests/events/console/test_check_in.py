@@ -122,7 +122,7 @@ async def test_check_in_forms_of_other_sites_or_without_a_task_change_nothing(se
     assert "0 of 1 are in" in main_text(await table.browser.get(path))
 
 
-async def test_another_organizers_check_in_is_neither_shown_nor_changed(service: Service) -> None:
+async def test_a_check_in_of_another_organizer_is_not_shown_or_changed(service: Service) -> None:
     table = await open_desk(service)
     event = await table.bob.create_event(title="Secret meeting")
     others_event = await table.ada.create_event()

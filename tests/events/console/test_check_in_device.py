@@ -138,7 +138,7 @@ async def test_a_scan_from_another_site_or_session_is_refused(service: Service) 
     assert await service.run_sql("select id from check_in_scans") == []
 
 
-async def test_nothing_of_another_organizer_is_told_or_taken(service: Service) -> None:
+async def test_a_device_gets_and_changes_no_check_in_data_of_another_organizer(service: Service) -> None:
     table = await open_desk(service)
     event = await table.bob.create_event(title="Secret meeting")
     await sign_up(service, event, "zoe")

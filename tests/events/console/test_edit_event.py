@@ -41,7 +41,7 @@ async def test_a_form_changes_what_was_changed_in_it(service: Service) -> None:
     }
 
 
-async def test_saving_without_a_change_changes_nothing(service: Service) -> None:
+async def test_a_form_without_changes_changes_nothing(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     # The clock of Berlin shows this time twice that day, and the form has no seconds of its own.
     event = await ada.create_event(
@@ -61,7 +61,7 @@ async def test_saving_without_a_change_changes_nothing(service: Service) -> None
     assert await stored_events(service) == before
 
 
-async def test_another_time_zone_keeps_the_time_on_the_clock(service: Service) -> None:
+async def test_a_change_of_the_time_zone_keeps_the_local_time_of_the_event(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(timezone="Europe/Berlin", datetime="2036-07-12T17:30:00Z")
     path, fields = await open_edit_form(browser, event)
@@ -109,7 +109,7 @@ async def test_the_end_of_an_event_moves_with_its_beginning_unless_it_is_edited(
     assert (done.status_code, after["datetime"], after["ends_at"]) == (303, begins, ends)
 
 
-async def test_what_others_changed_is_shown_and_not_overwritten(service: Service) -> None:
+async def test_changes_of_others_to_an_event_are_shown_and_not_overwritten(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(recurrence_frequency="days", datetime="2036-07-12T17:30:00Z")
     path, fields = await open_edit_form(browser, event)
@@ -160,7 +160,9 @@ async def test_what_others_changed_is_shown_and_not_overwritten(service: Service
         ({"longitude": "181"}, "It must be at most 180"),
     ],
 )
-async def test_what_is_wrong_is_said_beside_the_field(service: Service, typed: dict[str, str], message: str) -> None:
+async def test_an_invalid_field_of_an_event_has_its_message_beside_it(
+    service: Service, typed: dict[str, str], message: str
+) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await moving(ada)
     for name in ("ann", "bob"):
@@ -179,7 +181,7 @@ async def test_what_is_wrong_is_said_beside_the_field(service: Service, typed: d
     assert await stored_events(service) == before
 
 
-async def test_a_price_that_is_wrong_is_also_said_when_others_changed_the_event(service: Service) -> None:
+async def test_an_invalid_price_has_its_message_also_when_others_changed_the_event(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await moving(ada)
     path, fields = await open_edit_form(browser, event)
@@ -221,7 +223,7 @@ async def test_the_event_of_another_organizer_cannot_be_edited(service: Service)
     assert await stored_events(service) == before
 
 
-async def test_neither_the_organizer_nor_what_cannot_change_is_changed_by_a_form(service: Service) -> None:
+async def test_a_form_cannot_change_the_organizer_or_readonly_fields_of_an_event(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     other = await service.organizer("Other Events")
     event = await moving(ada)
@@ -235,7 +237,7 @@ async def test_neither_the_organizer_nor_what_cannot_change_is_changed_by_a_form
     assert await stored_events(service) == before
 
 
-async def test_a_form_of_another_site_or_session_changes_nothing(service: Service) -> None:
+async def test_a_form_of_another_site_or_session_edits_no_event(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     path, fields = await open_edit_form(browser, event)

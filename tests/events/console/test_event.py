@@ -14,7 +14,7 @@ from tests.support import Service
 PRICES = (("fixed", 1500), ("free", 0))
 
 
-async def test_it_says_how_the_event_stands(service: Service) -> None:
+async def test_the_page_of_an_event_shows_seats_waiting_list_and_place(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=4, location_name="Studio")
     for name in ("ann", "bob"):
@@ -75,7 +75,7 @@ async def test_the_changes_of_a_price_are_listed_in_words(service: Service) -> N
     assert "changed by hand" in {reason for _, reason in changes}
 
 
-async def test_an_event_that_nobody_can_pay_for_yet_leads_to_the_payouts(shop: Scene) -> None:
+async def test_an_event_that_cannot_be_paid_for_yet_links_to_the_payouts(shop: Scene) -> None:
     ada, browser = await sign_in_organizer(shop.service)
     paid, free = [await ada.create_event(pricing_mode=mode, price=price) for mode, price in PRICES]
     link = f'href="/console/payouts?event={paid["id"]}">Connect payouts'
@@ -87,7 +87,7 @@ async def test_an_event_that_nobody_can_pay_for_yet_leads_to_the_payouts(shop: S
     assert "Connect payouts" not in (await browser.get(f"/console/events/{paid['id']}")).text
 
 
-async def test_a_free_event_says_that_nobody_has_to_pay(service: Service) -> None:
+async def test_a_free_event_says_that_no_payment_is_needed(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     paid, free = [await ada.create_event(pricing_mode=mode, price=price) for mode, price in PRICES]
 

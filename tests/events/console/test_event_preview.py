@@ -48,7 +48,7 @@ async def test_a_new_event_is_shown_as_it_will_look_and_not_stored(service: Serv
     assert await stored_events(service) == []
 
 
-async def test_what_is_missing_or_wrong_is_only_named(service: Service) -> None:
+async def test_the_preview_of_an_event_names_missing_and_invalid_fields_and_nothing_else(service: Service) -> None:
     _, browser = await sign_in_organizer(service)
     attack = "<script>alert(1)</script>"
     wrong = {"datetime": "9999-12-31T23:59", "ends_at": "soon", "timezone": attack, "capacity": "9" * 19}
@@ -65,7 +65,7 @@ async def test_what_is_missing_or_wrong_is_only_named(service: Service) -> None:
     assert attack not in answer.text
 
 
-async def test_the_button_shows_it_without_scripts_and_keeps_the_form(service: Service) -> None:
+async def test_the_preview_works_without_scripts_and_keeps_the_form(service: Service) -> None:
     _, browser = await sign_in_organizer(service)
     page = await browser.get(NEW)
     fields = {
@@ -89,7 +89,7 @@ async def test_the_button_shows_it_without_scripts_and_keeps_the_form(service: S
     assert await stored_events(service) == []
 
 
-async def test_an_edited_event_is_shown_with_the_places_that_are_left(service: Service) -> None:
+async def test_the_preview_of_an_edited_event_shows_the_places_left(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=10, pricing_mode="fixed", price=1500, currency="EUR")
     draft = await ada.create_event(published=False)

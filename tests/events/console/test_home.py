@@ -53,7 +53,7 @@ async def test_more_events_than_a_page_are_read_one_page_after_the_other(service
     assert 'rel="next"' not in second.text
 
 
-async def test_a_wrong_offset_or_state_is_the_first_page(service: Service) -> None:
+async def test_an_invalid_offset_or_state_shows_the_first_page(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     await ada.create_event(title="Life drawing")
 
@@ -62,7 +62,7 @@ async def test_a_wrong_offset_or_state_is_the_first_page(service: Service) -> No
         assert (page.status_code, titles(page)) == (200, ["Life drawing"]), query
 
 
-async def test_it_says_where_people_wait_and_that_nothing_can_be_paid(service: Service) -> None:
+async def test_the_first_page_shows_where_people_wait_and_that_payments_are_not_possible(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     full = await ada.create_event(title="Life drawing", capacity=1, waitinglist_capacity=5)
     await ada.create_event(title="Pottery", pricing_mode="fixed", price=1500)

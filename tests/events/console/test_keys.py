@@ -25,7 +25,7 @@ async def test_a_key_is_made_shown_once_and_works(service: Service) -> None:
     assert KEY_PATTERN.findall(listed) == []
 
 
-async def test_a_form_that_is_sent_twice_makes_one_key(service: Service) -> None:
+async def test_a_form_for_a_key_sent_twice_makes_one_key(service: Service) -> None:
     at = await open_desk(service)
     form_page = await at.browser.get("/console/agents")
     form = {"token": token(form_page), "once": hidden_field(form_page, "once"), "name": "Ticket machine"}
@@ -54,7 +54,7 @@ async def test_a_key_is_revoked_after_a_question(service: Service) -> None:
     assert "Ticket machine" not in await at.page("/console/agents")
 
 
-async def test_it_is_said_when_a_key_was_used(service: Service) -> None:
+async def test_the_page_of_keys_says_when_a_key_was_used(service: Service) -> None:
     at = await open_desk(service)
     unused = await at.page("/console/agents")
     await at.ada.get("/api/events")
@@ -115,7 +115,7 @@ async def test_no_key_is_made_for_another_organizer(service: Service) -> None:
     assert len(await ids(at.ada)) == 2
 
 
-async def test_a_form_of_another_site_or_session_changes_nothing(service: Service) -> None:
+async def test_a_form_of_another_site_or_session_changes_no_keys(service: Service) -> None:
     at = await open_desk(service)
     [mine] = await ids(at.ada)
     stranger = await at.browser.http.post("/console/agents/keys/new", data={"token": "1-x", "name": "Theirs"})
@@ -139,7 +139,7 @@ async def test_a_form_of_another_site_or_session_changes_nothing(service: Servic
         ("   ", "Enter what the key is for, such as"),
     ],
 )
-async def test_what_is_wrong_with_a_name_is_said_beside_it(service: Service, name: str, message: str) -> None:
+async def test_an_invalid_name_of_a_key_has_its_message_beside_it(service: Service, name: str, message: str) -> None:
     at = await open_desk(service)
 
     answer = await create_key(at, name)
@@ -149,7 +149,7 @@ async def test_what_is_wrong_with_a_name_is_said_beside_it(service: Service, nam
     assert len(await ids(at.ada)) == 1
 
 
-async def test_a_name_is_shown_as_text_only(service: Service) -> None:
+async def test_the_name_of_a_key_is_escaped(service: Service) -> None:
     at = await open_desk(service)
 
     answer = await create_key(at, '<script>alert("1")</script>')
@@ -192,7 +192,7 @@ async def test_keys_made_here_count_among_those_of_the_api(settings: Settings) -
         assert (await create_key(at, "From the page")).status_code == 429
 
 
-async def test_the_pages_are_in_german_too(service: Service) -> None:
+async def test_the_pages_of_keys_are_in_german_too(service: Service) -> None:
     at = await open_desk(service, language="de")
 
     assert "Ein Schlüssel darf alles, was Sie hier selbst tun können." in await at.page("/console/agents")

@@ -8,7 +8,7 @@ from tests.events.payments.scene import Scene
 from tests.support import Service
 
 
-async def test_who_registered_last_stands_first_with_what_came_of_it(service: Service) -> None:
+async def test_the_latest_registration_comes_first_with_its_status(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=1, timezone="Europe/Berlin")
     for name in ("ann", "bob"):
@@ -22,7 +22,7 @@ async def test_who_registered_last_stands_first_with_what_came_of_it(service: Se
     assert f'href="/console/events/{event["id"]}/registrations/' in page.text
 
 
-async def test_an_event_without_people_has_nothing_that_happened(service: Service) -> None:
+async def test_an_event_without_people_shows_no_latest_changes(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 

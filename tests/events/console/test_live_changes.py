@@ -33,7 +33,7 @@ async def changed(reader: Reader) -> list[str] | None:
     return event["data"].get("changed")
 
 
-async def test_new_and_changed_events_are_told(service: Service) -> None:
+async def test_a_stream_of_the_console_reports_new_and_changed_events(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     async with watching(service, browser) as reader:
         event = await ada.create_event(capacity=1)
@@ -48,7 +48,7 @@ async def test_new_and_changed_events_are_told(service: Service) -> None:
     assert [new, edited, registered, cancelled] == [[f"event {event['id']}"]] * 4
 
 
-async def test_who_comes_in_is_told(service: Service) -> None:
+async def test_a_stream_of_the_console_reports_a_person_who_comes_in(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1)
     await sign_up(service, event, "ann")
@@ -77,7 +77,7 @@ async def test_a_stream_of_the_console_reports_payments_refunds_and_disputes(sho
             assert await changed(reader) == [f"event {ann.event_id}"], statement
 
 
-async def test_the_events_of_others_are_not_told(service: Service) -> None:
+async def test_a_stream_of_the_console_does_not_report_events_of_others(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     ben = await service.organizer()
     event, other = await ada.create_event(), await ben.create_event()
@@ -88,7 +88,7 @@ async def test_the_events_of_others_are_not_told(service: Service) -> None:
         assert await changed(reader) == [f"event {event['id']}"]
 
 
-async def test_queues_are_told_as_visitors_join_and_are_let_in(service: Service) -> None:
+async def test_a_stream_of_the_console_reports_queues_as_visitors_join_and_are_released(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     queue = await ada.create_queue()
     async with watching(service, browser, f"{STREAM}/queues") as reader:

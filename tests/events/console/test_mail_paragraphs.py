@@ -38,7 +38,7 @@ async def opened(browser: Browser, event: dict[str, Any]) -> tuple[str, dict[str
     return path, {**typed(page), "version": hidden_field(page, "version"), "token": token(page)}
 
 
-async def test_paragraphs_are_stored_shown_changed_and_taken_out(service: Service) -> None:
+async def test_mail_paragraphs_are_stored_shown_changed_and_removed(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     path, fields = await opened(browser, event)
@@ -65,7 +65,7 @@ async def test_paragraphs_are_stored_shown_changed_and_taken_out(service: Servic
     assert f'href="{path}"' in (await browser.get(f"/console/events/{event['id']}")).text
 
 
-async def test_above_each_field_stands_what_the_mail_says_itself(service: Service) -> None:
+async def test_the_form_of_paragraphs_shows_above_each_field_what_the_mail_says_itself(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(title="<b>Life</b> %s drawing", **PAID)
 
@@ -114,7 +114,7 @@ async def test_a_preview_is_the_mail_in_both_languages_and_stores_nothing(servic
 
 
 @pytest.mark.parametrize("kind", PARAGRAPH_KINDS)
-async def test_every_kind_of_mail_has_a_preview(service: Service, kind: str) -> None:
+async def test_every_kind_of_paragraph_has_a_preview(service: Service, kind: str) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(cancellation_hours=24, **PAID)
     await ada.delete(f"/api/events/{event['id']}")
@@ -139,7 +139,7 @@ async def test_the_policy_allows_the_style_of_the_mail_only_where_a_mail_is_show
     assert re.sub(r" 'sha256-[^']*';", ";", policy).replace(" data:", "") == plain
 
 
-async def test_what_others_changed_is_shown_and_not_overwritten(service: Service) -> None:
+async def test_changes_of_others_to_a_mail_paragraph_are_shown_and_not_overwritten(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     path, fields = await opened(browser, event)
@@ -159,7 +159,7 @@ async def test_what_others_changed_is_shown_and_not_overwritten(service: Service
     assert (await stored(service))[1] == (event["id"], "seat", "Mine")
 
 
-async def test_a_form_that_is_sent_twice_is_done_once(service: Service) -> None:
+async def test_a_form_of_paragraphs_sent_twice_is_stored_once(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     path, fields = await opened(browser, await ada.create_event())
 
@@ -201,7 +201,7 @@ async def test_a_thousand_characters_of_any_kind_are_a_paragraph(service: Servic
 
 
 @pytest.mark.parametrize("kind", ["seat_again", "", "x", "<script>"])
-async def test_a_preview_of_what_is_no_kind_is_refused(service: Service, kind: str) -> None:
+async def test_a_preview_of_an_unknown_kind_of_mail_is_refused(service: Service, kind: str) -> None:
     ada, browser = await sign_in_organizer(service)
     path, fields = await opened(browser, await ada.create_event())
 
@@ -240,7 +240,7 @@ async def test_a_copy_of_an_event_has_its_paragraphs(service: Service) -> None:
     assert await stored(service) == [(event["id"], "seat", "Bring a pencil."), (copy, "seat", "Bring a pencil.")]
 
 
-async def test_an_event_of_another_organizer_is_not_copied(service: Service) -> None:
+async def test_mail_paragraphs_of_another_organizers_event_are_not_copied(service: Service) -> None:
     _, browser = await sign_in_organizer(service)
     other = await foreign_event(service)
     await service.run_sql("insert into mail_paragraphs values (%(id)s, 'seat', 'Secret')", id=other["id"])
@@ -252,7 +252,7 @@ async def test_an_event_of_another_organizer_is_not_copied(service: Service) -> 
     assert (refused.status_code, len(await stored(service)), len(await stored_events(service))) == (403, 1, 1)
 
 
-async def test_the_paragraphs_of_another_organizer_are_out_of_reach(service: Service) -> None:
+async def test_mail_paragraphs_of_another_organizer_cannot_be_read_or_changed(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     mine, other = await ada.create_event(), await foreign_event(service)
     await service.run_sql("insert into mail_paragraphs values (%(id)s, 'seat', 'Secret')", id=other["id"])
@@ -270,7 +270,7 @@ async def test_the_paragraphs_of_another_organizer_are_out_of_reach(service: Ser
     assert await stored(service) == before
 
 
-async def test_a_form_of_another_site_or_session_changes_nothing(service: Service) -> None:
+async def test_a_form_of_another_site_or_session_changes_no_paragraphs(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     path, fields = await opened(browser, await ada.create_event())
     stranger = Browser(service)

@@ -19,7 +19,7 @@ async def caused(at: Desk, who: Client, title: str, *names: str) -> None:
     await at.service.settle()
 
 
-async def test_it_is_said_what_came_of_each_mail(service: Service) -> None:
+async def test_the_page_of_mails_shows_the_status_of_each_mail(service: Service) -> None:
     at = await open_desk(service)
     await caused(at, at.ada, "Life drawing", "ann", "bob", "cleo", "dan", "eve")
     for name, change in (
@@ -59,7 +59,7 @@ async def states(at: Desk) -> list[tuple[str | None, int]]:
     return await at.service.run_sql("select outcome, attempts from mails order by id")
 
 
-async def test_mails_are_shown_by_their_fate(service: Service) -> None:
+async def test_mails_can_be_filtered_by_their_status(service: Service) -> None:
     at = await open_desk(service)
     await caused(at, at.ada, "Life drawing", *(f"person{number}" for number in range(60)), "bob", "cleo", "dan")
     await caused(at, at.bob, "Secret meeting", "eve")
@@ -97,7 +97,7 @@ async def test_a_mail_that_failed_is_tried_again(service: Service) -> None:
     assert await states(at) == [(None, 0), (None, 0)]
 
 
-async def test_what_was_sent_or_is_gone_is_not_tried_again(service: Service) -> None:
+async def test_a_mail_that_was_sent_or_does_not_exist_is_not_retried(service: Service) -> None:
     at = await open_desk(service)
     await caused(at, at.ada, "Life drawing", "ann")
     path = await failed(at, "ann")
@@ -139,7 +139,7 @@ async def test_a_button_of_another_site_tries_nothing_again(service: Service) ->
     assert await states(at) == [("failed", 3)]
 
 
-async def test_it_is_said_in_plain_words_why_a_mail_failed_and_what_to_do(service: Service) -> None:
+async def test_the_page_of_mails_says_in_plain_words_why_a_mail_failed_and_what_to_do(service: Service) -> None:
     at = await open_desk(service)
     await caused(at, at.ada, "Life drawing", "ann", "bob")
     await failed(at, "ann", "552 5.2.2 mailbox full")
@@ -166,7 +166,7 @@ async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_shown(ser
     assert "@example.com" not in page.replace("ada@example.com", "")
 
 
-async def test_an_event_that_is_handed_over_takes_its_mails_along(service: Service) -> None:
+async def test_mails_of_an_event_that_is_handed_over_go_with_it(service: Service) -> None:
     at = await open_desk(service)
     await caused(at, at.bob, "Kept", "ann")
     await caused(at, at.bob, "Life drawing", "cleo", "dan")
@@ -184,7 +184,7 @@ async def test_an_event_that_is_handed_over_takes_its_mails_along(service: Servi
     assert "Kept" not in page
 
 
-async def test_a_long_list_is_shown_a_part_at_a_time(service: Service) -> None:
+async def test_a_long_list_of_mails_is_paged(service: Service) -> None:
     at = await open_desk(service)
     await caused(at, at.ada, "First", *(f"person{number}" for number in range(30)))
     await caused(at, at.ada, "Second", *(f"person{number}" for number in range(30)))
@@ -200,14 +200,14 @@ async def test_a_long_list_is_shown_a_part_at_a_time(service: Service) -> None:
 
 
 @pytest.mark.parametrize("before", ["", "0", "-1", "x", "9" * 30, "1'--", "%00"])
-async def test_a_part_that_cannot_exist_is_the_first_part(service: Service, before: str) -> None:
+async def test_an_invalid_page_of_mails_is_the_first_page(service: Service, before: str) -> None:
     at = await open_desk(service)
     await caused(at, at.ada, "Life drawing", "ann")
 
     assert "ann@example.com" in await at.page(f"/console/mails?before={before}")
 
 
-async def test_what_strangers_wrote_is_shown_as_text_only(service: Service) -> None:
+async def test_texts_of_strangers_are_escaped_on_the_page_of_mails(service: Service) -> None:
     at = await open_desk(service)
     await caused(at, at.ada, "<script>alert(1)</script>", "ann")
     await service.run_sql("update mails set attempts = 1, error = '<img src=x onerror=alert(1)>'")
@@ -219,7 +219,7 @@ async def test_what_strangers_wrote_is_shown_as_text_only(service: Service) -> N
     assert "<bdi>&lt;img src=x" in page
 
 
-async def test_the_page_is_in_german_too(service: Service) -> None:
+async def test_the_page_of_mails_is_in_german_too(service: Service) -> None:
     at = await open_desk(service, language="de")
     await caused(at, at.ada, "Aktzeichnen", "ann")
 

@@ -13,7 +13,7 @@ NAVIGATION = ('<a href="/console"', '<a href="/console/queues"', '<a href="/acco
 
 
 @pytest.mark.parametrize("path", MISSING)
-async def test_a_missing_page_keeps_the_navigation_of_those_who_are_signed_in(service: Service, path: str) -> None:
+async def test_a_missing_page_keeps_the_navigation_of_a_signed_in_organizer(service: Service, path: str) -> None:
     _, browser = await sign_in_organizer(service)
 
     page = await browser.get(path)

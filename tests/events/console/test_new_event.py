@@ -41,7 +41,7 @@ async def test_a_form_creates_an_event(service: Service) -> None:
     assert "Life drawing" in (await browser.get(done.headers["location"])).text
 
 
-async def test_a_form_that_is_sent_twice_creates_one_event(service: Service) -> None:
+async def test_a_form_of_a_new_event_sent_twice_creates_one_event(service: Service) -> None:
     _, browser = await sign_in_organizer(service)
     page = await browser.get(PAGE)
     once = re.findall('name="once" value="([^"]+)"', page.text)[0]
@@ -118,7 +118,9 @@ async def test_money_is_written_as_people_write_it(service: Service, typed: dict
         ({"body": "a\x00b"}, "must not contain NUL characters"),
     ],
 )
-async def test_what_is_wrong_is_said_with_what_was_typed(service: Service, typed: dict[str, str], message: str) -> None:
+async def test_an_invalid_field_of_a_new_event_has_its_message_and_keeps_the_typed_text(
+    service: Service, typed: dict[str, str], message: str
+) -> None:
     _, browser = await sign_in_organizer(service)
 
     answer = await browser.send(PAGE, **event_form(**typed))
@@ -184,7 +186,7 @@ async def test_the_waiting_list_has_a_place_for_every_tenth_seat_unless_a_number
     assert (await ada.get("/api/events")).json()["data"][0]["waitinglist_capacity"] == places
 
 
-async def test_every_field_that_is_wrong_is_told_at_once(service: Service) -> None:
+async def test_every_invalid_field_of_a_new_event_is_marked_at_once(service: Service) -> None:
     _, browser = await sign_in_organizer(service)
 
     answer = await browser.send(PAGE, **event_form(title="", price="cheap", datetime="soon", capacity="0"))
@@ -192,7 +194,7 @@ async def test_every_field_that_is_wrong_is_told_at_once(service: Service) -> No
     assert answer.text.count(' aria-invalid="true"') == 4
 
 
-async def test_texts_are_never_markup(service: Service) -> None:
+async def test_texts_typed_into_a_new_event_are_escaped(service: Service) -> None:
     _, browser = await sign_in_organizer(service)
     attack = '"><script>alert(1)</script></textarea>'
 
@@ -248,7 +250,7 @@ async def test_the_event_of_another_organizer_cannot_be_copied(service: Service)
     assert await stored_events(service) == before
 
 
-async def test_an_event_is_created_for_nobody_else(service: Service) -> None:
+async def test_a_form_cannot_create_an_event_for_another_organizer(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     other = await service.organizer("Other Events")
 
@@ -257,7 +259,7 @@ async def test_an_event_is_created_for_nobody_else(service: Service) -> None:
     assert await service.run_sql("select organizer_id from events") == [(ada.id,)]
 
 
-async def test_a_form_of_another_site_creates_nothing(service: Service) -> None:
+async def test_a_form_of_another_site_creates_no_event(service: Service) -> None:
     _, browser = await sign_in_organizer(service)
     page = await browser.get(PAGE)
 
@@ -270,7 +272,7 @@ async def test_a_form_of_another_site_creates_nothing(service: Service) -> None:
     assert await stored_events(service) == []
 
 
-async def test_the_form_is_filled_with_what_the_last_event_has(service: Service) -> None:
+async def test_the_form_of_a_new_event_is_filled_with_zone_and_currency_of_the_last_one(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     await ada.create_event(timezone="Asia/Kathmandu", currency="NPR")
 
@@ -308,7 +310,7 @@ async def test_the_first_event_has_the_currency_of_the_region_of_the_browser(
     assert f'<option value="{currency[:3]}" selected>{currency.partition("Pfund")[0]}' in page.text
 
 
-async def test_the_form_is_german_for_who_reads_german(service: Service) -> None:
+async def test_the_form_of_a_new_event_is_in_german_too(service: Service) -> None:
     _, browser = await sign_in_organizer(service, language="de")
 
     page = await browser.get(PAGE)

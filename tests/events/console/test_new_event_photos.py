@@ -63,7 +63,7 @@ async def test_photos_are_kept_while_a_field_is_wrong(service: Service) -> None:
     assert len(stored_keys) == 3
 
 
-async def test_a_file_that_is_no_photo_is_told_before_the_event_is_created(service: Service) -> None:
+async def test_a_file_that_is_no_photo_is_named_before_the_event_is_created(service: Service) -> None:
     _, browser = await sign_in_organizer(service)
 
     answer = await send(browser, picture(), b"no picture", title="Pottery")

@@ -64,7 +64,7 @@ async def test_the_way_to_the_processor_leads_back_to_the_event_that_is_to_be_pu
     assert (done.status_code, done.headers["location"]) == (303, path)
 
 
-async def test_the_rule_for_cancellations_is_ones_own(shop: Scene) -> None:
+async def test_a_refund_rule_changes_for_its_own_organizer_only(shop: Scene) -> None:
     ada, browser = await sign_in_by_link(shop.service)
     bob, _ = await sign_in_by_link(shop.service, "bob")
     for client in (ada, bob):
@@ -79,7 +79,7 @@ async def test_the_rule_for_cancellations_is_ones_own(shop: Scene) -> None:
 
 
 @pytest.mark.parametrize("days", ["", "-1", "3651", "1.5", "many", "9" * 40])
-async def test_a_rule_that_is_no_number_of_days_is_refused_beside_its_field(shop: Scene, days: str) -> None:
+async def test_an_invalid_refund_rule_is_refused_beside_its_field(shop: Scene, days: str) -> None:
     ada, browser = await sign_in_by_link(shop.service)
     await ada.post("/api/stripe/onboarding_link")
 
@@ -90,12 +90,12 @@ async def test_a_rule_that_is_no_number_of_days_is_refused_beside_its_field(shop
     assert await rules(shop.service) == [(ada.id, 0)]
 
 
-async def test_there_is_no_rule_before_there_is_an_account(shop: Scene) -> None:
+async def test_a_refund_rule_cannot_be_set_before_a_payout_account_exists(shop: Scene) -> None:
     _, browser = await sign_in_by_link(shop.service)
     assert (await browser.send(PAYOUTS, f"{PAYOUTS}/rule", refund_days="14")).status_code == 404
 
 
-async def test_without_a_processor_the_page_says_so(service: Service) -> None:
+async def test_the_page_of_payouts_says_that_no_processor_is_set_up(service: Service) -> None:
     _, browser = await sign_in_by_link(service)
 
     assert "takes no payments yet" in page_text(await browser.get(PAYOUTS))
@@ -107,7 +107,7 @@ async def test_without_a_processor_the_page_says_so(service: Service) -> None:
     assert (await browser.get(f"{PAYOUTS}/return")).status_code == 503
 
 
-async def test_nothing_is_done_without_the_token_of_a_form(shop: Scene) -> None:
+async def test_a_form_of_payouts_with_a_forged_token_changes_nothing(shop: Scene) -> None:
     ada, browser = await sign_in_by_link(shop.service)
     await ada.post("/api/stripe/onboarding_link")
 

@@ -65,7 +65,7 @@ async def test_an_address_that_cannot_be_a_photo_is_refused_beside_the_field(ser
     assert await image_keys(service, event) == []
 
 
-async def test_wrong_keys_and_buttons_change_nothing(service: Service) -> None:
+async def test_unknown_keys_and_buttons_change_no_photos(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event, keys = await with_photos(service, ada)
     path = f"/console/events/{event['id']}/photos"

@@ -165,7 +165,7 @@ async def test_a_form_of_another_site_publishes_nothing(service: Service) -> Non
     assert (await ada.get(f"/api/events/{draft['id']}")).json()["data"]["published"] is False
 
 
-async def test_nobody_is_added_to_a_draft(service: Service) -> None:
+async def test_a_draft_takes_no_added_people(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     draft = await ada.create_event(published=False)
     path = f"/console/events/{draft['id']}/registrations"

@@ -59,7 +59,7 @@ async def test_the_page_of_the_event_shows_its_room_or_offers_one(service: Servi
     assert "while this waiting room is paused" in page_text(await at.browser.get(made))
 
 
-async def test_before_a_room_is_deleted_the_page_says_that_the_event_opens(service: Service) -> None:
+async def test_the_question_before_a_room_is_deleted_says_that_the_event_opens(service: Service) -> None:
     at = await open_desk(service)
     event = await at.ada.create_event(title="Night of the lamps")
     made = (await make(at, str(event["id"]))).headers["location"]
@@ -69,7 +69,7 @@ async def test_before_a_room_is_deleted_the_page_says_that_the_event_opens(servi
     assert "Then everybody can register for “ Night of the lamps ” at once again, without waiting." in question
 
 
-async def test_without_a_choice_the_form_asks_for_one(service: Service) -> None:
+async def test_the_form_of_a_queue_asks_for_an_event_if_none_is_chosen(service: Service) -> None:
     at = await open_desk(service)
     await at.ada.create_event()
 
@@ -80,7 +80,7 @@ async def test_without_a_choice_the_form_asks_for_one(service: Service) -> None:
     assert answer.text.count('class="error"') == 1
 
 
-async def test_the_events_of_others_are_neither_offered_nor_taken(service: Service) -> None:
+async def test_events_of_others_are_not_offered_for_a_queue_and_are_refused(service: Service) -> None:
     at = await open_desk(service)
     await at.ada.create_event()
     other = await at.bob.create_event(title="Secret party")

@@ -52,7 +52,7 @@ async def test_a_queue_is_made_as_the_form_says(service: Service) -> None:
     assert made["waiting_room_url"] in await at.page(answer.headers["location"])
 
 
-async def test_a_form_that_is_sent_twice_makes_one_queue(service: Service) -> None:
+async def test_a_form_of_a_new_queue_sent_twice_makes_one_queue(service: Service) -> None:
     at = await open_desk(service)
     form_page = await at.browser.get("/console/queues/new?site=")
     form = {**FORM, "token": token(form_page), "once": hidden_field(form_page, "once")}
@@ -63,7 +63,7 @@ async def test_a_form_that_is_sent_twice_makes_one_queue(service: Service) -> No
     assert len(await queues(at.ada)) == 1
 
 
-async def test_a_queue_is_changed_where_the_form_says_something_else(service: Service) -> None:
+async def test_a_form_changes_only_the_edited_fields_of_a_queue(service: Service) -> None:
     at = await open_desk(service)
     before = await at.ada.create_queue(
         starts_at="2090-05-01T10:00:30.5Z", max_queue_size=7, description="One.\nTwo.", title="Old"
@@ -153,7 +153,7 @@ async def test_queues_of_another_organizer_are_neither_shown_nor_changed(service
     assert await queues(at.bob) == [theirs]
 
 
-async def test_the_picture_of_another_queue_is_refused_by_its_operation_too(service: Service) -> None:
+async def test_the_history_of_a_foreign_queue_is_refused_by_its_operation_too(service: Service) -> None:
     at = await open_desk(service)
     theirs = await at.bob.create_queue()
 
@@ -173,7 +173,7 @@ async def test_no_queue_is_made_for_another_organizer(service: Service) -> None:
     assert (len(await queues(at.ada)), await queues(at.bob)) == (1, [])
 
 
-async def test_a_form_of_another_site_changes_nothing(service: Service) -> None:
+async def test_a_form_of_another_site_changes_no_queue(service: Service) -> None:
     at = await open_desk(service)
     queue = await at.ada.create_queue()
     page = f"/console/queues/{queue['id']}"
@@ -206,7 +206,9 @@ async def test_a_form_of_another_site_changes_nothing(service: Service) -> None:
         ({"description": "a\x00b"}, "NUL"),
     ],
 )
-async def test_what_is_wrong_is_said_beside_the_field(service: Service, fields: dict[str, str], message: str) -> None:
+async def test_an_invalid_field_of_a_queue_has_its_message_beside_it(
+    service: Service, fields: dict[str, str], message: str
+) -> None:
     at = await open_desk(service)
     queue = await at.ada.create_queue()
 
@@ -219,7 +221,7 @@ async def test_what_is_wrong_is_said_beside_the_field(service: Service, fields: 
     assert await queues(at.ada) == [queue]
 
 
-async def test_a_title_is_shown_as_text_only(service: Service) -> None:
+async def test_the_title_of_a_queue_is_escaped(service: Service) -> None:
     at = await open_desk(service)
     queue = await at.ada.create_queue(title="<script>alert(1)</script>", description="</textarea><script>x</script>")
 
@@ -250,7 +252,7 @@ async def test_an_organizer_at_the_limit_of_queues_reads_that_one_must_be_delete
         assert "You have the maximum number of waiting rooms." in answer.text
 
 
-async def test_a_long_list_is_shown_a_part_at_a_time(service: Service) -> None:
+async def test_a_long_list_of_queues_is_paged(service: Service) -> None:
     at = await open_desk(service)
     for number in range(21):
         await at.ada.create_queue(title=f"Sale {number:02}")

@@ -18,7 +18,7 @@ from tests.support import Service, running
 QUEUE = {"title": "Sale", "target_url": "https://shop.example/", "release_rate": "60", "token_ttl_minutes": "10"}
 
 
-async def test_the_forms_of_an_event(service: Service) -> None:
+async def test_refusals_in_the_forms_of_an_event_are_in_german(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=3)
     for number in range(2):
@@ -61,7 +61,7 @@ async def test_the_forms_of_an_event(service: Service) -> None:
     )
 
 
-async def test_the_forms_of_a_queue(service: Service) -> None:
+async def test_refusals_in_the_forms_of_a_queue_are_in_german(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     queue = await ada.create_queue()
     both = Both(browser.http)
@@ -82,7 +82,7 @@ async def test_the_forms_of_a_queue(service: Service) -> None:
     )
 
 
-async def test_the_forms_of_keys_and_of_photos_and_of_registrations(service: Service) -> None:
+async def test_refusals_in_the_forms_of_keys_photos_and_registrations_are_in_german(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1)
     both = Both(browser.http)
@@ -102,7 +102,7 @@ async def test_the_forms_of_keys_and_of_photos_and_of_registrations(service: Ser
     )
 
 
-async def test_the_form_of_the_rule_for_refunds(shop: Scene) -> None:
+async def test_refusals_in_the_form_of_the_refund_rule_are_in_german(shop: Scene) -> None:
     ada, browser = await sign_in_organizer(shop.service)
     await ada.post("/api/stripe/onboarding_link")
     both = Both(browser.http)

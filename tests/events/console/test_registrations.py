@@ -10,7 +10,7 @@ from tests.events.people.scene import end_event, erase, handle_of, mentions, sig
 from tests.support import Service
 
 
-async def test_every_state_is_shown_with_the_place_on_the_waiting_list(service: Service) -> None:
+async def test_the_list_shows_the_status_of_registrations_and_the_place_on_the_waiting_list(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=2)
     for name in ("ann", "bob", "cleo", "dan"):
@@ -66,7 +66,7 @@ async def test_the_list_is_filtered_and_searched(service: Service, query: str, n
     assert ("Nobody matches." in text) == (not names)
 
 
-async def test_parts_follow_one_another_without_gaps(service: Service) -> None:
+async def test_a_long_list_of_registrations_is_paged_without_gaps(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=60, waitinglist_capacity=100)
     for number in range(120):
@@ -103,7 +103,7 @@ async def test_the_names_of_other_organizers_are_neither_shown_nor_found(service
     assert "Nobody matches." in main_text(await browser.get(f"{path}?q=secret"))
 
 
-async def test_erased_people_are_nobody(service: Service) -> None:
+async def test_erased_people_have_no_name_in_the_list_of_registrations(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await sign_up(service, event, "ann")
@@ -119,7 +119,7 @@ async def test_erased_people_are_nobody(service: Service) -> None:
         assert "Nobody matches." in main_text(await browser.get(f"{path}?q={text}"))
 
 
-async def test_texts_of_strangers_are_texts(service: Service) -> None:
+async def test_texts_of_strangers_are_escaped_in_the_list_of_registrations(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(title="<script>alert(1)</script>\u202e")
     address = "<b>&\"'@example.com"
@@ -143,7 +143,7 @@ async def test_texts_of_strangers_are_texts(service: Service) -> None:
 @pytest.mark.parametrize(
     "query", ["state=gone", "after=1", "after=9e9-1", "q=%00", f"q={'a' * 255}", "state=registered&state=pending"]
 )
-async def test_addresses_that_make_no_sense_are_refused(service: Service, query: str) -> None:
+async def test_invalid_queries_of_the_list_of_registrations_are_refused(service: Service, query: str) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 

@@ -35,7 +35,7 @@ async def test_all_registrations_are_in_the_file_in_order_of_arrival(service: Se
 
 
 @pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r", "\n", "'=", "\uff1d"])
-async def test_no_cell_is_a_formula(service: Service, begin: str) -> None:
+async def test_no_cell_of_the_file_of_registrations_is_a_formula(service: Service, begin: str) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await ada.register(event["id"], email="=cmd|calc!a1@example.com")
@@ -75,7 +75,7 @@ async def test_the_file_has_what_the_list_shows(service: Service) -> None:
     assert [row[:4] for row in rows] == [["cleo@example.com", "Cleo Example", "Warteliste", "2"]]
 
 
-async def test_erased_people_have_a_line_of_nobody(service: Service) -> None:
+async def test_erased_people_have_a_row_without_a_name_in_the_file(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await sign_up(service, event, "ann")

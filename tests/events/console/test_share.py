@@ -49,7 +49,7 @@ async def test_the_form_is_shown_in_a_frame(service: Service) -> None:
     assert "; frame-src 'self'" in page.headers["content-security-policy"]
 
 
-async def test_neither_a_cancelled_event_nor_a_draft_is_shared(service: Service) -> None:
+async def test_a_cancelled_event_and_a_draft_have_nothing_to_share(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     cancelled, draft = await ada.create_event(), await ada.create_event(published=False)
     await ada.delete(f"/api/events/{cancelled['id']}")
@@ -70,7 +70,7 @@ async def test_an_event_of_another_organizer_is_not_shared(service: Service) -> 
         assert (await browser.get(f"/console/events/{event['id']}/{path}")).status_code == 403
 
 
-async def test_the_link_is_sent_by_messengers_without_anything_of_theirs_on_the_page(service: Service) -> None:
+async def test_links_to_messengers_load_nothing_from_them(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(title="Tea & cake")
 

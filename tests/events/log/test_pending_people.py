@@ -17,7 +17,7 @@ async def seal_entries(service: Service, event_id: int) -> str:
     return entries.decode("utf-8", "replace")
 
 
-async def test_who_is_erased_leaves_the_order_and_no_nonce(service: Service) -> None:
+async def test_an_erased_person_leaves_the_order_of_arrival_and_no_nonce(service: Service) -> None:
     ada = await service.organizer()
     past, coming, unsettled = await ada.create_event(), await ada.create_event(), await ada.create_event()
     for event in (past, coming):

@@ -82,7 +82,7 @@ async def test_keys_go_on_working_beside_tokens(scene: Scene) -> None:
     assert scene.server.requests.total() == 0
 
 
-async def test_without_an_issuer_tokens_are_no_credentials(settings: Settings, server: AuthorizationServer) -> None:
+async def test_a_token_without_a_configured_issuer_is_refused(settings: Settings, server: AuthorizationServer) -> None:
     async with furnish_scene(settings, server) as scene:
         response = await scene.agent().ask("ping")
 

@@ -80,7 +80,7 @@ async def test_the_keys_may_stand_in_the_document_and_the_assertion_may_name_non
     assert signer.site.requests(KEYS) == 0
 
 
-async def test_the_client_need_not_be_named_beside_its_assertion(signer: Signer) -> None:
+async def test_the_client_id_may_be_left_out_beside_an_assertion(signer: Signer) -> None:
     assert issued_tokens(await signer.app.redeem(await signer.code(), client_id=None, **signer.client.proof()))
 
 
@@ -166,7 +166,7 @@ async def test_an_invalid_assertion_is_refused_and_leaves_the_code_valid(signer:
     assert issued_tokens(await signer.app.redeem(code, **signer.client.proof()))
 
 
-async def test_whoever_has_stolen_a_refresh_token_needs_the_key_too(signer: Signer) -> None:
+async def test_a_stolen_refresh_token_is_useless_without_the_key_of_the_client(signer: Signer) -> None:
     tokens = issued_tokens(await signer.app.redeem(await signer.code(), **signer.client.proof()))
 
     assert status_and_error(await signer.app.refresh(tokens["refresh_token"])) == (400, "invalid_client")
@@ -240,7 +240,7 @@ async def test_keys_that_cannot_be_read_now_are_no_fault_of_the_client(signer: S
 
 
 @pytest.mark.parametrize("content", ['"keys"', '{"keys": 1}', "[" * 10_000], ids=lambda text: text[:12])
-async def test_what_is_no_key_set_is_said_to_the_client(signer: Signer, content: str) -> None:
+async def test_an_invalid_key_set_is_named_in_the_error_to_the_client(signer: Signer, content: str) -> None:
     signer.site.others[KEYS] = raw_answer(f"200 OK\r\nContent-Length: {len(content)}", content.encode())
 
     response = await signer.app.redeem(await signer.code(), **signer.client.proof())

@@ -40,7 +40,7 @@ async def test_the_consent_page_says_what_kind_of_place_the_answer_goes_to(
     assert text in (await scene.person.look(app.query())).text
 
 
-async def test_it_is_in_german_for_those_who_read_german_and_keeps_what_was_asked(scene: Scene) -> None:
+async def test_the_consent_page_is_in_german_on_request_and_keeps_the_query(scene: Scene) -> None:
     german = await sign_in_person(scene.service, scene.ada.id, "de")
     page = await german.look(scene.app.query())
     assert page.headers["content-language"] == "de"

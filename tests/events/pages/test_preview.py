@@ -37,7 +37,7 @@ async def test_publish_and_preview_stand_before_what_copies_or_cancels(service: 
     assert places == sorted(places)
 
 
-async def test_a_wrong_signature_and_that_of_another_draft_find_nothing(service: Service) -> None:
+async def test_a_preview_with_a_wrong_signature_or_that_of_another_draft_is_answered_with_404(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     draft, other = [await ada.create_event(title="Secret pottery", published=False) for _ in range(2)]
     page = await browser.get(f"/console/events/{draft['id']}")

@@ -47,7 +47,7 @@ async def post(browser: Browser, path: str, files: Sequence[File], **fields: str
     return await browser.http.post(path, data={"do": "upload", **fields}, files=sent)
 
 
-async def test_files_become_photos_in_their_order_wherever_photos_are_kept(anywhere: Settings) -> None:
+async def test_files_of_a_form_become_photos_in_order_in_every_store(anywhere: Settings) -> None:
     async with running(anywhere) as service:
         ada, browser = await sign_in_organizer(service)
         event = await ada.create_event()
@@ -65,7 +65,7 @@ async def test_files_become_photos_in_their_order_wherever_photos_are_kept(anywh
         assert all(key in page.text for key in await image_keys(service, event))
 
 
-async def test_what_a_camera_noted_is_removed(service: Service) -> None:
+async def test_metadata_of_a_camera_is_removed(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
@@ -131,7 +131,7 @@ async def test_an_event_shows_as_many_photos_as_it_may_and_the_rest_is_refused(s
     assert len(await image_keys(service, event)) == len(await photo_states(service)) == MAX_PHOTOS
 
 
-async def test_more_files_than_any_event_may_hold_change_nothing(service: Service) -> None:
+async def test_a_form_with_more_files_than_an_event_may_show_changes_nothing(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
@@ -151,7 +151,7 @@ async def test_an_organizer_keeps_no_more_than_its_quota(settings: Settings) -> 
         assert len(await image_keys(service, event)) == len(stored_files(service)) == 1
 
 
-async def test_an_organizer_with_too_many_idle_photos_is_told_to_wait(service: Service) -> None:
+async def test_an_organizer_with_too_many_unused_photos_reads_to_wait(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await service.run_sql(
@@ -219,7 +219,7 @@ async def test_no_file_is_kept_for_the_event_of_another_organizer(service: Servi
     assert (await stored_events(service), await photo_states(service), stored_files(service)) == (before, {}, set())
 
 
-async def test_no_file_of_another_site_or_of_nobody_is_kept(service: Service) -> None:
+async def test_a_file_sent_by_another_site_or_without_a_session_is_not_stored(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     mark = token(await browser.get(path_of(event)))

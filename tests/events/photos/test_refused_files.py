@@ -111,7 +111,7 @@ def test_40_million_pixels_are_a_photo() -> None:
     assert check_photo(encode_image(Image.new("L", (8_000, 5_000)), "image/png"))[0] == "image/png"
 
 
-def test_an_animation_that_goes_on_and_on_is_refused() -> None:
+def test_an_animation_with_too_many_pixels_in_all_frames_is_refused() -> None:
     still = encode_image(Image.new("L", (4000, 4000)), "image/gif")
     begin = still.index(b",\0\0\0\0")
     content = still[:begin] + still[begin:-1] * 16 + still[-1:]

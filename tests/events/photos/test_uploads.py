@@ -67,7 +67,7 @@ async def test_a_signature_presigned_for_one_key_is_refused_for_another(service:
         *("photos/7/abcdefghijklmnopqrstuv.jpg", "admin/abcdefghijklmnopqrstuv", "7/x.jpg", "%E2%82%AC/x.jpg"),
     ],
 )
-async def test_what_is_no_address_of_an_upload_is_not_found(service: Service, path: str) -> None:
+async def test_an_upload_to_an_invalid_path_is_answered_with_404(service: Service, path: str) -> None:
     response = await put_upload(
         service, f"http://events.test/uploads/{path}?type=a&length=1&expires=1&signature=a", CONTENT
     )

@@ -42,7 +42,7 @@ async def test_a_price_of_three_digits_always_ends_in_0(service: Service, names:
     assert await sale.price() == await sale.by_policy()
 
 
-async def test_a_sale_of_which_no_price_can_be_charged_goes_on_as_it_was_asked_for(service: Service) -> None:
+async def test_a_sale_without_a_chargeable_price_goes_on_with_the_given_bounds(service: Service) -> None:
     sale: Sale = await open_sale(service, currency="EUR", price=20, min_price=10, max_price=40)
 
     await sale.register("ann")

@@ -22,14 +22,14 @@ async def test_a_batch_is_one_change_however_many_seats_it_sells(sale: Sale) -> 
     assert await sale.news() == [("registration", 2500, 3550)]
 
 
-async def test_the_last_seat_leaves_the_upper_bound(service: Service) -> None:
+async def test_a_sold_out_event_has_the_upper_bound_as_its_price(service: Service) -> None:
     sale = await open_sale(service, capacity=1)
     await sale.register("ann")
 
     assert await sale.news() == [("registration", 2500, 6000)]
 
 
-async def test_neither_who_waits_to_be_settled_nor_who_waits_for_a_seat_moves_the_price(service: Service) -> None:
+async def test_unsettled_and_waiting_registrations_do_not_move_the_price(service: Service) -> None:
     sale = await open_sale(service, waitinglist_capacity=5)
     await sale.register("ann", settle=False)
     assert await sale.news() == []
@@ -61,7 +61,7 @@ async def test_a_seat_given_by_hand_raises_the_price(sale: Sale) -> None:
     assert (await sale.news())[2:] == [("registration", 2500, 2850)]
 
 
-async def test_a_seat_that_goes_straight_to_somebody_who_waited_changes_nothing(service: Service) -> None:
+async def test_a_seat_that_goes_straight_to_a_waiting_person_leaves_the_price(service: Service) -> None:
     sale = await open_sale(service, capacity=1, waitinglist_capacity=1)
     polls = await sale.register("ann", "ben")
     before = await sale.news()
@@ -71,7 +71,7 @@ async def test_a_seat_that_goes_straight_to_somebody_who_waited_changes_nothing(
     assert await sale.news() == before
 
 
-async def test_what_leaves_the_seats_as_they_are_leaves_the_price_as_it_is(service: Service) -> None:
+async def test_a_change_that_leaves_the_seats_leaves_the_price(service: Service) -> None:
     sale = await open_sale(service, capacity=1, waitinglist_capacity=1)
     polls = await sale.register("ann", "ben")
     before = await sale.news()
@@ -127,7 +127,7 @@ async def test_everyone_accepted_before_the_price_moved_pays_what_they_were_show
     assert paid == [2500, 2500, 3200]
 
 
-async def test_who_is_promoted_pays_what_they_were_shown_when_they_asked(service: Service) -> None:
+async def test_a_promoted_person_pays_the_price_shown_at_registration(service: Service) -> None:
     sale = await open_sale(service, capacity=1, waitinglist_capacity=1)
     polls = await sale.register("ann", "ben")
 

@@ -69,7 +69,7 @@ async def test_changes_within_an_hour_for_the_same_reason_become_one(service: Se
     assert is_a_chain(history)
 
 
-async def test_what_somebody_changed_is_kept_and_divides_what_is_joined(service: Service) -> None:
+async def test_manual_changes_of_a_price_are_kept_and_not_joined(service: Service) -> None:
     sale = await open_sale(service)
     changes: list[tuple[str, int, int, str]] = [
         ("tick", 2500, 2450, "08:00"),
@@ -92,7 +92,7 @@ async def test_what_somebody_changed_is_kept_and_divides_what_is_joined(service:
     )
 
 
-async def test_a_price_that_rose_and_fell_again_has_not_changed(service: Service) -> None:
+async def test_a_price_that_rose_and_fell_within_an_hour_is_no_change(service: Service) -> None:
     sale = await open_sale(service)
     await changed(
         sale,

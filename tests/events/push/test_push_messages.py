@@ -88,7 +88,9 @@ async def test_a_push_message_is_sent_when_the_seat_is_there_and_not_before(
     assert await stored(service) == 0
 
 
-async def test_a_message_has_no_web_address_but_that_of_the_page(service: Service, pushes: PushServiceDouble) -> None:
+async def test_a_push_message_contains_no_web_address_except_that_of_the_page(
+    service: Service, pushes: PushServiceDouble
+) -> None:
     _, _, [ann, ben] = await register_in_order(service, "ann", "ben", title="Win at https://evil.example.com/a now")
     browser = await subscribed(service, pushes, ben)
 
@@ -100,7 +102,7 @@ async def test_a_message_has_no_web_address_but_that_of_the_page(service: Servic
     assert message["body"].startswith("Win at ")
 
 
-async def test_it_is_asked_for_only_where_somebody_waits_and_is_off_at_first(service: Service) -> None:
+async def test_a_push_message_is_offered_to_waiting_people_only_and_hidden_at_first(service: Service) -> None:
     _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     http = Visitor(service).http
 
@@ -111,7 +113,7 @@ async def test_it_is_asked_for_only_where_somebody_waits_and_is_off_at_first(ser
     assert await stored(service) == 0
 
 
-async def test_who_has_a_seat_cannot_subscribe(service: Service, pushes: PushServiceDouble) -> None:
+async def test_a_person_with_a_seat_cannot_subscribe_to_push(service: Service, pushes: PushServiceDouble) -> None:
     _, _, [ann, _] = await register_in_order(service, "ann", "ben")
     browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
 
@@ -197,7 +199,7 @@ async def test_a_push_address_in_the_network_of_the_operator_is_not_called(
     assert error.startswith("The push service")
 
 
-async def test_it_can_be_taken_back(service: Service, pushes: PushServiceDouble) -> None:
+async def test_a_push_subscription_can_be_withdrawn(service: Service, pushes: PushServiceDouble) -> None:
     _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     browser = await subscribed(service, pushes, ben)
 
@@ -276,7 +278,7 @@ async def test_old_subscriptions_are_forgotten(service: Service, pushes: PushSer
     assert await stored(service) == 0
 
 
-async def test_organizers_have_their_turns(service: Service, pushes: PushServiceDouble) -> None:
+async def test_organizers_get_turns_of_push_messages(service: Service, pushes: PushServiceDouble) -> None:
     _, _, many = await register_in_order(service, *(f"p{number}" for number in range(6)), capacity=3)
     _, _, few = await register_in_order(service, "ann", "ben")
     browsers = [await subscribed(service, pushes, address) for address in (*many[3:], few[1])]
@@ -290,7 +292,7 @@ async def test_organizers_have_their_turns(service: Service, pushes: PushService
     assert owners[0] != owners[1]
 
 
-async def test_another_site_cannot_subscribe_somebody(service: Service, pushes: PushServiceDouble) -> None:
+async def test_a_push_subscription_from_another_site_is_refused(service: Service, pushes: PushServiceDouble) -> None:
     _, _, [_, ben] = await register_in_order(service, "ann", "ben")
     browser = pushes.subscribe(sender_keys(service.database.resources.secret)[0].public_key)
 

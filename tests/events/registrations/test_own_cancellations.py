@@ -150,7 +150,7 @@ async def test_undoing_works_until_the_seat_has_moved_also_if_that_is_late(servi
     assert "It is happening right now." in page_text(late)
     assert "data-until" not in late.text
     assert page_state(page) == "registered"
-    assert await giving_up.remove(service.database) == 0
+    assert await own_cancellations.remove_cancelled(service.database) == 0
     assert await registration_statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
 
 

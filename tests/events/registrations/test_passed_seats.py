@@ -20,7 +20,7 @@ async def event_page(service: Service, event: dict[str, Any]) -> str:
     return page_text(await Visitor(service).http.get(event["public_url"].removeprefix("http://events.test")))
 
 
-async def test_only_seats_that_somebody_who_waited_took_are_counted(service: Service) -> None:
+async def test_only_cancelled_seats_that_waiting_people_got_are_counted(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     ann, ben, cal = await register_and_settle(service, ada, event, "ann", "ben", "cal")

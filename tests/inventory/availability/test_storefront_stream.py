@@ -41,7 +41,9 @@ async def test_the_stream_of_a_storefront_begins_with_a_snapshot_of_all_variants
     }
 
 
-async def test_its_headers_let_any_page_read_it_and_no_proxy_hold_it_back(shop: Shop, inventory: Inventory) -> None:
+async def test_the_stream_of_a_storefront_is_readable_from_any_origin_and_not_buffered(
+    shop: Shop, inventory: Inventory
+) -> None:
     async with read_stream(inventory.app, await stream_url(shop), origin="https://any.example") as reader:
         pass
 

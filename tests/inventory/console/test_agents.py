@@ -74,7 +74,7 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
     assert f"<code>{old[:SHOWN_CHARACTERS]}…</code>" in page.text
 
 
-async def test_asking_for_a_new_key_changes_nothing_until_it_is_confirmed(admin: Admin, shop: Shop) -> None:
+async def test_a_new_key_needs_a_confirmation(admin: Admin, shop: Shop) -> None:
     token = hidden_field(await admin.get("/console/agents/key"), "token")
 
     without_scopes = await admin.send("/console/agents/key")

@@ -95,7 +95,7 @@ async def test_rows_that_are_refused_can_be_read_in_another_encoding_too(merchan
     assert "Line 2: HONEY-6 in Gläser new" in main_text(await read_as(merchant, refused, "mac_roman"))
 
 
-async def test_the_question_is_asked_in_german(place: Settings | Place) -> None:
+async def test_the_question_about_the_encoding_is_in_german_too(place: Settings | Place) -> None:
     async with open_stocking(place, "de") as merchant:
         preview = await upload_spreadsheet(merchant, file_of("Gläser", "cp850"))
 
@@ -106,7 +106,7 @@ async def test_the_question_is_asked_in_german(place: Settings | Place) -> None:
 @pytest.mark.parametrize(
     ("content", "codec"), [("%%%", "cp850"), ("", "rot13"), (b64encode(b"name\n\x98").decode(), "cp1251")]
 )
-async def test_a_form_that_was_made_up_is_refused(merchant: Stocking, content: str, codec: str) -> None:
+async def test_a_form_with_a_made_up_file_or_encoding_is_refused(merchant: Stocking, content: str, codec: str) -> None:
     token = hidden_field(await merchant.get(SPREADSHEETS_PATH), "token")
     fields = {"token": token, "kind": "pools", "mode": "set", "content": content or "eA==", "encoding": codec}
 

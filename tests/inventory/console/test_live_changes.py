@@ -73,9 +73,7 @@ async def test_pages_of_pools_follow_the_stream_of_the_console(owner: Owner, sho
         assert "data-says" in page.text, path
 
 
-async def test_a_change_of_how_the_shop_follows_the_platform_is_told(
-    owner: Owner, shop: Shop, inventory: Inventory
-) -> None:
+async def test_a_change_of_the_sync_is_streamed_to_the_console(owner: Owner, shop: Shop, inventory: Inventory) -> None:
     async with read_stream(inventory.app, STREAM, cookie=cookie(owner)) as reader:
         await inventory.database.transact(lambda tx: model.announce(tx, shop.id))
 

@@ -43,7 +43,7 @@ async def test_an_invalid_number_has_its_message_beside_the_field(merchant: Stoc
     assert "No pool runs low." not in main_text(page)
 
 
-async def test_many_are_shown_a_page_at_a_time_and_those_of_others_never(place: Settings | Place) -> None:
+async def test_many_low_pools_are_paged_and_those_of_other_shops_are_not_listed(place: Settings | Place) -> None:
     async with open_stocking(place, "de") as merchant:
         await (await merchant.inventory.shop()).pool(0, name="Anders", low_stock_at=5)
         for number in range(51):

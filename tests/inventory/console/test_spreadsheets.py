@@ -168,7 +168,7 @@ async def test_a_file_that_is_too_large_or_no_text_is_refused_and_the_form_stays
     assert (await merchant.get(f"{SPREADSHEETS_PATH}/keys.csv")).status_code == 404
 
 
-async def test_another_shop_is_neither_read_nor_changed(place: Settings | Place) -> None:
+async def test_an_import_or_export_reaches_no_pools_of_another_shop(place: Settings | Place) -> None:
     async with open_stocking(place, "de") as merchant:
         other = await merchant.inventory.shop()
         theirs = await other.pool(7, name="Jars", members=PACKS)

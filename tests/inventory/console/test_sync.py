@@ -222,7 +222,7 @@ async def test_a_shop_without_a_platform_sees_that_it_has_none(inventory: Invent
     assert "It works in shops that are connected." in text
 
 
-async def test_the_page_is_german_for_germans(place: Settings | Place) -> None:
+async def test_the_page_of_the_sync_is_in_german_too(place: Settings | Place) -> None:
     async with open_stocking(place, "de") as merchant:
         await follow(merchant)
 

@@ -169,7 +169,7 @@ async def test_the_variants_of_a_pool_of_another_shop_are_not_found(merchant: St
     assert len((await other.call("get_pool", pool_id=theirs))["members"]) == 3
 
 
-async def test_the_page_is_german_for_germans(place: Settings | Place) -> None:
+async def test_the_page_of_variants_is_in_german_too(place: Settings | Place) -> None:
     async with open_stocking(place, "de") as merchant:
         _, path = await pool(merchant, members=PACKS)
 

@@ -142,7 +142,7 @@ async def test_an_order_whose_texts_are_odd_is_counted(
     assert await shop.on_hand(1) == 44
 
 
-async def test_quantities_may_be_written_as_floats(inventory: Inventory) -> None:
+async def test_quantities_of_an_order_may_be_floats(inventory: Inventory) -> None:
     shop = await install_app(inventory)
     await shop.golden()
     payload = PlatformOrder((SIX_PACK, 1)).payload()

@@ -62,7 +62,7 @@ async def test_mails_that_wait_are_in_the_metrics(service: Service, server: Serv
     assert "\nholdfast_mails_oldest_seconds " in figures
 
 
-async def test_one_of_many_mails_with_one_cause_lets_others_go_first(service: Service, server: Server) -> None:
+async def test_mails_of_one_cause_to_many_people_go_after_others(service: Service, server: Server) -> None:
     await post_mails(service, *PEOPLE, bulk=True)
     await post_mails(service, "ann@example.com")
     async with run_senders(service):
@@ -164,7 +164,7 @@ async def test_the_process_that_writes_ends_when_there_were_no_mails_for_long(
     assert server.recipients() == ["ann@example.com", "bob@example.com"]
 
 
-async def test_while_nothing_can_be_written_no_mail_is_to_blame(service: Service, server: Server) -> None:
+async def test_a_rendering_process_that_cannot_start_fails_no_mail(service: Service, server: Server) -> None:
     await post_mails(service, "ann@example.com")
 
     async def render(_: Database[Any], mails: Sequence[Mail]) -> list[Envelope]:

@@ -20,7 +20,7 @@ from tests.smtp import BREAK, NEVER, Server
 from tests.support import Service, eventually, running
 
 
-async def test_each_mail_is_sent_once_over_a_few_connections(service: Service, server: Server) -> None:
+async def test_forty_mails_are_sent_once_each_over_a_few_connections(service: Service, server: Server) -> None:
     async with run_senders(service):
         await post_mails(service, *PEOPLE)
         await wait_until_all_ended(service)
@@ -31,7 +31,7 @@ async def test_each_mail_is_sent_once_over_a_few_connections(service: Service, s
     assert len({received.message_id for received in server.received}) == 40
 
 
-async def test_a_mail_leaves_as_soon_as_its_transaction_commits(service: Service, server: Server) -> None:
+async def test_a_mail_is_sent_as_soon_as_its_transaction_commits(service: Service, server: Server) -> None:
     async with run_senders(service):
         await post_mails(service, "first@example.com")
         await wait_until_all_ended(service)

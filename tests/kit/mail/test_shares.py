@@ -226,7 +226,9 @@ async def test_a_process_whose_lease_does_not_last_sends_nothing(loss: str, serv
     assert server.recipients() == ["ann@example.com"]
 
 
-async def test_what_a_killed_process_has_leased_is_sent_when_the_lease_ends(service: Service, server: Server) -> None:
+async def test_mails_that_a_killed_process_had_leased_are_sent_when_the_lease_ends(
+    service: Service, server: Server
+) -> None:
     await post_mails(service, *PEOPLE)
     assert len(await lease(service)) == 4
     await service.run_sql("update mail_shares set due_at = now() + interval '1 second' where lease_id is not null")

@@ -39,7 +39,7 @@ async def test_a_call_with_an_invalid_key_is_answered_with_401(kitchen: Kitchen)
         assert challenge.endswith(f'scope="read_jars", {METADATA}')
 
 
-async def test_without_an_authorization_server_challenges_name_none(pantry_url: str) -> None:
+async def test_a_challenge_without_an_authorization_server_names_none(pantry_url: str) -> None:
     async with open_kitchen(Pantry(pantry_url, resource_metadata=None)) as kitchen:
         response = await kitchen.stranger.ask("tools/list")
 
@@ -151,7 +151,7 @@ async def test_a_get_in_the_era_of_2026_is_answered_with_405(new: Agent) -> None
     assert (response.status_code, response.headers["allow"]) == (405, "POST")
 
 
-async def test_where_nothing_changes_there_is_no_stream_to_get(pantry_url: str) -> None:
+async def test_a_silent_service_has_no_stream_to_get(pantry_url: str) -> None:
     async with open_kitchen(Pantry(pantry_url, silent=True)) as kitchen:
         agent = await kitchen.agent("read_jars")
         response = await Exchange(kitchen.app, "GET", agent.headers()).response()

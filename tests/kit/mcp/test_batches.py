@@ -122,7 +122,7 @@ async def test_a_missing_scope_refuses_the_whole_batch_before_anything_is_change
     assert await content(batcher) == 0
 
 
-async def test_a_limit_that_is_reached_refuses_the_whole_before_anything_is_changed(pantry_url: str) -> None:
+async def test_a_reached_limit_refuses_the_whole_batch_before_anything_is_changed(pantry_url: str) -> None:
     async with open_kitchen(Pantry(pantry_url, per_hour=2)) as kitchen:
         batcher = await kitchen.agent("read_jars", "write_jars", version="2025-03-26")
         other = await kitchen.agent("read_jars")

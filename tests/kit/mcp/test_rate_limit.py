@@ -53,7 +53,7 @@ async def test_a_message_of_any_method_counts_once(
         await other.result("ping")
 
 
-async def test_what_is_no_message_counts_too(pantry_url: str) -> None:
+async def test_a_malformed_message_counts_towards_the_rate_limit(pantry_url: str) -> None:
     async with open_kitchen(Pantry(pantry_url, per_hour=2)) as kitchen:
         agent = await kitchen.agent()
         await agent.post(b"{")
@@ -62,7 +62,7 @@ async def test_what_is_no_message_counts_too(pantry_url: str) -> None:
         await is_refused(agent)
 
 
-async def test_opening_a_stream_counts(pantry_url: str) -> None:
+async def test_an_opened_stream_counts_towards_the_rate_limit(pantry_url: str) -> None:
     async with open_kitchen(Pantry(pantry_url, per_hour=2)) as kitchen:
         agent = await kitchen.agent("read_jars")
         for _ in range(2):
@@ -73,7 +73,7 @@ async def test_opening_a_stream_counts(pantry_url: str) -> None:
         assert refused.status_code == 429
 
 
-async def test_each_message_of_a_batch_counts(pantry_url: str) -> None:
+async def test_messages_of_a_batch_count_towards_the_rate_limit_one_by_one(pantry_url: str) -> None:
     async with open_kitchen(Pantry(pantry_url, per_hour=10)) as kitchen:
         agent = await kitchen.agent(version="2025-03-26")
         assert (await agent.post([agent.request("ping") for _ in range(10)])).status_code == 200
@@ -81,7 +81,7 @@ async def test_each_message_of_a_batch_counts(pantry_url: str) -> None:
         await is_refused(agent)
 
 
-async def test_a_batch_larger_than_what_is_left_is_refused_whole(pantry_url: str) -> None:
+async def test_a_batch_larger_than_the_rest_of_the_limit_is_refused_as_a_whole(pantry_url: str) -> None:
     async with open_kitchen(Pantry(pantry_url, per_hour=5)) as kitchen:
         agent = await kitchen.agent("read_jars", "write_jars", version="2025-03-26")
         fill = {"name": "fill_jar", "arguments": {"jar_id": 1, "grams": 10}}

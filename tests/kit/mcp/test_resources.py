@@ -149,7 +149,7 @@ async def test_a_resource_that_exists_can_be_subscribed_to(old: Agent) -> None:
         assert (await old.error(method))["code"] == -32602
 
 
-async def test_a_service_without_resources_knows_none_of_their_methods(pantry_url: str) -> None:
+async def test_a_service_without_resources_has_none_of_their_methods(pantry_url: str) -> None:
     async with open_kitchen(Pantry(pantry_url, documents=(), templates=(), listed_by=None)) as kitchen:
         agent = await kitchen.agent()
         introduction = await agent.result("initialize", {"protocolVersion": "2025-11-25"})

@@ -148,7 +148,7 @@ async def test_a_stream_needs_a_client_that_accepts_events(kitchen: Kitchen, old
     await stream.exchange.leave()
 
 
-async def test_changes_are_heard_from_other_processes(pantry_url: str) -> None:
+async def test_a_stream_sends_changes_of_other_processes(pantry_url: str) -> None:
     async with open_kitchen(Pantry(pantry_url)) as here, open_kitchen(Pantry(pantry_url)) as other:
         agent = await here.agent("read_jars", "write_jars")
         stream = await agent.get()

@@ -99,7 +99,7 @@ async def test_a_scope_missing_inside_an_operation_is_answered_with_403_too(agen
     assert 'scope="own_pantry"' in response.headers["www-authenticate"]
 
 
-async def test_calls_beyond_the_limit_are_told_when_to_come_again(pantry_url: str) -> None:
+async def test_a_call_beyond_the_limit_is_answered_with_retry_after(pantry_url: str) -> None:
     async with open_kitchen(Pantry(pantry_url, per_hour=2)) as kitchen:
         agent, other = await kitchen.agent(), await kitchen.agent()
         for _ in range(2):

@@ -43,7 +43,7 @@ async def test_no_connection_is_made_to_an_address_that_is_not_public(host: str,
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1", "[64:ff9b::7f00:1]", "[2002:7f00:1::]"]
 )
-async def test_that_an_address_is_not_public_is_said(host: str) -> None:
+async def test_an_address_that_is_not_public_is_refused_with_that_reason(host: str) -> None:
     assert await fetch_refusal(OutboundClient(), f"http://{host}/") == NOT_PUBLIC
 
 
@@ -78,7 +78,7 @@ async def test_the_next_address_of_a_name_is_tried_when_one_does_not_answer() ->
         assert (await client.get(f"http://two.example:{server.port}/", owner=OWNER, limit=10)).content == b"second"
 
 
-async def test_an_exemption_is_good_for_its_own_port_only() -> None:
+async def test_an_exemption_is_valid_for_its_own_port_only() -> None:
     async with serving(ok_answer(b"")) as one, serving(ok_answer(b"")) as other:
         client = OutboundClient(exempt=[(LOCAL, one.port), ("192.0.2.7", other.port)])
         assert await fetch_refusal(client, other.url) == NOT_PUBLIC
@@ -140,7 +140,7 @@ async def test_no_cookie_is_carried_along_a_redirect() -> None:
     "location",
     ["http://user:secret@example.com/", "ftp://example.com/", "http://example.com:81/", "http://[::1", "file:///etc"],
 )
-async def test_a_redirect_to_what_may_not_be_asked_for_is_refused(location: str) -> None:
+async def test_a_redirect_to_a_forbidden_address_is_refused(location: str) -> None:
     async with serving(redirecting_script(location)) as server:
         assert await fetch_refusal(client_reaching(server), server.url)
 

@@ -41,6 +41,6 @@ async def test_a_certificate_for_another_name_or_of_an_unknown_authority_is_refu
             await fetch_securely(tls, authority.believed(), "photos.example")
 
 
-async def test_nobody_is_believed_whom_the_system_does_not_believe(tmp_path: Path) -> None:
+async def test_a_certificate_that_the_system_does_not_trust_is_refused(tmp_path: Path) -> None:
     async with serving(ok_answer(b"secure"), Authority(tmp_path).issue("127.0.0.1")) as server:
         assert "certificate" in await fetch_refusal(client_reaching(server), f"https://{LOCAL}:{server.port}/")

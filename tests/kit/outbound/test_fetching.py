@@ -29,7 +29,7 @@ from tests.support import eventually
 OWNER = ("tests", 1)
 
 
-async def test_what_a_url_leads_to_is_fetched_with_its_type() -> None:
+async def test_a_url_is_fetched_with_its_content_type() -> None:
     async with serving(raw_answer("200 OK\r\nContent-Type: IMAGE/PNG; q=1\r\nContent-Length: 3", b"png")) as server:
         headers = {"content-type": "IMAGE/PNG; q=1", "content-length": "3"}
         assert await client_reaching(server).get(server.url, owner=OWNER, limit=3) == FetchedContent(
@@ -37,7 +37,7 @@ async def test_what_a_url_leads_to_is_fetched_with_its_type() -> None:
         )
 
 
-async def test_an_answer_without_a_type_or_a_length_is_taken_as_it_comes() -> None:
+async def test_an_answer_without_a_type_or_a_length_is_accepted() -> None:
     async with serving(raw_answer("200 OK\r\nConnection: close", b"something")) as server:
         fetched = await client_reaching(server).get(server.url, owner=OWNER, limit=9)
 
@@ -64,7 +64,7 @@ async def test_the_request_names_the_host_and_gives_nothing_else_away() -> None:
 
 
 @pytest.mark.parametrize("status", ["201 Created", "204 No Content", "206 Partial", "300 Choices", "404 No", "500 No"])
-async def test_any_other_answer_is_refused_with_its_status(status: str) -> None:
+async def test_an_answer_with_a_status_other_than_200_is_refused_with_it(status: str) -> None:
     async with serving(raw_answer(f"{status}\r\nContent-Length: 0")) as server:
         assert await fetch_refusal(client_reaching(server), server.url) == f"is answered with status {status[:3]}"
 
@@ -106,7 +106,7 @@ async def test_an_answer_that_breaks_off_or_is_no_http_is_refused(answer: Script
         )
 
 
-async def test_more_than_was_announced_is_not_read() -> None:
+async def test_bytes_beyond_the_content_length_are_not_read() -> None:
     async with serving(
         raw_answer("200 OK\r\nContent-Length: 3", b"png and something that was not announced")
     ) as server:
@@ -114,7 +114,7 @@ async def test_more_than_was_announced_is_not_read() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "identity, gzip", "unheard-of"])
-async def test_what_comes_compressed_is_refused(encoding: str) -> None:
+async def test_a_compressed_answer_is_refused(encoding: str) -> None:
     async with serving(ok_answer(b"\x1f\x8b", f"Content-Encoding: {encoding}")) as server:
         assert "compressed" in await fetch_refusal(client_reaching(server), server.url)
 
@@ -246,7 +246,7 @@ async def test_an_abandoned_look_up_keeps_its_slot_until_it_ends() -> None:
     assert before == ["slow.example"] * MAX_CONCURRENT_LOOK_UPS_OF_OWNER
 
 
-async def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_proxy_named_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(ok_answer(b"proxied")) as proxy, serving(ok_answer(b"direct")) as server:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
@@ -254,7 +254,7 @@ async def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.Monke
         assert proxy.requests == []
 
 
-async def test_a_redirect_is_not_followed_by_those_who_want_none() -> None:
+async def test_a_redirect_is_refused_if_the_caller_allows_none() -> None:
     async with serving(redirecting_script("/elsewhere")) as server:
         with pytest.raises(FetchRefusal, match="redirects to another address"):
             await client_reaching(server).get(server.url, owner=OWNER, limit=9, redirects=0)

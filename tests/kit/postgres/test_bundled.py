@@ -47,7 +47,7 @@ def test_starting_twice_shares_the_server_and_each_name_is_a_database_of_its_own
         assert not is_running(directory, events)
 
 
-def test_what_was_stored_is_there_after_the_next_start(directory: Path) -> None:
+def test_data_is_there_after_the_next_start_of_the_bundled_server(directory: Path) -> None:
     with start_users(directory, "events") as (first,):
         with psycopg.connect(first.url) as connection:
             connection.execute("create table shelf as select 7 as pages")

@@ -179,7 +179,7 @@ def test_a_path_that_does_not_fit_the_socket_is_refused_in_one_line(empty: Path)
     )
 
 
-def test_nobody_but_its_owner_reaches_the_server_and_the_service_is_no_superuser(directory: Path) -> None:
+def test_the_bundled_server_is_reachable_by_its_owner_only_and_the_service_is_no_superuser(directory: Path) -> None:
     with start_users(directory, "events") as (user,):
         socket = Path(str(conninfo_to_dict(user.url)["host"])) / ".s.PGSQL.5432"
         assert stat.S_IMODE(socket.stat().st_mode) == 0o700
@@ -262,7 +262,7 @@ def test_a_database_that_the_superuser_made_for_an_earlier_release_is_given_to_t
         User.end(user)
 
 
-def test_a_space_and_other_signs_in_the_path_do_no_harm(empty: Path) -> None:
+def test_a_path_with_a_space_and_other_signs_works(empty: Path) -> None:
     with start_users(empty / "my data & 100%", "events") as (user,):
         assert query_value(user.url, "select 1") == 1
         User.end(user)

@@ -114,7 +114,7 @@ async def test_a_malformed_claim_is_refused_by_its_name(
 
 
 @pytest.mark.parametrize("claims", [["iss"], "iss", 7, None, b"{", b"", b"\xff"])
-async def test_claims_are_an_object(server: AuthorizationServer, issuer: Issuer, claims: Any) -> None:
+async def test_claims_that_are_no_object_are_refused(server: AuthorizationServer, issuer: Issuer, claims: Any) -> None:
     token = f"{encode_part({'alg': 'ES256'})}.{encode_part(claims) or 'AA'}.AAAA"
 
     assert await refusal(issuer, token) == "The access token's claims are malformed."

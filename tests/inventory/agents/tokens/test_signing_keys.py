@@ -68,7 +68,7 @@ async def test_an_old_key_is_kept_until_all_it_signed_has_expired(database: Sign
     assert len(published_key_ids(await TokenSigner(database, ISSUER).jwks())) == 3
 
 
-async def test_the_only_key_signs_however_young_or_old_it_is(database: Signing) -> None:
+async def test_the_only_key_signs_whatever_its_age(database: Signing) -> None:
     only = published_key_ids(await TokenSigner(database, ISSUER).jwks())
     await age_keys(database, 10**8)
 
@@ -114,7 +114,7 @@ async def test_keys_sealed_with_another_secret_are_kept_and_replaced(database: S
     assert (await TokenSigner(database, ISSUER).verify(token, TICKET)).seat == "7"
 
 
-async def test_the_database_holds_no_key_in_the_clear(database: Signing) -> None:
+async def test_the_database_stores_no_private_key_in_plain_text(database: Signing) -> None:
     key = await stored_key(database, TokenSigner(database, ISSUER))
     ((row,),) = await run_sql(database, "select convert_from(sealed, 'utf8') || kid from signing_keys")
 
