@@ -14,8 +14,8 @@ from holdfast.events.agent_actions.model import OPERATIONS
 from holdfast.events.api import OPERATIONS as TABLE
 from holdfast.events.keys import operations as keys
 from holdfast.kit.contract.caller import system
-from tests.events.console.organizing import main_text
-from tests.events.console.scene import Desk, desk, hidden
+from tests.accounts.browser import main_text
+from tests.events.console.scene import Desk, hidden_field, open_desk
 from tests.kit.mcp.wire import Agent
 from tests.support import Service, event_fields
 
@@ -25,7 +25,7 @@ NIGHT = event_fields(title="Jazz night")
 
 async def asking_desk(service: Service) -> tuple[Desk, Agent]:
     """Ada at her desk, and an agent with a key of hers that asks her first."""
-    at = await desk(service)
+    at = await open_desk(service)
     made = (await at.ada.post("/api/keys", {"api_key": {"name": "Claude"}})).json()["data"]
     command = SetLimit(key_id=made["id"], asks_first=True)
     await service.database.transact(lambda tx: keys.LIMITS.store(tx, system(at.ada.id), command))
@@ -40,7 +40,7 @@ def refusal(result: dict[str, Any]) -> dict[str, Any]:
 async def decide(at: Desk, path: str, do: str, seen: str | None = None) -> int:
     """The status of the answer to Approve or Decline, on the page as it is now."""
     page = await at.browser.get(path)
-    seen = hidden(page, "seen") if seen is None else seen
+    seen = hidden_field(page, "seen") if seen is None else seen
     return (await at.post(path, do=do, seen=seen)).status_code
 
 
@@ -108,7 +108,7 @@ async def test_what_has_changed_since_it_was_shown_is_shown_again(service: Servi
     event = await at.ada.create_event(capacity=20)
     waiting = refusal(await agent.call("update_event", event_id=event["id"], capacity=30))
     path = f"/console/agents/requests/{waiting['request_id']}"
-    seen = hidden(await at.browser.get(path), "seen")
+    seen = hidden_field(await at.browser.get(path), "seen")
     await at.ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 25}})
 
     refused = await at.post(path, do="approve", seen=seen)
@@ -117,7 +117,7 @@ async def test_what_has_changed_since_it_was_shown_is_shown_again(service: Servi
     assert "Something has changed since you looked" in refused.text
     assert "Seats 25 → 30" in main_text(refused)
     assert (await at.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 25
-    assert await decide(at, path, "approve", hidden(refused, "seen")) == 303
+    assert await decide(at, path, "approve", hidden_field(refused, "seen")) == 303
     assert (await at.ada.get(f"/api/events/{event['id']}")).json()["data"]["capacity"] == 30
 
 
@@ -125,7 +125,7 @@ async def test_many_clicks_at_once_do_it_once(service: Service) -> None:
     at, agent = await asking_desk(service)
     waiting = refusal(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
-    seen = hidden(await at.browser.get(path), "seen")
+    seen = hidden_field(await at.browser.get(path), "seen")
 
     statuses = await asyncio.gather(*(decide(at, path, "approve", seen) for _ in range(8)))
 
@@ -142,7 +142,7 @@ async def test_a_call_that_is_refused_when_it_is_approved_goes_on_waiting(servic
     await at.ada.delete(f"/api/events/{event['id']}")
 
     page = await at.browser.get(path)
-    refused = await at.post(path, do="approve", seen=hidden(page, "seen"))
+    refused = await at.post(path, do="approve", seen=hidden_field(page, "seen"))
 
     assert refused.status_code == 409
     assert "This cannot be done now, so nothing was changed" in refused.text
@@ -160,7 +160,7 @@ async def test_a_revoked_key_gets_nothing_approved(service: Service) -> None:
     page = await at.browser.get(path)
 
     assert "This agent is not connected any more" in page.text
-    assert (await at.post(path, do="approve", seen=hidden(page, "seen"))).status_code == 409
+    assert (await at.post(path, do="approve", seen=hidden_field(page, "seen"))).status_code == 409
     assert await count(service, "events") == 0
 
 
@@ -168,7 +168,7 @@ async def test_a_request_ends_after_24_hours_and_can_be_made_again(service: Serv
     at, agent = await asking_desk(service)
     waiting = refusal(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
-    seen = hidden(await at.browser.get(path), "seen")
+    seen = hidden_field(await at.browser.get(path), "seen")
     await service.run_sql("update agent_requests set expires_at = now()")
 
     assert (await at.browser.get(path)).status_code == 404
@@ -237,14 +237,14 @@ async def test_another_site_approves_nothing(service: Service) -> None:
     at, agent = await asking_desk(service)
     waiting = refusal(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
-    seen = hidden(await at.browser.get(path), "seen")
+    seen = hidden_field(await at.browser.get(path), "seen")
 
     assert (await at.foreign(path, do="approve", seen=seen)).status_code == 403
     assert await count(service, "events") == 0
 
 
 async def test_the_switch_is_beside_the_daily_limit(service: Service) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
     [key] = (await at.ada.get("/api/keys")).json()["data"]
     path = f"/console/agents/limit?key={key['id']}"
     assert "Ask me before each change" in main_text(await at.browser.get(path))
@@ -270,6 +270,6 @@ async def test_what_does_not_wait_for_a_person_is_what_visitors_do_and_an_upload
 
 @pytest.mark.parametrize("text", ["x", "0", "99999999999999999999"])
 async def test_what_is_no_id_of_a_request_has_no_page(service: Service, text: str) -> None:
-    at = await desk(service)
+    at = await open_desk(service)
 
     assert (await at.browser.get(f"/console/agents/requests/{text}")).status_code == 404

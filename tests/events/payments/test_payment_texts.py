@@ -100,7 +100,7 @@ async def cancelled(shop: Scene, ann: Buyer) -> str:
     path = await own_page_path(shop, ann)
     page = await ann.visitor.http.get(f"{path}/cancel")
     await ann.visitor.http.post(f"{path}/cancel", data={"token": field_value(page, "token")})
-    await shop.service.give_up()
+    await shop.service.cancel_due()
     return page_text(await ann.visitor.http.get(path))
 
 
@@ -299,7 +299,7 @@ async def test_a_person_who_cancels_too_late_for_a_refund_reads_the_number_of_da
     page = await ann.visitor.http.get(f"{path}/cancel")
 
     await ann.visitor.http.post(f"{path}/cancel", data={"token": field_value(page, "token")})
-    await shop.service.give_up()
+    await shop.service.cancel_due()
     done = await ann.visitor.http.get(path)
 
     nothing = "you get nothing back: the organizer gives money back only until 40 days before the event."

@@ -29,7 +29,7 @@ async def test_a_person_who_cancels_gets_the_refund_of_the_rule(shop: Scene, day
     assert ("you get €12.00 back" in page_text(page)) is bool(back)
 
     await ann.visitor.http.post(f"{path}/cancel", data={"token": field_value(page, "token")})
-    await shop.service.give_up()
+    await shop.service.cancel_due()
     await shop.work()
 
     done = await ann.visitor.http.get(path)

@@ -117,7 +117,7 @@ async def test_what_is_undone_stays_and_keeps_its_place_in_the_order(service: Se
     await ask_to_cancel(service, ann)
     page = await undo(service, ann)
 
-    assert await service.give_up() == 0
+    assert await service.cancel_due() == 0
     assert page_state(page) == "registered"
     assert "Nothing has changed: you keep your seat." in page_text(page)
     assert "You have a seat." in page_text(page)

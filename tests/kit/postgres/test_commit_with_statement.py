@@ -53,10 +53,10 @@ async def test_later_statements_are_in_another_transaction(boxes: Service) -> No
             raise NOT_FOUND("There is no box 3.")
 
     with pytest.raises(Problem):
-        await boxes.database.transact(lambda tx: fill(tx, 2), is_whole=True)
+        await boxes.database.transact(lambda tx: fill(tx, 2), can_commit_early=True)
     assert await box_contents(boxes) == [1, 0]
 
-    await boxes.database.transact(lambda tx: fill(tx, 1), is_whole=True)
+    await boxes.database.transact(lambda tx: fill(tx, 1), can_commit_early=True)
     assert await box_contents(boxes) == [2, 1]
 
 
