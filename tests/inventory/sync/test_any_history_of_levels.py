@@ -248,6 +248,15 @@ def play(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
     ],
     seed=417079, shares=True, counts_elsewhere=False,
 )  # fmt: skip
+@example(
+    # A count while sales and an import of the levels are told late.
+    history=[
+        ("sell", 1, 2), ("sell", 0, 5), ("sell", 0, 2), ("sell", 0, 4), ("count", 0, 1), ("sell", 0, 3),
+        ("tell", 0, 675), ("import", 0, 1), ("import", 0, -2), ("settle", 2, 234), ("wait", 0, 53), ("import", 0, 0),
+        ("leave", 0, -2),
+    ],
+    seed=108072, shares=True, counts_elsewhere=False,
+)  # fmt: skip
 def test_the_pool_after_any_history_of_orders_and_levels_matches_what_happened(
     play: Callable[..., None], history: list[Step], seed: int, shares: bool, counts_elsewhere: bool
 ) -> None:
