@@ -2,7 +2,7 @@
 
 A person approves what the page has shown: the present facts are compared, under a lock, in the transaction that runs
 the call and ends the request. So two clicks, two processes or a killed process never run it twice, and a person never
-approves a change of something else. A call that is refused leaves its request waiting. See `docs/decisions/0110`.
+approves a change of something else. A call that is refused leaves its request waiting. See decision 110.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
