@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -23,6 +23,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.security.http_client import HttpClient
 from holdfast.kit.security.secrets import secret
 from tests.forking import forks
+from tests.kit.background_loops import at_work
 from tests.serving import PLAIN
 from tests.smtp import Server
 from tests.support import UNLIMITED, pause_after
@@ -223,3 +224,21 @@ def establish_organizers(database_url: str, since: str = "60 days") -> None:
     """Let every organizer have proved its address: if that is long ago, its mails leave at once."""
     with psycopg.connect(database_url) as connection:
         connection.execute("update users set proved_at = now() - %s::interval where role = 'organizer'", [since])
+
+
+@contextlib.asynccontextmanager
+async def kill_in_turn(processes: Sequence[Process]) -> AsyncGenerator[list[int]]:
+    """While the block lasts, one process after the other is killed at a random moment and started again."""
+    kills: list[int] = []
+    chance = random.Random(5)
+
+    async def kill() -> None:
+        while True:
+            await asyncio.sleep(chance.uniform(0.1, 0.6))
+            process = chance.choice(processes)
+            process.kill()
+            kills.append(process.id)
+            await asyncio.to_thread(process.start)
+
+    async with at_work(kill()):
+        yield kills

@@ -17,8 +17,7 @@ from holdfast.events.keys import operations as keys
 from holdfast.events.service import EVENTS
 from holdfast.kit.contract.caller import system
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Process, serving
-from tests.faults.test_limits_under_kills import killing
+from tests.faults.processes import Process, kill_in_turn, serving
 from tests.serving import PLAIN
 from tests.support import event_fields, queue_fields, unlimited
 
@@ -65,7 +64,7 @@ class Person:
         ]
 
 
-async def test_each_request_is_done_exactly_once(database_url: str, tmp_path: Path) -> None:
+async def test_an_approved_request_is_done_exactly_once(database_url: str, tmp_path: Path) -> None:
     database = EVENTS.database(unlimited(database_url, tmp_path))
     await database.open()
     with serving(database_url, tmp_path, 2) as processes:
@@ -94,7 +93,7 @@ async def test_each_request_is_done_exactly_once(database_url: str, tmp_path: Pa
                 assert refused.json()["code"] == "approval_required", refused.text
                 ids.append(refused.json()["request_id"])
 
-            async with killing(processes) as kills:
+            async with kill_in_turn(processes) as kills:
                 statuses = await asyncio.gather(*(person.approve(number, id) for number, id in enumerate(ids)))
     await database.close()
 

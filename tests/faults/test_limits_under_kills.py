@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import random
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,34 +19,15 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.operations import audit
 from holdfast.kit.contract.caller import system
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Process, serving
+from tests.faults.processes import Process, kill_in_turn, serving
 from tests.faults.stored_order import register_organizer_with_event
 from tests.inventory.support import unlimited as inventory_settings
-from tests.kit.background_loops import at_work
 from tests.serving import PLAIN
 from tests.support import unlimited
 
 CLIENTS = 64
 LIMITS = (150, 40)
 CALLS = 1_500
-
-
-@contextlib.asynccontextmanager
-async def killing(processes: Sequence[Process]) -> AsyncGenerator[list[int]]:
-    """While the block lasts, one process after the other is killed at a random moment and started again."""
-    kills: list[int] = []
-    chance = random.Random(5)
-
-    async def kill() -> None:
-        while True:
-            await asyncio.sleep(chance.uniform(0.1, 0.6))
-            process = chance.choice(processes)
-            process.kill()
-            kills.append(process.id)
-            await asyncio.to_thread(process.start)
-
-    async with at_work(kill()):
-        yield kills
 
 
 async def send(http: httpx2.AsyncClient, processes: list[Process], number: int, path: str, body: Any) -> Any:
@@ -90,7 +71,7 @@ async def test_no_key_registers_more_people_than_its_limit(database_url: str, tm
                         assert response.json()["code"] == "daily_limit_reached", response.text
                         refused[key] += 1
 
-        async with killing(processes) as kills:
+        async with kill_in_turn(processes) as kills:
             await asyncio.gather(*(work(number, calls) for number in range(CLIENTS)))
     await database.close()
 
@@ -156,7 +137,7 @@ async def test_an_agent_never_moves_more_units_than_the_limit_of_the_shop(invent
                         assert "daily_limit_reached" in result["content"][0]["text"], result
                         refused.append(call)
 
-        async with killing(processes) as kills:
+        async with kill_in_turn(processes) as kills:
             await asyncio.gather(*(work(number, calls) for number in range(CLIENTS)))
 
     [(used,)] = await database.read(lambda reader: reader.tuples("select used from agent_limits"))

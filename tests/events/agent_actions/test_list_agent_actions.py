@@ -214,7 +214,7 @@ async def test_a_repeated_call_that_changes_nothing_is_not_told_again(service: S
     ]
 
 
-async def test_what_agents_did_ends_with_its_organizer(service: Service) -> None:
+async def test_the_actions_of_agents_are_deleted_with_their_organizer(service: Service) -> None:
     ada, bob = await service.organizer(is_proved=False), await service.organizer()
     for organizer in (ada, bob):
         await agent_of(service, organizer).call("create_event", **event_fields())

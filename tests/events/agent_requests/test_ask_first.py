@@ -90,7 +90,7 @@ async def test_over_rest_it_is_a_conflict_with_the_address_of_the_request(servic
     assert await count(service, "registrations") == 1
 
 
-async def test_what_is_declined_does_not_happen_and_the_agent_is_told(service: Service) -> None:
+async def test_a_declined_request_changes_nothing_and_its_agent_reads_that_it_was_declined(service: Service) -> None:
     at, agent = await asking_desk(service)
     waiting = refusal(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
@@ -103,7 +103,7 @@ async def test_what_is_declined_does_not_happen_and_the_agent_is_told(service: S
     assert await count(service, "events") == 0
 
 
-async def test_what_has_changed_since_it_was_shown_is_shown_again(service: Service) -> None:
+async def test_a_request_about_something_that_changed_since_is_shown_again_instead_of_run(service: Service) -> None:
     at, agent = await asking_desk(service)
     event = await at.ada.create_event(capacity=20)
     waiting = refusal(await agent.call("update_event", event_id=event["id"], capacity=30))
@@ -202,7 +202,7 @@ async def test_an_approved_call_without_a_key_is_told_once_and_then_asks_again(s
     assert await count(service, "events") == 1
 
 
-async def test_each_page_of_the_console_says_how_many_wait(service: Service) -> None:
+async def test_all_pages_of_the_console_say_how_many_requests_wait(service: Service) -> None:
     at, agent = await asking_desk(service)
     await agent.call("create_event", **NIGHT)
     await agent.call("create_event", **event_fields(title="Late night"))
@@ -222,7 +222,7 @@ async def test_reading_needs_no_approval_nor_do_other_keys(service: Service) -> 
     assert len(listed["structuredContent"]["data"]) == 1
 
 
-async def test_nobody_sees_or_approves_what_agents_of_another_organizer_ask(service: Service) -> None:
+async def test_requests_to_another_organizer_can_be_neither_seen_nor_approved(service: Service) -> None:
     at, agent = await asking_desk(service)
     waiting = refusal(await agent.call("create_event", **NIGHT))
     await service.run_sql("update agent_requests set tenant_id = %(bob)s", bob=at.bob.id)
@@ -233,7 +233,7 @@ async def test_nobody_sees_or_approves_what_agents_of_another_organizer_ask(serv
     assert (await at.post(path, do="decline", seen="")).status_code == 409
 
 
-async def test_another_site_approves_nothing(service: Service) -> None:
+async def test_a_form_of_another_site_approves_no_request(service: Service) -> None:
     at, agent = await asking_desk(service)
     waiting = refusal(await agent.call("create_event", **NIGHT))
     path = f"/console/agents/requests/{waiting['request_id']}"
@@ -258,7 +258,7 @@ async def test_the_switch_is_beside_the_daily_limit(service: Service) -> None:
     assert (await at.ada.post("/api/events", {"event": event_fields()})).status_code == 201
 
 
-async def test_what_does_not_wait_for_a_person_is_what_visitors_do_and_an_upload_without_an_effect() -> None:
+async def test_only_calls_of_visitors_and_uploads_do_not_wait_for_a_person() -> None:
     at_once = {
         operation.name
         for operation in TABLE
@@ -269,7 +269,7 @@ async def test_what_does_not_wait_for_a_person_is_what_visitors_do_and_an_upload
 
 
 @pytest.mark.parametrize("text", ["x", "0", "99999999999999999999"])
-async def test_what_is_no_id_of_a_request_has_no_page(service: Service, text: str) -> None:
+async def test_a_page_of_a_request_with_an_invalid_id_is_not_found(service: Service, text: str) -> None:
     at = await open_desk(service)
 
     assert (await at.browser.get(f"/console/agents/requests/{text}")).status_code == 404

@@ -128,7 +128,7 @@ async def test_an_unconfirmed_organizer_shows_no_look(service: Service) -> None:
         assert not any(part in page for part in ("/accents/", 'class="logo', "We draw.")), path
 
 
-async def test_nothing_of_the_look_of_an_organizer_that_ended_is_kept(service: Service) -> None:
+async def test_the_look_of_an_ended_organizer_is_deleted(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     await browser.send(BRANDING_PATH, do="save", accent="#8a1f6b", about="We draw.")
     await upload(browser, picture("image/png"))

@@ -61,7 +61,9 @@ async def test_a_seat_stays_the_persons_for_half_a_minute_and_no_log_or_mail_has
     assert UNDO_SECONDS - 20 < seconds <= UNDO_SECONDS
 
 
-async def test_then_the_first_who_waits_has_it_and_the_page_says_so_without_a_name(service: Service) -> None:
+async def test_a_seat_given_up_goes_to_the_first_who_waits_and_the_page_says_so_without_a_name(
+    service: Service,
+) -> None:
     ada, _, [ann, ben, cal] = await register_in_order(service, "ann", "ben", "cal")
     await ask_to_cancel(service, ann)
 
@@ -81,7 +83,7 @@ async def test_then_the_first_who_waits_has_it_and_the_page_says_so_without_a_na
     assert await service.cancel_due() == 0
 
 
-async def test_where_nobody_waits_the_page_says_that_the_seat_is_free(service: Service) -> None:
+async def test_a_seat_given_up_without_a_waiting_list_is_shown_as_free(service: Service) -> None:
     ada, event, [ann] = await register_in_order(service, "ann")
 
     question_page = await ask_to_cancel(service, ann)
@@ -110,7 +112,7 @@ async def test_a_place_on_the_waiting_list_can_be_undone_and_given_up_too(servic
     assert "place 1 of 1" in page_text(await Visitor(service).http.get(cal))
 
 
-async def test_what_is_undone_stays_and_keeps_its_place_in_the_order(service: Service) -> None:
+async def test_a_cancellation_that_is_undone_keeps_the_seat_and_its_place_in_the_order(service: Service) -> None:
     ada, _, [ann, _] = await register_in_order(service, "ann", "ben")
     before = await service.run_sql("select user_id, status, arrival, received_at, log_number from registrations")
 
@@ -154,7 +156,7 @@ async def test_undoing_works_until_the_seat_has_moved_also_if_that_is_late(servi
     assert await registration_statuses(ada) == {"ann": "registered", "ben": "waitlisted"}
 
 
-async def test_asking_twice_does_not_begin_the_time_anew(service: Service) -> None:
+async def test_a_second_request_to_cancel_does_not_restart_the_time_to_undo(service: Service) -> None:
     _, _, [ann] = await register_in_order(service, "ann")
     http = Visitor(service).http
     token = field_value(await http.get(f"{ann}/cancel"), "token")
@@ -180,7 +182,7 @@ async def test_undo_needs_nothing_but_its_button_and_does_nothing_from_another_s
     assert await service.cancel_due() == 1
 
 
-async def test_who_registers_again_in_time_keeps_the_seat(service: Service) -> None:
+async def test_a_person_who_registers_again_before_the_seat_is_given_up_keeps_it(service: Service) -> None:
     ada, event, [ann, _] = await register_in_order(service, "ann", "ben")
 
     for register in (
@@ -222,7 +224,7 @@ async def test_several_seats_of_one_event_go_to_the_first_who_wait_in_order(serv
     assert "Your seat is free again for anyone." in pages[2]
 
 
-async def test_what_the_organizer_removes_or_cancels_meanwhile_is_gone_as_ever(service: Service) -> None:
+async def test_a_registration_removed_by_the_organizer_meanwhile_is_gone(service: Service) -> None:
     ada, event, [ann, ben] = await register_in_order(service, "ann", "ben")
     await ask_to_cancel(service, ann)
     user_id = ann.rpartition("/")[2].split("-")[1]
@@ -235,7 +237,7 @@ async def test_what_the_organizer_removes_or_cancels_meanwhile_is_gone_as_ever(s
     assert await service.cancel_due() == 1
 
 
-async def test_a_rejection_is_never_given_up(service: Service) -> None:
+async def test_the_schema_refuses_to_give_up_a_rejected_registration(service: Service) -> None:
     await register_in_order(service, "ann")
     await service.run_sql("update registrations set gives_up_at = now() + interval '1 hour'")
 
@@ -269,7 +271,7 @@ async def test_a_locked_event_does_not_hold_up_the_seats_of_others(service: Serv
     assert await registration_statuses(ada) == {"ben": "registered"}
 
 
-async def test_each_ask_counts_as_a_form_of_the_address(limited: Service) -> None:
+async def test_cancelling_and_undoing_count_towards_the_limit_of_forms_of_an_address(limited: Service) -> None:
     _, _, [ann] = await register_in_order(limited, "ann")
     http = Visitor(limited, address="192.0.2.7").http
     token = field_value(await http.get(f"{ann}/cancel"), "token")
@@ -286,7 +288,7 @@ async def test_each_ask_counts_as_a_form_of_the_address(limited: Service) -> Non
     assert await limited.run_sql("select gives_up_at from registrations") == [(None,)]
 
 
-async def test_what_became_of_places_is_forgotten_after_30_days(service: Service) -> None:
+async def test_a_place_that_was_given_up_is_forgotten_after_30_days(service: Service) -> None:
     _, _, [ann] = await register_in_order(service, "ann")
     await ask_to_cancel(service, ann)
     await service.cancel_due()
@@ -299,7 +301,7 @@ async def test_what_became_of_places_is_forgotten_after_30_days(service: Service
 
 
 @pytest.mark.parametrize("path", ["cancel", "undo"])
-async def test_links_that_were_never_made_give_nothing_up(service: Service, path: str) -> None:
+async def test_a_guessed_link_cancels_no_registration(service: Service, path: str) -> None:
     _, _, [ann] = await register_in_order(service, "ann")
 
     assert (await Visitor(service).http.post(f"{ann[:-1]}g/{path}")).status_code == 404

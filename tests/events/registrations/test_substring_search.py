@@ -207,7 +207,7 @@ async def test_a_person_erased_while_the_index_is_written_is_not_in_it(crowd: Cr
     await end_event(crowd.service, crowd.event)
     async with crowd.service.database.transaction() as job:
         await job.value("select true from searched_events for no key update")
-        written = await job.value(substring_search.WRITE, {"event_id": crowd.event["id"], "portion": 100})
+        written = await job.value(substring_search.WRITE, {"event_id": crowd.event["id"], "batch_size": 100})
         erasing = asyncio.create_task(erase(crowd.service))
         await eventually(lambda: crowd.service.run_sql("select from pg_locks where not granted"))
     await erasing
@@ -272,7 +272,7 @@ async def test_a_search_by_the_index_always_finds_what_a_search_without_it_finds
     await sign_up(service, crowd.event, *NAMES)
     await crowd.search("ann")
     for number in range(12):
-        match dice.choice(["come", "come", "pend", "erase", "index", "portion"]):
+        match dice.choice(["come", "come", "pend", "erase", "index", "batch"]):
             case "come":
                 names.append(f"{dice.choice(NAMES)}{number}")
                 await sign_up(service, crowd.event, names[-1])

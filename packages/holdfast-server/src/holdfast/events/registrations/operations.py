@@ -252,6 +252,9 @@ def _request(caller: Caller, command: AcceptRegistration, settings: Settings) ->
     )
 
 
+LOCKED_CODES = ("event_locked", "person_locked", event_releases.RELEASE_LOCKED_CODE)
+"""The codes of results of calls that wait for a locked row."""
+
 LIMIT_SENTENCE = "This API key or app may register {limit} people a day, and {used} are registered today."
 
 
@@ -346,19 +349,25 @@ def _limit_refusal(
     results: Sequence[intake.IntakeResult],
     limits: Limits,
 ) -> Problem | LockedRow:
-    """The refusal of a call beyond a limit. While another call of the limit waits for a locked row, it waits too."""
+    """The refusal of a call beyond a limit.
+
+    The call is tried again instead if its limit has room: another call of the limit waits for a locked row, or names a
+    person whom a call with another limit registers.
+    """
     limit_id = request.limit_id
     limit = limits[limit_id] if limit_id else None
     assert limit
-    theirs = [
-        (other.event_id, result) for other, result in zip(requests, results, strict=True) if other.limit_id == limit_id
-    ]
-    if any(
-        result.code in ("event_locked", "person_locked", event_releases.RELEASE_LOCKED_CODE) for _, result in theirs
-    ):
+    registered_by: dict[tuple[int, str | None], int | None] = {}
+    is_locked = False
+    for other, result in zip(requests, results, strict=True):
+        if result.stored:
+            # The first call of a person registers it.
+            registered_by.setdefault((other.event_id, result.public_id), other.limit_id)
+        is_locked |= other.limit_id == limit_id and result.code in LOCKED_CODES
+    used = limit.used + [*registered_by.values()].count(limit_id)
+    if is_locked or used < limit.allowed:
         return LockedRow(f"limit {limit_id}", request.tenant_id)
-    stored = {(event_id, result.public_id) for event_id, result in theirs if result.stored}
-    return replace(limit, used=limit.used + len(stored)).refusal(LIMIT_SENTENCE)
+    return replace(limit, used=used).refusal(LIMIT_SENTENCE)
 
 
 def refusal(event_id: int, result: intake.IntakeResult, rooms: Mapping[int, str]) -> Problem | LockedRow | None:
