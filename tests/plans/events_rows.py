@@ -228,6 +228,14 @@ def _rest(connection: Any) -> None:
         """
     )
     connection.execute(
+        f"""
+        insert into agent_requests (tenant_id, key_id, digest, operation, sealed, status, ended_at)
+        select case g % 2 when 0 then 1 else {OTHER} end, 1, sha256(('request ' || g)::bytea), 'create_event', '',
+               'done', now()
+          from generate_series(1, {REGISTRATIONS}) as g
+        """
+    )
+    connection.execute(
         """
         insert into mails (kind, thread, recipient, arguments, ended_at, outcome)
         select 'seat', 'registration 1 ' || g, 'person' || g || '@example.com',

@@ -46,6 +46,9 @@ def _shops(connection: Any) -> None:
         """
         insert into agent_limits (tenant_id, key_id, daily_limit, allowed)
         select shop_id, id, 20, 20 from api_keys where id > 999;
+        insert into agent_requests (tenant_id, key_id, digest, operation, sealed, status, ended_at)
+        select 1000 + g % 1000, 1000 + g % 1000, sha256(('request ' || g)::bytea), 'adjust_stock', '', 'done', now()
+          from generate_series(1, 20000) as g;
         insert into order_catches select 999 + g, now() from generate_series(1, 1000) as g;
         insert into replays (shop_id, replay_id, since, pools, result)
         select 999 + g, 1, now(), '[]', '{}' from generate_series(1, 1000) as g;

@@ -130,7 +130,7 @@ LIMITED = """
 """
 """Gives the key of the shop a daily limit."""
 
-IN_PATHS = {"pool_id": "1", "entry_id": "1", "link": "no-link"}
+IN_PATHS = {"id": "1", "pool_id": "1", "entry_id": "1", "link": "no-link"}
 ORDER = {
     "id": 7,
     "created_at": "2026-11-20T10:00:00Z",

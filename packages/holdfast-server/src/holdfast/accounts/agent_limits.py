@@ -32,8 +32,9 @@ LIMIT_OF_KEY: LiteralString = """
 """
 """SQL: the id of the limit of a row of `api_keys`; null: it has none."""
 
+# PostgreSQL would answer `exists` by reading all limits, though it is asked about one.
 KEY_ASKS_FIRST: LiteralString = """
-    exists (select from agent_limits where key_id = api_keys.id and asks_first)
+    coalesce((select asks_first from agent_limits where key_id = api_keys.id limit 1), false)
 """
 """SQL: whether a person must approve what a row of `api_keys` wants to change."""
 
@@ -46,9 +47,9 @@ LIMIT_OF_GRANT: LiteralString = """
 
 
 GRANT_ASKS_FIRST: LiteralString = """
-    exists (select from agent_limits
-             where agent_limits.tenant_id = grants.tenant_id and agent_limits.client_id = grants.client_id
-               and asks_first)
+    coalesce((select asks_first from agent_limits
+               where agent_limits.tenant_id = grants.tenant_id and agent_limits.client_id = grants.client_id
+               limit 1), false)
 """
 """SQL: the same for a row of `oauth_grants as grants`."""
 

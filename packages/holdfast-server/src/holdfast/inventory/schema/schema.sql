@@ -537,7 +537,7 @@ CREATE INDEX agent_requests_by_digest ON agent_requests USING btree (digest, id)
 CREATE INDEX agent_requests_by_key ON agent_requests USING btree (key_id) WHERE (key_id IS NOT NULL);
 CREATE UNIQUE INDEX agent_requests_of_client ON agent_requests USING btree (tenant_id, client_id, slot) WHERE ((status = 'waiting'::text) AND (client_id IS NOT NULL));
 CREATE UNIQUE INDEX agent_requests_of_key ON agent_requests USING btree (key_id, slot) WHERE ((status = 'waiting'::text) AND (key_id IS NOT NULL));
-CREATE INDEX agent_requests_of_tenant ON agent_requests USING btree (tenant_id, id) WHERE (status = 'waiting'::text);
+CREATE INDEX agent_requests_of_tenant ON agent_requests USING btree (tenant_id, id);
 CREATE UNIQUE INDEX agent_requests_waiting ON agent_requests USING btree (digest) WHERE (status = 'waiting'::text);
 ALTER TABLE agent_requests ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON agent_requests TO holdfast_shop USING ((tenant_id = ( SELECT current_shop() AS current_shop)));
