@@ -51,6 +51,9 @@ LONG = {
 
 LONG_PATHS = {HERE / name for name in LONG}
 
+QUICK_PATHS = {HERE / "docs" / name for name in ("test_architecture.py", "test_contents.py", "test_links.py")}
+"""Files in those directories that only read: `make test` runs them, since many changes make a document wrong."""
+
 BEGIN_FIRST = (
     *("docs/test_container.py", "plans", "faults", "models", "test_distribution.py", "test_benchmarks.py"),
     *("cli/test_up.py", "kit/postgres/test_full_disk.py", "kit/postgres/test_bundled_faults.py"),
@@ -63,7 +66,7 @@ BEGIN_FIRST = (
 
 def is_long(path: Path) -> bool:
     """Whether a path is one of those, or leads into one."""
-    return not LONG_PATHS.isdisjoint((path, *path.parents))
+    return path not in QUICK_PATHS and not LONG_PATHS.isdisjoint((path, *path.parents))
 
 
 def rank(path: Path) -> int:
@@ -73,7 +76,8 @@ def rank(path: Path) -> int:
 
 def is_left_out(path: Path, config: pytest.Config) -> bool:
     """Whether a run leaves out a file, or all of a directory, as long or as not long."""
-    left_out = {"not long": is_long(path), "long": not is_long(path) and path.is_file()}
+    has_quick = any(quick.is_relative_to(path) for quick in QUICK_PATHS)
+    left_out = {"not long": is_long(path) and not has_quick, "long": not is_long(path) and path.is_file()}
     return left_out.get(config.option.markexpr, False)
 
 

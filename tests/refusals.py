@@ -43,7 +43,8 @@ def operations() -> Operations:
     # People sign in to both services in the same way.
     return tuple(
         {
-            operation.name: operation for operation in (*inventory.ACROSS, *inventory.ALL_OPERATIONS, *events.EVERY)
+            operation.name: operation
+            for operation in (*inventory.TENANTLESS_OPERATIONS, *inventory.ALL_OPERATIONS, *events.ALL_OPERATIONS)
         }.values()
     )
 

@@ -290,7 +290,7 @@ class Work(running.Work):
         self.entries = itertools.count()
 
     async def everything(self) -> None:
-        for operation in service.EVERY:
+        for operation in service.ALL_OPERATIONS:
             await self.operation(operation)
         for job in (task for part in self.parts for task in part.tasks):
             self.recorder.doing = f"the job {job.task.name}"
@@ -399,7 +399,7 @@ async def test_every_statement_reads_few_rows(work: Work, url: str) -> None:
 
 
 async def test_a_missing_index_is_found_by_the_plans(work: Work, url: str) -> None:
-    [listing] = (operation for operation in service.EVERY if operation.name == "search_registrations")
+    [listing] = (operation for operation in service.ALL_OPERATIONS if operation.name == "search_registrations")
     with filling(url) as connection:
         connection.execute("drop index registrations_of_event")
     work.recorder.forget()

@@ -157,7 +157,7 @@ class Work(running.Work):
         self.leaving = count(FIRST_SHOP - 1)
 
     async def everything(self) -> None:
-        for operation in (*service.ALL_OPERATIONS, *service.ACROSS):
+        for operation in (*service.ALL_OPERATIONS, *service.TENANTLESS_OPERATIONS):
             await self.operation(operation)
         for name, arguments in SEARCHES:
             [searched] = (operation for operation in service.ALL_OPERATIONS if operation.name == name)
@@ -176,12 +176,12 @@ class Work(running.Work):
         """Run an operation, with its arguments among the samples unless others are given."""
         self.recorder.doing = operation.name
         assert operation.name in self.arguments, f"{operation.name}: give it arguments in {__file__}"
-        if operation in service.ACROSS:
+        if operation in service.TENANTLESS_OPERATIONS:
             caller, database = person(1, self.shop.id), self.database.across_tenants()
         else:
             caller, database = api_key(1, self.shop.id, limit_id=1), self.database
         refused = await attempt(database, operation, caller, arguments or self.arguments[operation.name])
-        assert not refused or operation in service.ACROSS, (operation.name, refused)
+        assert not refused or operation in service.TENANTLESS_OPERATIONS, (operation.name, refused)
 
     async def tasks(self) -> None:
         """Run each task that transactions enqueue: an import to its end, and another shop is deleted."""

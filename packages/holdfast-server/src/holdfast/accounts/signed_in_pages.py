@@ -96,7 +96,7 @@ _SESSION = "holdfast.session"
 class SignedInPages:
     """Makes the routes of pages for signed-in people.
 
-    entrance   finds the session of a request, and how its page is shown
+    gate       finds the session of a request, and how its page is shown
     home       the path to which a person is sent who signs in without a target
     first      returns the path that a session has to visit before any other page; None: there is none
     places     returns the navigation of a session: its entries by path
@@ -262,8 +262,8 @@ HOME = "/console"
 class Console:
     """The layout of a console.
 
-    door      makes routes that only signed-in people reach
-    run       the operations of the API, by name
+    signed_in    makes routes that only signed-in people reach
+    run          the operations of the API, by name
     """
 
     def __init__(self, signed_in: SignedInPages, run: Mapping[str, Run]) -> None:

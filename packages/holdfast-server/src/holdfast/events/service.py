@@ -81,7 +81,7 @@ PARTS: Sequence[Part[Context]] = (
     pricing.PART,
 )
 
-EVERY = (*OPERATIONS, *(operation for part in PARTS for operation in part.operations))
+ALL_OPERATIONS = (*OPERATIONS, *(operation for part in PARTS for operation in part.operations))
 """All operations that the service runs: those of the table, and those of pages."""
 
 
@@ -89,13 +89,13 @@ def service(database: Database) -> Service:
     """The events service on its database."""
     settings, limits = database.resources.settings, database.resources.limits
     requests = agent_requests(OPERATIONS, settings.base_url)
-    runner = Runner(EVERY, database, IDEMPOTENCY, AgentActionLog(), requests)
+    runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY, AgentActionLog(), requests)
     # Requests that wait until their key is found count as work that waits.
     ring = KeyRing(database, key_operations.find_callers, waiting=runner.admission.work)
     context = Context(
         database,
         runner,
-        console_runner=Runner(EVERY, database, IDEMPOTENCY),
+        console_runner=Runner(ALL_OPERATIONS, database, IDEMPOTENCY),
         limits=limits,
         streams=Streams(
             STREAMS,
@@ -108,10 +108,10 @@ def service(database: Database) -> Service:
     credentials = Credentials(ring, database, configured_issuer(settings), accepts_own_tokens=settings.has_own_server)
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*COMMON_PROBLEMS, *ALL))
     documents = discovery.documents(OPERATIONS, spec, settings)
-    for_agents = agents(settings, [*documents.values()], credentials)
+    for_agents = agent_endpoint(settings, [*documents.values()], credentials)
     own_endpoints = Endpoints(
         [
-            *discovery.routes(described(for_agents, settings), documents, spec, settings),
+            *discovery.routes(service_description(for_agents, settings), documents, spec, settings),
             *SITE.assets("icon.svg", *SIGN_OUT_SCRIPTS),
         ],
         caches=[ring.forgetting, credentials.forgetting],
@@ -153,7 +153,7 @@ def signed_in_pages(database: Database) -> SignedInPages:
     )
 
 
-def described(for_agents: mcp.EndpointConfig, settings: Settings) -> ServiceDescription:
+def service_description(for_agents: mcp.EndpointConfig, settings: Settings) -> ServiceDescription:
     """What the discovery documents say about the service."""
     issuer = settings.authorization_server
     return ServiceDescription(
@@ -168,7 +168,9 @@ def described(for_agents: mcp.EndpointConfig, settings: Settings) -> ServiceDesc
     )
 
 
-def agents(settings: Settings, documents: Sequence[mcp.Document], credentials: Credentials) -> mcp.EndpointConfig:
+def agent_endpoint(
+    settings: Settings, documents: Sequence[mcp.Document], credentials: Credentials
+) -> mcp.EndpointConfig:
     """The endpoint for agents at `/mcp`: its instructions, documents and credentials."""
     return mcp.EndpointConfig(
         name=reverse_dns(settings.base_url, "events"),

@@ -146,7 +146,7 @@ PARTS: Sequence[Part[Any]] = (
 ALL_OPERATIONS = (*OPERATIONS, *console.PART.operations)
 """All operations that run for a shop: those of the table, and those of pages only."""
 
-ACROSS = (*console.ACROSS, *ACCOUNTS.operations)
+TENANTLESS_OPERATIONS = (*console.TENANTLESS_OPERATIONS, *ACCOUNTS.operations)
 """The operations that run for no shop: for people before they are signed in, and on keys."""
 
 
@@ -156,17 +156,17 @@ def service(database: Database) -> Service:
     settings = resources.settings
     requests = agent_requests(OPERATIONS, settings.base_url)
     runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY, approvals=requests)
-    # Under a crowd those who wait until their key is found are work that waits, too.
+    # Requests that wait until their key is found count as work that waits.
     ring = KeyRing(database, shops.find_callers, waiting=runner.admission.work)
     limits = Limits(settings.rate_limit_storage_url, settings.limits, shared=settings.sign_in_shared_limits)
     credentials = Credentials(ring, TokenSigner(database, settings.base_url, settings.is_issuer), settings.base_url)
-    connecting = ShopConnector(database, AFTER_INSTALL)
-    gate = EmbeddedSessionGate(Sessions(database, MerchantDirectory(), settings.base_url), database, connecting)
+    connector = ShopConnector(database, AFTER_INSTALL)
+    gate = EmbeddedSessionGate(Sessions(database, MerchantDirectory(), settings.base_url), database, connector)
     context = Context(
         database,
         runner,
         console_runner=Runner(ALL_OPERATIONS, database, IDEMPOTENCY),
-        account_runner=Runner(ACROSS, database.across_tenants()),
+        account_runner=Runner(TENANTLESS_OPERATIONS, database.across_tenants()),
         limits=limits,
         streams=streams(settings),
         signed_in=SignedInPages(
@@ -183,12 +183,12 @@ def service(database: Database) -> Service:
         agent_requests=RequestDesk(requests, runner, database.across_tenants(), find_credential, read_facts),
         live=AvailabilityCache(database),
     )
-    endpoint = agents(settings.base_url, context.live)
+    endpoint = agent_endpoint(settings.base_url, context.live)
     own_endpoints = Endpoints(
         [
             *discovery.routes(endpoint, OPERATIONS, DESCRIPTION),
             *agent_routes.routes(database, limits, credentials),
-            *install_routes.routes(database, limits, connecting),
+            *install_routes.routes(database, limits, connector),
             *gate.routes(limits),
         ],
         caches=[
@@ -227,7 +227,7 @@ def streams(settings: Settings) -> Streams:
     return Streams(STREAMS, shares, settings.max_streams)
 
 
-def agents(base_url: str, live: AvailabilityCache) -> mcp.EndpointConfig:
+def agent_endpoint(base_url: str, live: AvailabilityCache) -> mcp.EndpointConfig:
     """The endpoint for agents, `/mcp`."""
     return mcp.EndpointConfig(
         name=reverse_dns(base_url, "inventory"),

@@ -336,7 +336,7 @@ class EventRow(DrawColumns, kw_only=True):
 
     @property
     def is_public(self) -> bool:
-        """Whether others than the organizer see the event: the same condition as in `public.py`."""
+        """Whether others than the organizer see the event: the same condition as `is_public` below."""
         return self.published
 
     @property

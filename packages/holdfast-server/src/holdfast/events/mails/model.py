@@ -108,7 +108,7 @@ class RegistrationMail(Struct, tag="registration"):
     recipient     the address in the envelope
     message_id    the header `Message-ID`
     caused_at     when the transaction that caused the mail began
-    own, page     the addresses of the page of the registration, and of the page of the event
+    registration_url, page    the addresses of the page of the registration, and of the page of the event
     logo_url      the address of the logo of the organizer; empty: it has none
     stop          the address that stops all mails to the recipient, without a language
     """

@@ -105,7 +105,7 @@ class RoomView(NamedTuple):
     check       what the order of a drawn queue is computed from; else None
     is_late     whether the visitor came after the list of the draw had closed
     is_shared   whether it is that progress: then names in braces stand for the numbers of a visitor, and `serving` to
-                `until_start` are what they are reckoned from
+                `until_start` are the numbers that these are computed from
     """
 
     status: RoomStatus

@@ -98,7 +98,7 @@ async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted 
     settings = tx.resources.settings
     requests = [_request(call.caller, call.command, settings) for call in batch.calls]
     tokens = [call.command.queue_token for call in batch.calls]
-    return await _store(tx, requests, tokens, waits=batch.waits, with_receipts=True)
+    return await _accept(tx, requests, tokens, waits=batch.waits, with_receipts=True)
 
 
 @refuses(NOT_FOUND, FORBIDDEN, EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, VALIDATION_FAILED)
@@ -114,7 +114,7 @@ async def add(tx: Tx, batch: Batch[AddPerson]) -> Sequence[Accepted | Problem | 
         )
         for call in batch.calls
     ]
-    return await _store(tx, requests, [None] * len(requests), waits=batch.waits)
+    return await _accept(tx, requests, [None] * len(requests), waits=batch.waits)
 
 
 @refuses(NOT_FOUND, FORBIDDEN, REGISTRATION_PENDING, REGISTRATION_REJECTED, EVENT_FULL)
@@ -258,7 +258,7 @@ LOCKED_CODES = ("event_locked", "person_locked", event_releases.RELEASE_LOCKED_C
 LIMIT_SENTENCE = "This API key or app may register {limit} people a day, and {used} are registered today."
 
 
-async def _store(
+async def _accept(
     tx: Tx,
     requests: Sequence[intake.IntakeRequest],
     tokens: Sequence[str | None],
@@ -267,11 +267,11 @@ async def _store(
     with_receipts: bool = False,
 ) -> Sequence[Accepted | Problem | LockedRow]:
     if any(request.limit_id for request in requests):
-        return await _store_within_limits(tx, requests, tokens, waits=waits, with_receipts=with_receipts)
-    return await _store_requests(tx, requests, tokens, waits=waits, with_receipts=with_receipts)
+        return await _accept_within_limits(tx, requests, tokens, waits=waits, with_receipts=with_receipts)
+    return await _accept_without_limits(tx, requests, tokens, waits=waits, with_receipts=with_receipts)
 
 
-async def _store_within_limits(
+async def _accept_within_limits(
     tx: Tx,
     requests: Sequence[intake.IntakeRequest],
     tokens: Sequence[str | None],
@@ -293,7 +293,9 @@ async def _store_within_limits(
                 request.limit_id = None
             free.append(request)
             free_tokens.append(token)
-    stored = iter(await _store_requests(tx, free, free_tokens, waits=waits, with_receipts=with_receipts, limits=limits))
+    stored = iter(
+        await _accept_without_limits(tx, free, free_tokens, waits=waits, with_receipts=with_receipts, limits=limits)
+    )
     return [
         next(stored)
         if request.limit_id is None or request.limit_id in limits
@@ -302,7 +304,7 @@ async def _store_within_limits(
     ]
 
 
-async def _store_requests(
+async def _accept_without_limits(
     tx: Tx,
     requests: Sequence[intake.IntakeRequest],
     tokens: Sequence[str | None],

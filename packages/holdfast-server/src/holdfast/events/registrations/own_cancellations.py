@@ -47,7 +47,7 @@ class CancelOwnRegistration(OwnRegistrationCommand):
 
 
 class UndoOwnCancellation(OwnRegistrationCommand):
-    """Asks to undo that."""
+    """Asks to undo the cancellation of a registration."""
 
 
 class GetCancelledPlace(OwnRegistrationCommand):
@@ -116,7 +116,7 @@ class CancelledPlace(Struct, frozen=True):
 
 
 async def find_cancelled_place(reader: Reader, caller: Caller, command: GetCancelledPlace) -> CancelledPlace | None:
-    """Read what became of a registration that was cancelled; None: it was not, or 30 days ago."""
+    """Read what became of a registration that was cancelled; None if it was not, or more than 30 days ago."""
     return await reader.row(
         CancelledPlace,
         f"""
@@ -141,7 +141,7 @@ async def cancel_due(database: Database, row_waiters: RowWaiters) -> float:
     return POLL_SECONDS if seconds is None else min(max(seconds, least), POLL_SECONDS)
 
 
-LOOP = Loop("giving_up.run", cancel_due)
+LOOP = Loop("own_cancellations.run", cancel_due)
 
 
 async def remove_cancelled(database: Database, row_waiters: RowWaiters | None = None) -> int:

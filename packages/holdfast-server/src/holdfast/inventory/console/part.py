@@ -51,7 +51,7 @@ OPERATIONS = (
 )
 """The operations of the console that agents do not have. They run for the shop of the merchant."""
 
-ACROSS = agents.ACROSS
+TENANTLESS_OPERATIONS = agents.TENANTLESS_OPERATIONS
 """Operations that run for no shop, because they use what no transaction of a shop can reach."""
 
 
@@ -61,7 +61,7 @@ def endpoints(context: Context) -> Endpoints:
     settings, platform = resources.settings, resources.platform
     run = {
         **{operation.name: context.console_runner[operation] for operation in (*api.OPERATIONS, *OPERATIONS)},
-        **{operation.name: context.account_runner[operation] for operation in ACROSS},
+        **{operation.name: context.account_runner[operation] for operation in TENANTLESS_OPERATIONS},
     }
     console = Console(signed_in, run)
     return Endpoints(

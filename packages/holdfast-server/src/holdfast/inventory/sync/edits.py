@@ -44,8 +44,8 @@ async def handle_edits(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list
     if waits_for := await inbox.list_waiting_order_webhooks(tx, shop_id):
         await _postpone(tx, shop_id, item_gids)
         return waits_for
-    judged = await _late_items(tx, shop_id, item_gids)
-    suspects = await _suspects(tx, shop_id, judged)
+    judged = await _find_overdue_items(tx, shop_id, item_gids)
+    suspects = await _find_unexplained(tx, shop_id, judged)
     adopted: list[UnexplainedDifference] = []
     flagged: list[UnexplainedDifference] = []
     for suspect in suspects:
@@ -54,7 +54,7 @@ async def handle_edits(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list
             flagged.append(suspect)
         elif policies == {"adopt"} and len(suspect.pools) == 1:
             adopted.append(suspect)
-    await _park(tx, shop_id, flagged)
+    await _flag_levels(tx, shop_id, flagged)
     await _mark_explained(tx, shop_id, judged, suspects)
     await _postpone(tx, shop_id, item_gids)
     if adopted:
@@ -95,7 +95,7 @@ async def _postpone(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
     )
 
 
-async def _late_items(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list[str]:
+async def _find_overdue_items(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list[str]:
     """Those of the items whose grace is over, and that no call changes now; at most `MAX_JUDGED_ITEMS`."""
     rows = await tx.tuples(
         """
@@ -108,7 +108,7 @@ async def _late_items(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list[
     return [item for (item,) in rows]
 
 
-async def _suspects(tx: Tx, shop_id: int, judged: Sequence[str]) -> list[UnexplainedDifference]:
+async def _find_unexplained(tx: Tx, shop_id: int, judged: Sequence[str]) -> list[UnexplainedDifference]:
     """The differences of items at the levels that are set from pools."""
     rows = await tx.tuples(
         """
@@ -134,7 +134,7 @@ async def _suspects(tx: Tx, shop_id: int, judged: Sequence[str]) -> list[Unexpla
     ]
 
 
-async def _park(tx: Tx, shop_id: int, flagged: Sequence[UnexplainedDifference]) -> None:
+async def _flag_levels(tx: Tx, shop_id: int, flagged: Sequence[UnexplainedDifference]) -> None:
     await tx.run(
         """
         update levels set parked = 'Somebody set it to ' || available || ', where ' || target || ' are in the pool.'

@@ -60,7 +60,7 @@ async def plan(tx: Tx, shop_id: int) -> None:
         return
     if present != planned or unplanned:
         everything = present.changes != planned.changes or planned.version < 0
-        items = await _concerned(tx, shop_id, planned, everything=everything)
+        items = await _find_changed_items(tx, shop_id, planned, everything=everything)
         await levels.lock(tx, shop_id, items)
         await _compute(tx, shop_id, planned, items)
     if has_numbers:
@@ -77,7 +77,7 @@ async def plan(tx: Tx, shop_id: int) -> None:
     )
 
 
-async def _concerned(tx: Tx, shop_id: int, planned: PlanPosition, *, everything: bool) -> list[str]:
+async def _find_changed_items(tx: Tx, shop_id: int, planned: PlanPosition, *, everything: bool) -> list[str]:
     rows = await tx.tuples(
         CONCERNED,
         {"shop_id": shop_id, "version": planned.version, "everything": everything},

@@ -191,8 +191,8 @@ class OpenStream:
 class Streams:
     """The open event streams of a process. All of them end when a signal stops the process.
 
-    bound               what is limited, for the page of all bounds
-    most                the maximum number of open streams of one owner
+    bound                     what is limited, for the page of all bounds
+    max_streams               the maximum number of open streams of one owner
     max_streams_in_process    the maximum number of open streams of all owners together; None: no maximum
 
     When a tenant or the process has the maximum, the address that has the most of these streams loses one to an address

@@ -99,8 +99,8 @@ class _PatternsOfLength(Generic[T]):
         mask = tuple("{" not in part for part in parts)
         if mask not in self._masks:
             self._masks[mask] = {}
-            in_order = sorted(self._masks, key=lambda shape: (sum(shape), shape), reverse=True)
-            self._masks = {shape: self._masks[shape] for shape in in_order}
+            in_order = sorted(self._masks, key=lambda mask: (sum(mask), mask), reverse=True)
+            self._masks = {mask: self._masks[mask] for mask in in_order}
         patterns = self._masks[mask].setdefault(tuple(compress(parts, mask)), [])
         for earlier in patterns:
             if earlier.surroundings() == pattern.surroundings():

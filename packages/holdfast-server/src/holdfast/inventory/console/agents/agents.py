@@ -56,7 +56,7 @@ ALLOWED = {
 SUGGESTED_SCOPES = ("read_inventory", "read_pools")
 """The scopes that the form of a new key suggests: to look at stock. What changes something is chosen on purpose."""
 
-ACROSS = (
+TENANTLESS_OPERATIONS = (
     Operation("show_access", None, read(access.show)),
     Operation("renew_key", None, single(access.renew)),
     Operation("end_key", None, single(access.end)),

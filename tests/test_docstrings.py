@@ -1,0 +1,68 @@
+"""The members and arguments that a docstring lists are there."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+LISTED = re.compile(r"([a-z_]\w*(?:, [a-z_]\w*)*) {2,}\S")
+"""A line of a docstring that explains one or more names: two spaces stand behind them."""
+
+Documented = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def arguments_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    arguments = function.args
+    variable = [argument for argument in (arguments.vararg, arguments.kwarg) if argument]
+    return {argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *variable)}
+
+
+def members_of(documented: Documented) -> set[str]:
+    """The arguments of a function; the fields, attributes and methods of a class, and the arguments of these."""
+    if not isinstance(documented, ast.ClassDef):
+        return arguments_of(documented)
+    names: set[str] = set()
+    for node in ast.walk(documented):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names |= {node.name, *arguments_of(node)}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add(node.attr)
+    return names
+
+
+def absent_members(path: str, tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, Documented):
+            lines = (ast.get_docstring(node) or "").splitlines()[1:]
+            listed = {name for line in lines if (match := LISTED.match(line)) for name in match[1].split(", ")}
+            yield from (f"{path}:{node.lineno} {node.name}: {name}" for name in sorted(listed - members_of(node)))
+
+
+def test_a_docstring_lists_only_members_and_arguments_that_exist() -> None:
+    paths = sorted((ROOT / "packages").glob("*/src/**/*.py"))
+
+    assert len(paths) > 500
+    assert [
+        name
+        for path in paths
+        for name in absent_members(str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8")))
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'class Box:\n    """A box.\n\n    size    its size\n    lid     its lid\n    """\n\n    size: int\n',
+        'def fill(box):\n    """Fill a box.\n\n    box    the box\n    lid    its lid\n    """\n',
+    ],
+)
+def test_a_listed_member_that_does_not_exist_is_noticed(code: str) -> None:
+    [absent] = absent_members("x.py", ast.parse(code))
+
+    assert absent.endswith(": lid")
