@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from holdfast.inventory.stock.stock_changes import TouchedRows, read_stock
+from holdfast.inventory.stock.remembered_stock import TouchedRows
+from holdfast.inventory.stock.stock_changes import read_stock
 from tests.inventory.support import Inventory, Shop
 
 VARIANTS = [f"gid://shopify/ProductVariant/{number}" for number in range(40)]

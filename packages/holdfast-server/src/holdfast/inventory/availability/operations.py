@@ -16,7 +16,8 @@ from holdfast.inventory.cursor import cursor_page
 from holdfast.inventory.problems import POOL_NOT_ACTIVE, not_linked
 from holdfast.inventory.resources import Reader
 from holdfast.inventory.stock.ledger_rules import Stock, StockPool
-from holdfast.inventory.stock.stock_changes import TouchedRows, read_stock
+from holdfast.inventory.stock.remembered_stock import TouchedRows
+from holdfast.inventory.stock.stock_changes import read_stock
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem, refuses
 from holdfast.kit.running.run_modes import Batch

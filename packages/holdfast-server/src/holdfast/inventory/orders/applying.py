@@ -9,7 +9,9 @@ from holdfast.inventory.orders.model import Order, StoredOrder
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
-from holdfast.inventory.stock.stock_changes import Draft, TouchedRows, lock, write
+from holdfast.inventory.stock.remembered_stock import TouchedRows
+from holdfast.inventory.stock.sql import lock_shop
+from holdfast.inventory.stock.stock_changes import Draft, write
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import OrderLevelChange
 from holdfast.kit.contract.caller import platform
@@ -37,7 +39,7 @@ async def apply(tx: Tx, shop_id: int, orders: Sequence[Order]) -> list[Order]:
     Returns the orders that must be read from the platform, because their webhooks do not say how they are now. Raises
     `Uncountable`; then nothing is applied.
     """
-    await lock(tx, shop_id)
+    await lock_shop(tx, shop_id)
     stored = await sql.find_orders(tx, shop_id, {order.id for order in orders})
     variants = {(order.id, line.variant_gid) for order in orders for line in order.lines if line.variant_gid}
     moments = {order.id: order.placed_at for order in orders}

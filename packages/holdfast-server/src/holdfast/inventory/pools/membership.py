@@ -14,7 +14,8 @@ from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import EntryKind, Write
 from holdfast.inventory.stock.operations import only_answer
-from holdfast.inventory.stock.stock_changes import Draft, TouchedRows, write
+from holdfast.inventory.stock.remembered_stock import TouchedRows
+from holdfast.inventory.stock.stock_changes import Draft, write
 from holdfast.inventory.stock.substring_search import SearchedTable, search
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE, invalid

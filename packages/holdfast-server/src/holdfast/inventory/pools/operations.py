@@ -32,7 +32,8 @@ from holdfast.inventory.pools.model import (
 )
 from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE, STALE, no_pool
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL, increase_version, lock
+from holdfast.inventory.stock.sql import lock_shop
+from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL, increase_version
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Repeatable, sent_fields
 from holdfast.kit.contract.problems import (
@@ -146,7 +147,7 @@ async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
     if command.quantity:
         membership.require_stock_scope(caller)
     gids = _distinct("members", [member.variant_gid for member in command.members])
-    await lock(tx, caller.tenant)
+    await lock_shop(tx, caller.tenant)
     if await sql.is_name_taken(tx, caller.tenant, command.name):
         raise NAME_TAKEN(f"Another pool is named {command.name}.")
 
@@ -294,7 +295,7 @@ async def _configure(
     variant_gids    variants that are concerned beside those of the pool
     archived        whether the pool must be archived, instead of active or paused
     """
-    await lock(tx, caller.tenant)
+    await lock_shop(tx, caller.tenant)
     pool = await _expected(tx, caller, command, archived=archived)
     members = await membership.find_members(tx, caller.tenant, [pool.id])
     gids = {*variant_gids, *(member.variant_gid for member in members.get(pool.id, ()))}

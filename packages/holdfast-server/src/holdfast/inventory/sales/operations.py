@@ -9,7 +9,8 @@ from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.sales.model import RecordSale, Shortfall, SimulateSale, Simulation
 from holdfast.inventory.stock.ledger_rules import MAX_POOL_QUANTITY, ChangeCause, Posting, Stock
 from holdfast.inventory.stock.model import StockChange, StoredHold
-from holdfast.inventory.stock.stock_changes import Draft, TouchedRows, read_stock, touched_rows, write
+from holdfast.inventory.stock.remembered_stock import TouchedRows
+from holdfast.inventory.stock.stock_changes import Draft, read_stock, touched_rows, write
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 from holdfast.kit.running.run_modes import Batch

@@ -28,14 +28,8 @@ from holdfast.inventory.spreadsheets.model import (
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
-from holdfast.inventory.stock.stock_changes import (
-    STOCK_CHANNEL,
-    Draft,
-    TouchedRows,
-    increase_version,
-    present_version,
-    write,
-)
+from holdfast.inventory.stock.remembered_stock import TouchedRows
+from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL, Draft, increase_version, present_version, write
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import Message, message
 from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem, invalid

@@ -16,7 +16,7 @@ from holdfast.inventory.spreadsheets.importing import load_members, load_pools
 from holdfast.inventory.spreadsheets.model import ExportCsv, Exported, ImportCsv, Imported, require_scope
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.stock.model import Entry, GetStockHistory
-from holdfast.inventory.stock.stock_changes import lock
+from holdfast.inventory.stock.sql import lock_shop
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, INSUFFICIENT_SCOPE, VALIDATION_FAILED, refuses
 
@@ -55,7 +55,7 @@ async def load(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     One bad row refuses them all; `errors` names every bad row. Pools are recognized by their ids, else their names;
     unknown ones are created. Quantities need write_inventory too.
     """
-    await lock(tx, caller.tenant)
+    await lock_shop(tx, caller.tenant)
     return await (load_pools if command.kind == "pools" else load_members)(tx, caller, command)
 
 

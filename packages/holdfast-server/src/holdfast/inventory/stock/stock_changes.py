@@ -1,16 +1,9 @@
-"""Changes the stock of one shop, many calls at a time, and remembers it for the next change.
+"""Changes the stock of one shop, many calls at a time, and remembers it for the next change (`remembered_stock.py`).
 
 The shop is locked, the rows of all calls are read once if they are not remembered, the rules (`ledger_rules.py`) decide
 on one call after the other, and one statement stores all entries. So five hundred changes cost about as much as one.
-
-A transaction locks a shop before it changes anything of it. Each batch of entries sets a new random stamp, each change
-increases the version, and a change of pools or members removes the stamp. If a shop still has the version and the stamp
-that this process remembers, nothing was changed, and the remembered stock is current. So processes need not announce
-their changes to each other. The stock may be remembered before the transaction commits: if the transaction is rolled
-back, the shop does not have the new stamp, and the remembered stock is not used.
 """
 
-import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple, TypeVar
@@ -19,126 +12,16 @@ from msgspec.structs import replace
 
 from holdfast.accounts import agent_limits
 from holdfast.accounts.agent_limits import LockedLimit
-from holdfast.inventory.resources import MAX_REMEMBERED_POOLS, Reader, Tx
-from holdfast.inventory.stock import entry_rows, hold_sql, sql
+from holdfast.inventory.resources import Reader, Tx
+from holdfast.inventory.stock import entry_rows, hold_sql
 from holdfast.inventory.stock.entry_rows import EntryRows
-from holdfast.inventory.stock.ledger_rules import ChangeCause, Posting, Stock, StockPool
+from holdfast.inventory.stock.ledger_rules import ChangeCause, Posting, Stock
 from holdfast.inventory.stock.model import Actor, Hold, StockChange, StoredHold, Write
-from holdfast.inventory.stock.sql import ShopPosition, pools_around
+from holdfast.inventory.stock.remembered_stock import RememberedStock, TouchedRows, lock_stock, new_stamp, remember
+from holdfast.inventory.stock.sql import pools_around
 from holdfast.kit.contract.caller import Principal
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.run_modes import Batch, Call
-
-
-class TouchedRows(NamedTuple):
-    """The pools, variants and holds that a call reads or changes."""
-
-    pool_ids: Collection[int] = ()
-    variant_gids: Collection[str] = ()
-    hold_ids: Collection[int] = ()
-
-
-class RememberedStock:
-    """The stock of one shop. It is current while the shop has the same version and stamp.
-
-    was_current    whether no other process had changed the shop when the stock was last compared with it. If one had,
-                   it may do so often: then the stock is read together with the stamp, by one statement
-    """
-
-    def __init__(self, position: ShopPosition, *, was_current: bool) -> None:
-        self.stock = Stock(position.version, position.entry_count, position.now, ())
-        self.stamp = position.stamp
-        self.was_current = was_current
-        self._complete: set[int] = set()
-        """The ids of pools that are in the stock together with every pool that shares a variant with them."""
-
-    def __len__(self) -> int:
-        return len(self.stock.pools)
-
-    def is_of(self, position: ShopPosition) -> bool:
-        """Whether the stock is that of a shop at this position."""
-        return self.stamp is not None and (self.stamp, self.stock.version) == (position.stamp, position.version)
-
-    def unknown(self, touched: TouchedRows) -> TouchedRows:
-        """The pools and variants that the stock cannot answer for."""
-        return TouchedRows(
-            [id for id in touched.pool_ids if id not in self._complete],
-            [gid for gid in touched.variant_gids if not self._knows(gid)],
-        )
-
-    def _knows(self, variant_gid: str) -> bool:
-        pools = self.stock.pools_of_variant(variant_gid)
-        return bool(pools) and all(pool.id in self._complete for pool, _ in pools)
-
-    def add(self, touched: TouchedRows, pools: Collection[StockPool]) -> None:
-        """Add what `pools_around` returned for these pools and variants."""
-        self.stock.add_pools(pools)
-        self._complete.update(id for id in touched.pool_ids if id in self.stock.pools)
-        for gid in touched.variant_gids:
-            self._complete.update(pool.id for pool, _ in self.stock.pools_of_variant(gid))
-
-
-async def lock_stock(tx: Tx, shop_id: int, touched: TouchedRows) -> RememberedStock:
-    """Lock a shop. Returns its stock, with everything that is touched and all pools that share variants with it.
-
-    While the shop is locked, the stock is not in the memory of the process, so that no other call changes it. Put it
-    back with `remember`.
-    """
-    remembered: RememberedStock | None = tx.resources.stock.pop(shop_id, None)
-    position = await _lock_and_compare(tx, shop_id, remembered)
-    holds = await hold_sql.find_holds(tx, shop_id, touched.hold_ids) if touched.hold_ids else []
-    touched = TouchedRows({*touched.pool_ids, *(id for hold in holds for id in hold.lines)}, touched.variant_gids)
-    if position and remembered:
-        await _add_unknown(tx, shop_id, remembered, touched)
-    else:
-        remembered, position = await _read_stock(tx, shop_id, remembered, touched)
-    remembered.stock.now = position.now
-    remembered.stock.set_holds(holds)
-    return remembered
-
-
-async def _lock_and_compare(tx: Tx, shop_id: int, remembered: RememberedStock | None) -> ShopPosition | None:
-    """Lock a shop. Returns its position if the remembered stock is current, else None.
-
-    Stock that was not current the last time is not compared here: `_read_stock` does it.
-    """
-    if not remembered or not remembered.was_current:
-        await lock(tx, shop_id)
-        return None
-    position = await sql.lock_and_read_position(tx, shop_id)
-    remembered.was_current = remembered.is_of(position)
-    return position if remembered.was_current else None
-
-
-async def _add_unknown(tx: Tx, shop_id: int, remembered: RememberedStock, touched: TouchedRows) -> None:
-    """Read the touched pools and variants that current stock does not have yet, and add them."""
-    unknown = remembered.unknown(touched)
-    if unknown.pool_ids or unknown.variant_gids:
-        remembered.add(unknown, (await pools_around(tx, shop_id, unknown.pool_ids, unknown.variant_gids))[1])
-
-
-async def _read_stock(
-    tx: Tx, shop_id: int, remembered: RememberedStock | None, touched: TouchedRows
-) -> tuple[RememberedStock, ShopPosition]:
-    """Read what is touched together with the position of the shop. Remembered stock is used if it is current."""
-    position, pools = await pools_around(tx, shop_id, touched.pool_ids, touched.variant_gids)
-    if remembered and remembered.is_of(position):
-        remembered.was_current = True
-    else:
-        remembered = RememberedStock(position, was_current=remembered is None)
-    remembered.add(touched, pools)
-    return remembered, position
-
-
-def new_stamp() -> int:
-    return secrets.randbits(63)
-
-
-def remember(tx: Tx, shop_id: int, remembered: RememberedStock) -> None:
-    """Put the stock of a locked shop into the memory of the process, as the transaction leaves it."""
-    if remembered.stamp is not None and len(remembered) <= MAX_REMEMBERED_POOLS:
-        tx.resources.stock[shop_id] = remembered
-
 
 STOCK_CHANNEL = "stock"
 """The channel on which a change is announced; the payload is `shop version`."""
@@ -155,11 +38,6 @@ ACTORS: Mapping[Principal, Actor] = {
 }
 
 W = TypeVar("W", bound=Write)
-
-
-async def lock(tx: Tx, shop_id: int) -> None:
-    """Lock a shop: no other transaction changes anything of it until this one ends."""
-    await tx.run("select from shared_inventories where shop_id = %(shop_id)s for no key update", {"shop_id": shop_id})
 
 
 async def increase_version(tx: Tx, shop_id: int) -> int:

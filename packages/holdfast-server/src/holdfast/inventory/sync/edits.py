@@ -13,7 +13,8 @@ import msgspec
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
-from holdfast.inventory.stock.stock_changes import Draft, TouchedRows, write
+from holdfast.inventory.stock.remembered_stock import TouchedRows
+from holdfast.inventory.stock.stock_changes import Draft, write
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import GRACE_SECONDS, UnexplainedDifference
 from holdfast.inventory.webhooks import inbox

@@ -7,7 +7,7 @@ from math import ceil
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED, no_pool
 from holdfast.inventory.resources import Reader, Steps, Tx
 from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
-from holdfast.inventory.stock import stock_changes
+from holdfast.inventory.stock.sql import lock_shop
 from holdfast.inventory.sync import edits, levels, platform, reports
 from holdfast.inventory.sync.model import (
     DriftReport,
@@ -69,7 +69,7 @@ async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclus
 
     async def conclude(tx: Tx) -> Reconciled:
         await tx.run("savepoint dry_run")
-        await stock_changes.lock(tx, shop_id)
+        await lock_shop(tx, shop_id)
         items = {item for item, _ in item_locations}
         await levels.lock(tx, shop_id, items)
         await levels.store_reading(tx, shop_id, item_locations, observed, is_complete=True)

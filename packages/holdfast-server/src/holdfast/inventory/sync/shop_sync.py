@@ -16,7 +16,7 @@ from prometheus_client import Counter, Histogram
 from holdfast.inventory.resources import Database, Reader, Steps, Tx
 from holdfast.inventory.shopify.platform import PlatformUnreachable
 from holdfast.inventory.shops import model
-from holdfast.inventory.stock import stock_changes
+from holdfast.inventory.stock.sql import lock_shop
 from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL
 from holdfast.inventory.sync import cart_check, edits, levels, platform, pushing, sql
 from holdfast.inventory.sync.cart_check import CartNumbers, NumbersReading
@@ -173,7 +173,7 @@ async def _read(steps: Steps, shop_id: int, reading: LevelReading) -> None:
 
 async def _store(tx: Tx, *, shop_id: int, reading: LevelReading, observed: Sequence[ObservedLevel]) -> None:
     if reading.judges:
-        await stock_changes.lock(tx, shop_id)
+        await lock_shop(tx, shop_id)
     items = {item for item, _, _ in reading.levels}
     await levels.lock(tx, shop_id, items)
     await levels.store_reading(
