@@ -28,7 +28,7 @@ BORDER = 4
 """Modules of white around a code (ISO/IEC 18004, section 6.3.8)."""
 
 MAX_KEPT_LENGTHS = 8
-"""Lengths of texts whose codes are kept, each with some 300 pictures of 2 kB. Links differ in length by their numbers."""
+"""Lengths of texts whose codes are kept, each as some 300 pictures of 2 kB. Links differ in length by their numbers."""
 
 _LOOKALIKES = str.maketrans("OIL", "011")
 _SHORT_CODE = re.compile(f"([1-9A-HJKMNP-TV-Z][{DIGITS}]{{0,11}})([{DIGITS}]{{{PROOF_LENGTH}}})")
