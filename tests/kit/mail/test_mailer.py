@@ -53,6 +53,12 @@ async def carry(by: Mailer, *recipients: str, last: Callable[[], Awaitable[None]
     return went
 
 
+@pytest.fixture(autouse=True, params=[["PIPELINING"], []], ids=["pipelined", "command by command"])
+def _offers(server: Server, request: pytest.FixtureRequest) -> None:
+    """The server takes several commands at once, or does not."""
+    server.offers = request.param
+
+
 async def test_mails_share_a_connection_and_arrive_as_they_were_written(server: Server, tmp_path: Path) -> None:
     went = await carry(mailer_for(server, tmp_path), "ann@example.com", "bob@example.com")
 
