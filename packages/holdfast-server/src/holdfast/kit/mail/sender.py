@@ -28,6 +28,7 @@ from holdfast.kit.mail import outbox, shares
 from holdfast.kit.mail.attempts import MailAttempts, MailConnections
 from holdfast.kit.mail.message import Envelope, UnwritableMail, header_text
 from holdfast.kit.mail.outbox import AttemptResult, HeldMail, Mail, ResultWriter
+from holdfast.kit.mail.rate import SendingRate
 from holdfast.kit.mail.shares import LeasedShare, SenderSession, SenderSessionLost, sender_session
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
 from holdfast.kit.postgres.database import Database, Reader
@@ -88,7 +89,8 @@ async def _send(database: Database[Any], render: Render, session: SenderSession,
     """Send mails until cancelled, or until the session is lost: then raise `SenderSessionLost`."""
     connections = MailConnections(database.resources.mailer)
     attempts = MailAttempts(database, session, results)
-    work = ShareWork(database, DueMails(database, render, attempts), attempts, results, connections)
+    rate = SendingRate(database)
+    work = ShareWork(database, DueMails(database, render, attempts, rate), attempts, results, connections, rate)
     tasks = [
         asyncio.create_task(row_work.run(database, work), name="mails"),
         asyncio.create_task(session.check_regularly(), name="mails: session"),
@@ -126,10 +128,11 @@ class OwnerTurns:
 class DueMails:
     """Reads the due mails of a share, and renders them."""
 
-    def __init__(self, database: Database[Any], render: Render, attempts: MailAttempts) -> None:
+    def __init__(self, database: Database[Any], render: Render, attempts: MailAttempts, rate: SendingRate) -> None:
         self._database = database
         self._render = render
         self._attempts = attempts
+        self._limit = rate.max_mails(MAX_MAILS_OF_LEASE)
         self._turn = asyncio.Lock()
         """One subprocess renders the mails of all shares: nothing is gained by reading for several at the same time."""
         self.turns = OwnerTurns()
@@ -145,7 +148,7 @@ class DueMails:
 
     async def _read(self, share: int, owner: str) -> list[Mail]:
         while True:
-            mails = await self._database.read(lambda reader: outbox.due_mails(reader, share, MAX_MAILS_OF_LEASE, owner))
+            mails = await self._database.read(lambda reader: outbox.due_mails(reader, share, self._limit, owner))
             behind = [mail.id for mail in mails if mail.is_behind]
             if not behind:
                 return mails
@@ -191,6 +194,7 @@ class ShareWork(RowWork[LeasedShare]):
         attempts: MailAttempts,
         results: ResultWriter,
         connections: MailConnections,
+        rate: SendingRate,
     ) -> None:
         super().__init__()
         self._database = database
@@ -198,12 +202,14 @@ class ShareWork(RowWork[LeasedShare]):
         self._attempts = attempts
         self._results = results
         self._connections = connections
+        self._rate = rate
         self._released_at = float("-inf")
         self._found_nothing_at = float("-inf")
         self._next_due_at: float | None = None
         self._turns = due_mails.turns
         self._ending: set[LeasedShare] = set()
         """Shares of which no further mail is begun."""
+        self._waiting_for_turns: dict[LeasedShare, asyncio.Task[None]] = {}
         self._send_turn = asyncio.Lock()
         self._fatal_event = asyncio.Event()
         self._fatal_error: Exception | None = None
@@ -257,6 +263,8 @@ class ShareWork(RowWork[LeasedShare]):
             return await asyncio.shield(sending)
         except asyncio.CancelledError:
             self._ending.add(row)
+            if waiting := self._waiting_for_turns.get(row):
+                waiting.cancel()
             await asyncio.wait([sending], timeout=STOP_TIMEOUT_SECONDS)
             raise
         finally:
@@ -282,7 +290,20 @@ class ShareWork(RowWork[LeasedShare]):
                 for mail, envelope in rendered:
                     async with self._send_turn:  # requests go first
                         await yield_to_requests()
+                    if self._rate.is_limited:
+                        await self._wait_for_turn(row)
                     if row in self._ending or self.pause_seconds() > 0:
                         break
                     await self._attempts.send(connection, row, mail, envelope)
         return count
+
+    async def _wait_for_turn(self, row: LeasedShare) -> None:
+        """Wait until a mail may be sent, or no further one of the share is begun."""
+        waiting = self._waiting_for_turns[row] = asyncio.create_task(self._rate.wait_for_turn(), name="mails: turn")
+        try:
+            await asyncio.wait([waiting])
+        finally:
+            del self._waiting_for_turns[row]
+            await end_tasks([waiting])
+        if not waiting.cancelled():
+            waiting.result()
