@@ -44,18 +44,23 @@ If it raises, it is called again for each mail alone, except for errors that aff
 MAX_CONNECTIONS = 4
 """Connections of one process, and shares that it leases at the same time."""
 
-MAX_MAILS_OF_LEASE = 8
-"""Mails of a share that are rendered together and sent before the share is given back."""
+MIN_MAILS_OF_LEASE = 8
+MAX_MAILS_OF_LEASE = 32
+"""Mails of a share that are rendered together and sent before the share is given back: as many as leave within
+`LEASE_TURN_SECONDS`, between these two."""
+
+LEASE_TURN_SECONDS = 0.5
+"""Seconds that the mails of a lease take, where the mail server takes them fast enough."""
 
 SENT_MAILS = Bound(
     name="Mails that are being sent",
     service="both",
     total=f"`SMTP_MAX_CONNECTIONS` connections of all processes, {MAX_CONNECTIONS} of each, for a 64th of all "
-    f"mailboxes and {MAX_MAILS_OF_LEASE} mails each",
+    f"mailboxes and {MIN_MAILS_OF_LEASE} mails each, or what leaves within half a second, up to {MAX_MAILS_OF_LEASE}",
     tenant="one mail, in turns; mails to many people at once go last",
     address="none: forms and links to sign in are bounded",
     reserved="half of the turns, for mails of no organizer",
-    stranger=f"Others wait one turn, of up to {MAX_MAILS_OF_LEASE} mails on each connection.",
+    stranger=f"Others wait one turn, of up to {MIN_MAILS_OF_LEASE} mails or half a second on each connection.",
 )
 
 EMPTY_LEASE_PAUSE_SECONDS = 0.05
@@ -132,7 +137,8 @@ class DueMails:
         self._database = database
         self._render = render
         self._attempts = attempts
-        self._limit = rate.max_mails(MAX_MAILS_OF_LEASE)
+        self._rate = rate
+        self._limit = MIN_MAILS_OF_LEASE
         self._turn = asyncio.Lock()
         """One subprocess renders the mails of all shares: nothing is gained by reading for several at the same time."""
         self.turns = OwnerTurns()
@@ -146,9 +152,15 @@ class DueMails:
             mails.sort(key=self._attempts.connection_breaks)
             return len(mails), await self._render_mails(mails) if mails else []
 
+    def note_duration(self, count: int, seconds: float) -> None:
+        """Note how long so many mails took on one connection: the next lease has as many as leave in its time."""
+        affordable = int(count * LEASE_TURN_SECONDS / max(seconds, 0.001))
+        self._limit = min(max(affordable, MIN_MAILS_OF_LEASE), MAX_MAILS_OF_LEASE)
+
     async def _read(self, share: int, owner: str) -> list[Mail]:
+        limit = self._rate.max_mails(self._limit)
         while True:
-            mails = await self._database.read(lambda reader: outbox.due_mails(reader, share, self._limit, owner))
+            mails = await self._database.read(lambda reader: outbox.due_mails(reader, share, limit, owner))
             behind = [mail.id for mail in mails if mail.is_behind]
             if not behind:
                 return mails
@@ -286,6 +298,7 @@ class ShareWork(RowWork[LeasedShare]):
     async def _send_mails(self, row: LeasedShare) -> int:
         count, rendered = await self._due_mails.read(row)
         if rendered:
+            started = time.monotonic()
             async with self._connections.use() as connection:
                 for mail, envelope in rendered:
                     async with self._send_turn:  # requests go first
@@ -295,6 +308,8 @@ class ShareWork(RowWork[LeasedShare]):
                     if row in self._ending or self.pause_seconds() > 0:
                         break
                     await self._attempts.send(connection, row, mail, envelope)
+                else:
+                    self._due_mails.note_duration(len(rendered), time.monotonic() - started)
         return count
 
     async def _wait_for_turn(self, row: LeasedShare) -> None:
