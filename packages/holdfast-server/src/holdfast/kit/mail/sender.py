@@ -49,18 +49,18 @@ MAX_MAILS_OF_LEASE = 32
 """Mails of a share that are rendered together and sent before the share is given back: as many as leave within
 `LEASE_TURN_SECONDS`, between these two."""
 
-LEASE_TURN_SECONDS = 0.5
+LEASE_TURN_SECONDS = 1.0
 """Seconds that the mails of a lease take, where the mail server takes them fast enough."""
 
 SENT_MAILS = Bound(
     name="Mails that are being sent",
     service="both",
     total=f"`SMTP_MAX_CONNECTIONS` connections of all processes, {MAX_CONNECTIONS} of each, for a 64th of all "
-    f"mailboxes and {MIN_MAILS_OF_LEASE} mails each, or what leaves within half a second, up to {MAX_MAILS_OF_LEASE}",
+    f"mailboxes and {MIN_MAILS_OF_LEASE} mails each, or what leaves within a second, up to {MAX_MAILS_OF_LEASE}",
     tenant="one mail, in turns; mails to many people at once go last",
     address="none: forms and links to sign in are bounded",
     reserved="half of the turns, for mails of no organizer",
-    stranger=f"Others wait one turn, of up to {MIN_MAILS_OF_LEASE} mails or half a second on each connection.",
+    stranger=f"Others wait one turn, of up to {MIN_MAILS_OF_LEASE} mails or a second on each connection.",
 )
 
 EMPTY_LEASE_PAUSE_SECONDS = 0.05
