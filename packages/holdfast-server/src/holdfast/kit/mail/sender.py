@@ -130,8 +130,16 @@ class OwnerTurns:
             self.first_owner = outbox.next_owner(owners[-1])
 
 
+class _Rendering:
+    """Mails of a share that wait to be rendered. `rendered`: those that can be sent; None: they wait."""
+
+    def __init__(self, mails: list[Mail]) -> None:
+        self.mails = mails
+        self.rendered: list[tuple[Mail, Envelope]] | None = None
+
+
 class DueMails:
-    """Reads the due mails of a share, and renders them."""
+    """Reads the due mails of shares, and renders them: those of all shares that wait at the same time together."""
 
     def __init__(self, database: Database[Any], render: Render, attempts: MailAttempts, rate: SendingRate) -> None:
         self._database = database
@@ -140,17 +148,36 @@ class DueMails:
         self._rate = rate
         self._limit = MIN_MAILS_OF_LEASE
         self._turn = asyncio.Lock()
-        """One subprocess renders the mails of all shares: nothing is gained by reading for several at the same time."""
+        """One subprocess renders the mails of all shares: nothing is gained by rendering several batches at once."""
+        self._renderings: list[_Rendering] = []
         self.turns = OwnerTurns()
 
     async def read(self, row: LeasedShare) -> tuple[int, list[tuple[Mail, Envelope]]]:
         """How many mails are due of those that the lease may send, and those of them that can be sent."""
-        async with self._turn:
-            await yield_to_requests()
-            mails = await self._read(row.share, row.owner or self.turns.first_owner)
-            # Mails at which the connection was lost before go last.
-            mails.sort(key=self._attempts.connection_breaks)
-            return len(mails), await self._render_mails(mails) if mails else []
+        await yield_to_requests()
+        mails = await self._read(row.share, row.owner or self.turns.first_owner)
+        # Mails at which the connection was lost before go last.
+        mails.sort(key=self._attempts.connection_breaks)
+        rendering = _Rendering(mails)
+        while rendering.rendered is None:
+            self._renderings.append(rendering)
+            try:
+                async with self._turn:
+                    # The task that rendered for this share too may have failed, or was cancelled.
+                    if rendering.rendered is None:
+                        await self._render_waiting()
+            finally:
+                if rendering in self._renderings:
+                    self._renderings.remove(rendering)
+        return len(mails), rendering.rendered
+
+    async def _render_waiting(self) -> None:
+        """Render the mails of all shares that wait."""
+        renderings, self._renderings = self._renderings, []
+        mails = [mail for rendering in renderings for mail in rendering.mails]
+        envelopes = {mail.id: envelope for mail, envelope in await self._render_mails(mails)} if mails else {}
+        for rendering in renderings:
+            rendering.rendered = [(mail, envelopes[mail.id]) for mail in rendering.mails if mail.id in envelopes]
 
     def note_duration(self, count: int, seconds: float) -> None:
         """Note how long so many mails took on one connection: the next lease has as many as leave in its time."""
