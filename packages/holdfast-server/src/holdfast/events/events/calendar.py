@@ -29,7 +29,7 @@ _VARYING_LINE = re.compile("^(DTSTAMP|UID|DESCRIPTION|URL):.*\r\n", re.MULTILINE
 
 _ANY_TIME = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 
-MAX_REMEMBERED_FILES = 64
+FILE_CACHE_SIZE = 64
 """Events whose lines are remembered between files."""
 
 
@@ -141,7 +141,7 @@ class _FixedFields(Struct, frozen=True):
         )
 
 
-@lru_cache(maxsize=MAX_REMEMBERED_FILES)
+@lru_cache(maxsize=FILE_CACHE_SIZE)
 def _file_parts(fields: _FixedFields) -> list[str]:
     """The file of an event, divided at its varying lines: a text, the name of a line, the next text, and so on."""
     file = _calendar({"method": fields.method})

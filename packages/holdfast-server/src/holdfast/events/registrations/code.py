@@ -27,7 +27,7 @@ SCALE = 5
 BORDER = 4
 """Modules of white around a code (ISO/IEC 18004, section 6.3.8)."""
 
-MAX_KEPT_LENGTHS = 8
+LENGTH_CACHE_SIZE = 8
 """Lengths of texts whose codes are kept, each as some 300 pictures of 2 kB. Links differ in length by their numbers."""
 
 _LOOKALIKES = str.maketrans("OIL", "011")
@@ -100,7 +100,7 @@ class _CodesOfLength:
         return rest.to_bytes(self._pixel_bytes), self._width
 
 
-@lru_cache(maxsize=MAX_KEPT_LENGTHS)
+@lru_cache(maxsize=LENGTH_CACHE_SIZE)
 def _codes_of_length(length: int) -> _CodesOfLength:
     return _CodesOfLength()
 
