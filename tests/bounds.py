@@ -53,6 +53,8 @@ SMALL_CACHES = {
     "kit/pages/language.py:_times": "times in a language",
     "kit/pages/language.py:_zone": "time zones",
     "kit/pages/language.py:_preferred_language": "headers of requests",
+    "events/registrations/code.py:_codes_of_length": "codes of links, in the subprocess that writes mails",
+    "events/events/calendar.py:_file_parts": "lines of calendar files",
     "kit/security/signed_tokens.py:_unseal_key": "signing keys, which only the service makes",
 }
 """Functions that remember results which take a millisecond or less to compute again: nobody gains by filling them.

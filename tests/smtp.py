@@ -51,6 +51,7 @@ class Received:
 class Server:
     """A mail server in a thread of its own, on a port that it keeps.
 
+    offers      the further extensions that it offers after EHLO
     answers     what it says instead of 250: by command (`MAIL`, `RCPT`, `DATA`), or by command and address
                 (`RCPT ann@example.com`); each answer once, and the last one from then on unless it is empty
     received    the mails it has accepted, in order
@@ -62,6 +63,7 @@ class Server:
     def __init__(self, **options: Any) -> None:
         with listener() as free:
             self.port: int = free.getsockname()[1]
+        self.offers = ["PIPELINING"]
         self.answers: dict[str, list[str]] = {}
         self.received: list[Received] = []
         self.copies: dict[str, list[Received]] = {}
@@ -136,6 +138,12 @@ class Server:
 class _Handler:
     def __init__(self, server: Server) -> None:
         self._server = server
+
+    async def handle_EHLO(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, hostname: str, responses: list[str]
+    ) -> list[str]:
+        session.host_name = hostname
+        return [*responses[:-1], *(f"250-{extension}" for extension in self._server.offers), responses[-1]]
 
     async def handle_MAIL(  # noqa: N802
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: Sequence[str]

@@ -26,6 +26,7 @@ from tests.plans.recording import Recorder
 
 SMALL = {
     "functions": "the schema",
+    "mail_rate": "one row",
     "mail_sender": "always empty: a lock",
     "mail_shares": "64 shares",
     "migrations": "the same",

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from icalendar import Calendar
 from msgspec import Struct
 
@@ -99,3 +101,37 @@ def test_texts_of_people_are_escaped_in_a_calendar_file() -> None:
 def test_a_calendar_file_without_a_sender_of_mails_names_no_organizer() -> None:
     settings = SETTINGS.model_copy(update={"mail_from": ""})
     assert b"ORGANIZER" not in calendar_file(Dated(), settings, url=URL, stamp=STAMP, organizer="Ada")
+
+
+TEXTS = st.text(max_size=120)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.builds(Dated, title=TEXTS, location_name=st.none() | TEXTS, calendar_sequence=st.integers(0, 3)),
+        min_size=1,
+        max_size=3,
+    ),
+    st.lists(
+        st.tuples(st.text("abc-,;:/?=&\\%1", max_size=200), st.datetimes(dt.datetime(1999, 1, 1))),
+        min_size=1,
+        max_size=3,
+    ),
+)
+def test_what_is_remembered_of_an_event_never_changes_its_next_file(
+    events: list[Dated], visits: list[tuple[str, dt.datetime]]
+) -> None:
+    for path, moment in visits:
+        for event in events:
+            url, stamp = f"https://events.example/{path}", moment.replace(tzinfo=dt.UTC)
+
+            file = calendar_file(event, SETTINGS, url=url, stamp=stamp, organizer="Ada")
+
+            # The feed is written by the library, from the beginning.
+            feed = calendar_feed([(event, url)], SETTINGS, stamp=stamp, name="Ada")
+            assert entry_of(file) == entry_of(feed)
+
+
+def entry_of(calendar: bytes) -> bytes:
+    return calendar[calendar.index(b"BEGIN:VEVENT") : calendar.rindex(b"END:VEVENT")]

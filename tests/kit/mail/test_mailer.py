@@ -53,6 +53,12 @@ async def carry(by: Mailer, *recipients: str, last: Callable[[], Awaitable[None]
     return went
 
 
+@pytest.fixture(autouse=True, params=[["PIPELINING"], []], ids=["pipelined", "command by command"])
+def _offers(server: Server, request: pytest.FixtureRequest) -> None:
+    """The server takes several commands at once, or does not."""
+    server.offers = request.param
+
+
 async def test_mails_share_a_connection_and_arrive_as_they_were_written(server: Server, tmp_path: Path) -> None:
     went = await carry(mailer_for(server, tmp_path), "ann@example.com", "bob@example.com")
 
@@ -187,16 +193,19 @@ async def test_the_check_of_operators_logs_in_and_sends_no_mail(
     monkeypatch.setenv("SSL_CERT_FILE", str(path))
     with mail_server(**encrypted(context), **login("ada", "secret")) as server:
         right = settings_for(server, tmp_path, smtp_security="starttls", smtp_username="ada", smtp_password="secret")
+        limited = right.model_copy(update={"smtp_max_per_second": 14})
         wrong = right.model_copy(update={"smtp_password": "wrong"})
 
         results = [
-            (await run_checks(Inspection(EVENTS, account), [check_mail_server]))[0] for account in (right, wrong)
+            (await run_checks(Inspection(EVENTS, account), [check_mail_server]))[0]
+            for account in (right, wrong, limited)
         ]
 
-    assert [finding.status for finding in results] == ["ok", "wrong"]
+    assert [finding.status for finding in results] == ["ok", "wrong", "ok"]
     assert results[1].message.startswith("127.0.0.1 refuses the login: 535")
     assert results[1].remedy == "Correct SMTP_USERNAME and SMTP_PASSWORD."
-    assert [command for _, command, _ in server.commands] == ["MAIL", "QUIT"]
+    assert results[2].message.endswith(", at most 14 a second.")
+    assert [command for _, command, _ in server.commands] == 2 * ["MAIL", "QUIT"]
 
 
 # Files

@@ -5,11 +5,15 @@ no answer, because declining in a calendar would not cancel a registration. A la
 """
 
 import datetime as dt
+import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
-from icalendar import Calendar, Event, vCalAddress, vGeo
+from icalendar import Calendar, Event, vCalAddress, vGeo, vText
+from icalendar.parser import Contentline
+from msgspec import Struct
 
 from holdfast.kit.contract.addresses import sender_address
 from holdfast.kit.mail.message import header_text, joined_lines
@@ -18,6 +22,15 @@ Method = Literal["PUBLISH", "CANCEL"]
 
 LENGTH_WITHOUT_END = dt.timedelta(hours=1)
 """How long an event without an end lasts in calendars. RFC 5545 (3.6.1) would make it zero minutes."""
+
+
+_VARYING_LINE = re.compile("^(DTSTAMP|UID|DESCRIPTION|URL):.*\r\n", re.MULTILINE)
+"""A line that differs between the files of one event, where its value is so short that it is not folded."""
+
+_ANY_TIME = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+
+FILE_CACHE_SIZE = 64
+"""Events whose lines are remembered between files."""
 
 
 class CalendarEvent(Protocol):
@@ -75,12 +88,72 @@ def calendar_file(
     method       CANCEL removes the event from the calendar
     organizer    the name of the organizer
     """
-    name = f"registration-{of}" if of else f"event-{event.id}"
-    file = _calendar({"method": method})
+    host = urlsplit(publisher.base_url).hostname
+    varying_lines = {
+        "DTSTAMP": f"{stamp.astimezone(dt.UTC):%Y%m%dT%H%M%SZ}",
+        "UID": _escaped(f"registration-{of}@{host}" if of else f"event-{event.id}@{host}"),
+        "DESCRIPTION": _escaped(url),
+        "URL": url,
+    }
+    parts = _file_parts(_FixedFields.of(event, publisher, method, organizer))
+    # The parts are texts and names of lines by turns.
+    return "".join(
+        f"{Contentline(f'{part}:{varying_lines[part]}').to_ical().decode()}\r\n" if place % 2 else part
+        for place, part in enumerate(parts)
+    ).encode()
+
+
+class _FixedFields(Struct, frozen=True):
+    """What is the same in all files of an event, as `CalendarEvent` and `Publisher` have it."""
+
+    id: int
+    title: str
+    datetime: dt.datetime
+    ends_at: dt.datetime | None
+    location_name: str | None
+    address: str | None
+    latitude: float | None
+    longitude: float | None
+    calendar_sequence: int
+    cancelled_at: dt.datetime | None
+    base_url: str
+    mail_from: str
+    method: Method
+    organizer: str | None
+
+    @classmethod
+    def of(cls, event: CalendarEvent, publisher: Publisher, method: Method, organizer: str | None) -> "_FixedFields":
+        return cls(
+            id=event.id,
+            title=event.title,
+            datetime=event.datetime,
+            ends_at=event.ends_at,
+            location_name=event.location_name,
+            address=event.address,
+            latitude=event.latitude,
+            longitude=event.longitude,
+            calendar_sequence=event.calendar_sequence,
+            cancelled_at=event.cancelled_at,
+            base_url=publisher.base_url,
+            mail_from=publisher.mail_from,
+            method=method,
+            organizer=organizer,
+        )
+
+
+@lru_cache(maxsize=FILE_CACHE_SIZE)
+def _file_parts(fields: _FixedFields) -> list[str]:
+    """The file of an event, divided at its varying lines: a text, the name of a line, the next text, and so on."""
+    file = _calendar({"method": fields.method})
+    is_cancelled = fields.method == "CANCEL"
     file.add_component(
-        _entry(event, publisher, name, url=url, stamp=stamp, is_cancelled=method == "CANCEL", organizer=organizer)
+        _entry(fields, fields, "", url="", stamp=_ANY_TIME, is_cancelled=is_cancelled, organizer=fields.organizer)
     )
-    return file.to_ical()
+    return _VARYING_LINE.split(file.to_ical().decode())
+
+
+def _escaped(text: str) -> str:
+    return vText(text).to_ical().decode()
 
 
 def calendar_feed(

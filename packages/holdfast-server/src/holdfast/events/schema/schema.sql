@@ -1908,6 +1908,16 @@ ALTER TABLE ONLY mail_paragraphs
 ALTER TABLE ONLY mail_paragraphs
     ADD CONSTRAINT mail_paragraphs_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id);
 
+-- mail_rate -----------------------------------------------------------------------------------------------------------
+
+CREATE TABLE mail_rate (
+    is_only_row boolean DEFAULT true NOT NULL,
+    next_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT mail_rate_is_only_row_check CHECK (is_only_row)
+);
+ALTER TABLE ONLY mail_rate
+    ADD CONSTRAINT mail_rate_pkey PRIMARY KEY (is_only_row);
+
 -- mail_releases -------------------------------------------------------------------------------------------------------
 
 CREATE TABLE mail_releases (

@@ -951,6 +951,16 @@ ALTER TABLE locations ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON locations TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE locations TO holdfast_shop;
 
+-- mail_rate -----------------------------------------------------------------------------------------------------------
+
+CREATE TABLE mail_rate (
+    is_only_row boolean DEFAULT true NOT NULL,
+    next_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT mail_rate_is_only_row_check CHECK (is_only_row)
+);
+ALTER TABLE ONLY mail_rate
+    ADD CONSTRAINT mail_rate_pkey PRIMARY KEY (is_only_row);
+
 -- mail_sender ---------------------------------------------------------------------------------------------------------
 
 CREATE TABLE mail_sender (

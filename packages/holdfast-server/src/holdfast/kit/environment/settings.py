@@ -162,6 +162,13 @@ class Settings(BaseSettings):
         validation_alias="SMTP_MAX_CONNECTIONS",
         description="Connections to it of all processes of the service, at most 4 of each. From 1 to 64.",
     )
+    smtp_max_per_second: int = Field(
+        0,
+        ge=0,
+        le=10_000,
+        validation_alias="SMTP_MAX_PER_SECOND",
+        description="Mails a second of all processes of the service; 0: as many as it takes. From 0 to 10000.",
+    )
     mail_from: str = Field(
         "",
         validate_default=True,

@@ -375,6 +375,11 @@ async def forget_mails(tx: Tx[Any]) -> int:
 MAILS = Counter("holdfast_mails", "Mails that ended, or were deferred by the mail server.", ["outcome"])
 WAITING = Gauge("holdfast_mails_waiting", "Mails that wait to be sent.", multiprocess_mode="mostrecent")
 OLDEST = Gauge("holdfast_mails_oldest_seconds", "How long the oldest of them waits.", multiprocess_mode="mostrecent")
+MAX_PER_SECOND = Gauge(
+    "holdfast_mails_max_per_second",
+    "Mails a second that all processes may send (SMTP_MAX_PER_SECOND). 0: no limit.",
+    multiprocess_mode="mostrecent",
+)
 HELD = Gauge("holdfast_mails_held", "Mails that may not be sent yet.", multiprocess_mode="mostrecent")
 
 MAX_COUNTED_MAILS = 100_000
@@ -405,10 +410,11 @@ async def update_gauges(reader: Reader[Any]) -> None:
 async def _measure(database: Database[Any], _: RowWaiters) -> float:
     """Update the gauges. Returns the seconds until the next time."""
     await database.read(update_gauges)
+    MAX_PER_SECOND.set(database.resources.settings.smtp_max_per_second)
     return POLL_SECONDS
 
 
-MEASURE = Loop("outbox.measure", _measure, gauges=(WAITING, OLDEST, HELD))
+MEASURE = Loop("outbox.measure", _measure, gauges=(WAITING, OLDEST, HELD, MAX_PER_SECOND))
 
 
 class ResultWriter:

@@ -28,6 +28,7 @@ from holdfast.kit.mail import outbox, shares
 from holdfast.kit.mail.attempts import MailAttempts, MailConnections
 from holdfast.kit.mail.message import Envelope, UnwritableMail, header_text
 from holdfast.kit.mail.outbox import AttemptResult, HeldMail, Mail, ResultWriter
+from holdfast.kit.mail.rate import SendingRate
 from holdfast.kit.mail.shares import LeasedShare, SenderSession, SenderSessionLost, sender_session
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
 from holdfast.kit.postgres.database import Database, Reader
@@ -43,18 +44,23 @@ If it raises, it is called again for each mail alone, except for errors that aff
 MAX_CONNECTIONS = 4
 """Connections of one process, and shares that it leases at the same time."""
 
-MAX_MAILS_OF_LEASE = 8
-"""Mails of a share that are rendered together and sent before the share is given back."""
+MIN_MAILS_OF_LEASE = 8
+MAX_MAILS_OF_LEASE = 32
+"""Mails of a share that are rendered together and sent before the share is given back: as many as leave within
+`LEASE_TURN_SECONDS`, between these two."""
+
+LEASE_TURN_SECONDS = 1.0
+"""Seconds that the mails of a lease take, where the mail server takes them fast enough."""
 
 SENT_MAILS = Bound(
     name="Mails that are being sent",
     service="both",
     total=f"`SMTP_MAX_CONNECTIONS` connections of all processes, {MAX_CONNECTIONS} of each, for a 64th of all "
-    f"mailboxes and {MAX_MAILS_OF_LEASE} mails each",
+    f"mailboxes and {MIN_MAILS_OF_LEASE} mails each, or what leaves within a second, up to {MAX_MAILS_OF_LEASE}",
     tenant="one mail, in turns; mails to many people at once go last",
     address="none: forms and links to sign in are bounded",
     reserved="half of the turns, for mails of no organizer",
-    stranger=f"Others wait one turn, of up to {MAX_MAILS_OF_LEASE} mails on each connection.",
+    stranger=f"Others wait one turn, of up to {MIN_MAILS_OF_LEASE} mails or a second on each connection.",
 )
 
 EMPTY_LEASE_PAUSE_SECONDS = 0.05
@@ -88,7 +94,8 @@ async def _send(database: Database[Any], render: Render, session: SenderSession,
     """Send mails until cancelled, or until the session is lost: then raise `SenderSessionLost`."""
     connections = MailConnections(database.resources.mailer)
     attempts = MailAttempts(database, session, results)
-    work = ShareWork(database, DueMails(database, render, attempts), attempts, results, connections)
+    rate = SendingRate(database)
+    work = ShareWork(database, DueMails(database, render, attempts, rate), attempts, results, connections, rate)
     tasks = [
         asyncio.create_task(row_work.run(database, work), name="mails"),
         asyncio.create_task(session.check_regularly(), name="mails: session"),
@@ -123,29 +130,64 @@ class OwnerTurns:
             self.first_owner = outbox.next_owner(owners[-1])
 
 
-class DueMails:
-    """Reads the due mails of a share, and renders them."""
+class _Rendering:
+    """Mails of a share that wait to be rendered. `rendered`: those that can be sent; None: they wait."""
 
-    def __init__(self, database: Database[Any], render: Render, attempts: MailAttempts) -> None:
+    def __init__(self, mails: list[Mail]) -> None:
+        self.mails = mails
+        self.rendered: list[tuple[Mail, Envelope]] | None = None
+
+
+class DueMails:
+    """Reads the due mails of shares, and renders them: those of all shares that wait at the same time together."""
+
+    def __init__(self, database: Database[Any], render: Render, attempts: MailAttempts, rate: SendingRate) -> None:
         self._database = database
         self._render = render
         self._attempts = attempts
+        self._rate = rate
+        self._limit = MIN_MAILS_OF_LEASE
         self._turn = asyncio.Lock()
-        """One subprocess renders the mails of all shares: nothing is gained by reading for several at the same time."""
+        """One subprocess renders the mails of all shares: nothing is gained by rendering several batches at once."""
+        self._renderings: list[_Rendering] = []
         self.turns = OwnerTurns()
 
     async def read(self, row: LeasedShare) -> tuple[int, list[tuple[Mail, Envelope]]]:
         """How many mails are due of those that the lease may send, and those of them that can be sent."""
-        async with self._turn:
-            await yield_to_requests()
-            mails = await self._read(row.share, row.owner or self.turns.first_owner)
-            # Mails at which the connection was lost before go last.
-            mails.sort(key=self._attempts.connection_breaks)
-            return len(mails), await self._render_mails(mails) if mails else []
+        await yield_to_requests()
+        mails = await self._read(row.share, row.owner or self.turns.first_owner)
+        # Mails at which the connection was lost before go last.
+        mails.sort(key=self._attempts.connection_breaks)
+        rendering = _Rendering(mails)
+        while rendering.rendered is None:
+            self._renderings.append(rendering)
+            try:
+                async with self._turn:
+                    # The task that rendered for this share too may have failed, or was cancelled.
+                    if rendering.rendered is None:
+                        await self._render_waiting()
+            finally:
+                if rendering in self._renderings:
+                    self._renderings.remove(rendering)
+        return len(mails), rendering.rendered
+
+    async def _render_waiting(self) -> None:
+        """Render the mails of all shares that wait."""
+        renderings, self._renderings = self._renderings, []
+        mails = [mail for rendering in renderings for mail in rendering.mails]
+        envelopes = {mail.id: envelope for mail, envelope in await self._render_mails(mails)} if mails else {}
+        for rendering in renderings:
+            rendering.rendered = [(mail, envelopes[mail.id]) for mail in rendering.mails if mail.id in envelopes]
+
+    def note_duration(self, count: int, seconds: float) -> None:
+        """Note how long so many mails took on one connection: the next lease has as many as leave in its time."""
+        affordable = int(count * LEASE_TURN_SECONDS / max(seconds, 0.001))
+        self._limit = min(max(affordable, MIN_MAILS_OF_LEASE), MAX_MAILS_OF_LEASE)
 
     async def _read(self, share: int, owner: str) -> list[Mail]:
+        limit = self._rate.max_mails(self._limit)
         while True:
-            mails = await self._database.read(lambda reader: outbox.due_mails(reader, share, MAX_MAILS_OF_LEASE, owner))
+            mails = await self._database.read(lambda reader: outbox.due_mails(reader, share, limit, owner))
             behind = [mail.id for mail in mails if mail.is_behind]
             if not behind:
                 return mails
@@ -191,6 +233,7 @@ class ShareWork(RowWork[LeasedShare]):
         attempts: MailAttempts,
         results: ResultWriter,
         connections: MailConnections,
+        rate: SendingRate,
     ) -> None:
         super().__init__()
         self._database = database
@@ -198,12 +241,14 @@ class ShareWork(RowWork[LeasedShare]):
         self._attempts = attempts
         self._results = results
         self._connections = connections
+        self._rate = rate
         self._released_at = float("-inf")
         self._found_nothing_at = float("-inf")
         self._next_due_at: float | None = None
         self._turns = due_mails.turns
         self._ending: set[LeasedShare] = set()
         """Shares of which no further mail is begun."""
+        self._waiting_for_turns: dict[LeasedShare, asyncio.Task[None]] = {}
         self._send_turn = asyncio.Lock()
         self._fatal_event = asyncio.Event()
         self._fatal_error: Exception | None = None
@@ -257,6 +302,8 @@ class ShareWork(RowWork[LeasedShare]):
             return await asyncio.shield(sending)
         except asyncio.CancelledError:
             self._ending.add(row)
+            if waiting := self._waiting_for_turns.get(row):
+                waiting.cancel()
             await asyncio.wait([sending], timeout=STOP_TIMEOUT_SECONDS)
             raise
         finally:
@@ -278,11 +325,27 @@ class ShareWork(RowWork[LeasedShare]):
     async def _send_mails(self, row: LeasedShare) -> int:
         count, rendered = await self._due_mails.read(row)
         if rendered:
+            started = time.monotonic()
             async with self._connections.use() as connection:
                 for mail, envelope in rendered:
                     async with self._send_turn:  # requests go first
                         await yield_to_requests()
+                    if self._rate.is_limited:
+                        await self._wait_for_turn(row)
                     if row in self._ending or self.pause_seconds() > 0:
                         break
                     await self._attempts.send(connection, row, mail, envelope)
+                else:
+                    self._due_mails.note_duration(len(rendered), time.monotonic() - started)
         return count
+
+    async def _wait_for_turn(self, row: LeasedShare) -> None:
+        """Wait until a mail may be sent, or no further one of the share is begun."""
+        waiting = self._waiting_for_turns[row] = asyncio.create_task(self._rate.wait_for_turn(), name="mails: turn")
+        try:
+            await asyncio.wait([waiting])
+        finally:
+            del self._waiting_for_turns[row]
+            await end_tasks([waiting])
+        if not waiting.cancelled():
+            waiting.result()

@@ -166,12 +166,21 @@ async def give_back(reader: Reader[Any], row: LeasedShare) -> None:
     )
 
 
-LASTS: LiteralString = """
-    select exists (
-        select from mail_shares
-         where share = %(share)s and lease_id = %(lease_id)s
-           and due_at > clock_timestamp() + %(seconds)s * interval '1 second')
+LASTING: LiteralString = """
+    select share from mail_shares
+      join unnest(%(shares)s::integer[], %(lease_ids)s::uuid[]) as lease (share, lease_id) using (share, lease_id)
+     where due_at > clock_timestamp() + %(seconds)s * interval '1 second'
 """
+"""The shares whose leases last for a while."""
+
+
+class _LeaseReading:
+    """A read of a lease. `asked_at`: when the statement was sent that has answered it; None: there was none yet."""
+
+    def __init__(self, row: LeasedShare) -> None:
+        self.row = row
+        self.asked_at: float | None = None
+        self.lasts = False
 
 
 class SenderSessionLost(Exception):
@@ -184,34 +193,49 @@ class SenderSession:
     def __init__(self, connection: AsyncConnection[Any]) -> None:
         self._connection = connection
         self._using = asyncio.Lock()
+        self._readings: list[_LeaseReading] = []
+        """What waits for the next statement, which reads all of these leases."""
 
     async def check(self, row: LeasedShare) -> None:
         """Raises `LeaseLost` unless the lease lasts for `MIN_LEASE_SECONDS` more. Raises `SenderSessionLost`.
 
         Nothing is awaited after the answer was found recent, so a caller that sends immediately can rely on it.
         """
-        lasts = await self._ask(LASTS, {"share": row.share, "lease_id": row.lease_id, "seconds": MIN_LEASE_SECONDS})
-        if not lasts:
+        reading = _LeaseReading(row)
+        while reading.asked_at is None or time.monotonic() > reading.asked_at + MAX_READ_SECONDS:
+            reading.asked_at = None
+            self._readings.append(reading)
+            async with self._using:
+                if reading.asked_at is None:
+                    await self._read_leases()
+        if not reading.lasts:
             raise LeaseLost
 
     async def check_regularly(self) -> None:
         """Use the session, so that it does not end. Raises `SenderSessionLost`."""
         while True:
             await asyncio.sleep(SESSION_CHECK_SECONDS)
-            await self._ask("select true", {})
-
-    async def _ask(self, statement: LiteralString, parameters: dict[str, Any]) -> bool:
-        """The answer to a statement, which has come within `MAX_READ_SECONDS`."""
-        try:
             async with self._using:
-                while True:
-                    asked_at = time.monotonic()
-                    cursor = await self._connection.execute(statement, parameters)
-                    row = await cursor.fetchone()
-                    if time.monotonic() <= asked_at + MAX_READ_SECONDS:
-                        return bool(row and row[0])
+                await self._read_leases()
+
+    async def _read_leases(self) -> None:
+        """Read the leases that wait, in one statement. Raises `SenderSessionLost`."""
+        readings, self._readings = self._readings, []
+        asked_at = time.monotonic()
+        try:
+            cursor = await self._connection.execute(
+                LASTING,
+                {
+                    "shares": [reading.row.share for reading in readings],
+                    "lease_ids": [reading.row.lease_id for reading in readings],
+                    "seconds": MIN_LEASE_SECONDS,
+                },
+            )
+            lasting = {share for (share,) in await cursor.fetchall()}
         except psycopg.Error as error:
             raise SenderSessionLost(first_line(error)) from error
+        for reading in readings:
+            reading.asked_at, reading.lasts = asked_at, reading.row.share in lasting
 
 
 @contextlib.asynccontextmanager

@@ -7,22 +7,24 @@ mail or closes it: so the caller can first store that the mail was sent.
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
 import structlog
-from aiosmtplib import SMTP
+from aiosmtplib import SMTP, SMTPStatus
 from aiosmtplib.errors import (
     SMTPDataError,
     SMTPException,
+    SMTPHeloError,
     SMTPRecipientRefused,
     SMTPResponseException,
+    SMTPSenderRefused,
     SMTPServerDisconnected,
 )
 
-from holdfast.kit.compat.smtp_content import send_content
+from holdfast.kit.compat.smtp_exchange import SmtpExchange
 from holdfast.kit.contract.addresses import NoAddress, envelope_address, sender_address
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.mail.message import Envelope, header_text
@@ -123,6 +125,7 @@ class _SmtpConnection:
         self._settings = settings
         self._sender = sender_address(settings.mail_from)
         self._client: SMTP | None = None
+        self._exchange: SmtpExchange | None = None
         self._announced = False
 
     async def carry(self, envelope: Envelope, last: BeforeContent) -> None:
@@ -130,14 +133,17 @@ class _SmtpConnection:
             recipient = envelope_address(envelope.recipient)
         except NoAddress as error:
             raise MailRefusal(error_line(error)) from error
-        client = await self.begin()
+        exchange = await self.begin(f"RCPT TO:<{recipient}>".encode("ascii"), b"DATA")
         try:
-            await client.rcpt(recipient, timeout=COMMAND_TIMEOUT_SECONDS)
-            answer = await client.execute_command(b"DATA", timeout=COMMAND_TIMEOUT_SECONDS)
-            if answer.code != 354:
+            await self._recipient_accepted(exchange, recipient)
+            answer = await exchange.answer(COMMAND_TIMEOUT_SECONDS)
+            if answer.code != SMTPStatus.start_input:
                 raise SMTPDataError(answer.code, answer.message)
             await last()
-            await send_content(client, envelope.content, CONTENT_TIMEOUT_SECONDS)
+            exchange.send_content(envelope.content)
+            answer = await exchange.answer(CONTENT_TIMEOUT_SECONDS)
+            if answer.code != SMTPStatus.completed:
+                raise SMTPDataError(answer.code, answer.message)
         except (SMTPRecipientRefused, SMTPDataError) as error:
             permanent = 500 <= error.code < 600
             raise (MailRefusal if permanent else MailDeferral)(error_line(error)) from error
@@ -149,33 +155,58 @@ class _SmtpConnection:
             raise
         self._announced = False
 
-    async def begin(self) -> SMTP:
-        """A connection on which a new mail was started. Replaces a connection that the server has closed meanwhile."""
-        if self._client and self._client.is_connected:
+    async def _recipient_accepted(self, exchange: SmtpExchange, recipient: str) -> None:
+        answer = await exchange.answer(COMMAND_TIMEOUT_SECONDS)
+        if answer.code in (SMTPStatus.completed, SMTPStatus.will_forward):
+            return
+        if exchange.is_pipelined:
+            # DATA was sent with the recipient, and has an answer too.
+            try:
+                data_answer = await exchange.answer(COMMAND_TIMEOUT_SECONDS)
+            except (SMTPException, OSError):
+                self._drop()
+            else:
+                if data_answer.code == SMTPStatus.start_input:
+                    self._drop()  # the server waits for a content, and there is none
+        raise SMTPRecipientRefused(answer.code, answer.message, recipient)
+
+    async def begin(self, *further: bytes) -> SmtpExchange:
+        """A connection on which a new mail was started. Replaces a connection that the server has closed meanwhile.
+
+        further     the next commands of the mail, whose answers the caller reads
+        """
+        if self._client and self._exchange and self._client.is_connected:
             with contextlib.suppress(SMTPServerDisconnected):
-                return await self._sender_named(self._client)
+                return await self._sender_named(self._exchange, further)
         self._drop()
-        client = await self._connected()
+        exchange = await self._connected()
         try:
-            return await self._sender_named(client)
+            return await self._sender_named(exchange, further)
         except SMTPServerDisconnected as error:
             raise MailServerUnavailable(error_line(error)) from error
 
-    async def _sender_named(self, client: SMTP) -> SMTP:
+    async def _sender_named(self, exchange: SmtpExchange, further: Sequence[bytes]) -> SmtpExchange:
+        resets = [b"RSET"] if self._announced else []
         try:
-            if self._announced:
-                await client.rset(timeout=COMMAND_TIMEOUT_SECONDS)
+            exchange.send([*resets, f"MAIL FROM:<{self._sender}>".encode("ascii"), *further])
             self._announced = True
-            await client.mail(self._sender, timeout=COMMAND_TIMEOUT_SECONDS)
+            for _ in resets:
+                await exchange.answer(COMMAND_TIMEOUT_SECONDS)
+            answer = await exchange.answer(COMMAND_TIMEOUT_SECONDS)
+            if answer.code != SMTPStatus.completed:
+                raise SMTPSenderRefused(answer.code, answer.message, self._sender)
         except SMTPServerDisconnected:
             self._drop()
             raise
         except (SMTPException, OSError) as error:
             self._drop()
             raise MailServerUnavailable(error_line(error)) from error
-        return client
+        except BaseException:
+            self._drop()  # answers to these commands may still come
+            raise
+        return exchange
 
-    async def _connected(self) -> SMTP:
+    async def _connected(self) -> SmtpExchange:
         settings = self._settings
         self._client = SMTP(
             hostname=settings.smtp_host,
@@ -190,23 +221,35 @@ class _SmtpConnection:
         try:
             async with asyncio.timeout(3 * CONNECT_TIMEOUT_SECONDS):
                 await self._client.connect()
+                await _greet(self._client)
+            self._exchange = SmtpExchange(self._client)
         except (SMTPException, OSError) as error:
             self._drop()
             raise MailServerUnavailable(error_line(error)) from error
-        return self._client
+        return self._exchange
 
     async def close(self) -> None:
         """Send QUIT, with a short timeout, and close the connection."""
-        if self._client and self._client.is_connected:
+        if self._client and self._exchange and self._client.is_connected:
             with contextlib.suppress(SMTPException, OSError):
-                await self._client.quit(timeout=1)
+                self._exchange.send([b"QUIT"])
+                await self._exchange.answer(1)
         self._drop()
 
     def _drop(self) -> None:
         if self._client:
             self._client.close()
-        self._client = None
+        self._client = self._exchange = None
         self._announced = False
+
+
+async def _greet(client: SMTP) -> None:
+    """Learn what the server offers, if that is not known from a login."""
+    if client.is_ehlo_or_helo_needed:
+        try:
+            await client.ehlo()
+        except SMTPHeloError:
+            await client.helo()
 
 
 class FileMailer:

@@ -197,7 +197,8 @@ async def check_mail_server(inspection: Inspection[Any]) -> None:
                 message = f"The mail server {host} cannot be reached"
                 remedy = "Correct SMTP_HOST, SMTP_PORT and SMTP_SECURITY, and let the firewall allow the connection."
         inspection.wrong(f"{message}: {reason}.", remedy)
-    inspection.ok(f"{host} takes mails from {settings.mail_from}.")
+    limit = f", at most {settings.smtp_max_per_second} a second" if settings.smtp_max_per_second else ""
+    inspection.ok(f"{host} takes mails from {settings.mail_from}{limit}.")
 
 
 CHECKS.query(
