@@ -26,12 +26,12 @@ _escape_text: Callable[[str], str] = markupsafe._escape_inner  # pyright: ignore
 
 def output_text(value: Any) -> str:
     """A value as HTML, as `markupsafe.escape` writes it."""
-    kind: object = type(value)
-    if kind is Markup:
+    if isinstance(value, Markup):
         return value
-    if kind is str:
+    # Not a subclass, which may have an `__html__` of its own.
+    if type(value) is str:
         return _escape_text(value)
-    return str(value) if kind is int else markupsafe.escape(value)
+    return markupsafe.escape(value)
 
 
 class _Context(Context):
