@@ -346,6 +346,22 @@ class EventRow(DrawColumns, kw_only=True):
         return self.is_public and (self.status == "active" or has_room)
 
 
+EVENT_COLUMNS: LiteralString = f"""
+    events.id, events.organizer_id, events.title, events.body, events.datetime, events.end_datetime as ends_at,
+    events.capacity, events.waitinglist_capacity, events.registered_count, events.waitlisted_count,
+    events.seats_passed_on, events.currency,
+    events.pricing_mode, events.price, events.min_price, events.max_price, events.current_price,
+    events.recurrence_frequency, events.recurrence_interval, events.address, events.location_name, events.latitude,
+    events.longitude, events.timezone, events.cancellation_hours, events.calendar_sequence, events.image_keys,
+    events.cancelled_at, events.published, events.public_log, events.inserted_at,
+    events.queue_id,
+    events.draw_at, events.draw_round, events.draw_round_at, events.draw_entries, events.drawn_at, events.draw_void_at,
+    events.takes_entries, coalesce(events.draw_at <= now(), false) as is_closed,
+    {STATUS} as status,
+    organizers.slug as organizer_slug, organizers.payouts_ready"""
+"""SQL for the columns of an `EventRow`, of the tables `events` and, for its organizer, `organizers`."""
+
+
 def to_api(row: EventRow, settings: Settings) -> Event:
     """The public form of a stored event."""
     public_url = settings.base_url + event_path(row.organizer_slug, row.id)
