@@ -5,6 +5,7 @@ machine also have names that mean another zone on the next machine, such as `loc
 """
 
 import datetime as dt
+from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from typing import Annotated, Literal, LiteralString
@@ -366,10 +367,11 @@ def to_api(row: EventRow, settings: Settings) -> Event:
     """The public form of a stored event."""
     public_url = settings.base_url + event_path(row.organizer_slug, row.id)
     embed_url = f"{settings.base_url}/events/{row.id}/embed"
+    base_url = _escaped(settings.base_url)
     embed_code = (
-        f'<iframe src="{escape(embed_url)}" title="{escape(row.title)}" '
+        f'<iframe src="{base_url}/events/{row.id}/embed" title="{escape(row.title)}" '
         'width="100%" height="640" style="border:0;color-scheme:light" loading="lazy"></iframe>\n'
-        f'<script src="{escape(settings.base_url)}{HOST_SCRIPT}" async></script>'
+        f'<script src="{base_url}{HOST_SCRIPT}" async></script>'
     )
     image_urls = urls(row.image_keys, settings)
     ready = row.payouts_ready and settings.takes_payments
@@ -416,6 +418,11 @@ def to_api(row: EventRow, settings: Settings) -> Event:
         opens_at=row.draw_at,
         waiting_room_url=None if row.queue_id is None else f"{settings.base_url}/queues/{row.queue_id}",
     )
+
+
+@lru_cache(16)
+def _escaped(base_url: str) -> str:
+    return escape(base_url)
 
 
 def is_public(events: LiteralString = "events") -> LiteralString:
