@@ -52,10 +52,10 @@ async def find_queue(reader: Reader, event_id: int) -> EventQueue | None:
 @refuses(NOT_FOUND)
 async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventContent:
     """Read the content of the page of an event."""
-    found = await sql.find_event(reader, command.event_id)
-    if not (found and (found[0].is_public or command.is_preview)):
+    content = await sql.find_event(reader, command.event_id)
+    if not (content and (content[0].is_public or command.is_preview)):
         raise NOT_FOUND(f"No event has the id {command.event_id}.")
-    row, extras = found
+    row, extras = content
     prices = await list_prices(reader, row.id) if row.pricing_mode == "dynamic" else []
     sizes = await find_sizes(reader, row.image_keys) if row.image_keys else {}
     return EventContent(
