@@ -113,7 +113,7 @@ def test_the_zone_in_which_a_moment_is_given_does_not_change_its_text() -> None:
     assert GERMAN.moment(moment, "Europe/Berlin") == GERMAN.moment(SUMMER, "Europe/Berlin")
 
 
-def test_what_many_rows_show_is_written_once() -> None:
+def test_a_text_that_many_rows_show_is_written_once() -> None:
     for write in (
         lambda: GERMAN.money(72_00, "EUR"),
         lambda: GERMAN.day(SUMMER, "Europe/Berlin", WINTER),
