@@ -111,3 +111,19 @@ def test_the_zone_in_which_a_moment_is_given_does_not_change_its_text() -> None:
     moment = SUMMER.astimezone(timezone(timedelta(hours=-7)))
 
     assert GERMAN.moment(moment, "Europe/Berlin") == GERMAN.moment(SUMMER, "Europe/Berlin")
+
+
+def test_a_text_that_many_rows_show_is_written_once() -> None:
+    for write in (
+        lambda: GERMAN.money(72_00, "EUR"),
+        lambda: GERMAN.day(SUMMER, "Europe/Berlin", WINTER),
+        lambda: GERMAN.day(SUMMER, "Europe/Berlin", SUMMER.replace(year=2020)),
+        lambda: GERMAN.duration(90),
+    ):
+        assert write() is write()
+
+
+def test_equal_amounts_of_other_currencies_and_languages_are_told_apart() -> None:
+    texts = {language.money(100, *currency) for language in LANGUAGES.values() for currency in (("EUR", 2), ("JPY", 0))}
+
+    assert len(texts) == 4

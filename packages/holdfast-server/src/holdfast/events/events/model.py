@@ -5,6 +5,7 @@ machine also have names that mean another zone on the next machine, such as `loc
 """
 
 import datetime as dt
+from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from typing import Annotated, Literal, LiteralString
@@ -346,14 +347,31 @@ class EventRow(DrawColumns, kw_only=True):
         return self.is_public and (self.status == "active" or has_room)
 
 
+EVENT_COLUMNS: LiteralString = f"""
+    events.id, events.organizer_id, events.title, events.body, events.datetime, events.end_datetime as ends_at,
+    events.capacity, events.waitinglist_capacity, events.registered_count, events.waitlisted_count,
+    events.seats_passed_on, events.currency,
+    events.pricing_mode, events.price, events.min_price, events.max_price, events.current_price,
+    events.recurrence_frequency, events.recurrence_interval, events.address, events.location_name, events.latitude,
+    events.longitude, events.timezone, events.cancellation_hours, events.calendar_sequence, events.image_keys,
+    events.cancelled_at, events.published, events.public_log, events.inserted_at,
+    events.queue_id,
+    events.draw_at, events.draw_round, events.draw_round_at, events.draw_entries, events.drawn_at, events.draw_void_at,
+    events.takes_entries, coalesce(events.draw_at <= now(), false) as is_closed,
+    {STATUS} as status,
+    organizers.slug as organizer_slug, organizers.payouts_ready"""
+"""SQL for the columns of an `EventRow`, of the tables `events` and, for its organizer, `organizers`."""
+
+
 def to_api(row: EventRow, settings: Settings) -> Event:
     """The public form of a stored event."""
     public_url = settings.base_url + event_path(row.organizer_slug, row.id)
     embed_url = f"{settings.base_url}/events/{row.id}/embed"
+    base_url = _escaped(settings.base_url)
     embed_code = (
-        f'<iframe src="{escape(embed_url)}" title="{escape(row.title)}" '
+        f'<iframe src="{base_url}/events/{row.id}/embed" title="{escape(row.title)}" '
         'width="100%" height="640" style="border:0;color-scheme:light" loading="lazy"></iframe>\n'
-        f'<script src="{escape(settings.base_url)}{HOST_SCRIPT}" async></script>'
+        f'<script src="{base_url}{HOST_SCRIPT}" async></script>'
     )
     image_urls = urls(row.image_keys, settings)
     ready = row.payouts_ready and settings.takes_payments
@@ -400,6 +418,11 @@ def to_api(row: EventRow, settings: Settings) -> Event:
         opens_at=row.draw_at,
         waiting_room_url=None if row.queue_id is None else f"{settings.base_url}/queues/{row.queue_id}",
     )
+
+
+@lru_cache(16)
+def _escaped(base_url: str) -> str:
+    return escape(base_url)
 
 
 def is_public(events: LiteralString = "events") -> LiteralString:

@@ -3,24 +3,12 @@
 from collections.abc import Collection, Sequence
 from typing import Any, LiteralString
 
-from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventRow
+from holdfast.events.events.model import CHANGE_CHANNEL, EVENT_COLUMNS, EventRow
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_items
 
 EVENT: LiteralString = f"""
-select
-    events.id, events.organizer_id, events.title, events.body, events.datetime, events.end_datetime as ends_at,
-    events.capacity, events.waitinglist_capacity, events.registered_count, events.waitlisted_count,
-    events.seats_passed_on, events.currency,
-    events.pricing_mode, events.price, events.min_price, events.max_price, events.current_price,
-    events.recurrence_frequency, events.recurrence_interval, events.address, events.location_name, events.latitude,
-    events.longitude, events.timezone, events.cancellation_hours, events.calendar_sequence, events.image_keys,
-    events.cancelled_at, events.published, events.public_log, events.inserted_at,
-    events.queue_id,
-    events.draw_at, events.draw_round, events.draw_round_at, events.draw_entries, events.drawn_at, events.draw_void_at,
-    events.takes_entries, coalesce(events.draw_at <= now(), false) as is_closed,
-    {STATUS} as status,
-    organizers.slug as organizer_slug, organizers.payouts_ready
+select {EVENT_COLUMNS}
   from events join users as organizers on organizers.id = events.organizer_id
 """
 

@@ -5,9 +5,10 @@ If not, the text is rendered when the event is shown.
 """
 
 from hashlib import sha256
+from typing import LiteralString
 
 from holdfast.events.events.model import EventRow
-from holdfast.events.resources import Database, Reader, Steps, Tx
+from holdfast.events.resources import Database, Steps, Tx
 from holdfast.events.texts.markdown import VERSION, RenderedText, plain
 from holdfast.events.texts.rendering import MAX_INLINE_CHARACTERS
 from holdfast.events.users.shares import organizer_share, share_of
@@ -51,16 +52,11 @@ async def find_or_render(
     return text
 
 
-async def find(reader: Reader, event_id: int) -> RenderedText | None:
-    """The stored text of an event, if it is of this version and of the present body."""
-    return await reader.row(
-        RenderedText,
-        """
-        select html, summary from event_texts join events on events.id = event_id
-         where event_id = %(event_id)s and version = %(version)s and digest = sha256(convert_to(body, 'UTF8'))
-        """,
-        {"event_id": event_id, "version": VERSION},
-    )
+STORED: LiteralString = """
+    left join event_texts as stored_text
+           on stored_text.event_id = events.id and stored_text.version = %(text_version)s
+              and stored_text.digest = sha256(convert_to(events.body, 'UTF8'))"""
+"""SQL for FROM: the stored text of an event, if it is of its present body, and of the parameter `text_version`."""
 
 
 async def store(tx: Tx, event_id: int, body: str, text: RenderedText) -> None:

@@ -1,7 +1,5 @@
 """The read operations of the public pages. None of them finds an event that is not public."""
 
-from holdfast.events.events import text
-from holdfast.events.events.operations import find
 from holdfast.events.pages import sql
 from holdfast.events.pages.model import (
     EventCard,
@@ -16,7 +14,7 @@ from holdfast.events.pages.model import (
 )
 from holdfast.events.photos.sizes import find_sizes
 from holdfast.events.resources import Reader
-from holdfast.kit.contract.caller import ADMIN, Caller
+from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
 
 PAGE_SIZE = 20
@@ -54,17 +52,15 @@ async def find_queue(reader: Reader, event_id: int) -> EventQueue | None:
 @refuses(NOT_FOUND)
 async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventContent:
     """Read the content of the page of an event."""
-    row = await find(reader, ADMIN, command.event_id)
-    if not (row.is_public or command.is_preview):
+    content = await sql.find_event(reader, command.event_id)
+    if not (content and (content[0].is_public or command.is_preview)):
         raise NOT_FOUND(f"No event has the id {command.event_id}.")
-    extras = await sql.find_extras(reader, command.event_id)
-    assert extras
+    row, extras = content
     prices = await list_prices(reader, row.id) if row.pricing_mode == "dynamic" else []
     sizes = await find_sizes(reader, row.image_keys) if row.image_keys else {}
-    stored = await text.find(reader, row.id)
     return EventContent(
         row,
-        stored,
+        extras.text,
         extras.organizer_name,
         extras.accent,
         extras.logo,

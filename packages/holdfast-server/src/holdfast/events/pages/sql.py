@@ -8,11 +8,13 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events.draws.model import CHECKED, CheckColumns
-from holdfast.events.events.model import is_public
+from holdfast.events.events.model import EVENT_COLUMNS, EventRow, is_public
+from holdfast.events.events.text import STORED
 from holdfast.events.organizers.branding import LOGO
 from holdfast.events.pages.model import EventCard, EventQueue, FeedEvent, Opening
 from holdfast.events.resources import Reader
 from holdfast.events.seats.drawn import EVENT_DRAWS
+from holdfast.events.texts.markdown import VERSION, RenderedText
 from holdfast.events.users.model import PUBLIC_ACCENT, PUBLIC_NAME
 
 DETAILS: LiteralString = """concat_ws('.', events.calendar_sequence, events.image_keys, events.latitude,
@@ -74,24 +76,37 @@ class EventExtras(CheckColumns, kw_only=True):
     opening: Any
     refund_days: int
     queue: Any
+    html: str | None
+    summary: str | None
+
+    @property
+    def text(self) -> RenderedText | None:
+        """Its text as HTML, if it is stored."""
+        return None if self.html is None or self.summary is None else RenderedText(self.html, self.summary)
 
 
-async def find_extras(reader: Reader, event_id: int) -> EventExtras | None:
-    return await reader.row(
+async def find_event(reader: Reader, event_id: int) -> tuple[EventRow, EventExtras] | None:
+    """An event with what else its page shows. One statement: the page of an event that changes is rendered often."""
+    rows = await reader.pairs(
+        EventRow,
         EventExtras,
         f"""
-        select {PUBLIC_NAME} as organizer_name, {PUBLIC_ACCENT} as accent, {LOGO} as logo, recurs_from, now() as now,
+        select {EVENT_COLUMNS},
+               {PUBLIC_NAME} as organizer_name, {PUBLIC_ACCENT} as accent, {LOGO} as logo, recurs_from, now() as now,
                md5({DETAILS}) as version, ({NUMBERED}) as numbered,
                {OPENING} as opening, {QUEUE} as queue,
                coalesce((select refund_days from payout_accounts
                           where organizer_id = organizers.id and is_confirmed limit 1), 0) as refund_days,
+               stored_text.html, stored_text.summary,
                {CHECKED}
           from events join users as organizers on organizers.id = events.organizer_id
           {EVENT_DRAWS.check_of("events")}
+          {STORED}
          where events.id = %(event_id)s
         """,
-        {"event_id": event_id},
+        {"event_id": event_id, "text_version": VERSION},
     )
+    return rows[0] if rows else None
 
 
 async def find_owners(reader: Reader, event_ids: Set[int], organizer_ids: Sequence[int]) -> dict[int, bool]:

@@ -16,7 +16,7 @@ import math
 from collections.abc import Generator
 from typing import Any, TypeVar
 
-from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, waiting
+from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, _queries, waiting
 from psycopg._preparing import Key
 from psycopg._queries import PostgresQuery
 from psycopg.generators import send
@@ -28,6 +28,9 @@ T = TypeVar("T")
 VERSION = "3.3"
 
 waiting.MAX_BUSY_TIME = math.inf
+
+# Above it, psycopg reads a statement for its parameters each time that it runs. The statements of pages are longer.
+_queries.MAX_CACHED_STATEMENT_LENGTH = 16_384
 
 
 class SyncingCursor(AsyncCursor[T]):

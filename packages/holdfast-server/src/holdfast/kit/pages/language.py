@@ -85,12 +85,7 @@ class Language(Struct, frozen=True):
 
         digits    the number of digits of the minor unit
         """
-        value = Decimal(amount).scaleb(-digits)
-        pattern = Locale.parse(self.locale).currency_formats["standard"].pattern
-        if get_currency_symbol(currency, self.locale)[-1].isalpha():
-            pattern = pattern.replace("¤", "¤\u00a0", 1) if pattern.startswith("¤") else pattern
-        written = pattern.replace("0.00", f"0.{'0' * digits}" if digits else "0")
-        return format_currency(value, currency, written, locale=self.locale, currency_digits=False)
+        return _money(amount, currency, digits, self.locale)
 
     def date(self, moment: dt.datetime, zone: str) -> str:
         """The day of a moment in a zone: Saturday, November 21, 2026."""
@@ -123,8 +118,8 @@ class Language(Struct, frozen=True):
         """
         local = local_time(moment, zone)
         if local.year == local_time(now or dt.datetime.now(dt.UTC), zone).year:
-            return format_skeleton("MMMMd", local, locale=self.locale)
-        return format_date(local, "long", locale=self.locale)
+            return _skeleton(_key(moment), zone, "MMMMd", self.locale)
+        return _date(_key(moment), zone, "long", self.locale)
 
     def days_from_today(self, moment: dt.datetime, zone: str, now: dt.datetime | None = None) -> int:
         """Days from today to the day of a moment, in a zone: -1 for yesterday.
@@ -162,6 +157,16 @@ def _key(moment: dt.datetime) -> dt.datetime:
 @lru_cache(10_000)
 def _number(number: int, locale: str) -> str:
     return format_decimal(number, locale=locale)
+
+
+@lru_cache(10_000)
+def _money(amount: int, currency: str, digits: int, locale: str) -> str:
+    value = Decimal(amount).scaleb(-digits)
+    pattern = Locale.parse(locale).currency_formats["standard"].pattern
+    if get_currency_symbol(currency, locale)[-1].isalpha():
+        pattern = pattern.replace("¤", "¤\u00a0", 1) if pattern.startswith("¤") else pattern
+    written = pattern.replace("0.00", f"0.{'0' * digits}" if digits else "0")
+    return format_currency(value, currency, written, locale=locale, currency_digits=False)
 
 
 @lru_cache(1_000)
@@ -204,8 +209,13 @@ UNITS = (("second", 1, 120), ("minute", 60, 120), ("hour", 3_600, 48))
 def _duration(seconds: float, locale: str) -> str:
     for unit, length, max_count in UNITS:
         if (count := ceil(seconds / length)) < max_count:
-            return format_unit(count, f"duration-{unit}", locale=locale)
-    return format_unit(ceil(seconds / 86_400), "duration-day", locale=locale)
+            return _units(count, unit, locale)
+    return _units(ceil(seconds / 86_400), "day", locale)
+
+
+@lru_cache(1_000)
+def _units(count: int, unit: str, locale: str) -> str:
+    return format_unit(count, f"duration-{unit}", locale=locale)
 
 
 @lru_cache(1_000)

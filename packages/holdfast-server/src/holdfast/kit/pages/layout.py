@@ -14,6 +14,7 @@ from markupsafe import Markup
 from holdfast.kit.contract.messages import message_text
 from holdfast.kit.http.query_parameters import NO_PARAMETERS, known_parameters
 from holdfast.kit.pages.language import ENGLISH, LANGUAGES, Language, query_in_language, translations
+from holdfast.kit.pages.template_environment import TemplateEnvironment
 from holdfast.kit.pages.template_texts import TemplateTexts
 
 FRAME = Path(__file__).parent
@@ -93,15 +94,7 @@ class Frame:
         return {code: self._environment(language) for code, language in LANGUAGES.items()}
 
     def _environment(self, language: Language) -> jinja2.Environment:
-        environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(self._folders),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=jinja2.StrictUndefined,
-            extensions=[TemplateTexts],
-            auto_reload=False,
-        )
+        environment = TemplateEnvironment(jinja2.FileSystemLoader(self._folders), TemplateTexts)
         environment.policies["ext.i18n.trimmed"] = True
         texts: Any = self.texts(language)
         environment.extend(translate=texts.gettext)
@@ -110,6 +103,8 @@ class Frame:
         environment.filters["worded"] = partial(_messages_text, texts, language)
         known: dict[str, Any] = environment.globals
         known.update(asset=self.asset, languages=LANGUAGES, in_language=self._in_language, site=self.title)
+        # For imported templates; a page has the language of its visitor, which links may name.
+        known["language"] = language
         known["icon"] = icon
         known["style"] = Markup(STYLE)  # noqa: S704 - ours
         known["console_style"] = Markup(CONSOLE_STYLE)  # noqa: S704 - ours

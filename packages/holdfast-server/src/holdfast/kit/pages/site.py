@@ -6,6 +6,7 @@ itself, so that the first paint needs no second request; the policy allows exact
 
 from base64 import b64encode
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -197,12 +198,9 @@ def security_headers(
     frames: str = "",
 ) -> list[Header]:
     """The security headers of every answer for browsers. With a language, they say that the page has translations."""
-    more = [f" {source}" if source else "" for source in (styles, programs, images, connects, forms)]
-    policy = _POLICY.format(*more, "*" if framed else ancestors or "'none'")
-    if frames:
-        policy += f"; frame-src {frames}"
+    policy = _policy(styles, programs, images, connects, forms, "*" if framed else ancestors or "'none'", frames)
     headers = [
-        (b"content-security-policy", policy.encode()),
+        (b"content-security-policy", policy),
         (b"referrer-policy", b"same-origin"),
         (b"cache-control", b"no-store"),
     ]
@@ -210,6 +208,14 @@ def security_headers(
         headers += [(b"content-language", language.code.encode()), (b"vary", b"accept-language")]
     # The older header cannot name single sites.
     return headers if framed or ancestors else [*headers, (b"x-frame-options", b"DENY")]
+
+
+@lru_cache(1_000)
+def _policy(styles: str, programs: str, images: str, connects: str, forms: str, ancestors: str, frames: str) -> bytes:
+    """The policy for the content of a page. `ancestors`: the sources of `frame-ancestors`."""
+    more = [f" {source}" if source else "" for source in (styles, programs, images, connects, forms)]
+    policy = _POLICY.format(*more, ancestors)
+    return (f"{policy}; frame-src {frames}" if frames else policy).encode()
 
 
 def moved(location: bytes) -> Reply:

@@ -2,7 +2,7 @@
 
 Each language has its own environment of templates, so the translation of a text without a plural is known then:
 `{% trans %}` becomes the pieces of the translation with the variables between them, and `_("...")` becomes a constant.
-Texts with a plural are looked up when they are rendered.
+Texts with a plural are looked up when they are rendered. An icon with a fixed name becomes a constant too.
 """
 
 import re
@@ -17,11 +17,17 @@ from jinja2.parser import Parser
 _VARIABLE = re.compile(r"%\((\w+)\)s")
 
 
+_FIXED = ("_", "icon")
+"""The functions whose value is the same each time, in one language."""
+
+_CALL = ["name", "lparen", "string", "rparen"]
+
+
 class TemplateTexts(InternationalizationExtension):
     """The environment needs the attribute `translate`: a function from an English text to its translation."""
 
     def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
-        """Replace `_("...")` by `("..."|safe)`, which the compiler makes a constant: our texts are HTML.
+        """Replace `_("...")` and `icon("...")` by `("..."|safe)`, which the compiler makes a constant: both are HTML.
 
         Not beside `~`: the compiler would join constants without knowing that one is HTML.
         """
@@ -29,9 +35,9 @@ class TemplateTexts(InternationalizationExtension):
         position = 0
         while position < len(tokens):
             call = tokens[position : position + 4]
-            is_text = call[0].value == "_" and [token.type for token in call] == ["name", "lparen", "string", "rparen"]
+            is_text = call[0].value in _FIXED and [token.type for token in call] == _CALL
             if is_text and "tilde" not in {token.type for token in (tokens[position - 1], tokens[position + 4])}:
-                text = self._translated(call[2].value) % {}
+                text = self._icon(call[2].value) if call[0].value == "icon" else self._translated(call[2].value) % {}
                 for type, value in (("lparen", "("), ("string", text), ("pipe", "|"), ("name", "safe")):
                     yield Token(call[0].lineno, type, value)
                 position += 3
@@ -58,6 +64,10 @@ class TemplateTexts(InternationalizationExtension):
         return [
             variables[piece] if number % 2 else nodes.TemplateData(piece % {}) for number, piece in enumerate(pieces)
         ]
+
+    def _icon(self, name: str) -> str:
+        environment: Any = self.environment
+        return environment.globals["icon"](name)
 
     def _translated(self, text: str) -> str:
         environment: Any = self.environment

@@ -10,11 +10,12 @@ import msgspec
 import psycopg
 from msgspec import Struct
 from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
-from psycopg.rows import AsyncRowFactory, kwargs_row, tuple_row
+from psycopg.rows import AsyncRowFactory, tuple_row
 
 from holdfast.kit.compat.psycopg_pipeline import wait_for_answer
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, OUTAGE_TIMEOUT_SECONDS, Pool
 from holdfast.kit.postgres.notifications import CHANNEL, SEND, Notices, Receiver, listener_name
+from holdfast.kit.postgres.row_makers import pair_of, row_of
 from holdfast.kit.postgres.tasks import CHANNEL as TASKS
 from holdfast.kit.postgres.tasks import ENQUEUE, JOBS_CHANNEL, EnqueuedTask, Task
 from holdfast.kit.postgres.transactions import (
@@ -59,11 +60,17 @@ class Reader(Generic[R_co]):
 
     async def rows(self, into: type[T], sql: LiteralString, params: Params | None = None) -> list[T]:
         """Every row, each as `into(**columns)`."""
-        return await (await self._execute_and_wait(kwargs_row(into), sql, params)).fetchall()
+        return await (await self._execute_and_wait(row_of(into), sql, params)).fetchall()
+
+    async def pairs(
+        self, first: type[T], second: type[A], sql: LiteralString, params: Params | None = None
+    ) -> list[tuple[T, A]]:
+        """Every row as two structures: the last columns, as many as `second` has fields, and those before them."""
+        return await (await self._execute_and_wait(pair_of(first, second), sql, params)).fetchall()
 
     async def row(self, into: type[T], sql: LiteralString, params: Params | None = None) -> T | None:
         """The first row as `into(**columns)`, or None."""
-        return await (await self._execute_and_wait(kwargs_row(into), sql, params)).fetchone()
+        return await (await self._execute_and_wait(row_of(into), sql, params)).fetchone()
 
     async def tuples(self, sql: LiteralString, params: Params | None = None) -> list[tuple[Any, ...]]:
         """Every row as a plain tuple: for frequent statements."""

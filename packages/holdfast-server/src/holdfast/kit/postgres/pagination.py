@@ -59,6 +59,14 @@ MAX_PAGE_BYTES = 2_000_000
 of its items: the next page begins at `offset` + `count`, which is `offset` + `limit`."""
 
 
+class ListedPlace(Struct):
+    """Where an item stands on a page, how many there are, and the bytes of those before it."""
+
+    place: int
+    item_count: int
+    bytes_before: int | None
+
+
 async def page_of_long_items(
     reader: Reader[Any],
     into: type[T],
@@ -84,8 +92,9 @@ async def page_of_long_items(
         if command.offset
         else ""
     )
-    rows = await reader.rows(
-        dict[str, Any],
+    rows = await reader.pairs(
+        into,
+        ListedPlace,
         f"""
         select * from (
             select listed.*, row_number() over () as place, count(*) over () as item_count,
@@ -96,8 +105,6 @@ async def page_of_long_items(
         """,
         {**params, "offset": command.offset, "limit": command.limit, "bytes": MAX_PAGE_BYTES},
     )
-    has_more = bool(rows) and rows[-1]["item_count"] > len(rows)
-    for row in rows:
-        del row["place"], row["item_count"], row["bytes_before"]
+    has_more = bool(rows) and rows[-1][1].item_count > len(rows)
     limit = len(rows) if has_more else command.limit
-    return Page([into(**row) for row in rows], Pagination(len(rows), command.offset, limit, has_more))
+    return Page([row for row, _ in rows], Pagination(len(rows), command.offset, limit, has_more))
