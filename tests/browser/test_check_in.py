@@ -25,6 +25,20 @@ async def stage(settings: Settings) -> AsyncIterator[Stage]:
         yield stage
 
 
+async def test_on_a_phone_a_code_is_typed_and_sent_on_the_first_screen(chromium: Browser, stage: Stage) -> None:
+    ada = await register_organizer(stage)
+    event = await ada.create_event()
+    context = await chromium.new_context(viewport={"width": 390, "height": 780})
+
+    # The name of the device is asked for: nothing was scanned here yet.
+    page = await open_scanner(stage, context, event["id"], "Door 1")
+
+    await expect(page.locator("#device")).to_be_visible()
+    for name in ("Scan with the camera", "Check in"):
+        await expect(page.get_by_role("button", name=name, exact=True)).to_be_in_viewport(ratio=1)
+    await context.close()
+
+
 async def test_scanners_that_were_offline_agree_afterwards(chromium: Browser, stage: Stage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()

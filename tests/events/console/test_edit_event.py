@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.accounts.browser import Browser, token
+from tests.accounts.browser import Browser, main_text, token
 from tests.events.console.event_scene import foreign_event, form_fields, open_edit_form, stored_events
 from tests.events.console.organizing import sign_in_organizer
 from tests.support import Client, Service, running
@@ -70,6 +70,56 @@ async def test_a_change_of_the_time_zone_keeps_the_local_time_of_the_event(servi
 
     after = (await ada.get(f"/api/events/{event['id']}")).json()["data"]
     assert (after["timezone"], after["datetime"]) == ("America/New_York", "2036-07-12T23:30:00Z")
+
+
+async def test_a_published_event_moves_into_the_past_only_after_a_question(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
+    event = await ada.create_event(timezone="Europe/Berlin", datetime="2036-07-12T17:30:00Z")
+    path, fields = await open_edit_form(browser, event)
+    typed = {**fields, "title": "Pottery", "datetime": "2016-07-12T19:30"}
+
+    question = await browser.http.post(path, data=typed)
+    before = (await ada.get(f"/api/events/{event['id']}")).json()["data"]
+    done = await browser.http.post(path, data={**typed, "anyway": "yes"})
+    after = (await ada.get(f"/api/events/{event['id']}")).json()["data"]
+
+    assert question.status_code == 422
+    text = " ".join(main_text(question).split())
+    assert "This date is in the past" in text
+    assert "The event would be over at once, and nobody could register any more." in text
+    assert 'value="Pottery"' in question.text
+    assert before["datetime"] == event["datetime"]
+    assert (done.status_code, after["datetime"]) == (303, "2016-07-12T17:30:00Z")
+
+
+@pytest.mark.parametrize(
+    ("fields", "typed"),
+    [
+        pytest.param({"published": False}, {"datetime": "2016-07-12T19:30"}, id="a draft"),
+        pytest.param({"datetime": "2016-01-01T12:00:00Z"}, {"datetime": "2016-07-12T19:30"}, id="over already"),
+        pytest.param({}, {"title": "Pottery"}, id="another field"),
+    ],
+)
+async def test_no_question_comes_where_no_registration_ends(
+    service: Service, fields: dict[str, Any], typed: dict[str, str]
+) -> None:
+    ada, browser = await sign_in_organizer(service)
+    event = await ada.create_event(**fields)
+    path, sent = await open_edit_form(browser, event)
+
+    done = await browser.http.post(path, data={**sent, **typed})
+
+    assert done.status_code == 303, done.text
+
+
+async def test_more_options_are_closed_while_none_of_them_was_chosen(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
+    plain = await ada.create_event()
+    chosen = await ada.create_event(cancellation_hours=24)
+
+    pages = [await browser.get(f"/console/events/{event['id']}/edit") for event in (plain, chosen)]
+
+    assert ['<details id="more" open>' in page.text for page in pages] == [False, True]
 
 
 EVENING = {"timezone": "Europe/Berlin", "datetime": "2036-07-12T17:30:00Z", "ends_at": "2036-07-12T19:30:15Z"}

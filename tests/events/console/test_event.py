@@ -98,6 +98,9 @@ async def test_a_free_event_says_that_no_payment_is_needed(service: Service) -> 
     ):
         assert sentence in (await browser.get(f"/console/events/{free['id']}{path}")).text
         assert sentence not in (await browser.get(f"/console/events/{paid['id']}{path}")).text
+    for event, next_step in ((free, "registrations"), (paid, "share")):
+        page = await browser.get(f"/console/events/{event['id']}/payments")
+        assert f'class="button secondary" href="/console/events/{event["id"]}/{next_step}"' in page.text
 
 
 async def test_the_event_of_another_organizer_is_not_shown(service: Service) -> None:

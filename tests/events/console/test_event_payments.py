@@ -63,7 +63,7 @@ async def test_an_event_without_payments_says_so(shop: Scene) -> None:
     ada, browser = await sign_in_organizer(shop.service)
     event_id = await shop.event(ada)
 
-    assert "Nothing was paid here." in page_text(await browser.get(f"/console/events/{event_id}/payments"))
+    assert "Nobody has paid yet." in page_text(await browser.get(f"/console/events/{event_id}/payments"))
     assert (await browser.get(f"/console/events/{event_id}/registrations/sht2pjgt/payments")).status_code == 200
 
 

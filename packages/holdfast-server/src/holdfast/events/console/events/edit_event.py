@@ -71,7 +71,12 @@ class EditEventPage:
         raw, unread = command_values(with_seconds(values, details.event), details.event)
         try:
             changes = _changes(details.event, values, raw, unread)
-            command = EditEvent(event_id=event_id, version=fields.get("version", ""), changes=changes)
+            command = EditEvent(
+                event_id=event_id,
+                version=fields.get("version", ""),
+                changes=changes,
+                ends_registration=fields.get("anyway") == "yes",
+            )
             edited: EditResult = await self._edit(organizer(session), command)
         except Problem as problem:
             if problem.status != 422:
@@ -81,8 +86,10 @@ class EditEventPage:
             errors = errors_in_words(field_errors, raw, details.event.pricing_mode) | unread_errors
             by_others = fields.get("version") != version_of(details.event)
             return self._form(session, request, details, values, errors, 409 if by_others else 422, by_others=by_others)
+        changed = structs.replace(details, event=edited.event)
+        if edited.is_question:
+            return self._form(session, request, changed, values, {}, 422, new_date=changes.datetime)
         if not edited.is_done:
-            changed = structs.replace(details, event=edited.event)
             return self._form(session, request, changed, values, {}, 409, by_others=True)
         return self._console.to(request, f"{HOME}/events/{event_id}")
 
@@ -96,10 +103,15 @@ class EditEventPage:
         status: int = 200,
         *,
         by_others: bool = False,
+        new_date: Any = None,
         version: str = "",
         template: str = "events/edit_event.html",
     ) -> Reply:
-        """The form, or a part of it. `version`: the version that the organizer saw; empty: the present one."""
+        """The form, or a part of it.
+
+        version     the version that the organizer saw; empty: the present one
+        new_date    a date in the past, about which the organizer is asked before it is saved
+        """
         event = details.event
         stored = field_values(event)
         shown_values = {**stored, **values}
@@ -120,6 +132,7 @@ class EditEventPage:
             if by_others
             else [],
             by_others=by_others,
+            new_date=new_date,
             is_new=False,
             labels=LABELS,
             choices=CHOICES,

@@ -144,7 +144,10 @@ def version_of(event: EventRow) -> str:
 def is_more_open(values: Mapping[str, str], errors: Mapping[str, Sequence[str]]) -> bool:
     """Whether "More options" shows something to see: an error, or a value that a new event does not have."""
     is_wrong = any(errors.get(name) for name in (*MORE_NAMES, "timezone"))
-    return is_wrong or any(values.get(name, usual) != usual for name in MORE_NAMES for usual in [NEW_FORM_VALUES[name]])
+    # How often an event repeats says nothing while it does not repeat.
+    is_once = values.get("recurrence_frequency", "none") == "none"
+    names = [name for name in MORE_NAMES if not (is_once and name == "recurrence_interval")]
+    return is_wrong or any(values.get(name, NEW_FORM_VALUES[name]) != NEW_FORM_VALUES[name] for name in names)
 
 
 def typed_values(fields: Mapping[str, str]) -> dict[str, str]:

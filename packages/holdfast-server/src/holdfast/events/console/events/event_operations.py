@@ -91,19 +91,26 @@ class EventFigures(Struct):
 class EditEvent(Command):
     """Asks to change an event.
 
-    version    the version of the event that the organizer saw
+    version             the version of the event that the organizer saw
+    ends_registration   whether the change may move a published event into the past
     """
 
     event_id: int
     version: str
     changes: UpdateEvent
+    ends_registration: bool = False
 
 
 class EditResult(Struct):
-    """The result of an edit. If another request changed the event first, it is unchanged and `is_done` is false."""
+    """The result of an edit. If `is_done` is false, the event is unchanged.
+
+    is_question   the new date is in the past, and the organizer has not agreed; otherwise another request changed the
+                  event first
+    """
 
     event: EventRow
     is_done: bool
+    is_question: bool = False
 
 
 class EventDefaults(Struct):
@@ -156,13 +163,20 @@ async def count_people(reader: Reader, caller: Caller, command: GetEvent) -> Peo
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED, QUOTA_EXCEEDED, RATE_LIMITED)
 async def edit_event(steps: Steps, caller: Caller, command: EditEvent) -> Conclusion[EditResult]:
-    """Change an event, unless its version is no longer the one of the command."""
+    """Change an event, unless its version is no longer the one of the command.
+
+    A published event moves into the past only with `ends_registration`.
+    """
     html = await events.prepare_change(steps, caller, command.changes)
 
     async def change(tx: Tx) -> EditResult:
         event = await events.lock(tx, caller, command.event_id)
         if version_of(event) != command.version:
             return EditResult(event, is_done=False)
+        begins, now = command.changes.datetime, await tx.value("select now()")
+        is_moved_back = isinstance(begins, dt.datetime) and begins <= now < event.datetime
+        if is_moved_back and event.published and event.status != "cancelled" and not command.ends_registration:
+            return EditResult(event, is_done=False, is_question=True)
         await events.change(tx, caller, command.changes, html)
         return EditResult(event, is_done=True)
 
