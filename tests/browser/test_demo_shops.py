@@ -37,6 +37,8 @@ async def test_a_merchant_installs_the_app_in_a_demo_shop_and_sells_a_pack(
             await page.goto(f"{address}/{DOMAIN}/admin/oauth/authorize?{urlencode(parameters)}")
             assert await violations(page) == []
             assert await too_wide(page) == []
+            await expect(page.get_by_role("main")).to_contain_text("See your products and their packs")
+            await expect(page.get_by_text("read_products")).to_be_hidden()
             await page.get_by_role("button", name="Install").click()
             await expect(page.get_by_text("has the app")).to_be_visible()
             assert await violations(page) == []
@@ -57,6 +59,11 @@ async def test_a_merchant_installs_the_app_in_a_demo_shop_and_sells_a_pack(
             assert await too_wide(page) == []
 
             await page.get_by_role("link", name="Fill a cart").click()
+            name = await page.get_by_text("Single").bounding_box()
+            quantity = await page.get_by_label("Single").bounding_box()
+            assert name
+            assert quantity
+            assert quantity["y"] < name["y"] + name["height"], "the number stands beside its pack"
             await page.get_by_label(re.compile("Single")).fill("13")
             await page.get_by_role("button", name="Pay").click()
             await expect(page.get_by_role("alert")).to_be_visible()
@@ -87,6 +94,11 @@ async def test_a_pack_bought_on_a_storefront_leaves_the_picture_of_the_stock(
             assert words
             assert words["height"] > 20
             assert words["y"] + words["height"] < room["y"] + room["height"]
+            views = await page.locator(".views").bounding_box()
+            foot = await page.get_by_text("nothing is sold", exact=False).first.bounding_box()
+            assert views
+            assert foot
+            assert views["y"] + views["height"] <= foot["y"], "nothing lies across the pages below"
             assert await too_wide(page) == []
             assert await violations(page) == []
 

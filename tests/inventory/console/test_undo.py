@@ -13,6 +13,7 @@ async def test_a_merchant_undoes_an_entry_and_the_history_says_who(admin: Admin,
     assert admin.at(path).replace("&", "&amp;") in (await admin.get(f"/console/pools/{pool['id']}")).text
 
     question = await admin.get(path)
+    assert "An agent took 20 units" in main_text(question)
     assert "+20 units then 50 on hand" in main_text(question)
     assert await own_shop.on_hand(pool["id"]) == 30
     done = await admin.send(path, reason="It was a mistake")

@@ -45,7 +45,7 @@ class _Framing:
             return pages.page("gone.html", 404, why="There is no such shop, or no such app.")
         app = self._world.app
         if not shop.installed:
-            return pages.page("install.html", app=app, shop=shop, scopes=FIRST_SCOPES)
+            return pages.install_page(app, shop, FIRST_SCOPES)
         path = quote(request.path_params.get("path", ""))
         query = self._oauth.signed(
             {

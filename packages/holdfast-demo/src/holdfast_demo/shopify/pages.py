@@ -1,5 +1,6 @@
 """The pages of the platform: its shops, and the page on which an app is installed."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,10 +13,22 @@ from holdfast.kit.pages.site import Site, redirect
 from holdfast_demo.shared.serving import asset_routes, form_fields, to_response
 from holdfast_demo.shopify import seed, shops
 from holdfast_demo.shopify.errors import ShopifyRefusal
+from holdfast_demo.shopify.model import Shop
 from holdfast_demo.shopify.oauth import OAuth
-from holdfast_demo.shopify.platform_state import PlatformState
+from holdfast_demo.shopify.platform_state import App, PlatformState
 
 SITE = Site("Demo shops", Path(__file__).parent)
+
+SCOPE_WORDS = {
+    "read_products": "See your products and their packs",
+    "write_products": "Change your products, and the data that apps keep at them",
+    "read_inventory": "See how many of each product you have",
+    "write_inventory": "Change how many of each product your shop shows",
+    "read_orders": "See your orders of the last 60 days",
+    "read_all_orders": "See all your orders, also older ones",
+    "read_locations": "See where you keep your stock",
+}
+"""What each scope lets an app do, in a merchant's words."""
 
 
 def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
@@ -63,7 +76,7 @@ class _ShopPages:
             return page("gone.html", 400, why=str(refused))
         parts = urlsplit(params["redirect_uri"])
         to = f"{parts.scheme}://{parts.netloc}"
-        return page("install.html", forms=to, app=self._world.app, shop=shop, scopes=scopes)
+        return install_page(self._world.app, shop, scopes, forms=to)
 
     async def agreed(self, request: Request) -> Response:
         try:
@@ -71,6 +84,12 @@ class _ShopPages:
         except ShopifyRefusal as refused:
             return page("gone.html", 400, why=str(refused))
         return to_response(redirect(address))
+
+
+def install_page(app: App, shop: Shop, scopes: Sequence[str], **options: Any) -> Response:
+    """The question whether to install an app, with what it may do then."""
+    abilities = [(scope, SCOPE_WORDS.get(scope)) for scope in scopes]
+    return page("install.html", app=app, shop=shop, abilities=abilities, **options)
 
 
 def page(template: str, status: int = 200, *, forms: str = "", frames: str = "", **values: Any) -> Response:

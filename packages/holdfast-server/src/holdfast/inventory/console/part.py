@@ -74,7 +74,7 @@ def endpoints(context: Context) -> Endpoints:
             *PoolStatusPages(console).routes(),
             *PoolPage(console, platform).routes(),
             *QuantityPages(console).routes(),
-            *UndoPage(console).routes(),
+            *UndoPage(console, platform).routes(),
             *VariantPage(console).routes(),
             *VariantsPage(console).routes(),
             *HoldsPage(console).routes(),

@@ -229,7 +229,6 @@ class AgentPages:
             chosen=scopes,
             has_key=any(key.active for key in keys),
             present=present,
-            lost=[scope for scope in present if scope not in scopes],
             refused=bool(refusal.errors),
         )
 

@@ -4,9 +4,12 @@ from msgspec import Struct
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
+from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRow, HistoryRows
 from holdfast.inventory.console.pools.pool import POOL, PoolPath, pool_of
+from holdfast.inventory.cursor import cursor_after
 from holdfast.inventory.problems import ALREADY_REVERTED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE
-from holdfast.inventory.stock.model import RevertEntry, StockChange
+from holdfast.inventory.shopify.platform import Platform
+from holdfast.inventory.stock.model import GetStockHistory, RevertEntry, StockChange
 from holdfast.kit.contract.command import Id, check
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
@@ -32,8 +35,9 @@ class UndoEffect(Struct):
 class UndoPage:
     """Answers requests for the page that undoes an entry."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, platform: Platform) -> None:
         self._console = console
+        self._rows = HistoryRows(console, platform)
         self._revert = console.run["revert_entry"]
 
     def routes(self) -> list[Route]:
@@ -63,12 +67,20 @@ class UndoPage:
             refusal.status,
             pool=pool,
             entry_id=entry_id,
+            row=await self._row(session, request, pool.id, entry_id),
+            actors=ACTORS,
             effects=[] if isinstance(would, FormRefusal) else _effects(would),
             code=would.code if isinstance(would, FormRefusal) else "",
             values=fields,
             errors=refusal.errors,
             once=forms.new_token(),
         )
+
+    async def _row(self, session: Session, request: Request, pool_id: int, entry_id: int) -> HistoryRow | None:
+        """The entry as the history shows it; None if it is not the newest up to its id."""
+        command = GetStockHistory(pool_id=pool_id, cursor=cursor_after(entry_id + 1), limit=1)
+        rows, _ = await self._rows.read(session, request, command)
+        return next((row for row in rows if row.entry.id == entry_id), None)
 
 
 def _effects(change: StockChange) -> list[UndoEffect]:
