@@ -234,7 +234,7 @@ async def replay(world: World, person: Person) -> None:
     await person.click(frame.locator(".replay-first button"))
     await expect(frame.locator(".level")).to_be_visible(timeout=SOON)
     await person.see(page)
-    await person.click(frame.locator(".head a[href*='/console/suggestions']"))
+    await person.click(frame.get_by_role("link", name="Make these pools"))
     await expect(frame.locator("img.product").first).to_be_visible()
     await person.see(page)
 
