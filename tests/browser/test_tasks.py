@@ -7,7 +7,7 @@ from tests.command_line import run_up
 from tests.kit.data_directories import scratch_directory
 
 
-async def test_each_task_is_done_in_few_clicks(tmp_path: Path) -> None:
+async def test_tasks_are_done_in_few_clicks(tmp_path: Path) -> None:
     data_dir = scratch_directory()
     with run_up(data_dir, "--inventory-port=0", "--events-port=0") as output:
         outcomes = await do_tasks(output, data_dir / "mail", tmp_path)

@@ -46,7 +46,7 @@ async def _works(stage: Stage, token: str) -> bool:
     return (await stage.post({"query": "{ shop { id } }"}, token=token)).status_code == 200
 
 
-async def test_each_scope_is_asked_for_in_words(stage: Stage) -> None:
+async def test_scopes_are_asked_for_in_words(stage: Stage) -> None:
     stage.double.uninstall(DOMAIN)
     page = await stage.http.get(
         f"/{DOMAIN}/admin/oauth/authorize?{urlencode({**ASKED, 'scope': ','.join(sorted(platform_state.SCOPES))})}"
