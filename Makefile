@@ -6,7 +6,7 @@ SERVER := packages/holdfast-server
 PACKAGES := $(SERVER) packages/holdfast-verify packages/holdfast-demo
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' $(SERVER)/pyproject.toml)
 
-.PHONY: help run test test-long soak contact-sheet conformance lint format lock bench wheel clean
+.PHONY: help run test test-long soak contact-sheet tasks conformance lint format lock bench wheel clean
 help: ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
 
@@ -25,6 +25,9 @@ soak: .venv/.dev ## Run the long versions of tests of faults, models and pages
 
 contact-sheet: .venv/.dev ## Draw every page in four looks into contact-sheet/index.html; takes some minutes
 	@.venv/bin/python -m tests.browser.contact_sheet $(ARGS)
+
+tasks: .venv/.dev ## Do what people come for in a browser, count clicks and seconds, and store pictures in tasks/
+	@.venv/bin/python -m tests.browser.tasks $(ARGS)
 
 conformance: .venv/.dev ## Hold the agent endpoint to its protocol with the official suite
 	@.venv/bin/python -m tests.conformance.run $(ARGS)

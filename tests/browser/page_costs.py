@@ -1,9 +1,16 @@
-"""What a page costs on a phone with a slow network and a slow processor: bytes, what moves, the first paint."""
+"""What a page costs on a phone with a slow network and a slow processor: bytes, what moves, the first paint.
 
+`python -m tests.browser.page_costs ADDRESS ...` prints it for pages that anybody may open: the median of five loads.
+"""
+
+import argparse
+import asyncio
+from statistics import median
 from typing import Any, NamedTuple
 
 from playwright.async_api import Browser
 
+from tests.browser.conftest import launch_chromium
 from tests.browser.visitors import PHONE, Visitor, signed_in
 
 
@@ -21,6 +28,25 @@ class Measured(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.kilobytes:.0f} kB, shift {self.shift:.3f}, first paint {self.paint_ms:.0f} ms"
+
+
+LOADS = 5
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("addresses", nargs="+", metavar="ADDRESS")
+    asyncio.run(print_costs(parser.parse_args().addresses))
+
+
+async def print_costs(addresses: list[str]) -> None:
+    visitor = Visitor("anonymous", [])
+    async with launch_chromium() as chromium:
+        # The first page of a browser waits for the browser.
+        await measure(chromium, visitor, addresses[:1])
+        for address in addresses:
+            costs = await measure(chromium, visitor, [address] * LOADS)
+            print(address, Measured(*(median(figures) for figures in zip(*costs, strict=True))), flush=True)
 
 
 async def measure(chromium: Browser, visitor: Visitor, addresses: list[str]) -> list[Measured]:
@@ -67,3 +93,7 @@ MEASURED = """
         return [sent.reduce((sum, entry) => sum + entry.encodedBodySize, 0) / 1000, window.shift, paint];
     }
 """
+
+
+if __name__ == "__main__":
+    main()

@@ -8,8 +8,9 @@ RECORDINGS, a trace with pictures of each step is left in that folder, for `play
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
-from playwright.async_api import BrowserContext, Locator
+from playwright.async_api import BrowserContext, Locator, Page
 
 KEY_SECONDS = 0.28
 POINT_AND_CLICK_SECONDS = 1.1 + 0.1
@@ -19,13 +20,26 @@ THINK_SECONDS = 1.35
 
 
 class Person:
-    """Counts what a person does."""
+    """Counts what a person does. With a directory, a picture of each page is stored there before each click."""
 
-    def __init__(self) -> None:
+    def __init__(self, pictures: Path | None = None) -> None:
         self.clicks = self.fields = 0
         self.seconds = 0.0
+        self._pictures = pictures
+
+    async def see(self, page: Page) -> None:
+        """Take a picture of what the person sees now."""
+        if self._pictures:
+            await page.screenshot(path=self._pictures / f"{self.clicks + 1:02}.png")
+
+    async def _find(self, control: Locator) -> None:
+        """Bring a control into view, as the person does who looks for it."""
+        if self._pictures:
+            await control.scroll_into_view_if_needed()
+            await self.see(control.page)
 
     async def click(self, control: Locator) -> None:
+        await self._find(control)
         await control.click()
         self.clicks += 1
         self.seconds += THINK_SECONDS + POINT_AND_CLICK_SECONDS
@@ -40,6 +54,14 @@ class Person:
     async def press(self, field: Locator, key: str) -> None:
         await field.press(key)
         self.seconds += KEY_SECONDS
+
+    async def choose(self, field: Locator, label: str) -> None:
+        """Open a list, and click one of its options."""
+        await self._find(field)
+        await field.select_option(label=label)
+        self.clicks += 2
+        self.fields += 1
+        self.seconds += 2 * (THINK_SECONDS + POINT_AND_CLICK_SECONDS)
 
     async def choose_file(self, field: Locator, name: str, content: bytes) -> None:
         """Open the window of files, click a file and the button."""

@@ -84,8 +84,12 @@ class Program:
     async def _open(self, address: str) -> None:
         await self._page.goto(address)
         await expect(self._page.get_by_role("heading", level=1)).to_have_text("Let Mira act for you?")
-        await self._page.get_by_role("button", name="Allow").click()
+        await self.allow(self._page)
         await self._page.wait_for_url(f"{self._callback}?**")
+
+    async def allow(self, page: Page) -> None:
+        """What the organizer does on the page that asks."""
+        await page.get_by_role("button", name="Allow").click()
 
     async def _back(self) -> AuthorizationCodeResult:
         return AuthorizationCodeResult.model_validate(dict(parse_qsl(urlsplit(self._page.url).query)))

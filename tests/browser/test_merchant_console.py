@@ -175,7 +175,7 @@ async def test_a_merchant_sees_the_last_thirty_days_with_pools_and_then_accepts_
             await expect(frame.locator(".level")).to_be_visible(timeout=SOON)
             await expect(frame.locator(".replay")).to_have_count(2)
             await looked_at(page)
-            await person.click(frame.locator(".head a[href*='/console/suggestions']"))
+            await person.click(frame.locator("#replay a.button[href*='/console/suggestions']"))
             await expect(frame.locator("img.product").first).to_be_visible()
             await looked_at(page)
             await person.click(frame.locator("button[value='all']"))

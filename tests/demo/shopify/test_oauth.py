@@ -1,12 +1,14 @@
 """Installing the app, and its tokens."""
 
 import hmac
+import re
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import jwt
 import pytest
 
+from holdfast_demo.shopify import platform_state
 from holdfast_demo.shopify.oauth import EXCHANGE, ID_TOKEN, OFFLINE, ONLINE
 from tests.demo.shopify.stage import ADDRESS, CLIENT, DOMAIN, SCOPES, SECRET, Stage
 
@@ -44,13 +46,24 @@ async def _works(stage: Stage, token: str) -> bool:
     return (await stage.post({"query": "{ shop { id } }"}, token=token)).status_code == 200
 
 
+async def test_scopes_are_asked_for_in_words(stage: Stage) -> None:
+    stage.double.uninstall(DOMAIN)
+    page = await stage.http.get(
+        f"/{DOMAIN}/admin/oauth/authorize?{urlencode({**ASKED, 'scope': ','.join(sorted(platform_state.SCOPES))})}"
+    )
+
+    words = re.findall(r'<li title="(\w+)">(.+)</li>', page.text)
+    assert {"write_inventory", "read_all_orders", "write_app_proxy"} <= {scope for scope, _ in words}
+    assert all(text.startswith(("See ", "Show ")) for _, text in words)
+
+
 async def test_a_merchant_consents_and_returns_with_a_signed_code(stage: Stage) -> None:
     stage.double.uninstall(DOMAIN)
     page = await stage.http.get(f"/{DOMAIN}/admin/oauth/authorize?{urlencode(ASKED)}")
     back = await _code(stage)
 
     assert page.status_code == 200
-    assert "write_inventory" in page.text
+    assert "See and change how much you have in stock" in page.text
     assert stage.double.shop(DOMAIN).installed
     assert (back["shop"], back["state"]) == (DOMAIN, "some-state")
     signature = back.pop("hmac")

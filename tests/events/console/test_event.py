@@ -33,6 +33,17 @@ async def test_the_page_of_an_event_shows_seats_waiting_list_and_place(service: 
         assert phrase in text(page)
 
 
+async def test_an_event_without_registrations_has_nothing_to_say_about_their_order(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
+    event = await ada.create_event(pricing_mode="fixed", price=1500, currency="EUR")
+
+    page = text(await browser.get(f"/console/events/{event['id']}"))
+
+    assert "Fair order" not in page
+    # What is paid elsewhere is not in this figure.
+    assert "Paid by card €0.00" in page
+
+
 async def test_more_people_than_places_on_the_waiting_list_are_counted_as_people(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=2)

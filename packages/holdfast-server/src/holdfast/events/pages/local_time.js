@@ -1,5 +1,6 @@
 // Where the clock of the visitor differs from that of an event, tell the time on the visitor's clock instead of the zone.
-// The text is short, and the day is left out if it is the same: so it fits the line of the zone, and nothing moves.
+// The text takes as much room as the line of the zone, so that nothing moves: the day is left out if it is the same, and
+// where the line is too narrow, the end too, and then the name of the zone.
 for (const place of document.querySelectorAll("[data-moment]")) {
   const moment = new Date(place.dataset.moment);
   const inZone = (zone, style) => new Intl.DateTimeFormat("en", { timeZone: zone, ...style }).format(moment);
@@ -8,11 +9,18 @@ for (const place of document.querySelectorAll("[data-moment]")) {
     if (!differs({ dateStyle: "short", timeStyle: "short" })) continue;
     const day = differs({ dateStyle: "short" }) ? { weekday: "short", day: "numeric", month: "short" } : {};
     const clock = { hour: "numeric", minute: "2-digit", timeZoneName: "short" };
-    const format = new Intl.DateTimeFormat(document.documentElement.lang, { ...day, ...clock });
-    const end = place.dataset.end ? new Date(place.dataset.end) : undefined;
-    place.querySelector("time").textContent = end ? format.formatRange(moment, end) : format.format(moment);
+    const format = (style) => new Intl.DateTimeFormat(document.documentElement.lang, { ...day, ...style });
+    const texts = [format(clock).format(moment), format({ ...clock, timeZoneName: undefined }).format(moment)];
+    if (place.dataset.end) texts.unshift(format(clock).formatRange(moment, new Date(place.dataset.end)));
+    const zone = place.previousElementSibling;
+    const height = zone.offsetHeight;
+    zone.hidden = true;
     place.hidden = false;
-    place.previousElementSibling.hidden = true;
+    place.style.minHeight = `${height}px`;
+    for (const text of texts) {
+      place.querySelector("time").textContent = text;
+      if (place.offsetHeight <= height) break;
+    }
   } catch {
     // This browser does not know the zone. The time of the event is on the page anyway.
   }
