@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import httpx2
 from playwright.async_api import Browser, BrowserContext, Error, Page, expect
 
+from tests.browser.agent_program import AgentProgram
 from tests.browser.conftest import launch_chromium
 from tests.browser.person import Person
-from tests.browser.test_connecting_an_agent import Program
 from tests.browser.visitors import DESK, PHONE, Visitor, signed_in
 from tests.command_line import run_up
 from tests.events.photos.pictures import picture
@@ -216,7 +216,7 @@ async def connect_agent(world: World, person: Person) -> None:
     await person.see(page)
 
 
-class Agent(Program):
+class Agent(AgentProgram):
     """The official client, for which a person allows what it asks for."""
 
     person: Person

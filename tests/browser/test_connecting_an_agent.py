@@ -6,22 +6,14 @@ allows it. Then it calls a tool, and the page tells what it did, with a way back
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
-import httpx2
 import pytest_asyncio
-from mcp import Client
-from mcp.client.auth import OAuthClientProvider
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
-from playwright.async_api import Browser, Page, expect
-from pydantic import AnyUrl
+from playwright.async_api import Browser, expect
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
+from tests.browser.agent_program import AgentProgram
 from tests.browser.looking import session_cookie
-from tests.events.oauth_server.scene import ClientStorage
 from tests.outside_servers import raw_answer
 from tests.outside_servers import serving as serving_outside
 from tests.serving import listener, running_already, serving
@@ -61,40 +53,6 @@ async def desk(settings: Settings) -> AsyncIterator[Desk]:
         yield Desk(service, base_url, ada, event["id"], f"http://localhost:{program.port}/callback")
 
 
-class Program:
-    """The official client as a program on the organizer's computer: it opens pages in the organizer's browser."""
-
-    def __init__(self, page: Page, address: str, callback: str) -> None:
-        self._page = page
-        self._address = address
-        self._callback = callback
-
-    async def call(self, tool: str, arguments: dict[str, Any]) -> Any:
-        """Connect, and call a tool."""
-        about = OAuthClientMetadata(client_name="Mira", redirect_uris=[AnyUrl(self._callback)])
-        provider = OAuthClientProvider(self._address, about, ClientStorage(), self._open, self._back)
-        async with (
-            httpx2.AsyncClient(auth=provider, timeout=60) as http,
-            Client(streamable_http_client(self._address, http_client=http)) as client,
-        ):
-            result = await client.call_tool(tool, arguments)
-        assert not result.is_error, result
-        return result
-
-    async def _open(self, address: str) -> None:
-        await self._page.goto(address)
-        await expect(self._page.get_by_role("heading", level=1)).to_have_text("Let Mira act for you?")
-        await self.allow(self._page)
-        await self._page.wait_for_url(f"{self._callback}?**")
-
-    async def allow(self, page: Page) -> None:
-        """What the organizer does on the page that asks."""
-        await page.get_by_role("button", name="Allow").click()
-
-    async def _back(self) -> AuthorizationCodeResult:
-        return AuthorizationCodeResult.model_validate(dict(parse_qsl(urlsplit(self._page.url).query)))
-
-
 async def test_an_agent_is_connected_from_nothing_and_what_it_did_is_undone(chromium: Browser, desk: Desk) -> None:
     context = await chromium.new_context()
     secret = await desk.service.database.transact(lambda tx: sessions.begin(tx, desk.ada.id, "link", "a test"))
@@ -106,7 +64,7 @@ async def test_an_agent_is_connected_from_nothing_and_what_it_did_is_undone(chro
     await page.locator("summary", has_text="Another agent").click()
     await expect(page.get_by_text("Add one, and paste the address.")).to_be_visible()
     address = await page.locator("#mcp-address").inner_text()
-    program = Program(page, address, desk.callback)
+    program = AgentProgram(page, address, desk.callback)
     await program.call("create_registration", {"event_id": desk.event, "email": "ben@example.com"})
     await desk.service.settle()
 

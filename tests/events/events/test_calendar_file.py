@@ -119,7 +119,7 @@ TEXTS = st.text(max_size=120)
         max_size=3,
     ),
 )
-def test_what_is_remembered_of_an_event_never_changes_its_next_file(
+def test_a_calendar_file_is_the_same_whatever_files_were_written_before(
     events: list[Dated], visits: list[tuple[str, dt.datetime]]
 ) -> None:
     for path, moment in visits:

@@ -105,3 +105,14 @@ def parsed_mail(**fields: Any) -> EmailMessage:
     assert isinstance(mail, EmailMessage)
     assert not mail.defects
     return mail
+
+
+def envelope(recipient: str, number: int = 1) -> Envelope:
+    """A mail that is written now, for a recipient."""
+    id, now = f"{number}.5@events.example", datetime.now(UTC)
+    written = MailMessage("ann@example.com", "Seat", "A seat.\n.\nEnd", "<p>A seat.</p>", id, now)
+    return Envelope(recipient, id, written.encoded("tickets@events.example"))
+
+
+async def confirm_at_once() -> None:
+    """What a carrier awaits before it sends the content: nothing here."""

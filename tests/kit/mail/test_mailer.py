@@ -1,6 +1,5 @@
 """How mails leave: over SMTP, with every fault a mail server can have, or as files."""
 
-import datetime as dt
 import ssl
 from collections.abc import Awaitable, Callable
 from email import message_from_bytes, policy
@@ -14,18 +13,12 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.environment.variables import read_settings
 from holdfast.kit.mail import transport
-from holdfast.kit.mail.message import Envelope, MailMessage
 from holdfast.kit.mail.transport import FileMailer, MailDeferral, Mailer, MailRefusal, MailServerUnavailable, mailer_of
 from holdfast.kit.process.checks.check_list import run_checks
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.partners import check_mail_server
+from tests.kit.mail.posting import confirm_at_once, envelope
 from tests.smtp import BREAK, NEVER, Server, encrypted, login, mail_server
-
-
-def message(recipient: str, number: int = 1) -> Envelope:
-    id, now = f"{number}.5@events.example", dt.datetime.now(dt.UTC)
-    written = MailMessage("ann@example.com", "Seat", "A seat.\n.\nEnd", "<p>A seat.</p>", id, now)
-    return Envelope(recipient, id, written.encoded("tickets@events.example"))
 
 
 def settings_for(server: Server, tmp_path: Path, **settings: Any) -> Settings:
@@ -36,17 +29,13 @@ def mailer_for(server: Server, tmp_path: Path, **settings: Any) -> Mailer:
     return mailer_of(settings_for(server, tmp_path, **settings))
 
 
-async def at_once() -> None:
-    pass
-
-
-async def carry(by: Mailer, *recipients: str, last: Callable[[], Awaitable[None]] = at_once) -> list[str]:
+async def carry(by: Mailer, *recipients: str, last: Callable[[], Awaitable[None]] = confirm_at_once) -> list[str]:
     """Send a mail to each over one connection. Returns how each went."""
     went: list[str] = []
     async with by.carrier() as carrier:
         for recipient in recipients:
             try:
-                await carrier.carry(message(recipient), last)
+                await carrier.carry(envelope(recipient), last)
                 went.append("sent")
             except (MailRefusal, MailDeferral, MailServerUnavailable) as error:
                 went.append(type(error).__name__)
@@ -76,9 +65,9 @@ async def test_a_connection_sends_nothing_after_an_accepted_mail_until_the_next_
     server: Server, tmp_path: Path
 ) -> None:
     async with mailer_for(server, tmp_path).carrier() as carrier:
-        await carrier.carry(message("ann@example.com"), at_once)
+        await carrier.carry(envelope("ann@example.com"), confirm_at_once)
         assert not server.received[0].is_proved
-        await carrier.carry(message("bob@example.com"), at_once)
+        await carrier.carry(envelope("bob@example.com"), confirm_at_once)
         assert server.received[0].is_proved
         assert not server.received[1].is_proved
 
@@ -100,7 +89,7 @@ async def test_a_refused_mail_raises_the_words_of_the_server(server: Server, tmp
     server.answers["RCPT"] = ["550 5.1.1 no such person"]
     async with mailer_for(server, tmp_path).carrier() as carrier:
         with pytest.raises(MailRefusal, match=r"^550 5\.1\.1 no such person$"):
-            await carrier.carry(message("ann@example.com"), at_once)
+            await carrier.carry(envelope("ann@example.com"), confirm_at_once)
 
 
 async def test_an_invalid_address_is_refused_before_a_command_is_sent(server: Server, tmp_path: Path) -> None:
@@ -133,10 +122,10 @@ async def test_a_connection_that_the_server_closed_meanwhile_is_replaced_at_once
     server: Server, tmp_path: Path
 ) -> None:
     async with mailer_for(server, tmp_path).carrier() as carrier:
-        await carrier.carry(message("ann@example.com"), at_once)
+        await carrier.carry(envelope("ann@example.com"), confirm_at_once)
         server.stop()
         server.start()
-        await carrier.carry(message("bob@example.com"), at_once)
+        await carrier.carry(envelope("bob@example.com"), confirm_at_once)
 
     assert server.recipients() == ["ann@example.com", "bob@example.com"]
 
@@ -152,8 +141,8 @@ async def test_a_mail_withdrawn_in_the_last_moment_is_not_sent(server: Server, t
 
     async with mailer_for(server, tmp_path).carrier() as carrier:
         with pytest.raises(RuntimeError, match="no longer"):
-            await carrier.carry(message("ann@example.com"), stop)
-        await carrier.carry(message("bob@example.com"), at_once)
+            await carrier.carry(envelope("ann@example.com"), stop)
+        await carrier.carry(envelope("bob@example.com"), confirm_at_once)
 
     assert server.recipients() == ["bob@example.com"]
 

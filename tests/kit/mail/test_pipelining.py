@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from holdfast.kit.mail.transport import Mailer, MailRefusal, MailServerUnavailable, mailer_of
-from tests.kit.mail.test_mailer import at_once, message
+from tests.kit.mail.posting import confirm_at_once, envelope
 
 
 class Writes:
@@ -59,8 +59,8 @@ def usual(command: bytes) -> bytes:
 
 async def test_sender_recipient_and_data_are_one_write_and_the_content_another(tmp_path: Path) -> None:
     async with pipelining_server(tmp_path, usual) as (mailer, record), mailer.carrier() as carrier:
-        await carrier.carry(message("ann@example.com"), at_once)
-        await carrier.carry(message("bob@example.com"), at_once)
+        await carrier.carry(envelope("ann@example.com"), confirm_at_once)
+        await carrier.carry(envelope("bob@example.com"), confirm_at_once)
 
     [[_, *writes, _]] = record.connections
     assert writes[::2] == [
@@ -76,9 +76,9 @@ async def test_a_server_that_waits_for_a_mail_to_a_refused_recipient_gets_none(t
 
     async with pipelining_server(tmp_path, refuses_bob) as (mailer, record), mailer.carrier() as carrier:
         with pytest.raises(MailRefusal, match="550 nobody"):
-            await carrier.carry(message("bob@example.com"), at_once)
+            await carrier.carry(envelope("bob@example.com"), confirm_at_once)
         assert record.contents() == 0
-        await carrier.carry(message("cy@example.com"), at_once)
+        await carrier.carry(envelope("cy@example.com"), confirm_at_once)
 
     assert [len(writes) for writes in record.connections] == [2, 4]
 
@@ -90,7 +90,7 @@ async def test_a_mail_whose_data_command_is_refused_is_not_sent(tmp_path: Path) 
     async with pipelining_server(tmp_path, refuses_data) as (mailer, record), mailer.carrier() as carrier:
         for _ in range(2):
             with pytest.raises(MailRefusal, match="554 no"):
-                await carrier.carry(message("ann@example.com"), at_once)
+                await carrier.carry(envelope("ann@example.com"), confirm_at_once)
 
     assert record.contents() == 0
     [[_, _, write, _]] = record.connections
@@ -104,6 +104,6 @@ async def test_a_server_that_does_not_speak_smtp_gets_no_mail(answer: bytes, tmp
 
     async with pipelining_server(tmp_path, strange) as (mailer, record), mailer.carrier() as carrier:
         with pytest.raises(MailServerUnavailable):
-            await carrier.carry(message("ann@example.com"), at_once)
+            await carrier.carry(envelope("ann@example.com"), confirm_at_once)
 
     assert record.contents() == 0

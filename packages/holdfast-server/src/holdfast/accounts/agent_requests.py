@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import APPROVAL_DECLINED, APPROVAL_REQUIRED, INSUFFICIENT_SCOPE, NOT_FOUND, Problem
@@ -23,7 +24,17 @@ from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.secrets import UnsealError
 
 MAX_WAITING_REQUESTS = 50
-"""The most requests of one credential that wait. The schema has so many slots."""
+"""The most requests of one credential that wait. The schema has this many slots."""
+
+WAITING_REQUESTS = Bound(
+    name="Requests of agents that wait for a person",
+    service="both",
+    total="none: each credential has its own",
+    tenant=f"{MAX_WAITING_REQUESTS} for each key or connected app, for 24 hours",
+    address="none: only keys and apps ask",
+    reserved="-",
+    stranger="None: a key or an app takes only its own places.",
+)
 
 REPEAT_SECONDS = 30
 """Seconds after which an agent is asked to repeat its call."""

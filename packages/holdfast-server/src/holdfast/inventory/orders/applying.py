@@ -9,8 +9,7 @@ from holdfast.inventory.orders.model import Order, StoredOrder
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
-from holdfast.inventory.stock.remembered_stock import TouchedRows
-from holdfast.inventory.stock.sql import lock_shop
+from holdfast.inventory.stock.remembered_stock import TouchedRows, lock_shop
 from holdfast.inventory.stock.stock_changes import Draft, write
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import OrderLevelChange

@@ -16,7 +16,7 @@ from holdfast.inventory.spreadsheets.importing import load_members, load_pools
 from holdfast.inventory.spreadsheets.model import ExportCsv, Exported, ImportCsv, Imported, require_scope
 from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.stock.model import Entry, GetStockHistory
-from holdfast.inventory.stock.sql import lock_shop
+from holdfast.inventory.stock.remembered_stock import lock_shop
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, INSUFFICIENT_SCOPE, VALIDATION_FAILED, refuses
 

@@ -38,7 +38,7 @@ from holdfast.inventory.stock.model import (
     TransferQuantity,
 )
 from holdfast.inventory.stock.pool_page import DAYS
-from holdfast.inventory.stock.remembered_stock import TouchedRows
+from holdfast.inventory.stock.remembered_stock import TouchedRows, lock_shop
 from holdfast.inventory.stock.stock_changes import Draft, touched_rows, write
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
@@ -182,7 +182,7 @@ async def revert(tx: Tx, caller: Caller, command: RevertEntry) -> StockChange:
     Entries of one change (a transfer, a bulk adjustment, an import) are undone together.
     """
     shop_id = caller.tenant
-    await sql.lock_shop(tx, shop_id)
+    await lock_shop(tx, shop_id)
     entry_and_reversal = await sql.find_entry(tx, shop_id, command.entry_id)
     if entry_and_reversal is None:
         raise NOT_FOUND(f"No entry has the id {command.entry_id}.", hint="get_stock_history shows the entries.")

@@ -1,4 +1,4 @@
-"""The stock of shops that a process remembers, and how a locked shop is compared with it.
+"""The lock of a shop, and the stock that a process remembers of it.
 
 A transaction locks a shop before it changes anything of it. Each batch of entries sets a new random stamp, each change
 increases the version, and a change of pools or members removes the stamp. If a shop still has the version and the stamp
@@ -65,6 +65,11 @@ class RememberedStock:
             self._complete.update(pool.id for pool, _ in self.stock.pools_of_variant(gid))
 
 
+async def lock_shop(tx: Tx, shop_id: int) -> None:
+    """Lock a shop: no other transaction changes anything of it until this one ends."""
+    await tx.run("select from shared_inventories where shop_id = %(shop_id)s for no key update", {"shop_id": shop_id})
+
+
 async def lock_stock(tx: Tx, shop_id: int, touched: TouchedRows) -> RememberedStock:
     """Lock a shop. Returns its stock, with everything that is touched and all pools that share variants with it.
 
@@ -90,7 +95,7 @@ async def _lock_and_compare(tx: Tx, shop_id: int, remembered: RememberedStock | 
     Stock that was not current the last time is not compared here: `_read_stock` does it.
     """
     if not remembered or not remembered.was_current:
-        await sql.lock_shop(tx, shop_id)
+        await lock_shop(tx, shop_id)
         return None
     position = await sql.lock_and_read_position(tx, shop_id)
     remembered.was_current = remembered.is_of(position)

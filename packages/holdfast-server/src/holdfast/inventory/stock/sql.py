@@ -75,11 +75,6 @@ MAX_ENTRIES_OF_CHANGE = 2_000
 """The most entries of one change: one for each pool of an import."""
 
 
-async def lock_shop(tx: Tx, shop_id: int) -> None:
-    """Lock a shop: no other transaction changes anything of it until this one ends."""
-    await tx.run("select from shared_inventories where shop_id = %(shop_id)s for no key update", {"shop_id": shop_id})
-
-
 async def lock_and_read_position(tx: Tx, shop_id: int) -> ShopPosition:
     """Lock a shop and wait for the lock, which `lock_shop` does not; read its position."""
     # A row that another transaction has changed meanwhile is read again with its lock, and the time too.

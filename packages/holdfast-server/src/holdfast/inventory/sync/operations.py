@@ -7,7 +7,7 @@ from math import ceil
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED, no_pool
 from holdfast.inventory.resources import Reader, Steps, Tx
 from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
-from holdfast.inventory.stock.sql import lock_shop
+from holdfast.inventory.stock.remembered_stock import lock_shop
 from holdfast.inventory.sync import edits, levels, platform, reports
 from holdfast.inventory.sync.model import (
     DriftReport,

@@ -16,7 +16,7 @@ from prometheus_client import Counter, Histogram
 from holdfast.inventory.resources import Database, Reader, Steps, Tx
 from holdfast.inventory.shopify.platform import PlatformUnreachable
 from holdfast.inventory.shops import model
-from holdfast.inventory.stock.sql import lock_shop
+from holdfast.inventory.stock.remembered_stock import lock_shop
 from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL
 from holdfast.inventory.sync import cart_check, edits, levels, platform, pushing, sql
 from holdfast.inventory.sync.cart_check import CartNumbers, NumbersReading
