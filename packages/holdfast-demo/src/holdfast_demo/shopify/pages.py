@@ -26,7 +26,9 @@ SCOPE_WORDS = {
     "write_inventory": "Change how many of each product your shop shows",
     "read_orders": "See your orders of the last 60 days",
     "read_all_orders": "See all your orders, also older ones",
+    "write_orders": "See and change your orders",
     "read_locations": "See where you keep your stock",
+    "write_app_proxy": "Show pages of the app in your shop",
 }
 """What each scope lets an app do, in a merchant's words."""
 
