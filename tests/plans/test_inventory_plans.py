@@ -95,6 +95,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "begin_replay": {},
     "get_replay": {},
     "import_products": {},
+    "get_entry": {"pool_id": 1, "entry_id": 1},
     "list_undone": {"entry_ids": [1, 2]},
     "list_units_per_sale": {"entries": [(1, 1, SINGLE, 1, "2030-01-01T00:00:00Z")]},
     "name_variants": {"gids": [SINGLE]},

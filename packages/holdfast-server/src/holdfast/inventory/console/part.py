@@ -44,6 +44,7 @@ OPERATIONS = (
     Operation("begin_replay", None, single(replays.begin)),
     Operation("get_replay", None, read(replays.get)),
     Operation("name_variants", None, read(model.name_variants)),
+    Operation("get_entry", None, read(pool_page.get_entry)),
     Operation("list_undone", None, read(pool_page.list_reverted_entries)),
     Operation("list_units_per_sale", None, read(pool_page.list_units_per_sale)),
     Operation("ask_low_stock", None, read(merchants.get_low_stock_mails)),

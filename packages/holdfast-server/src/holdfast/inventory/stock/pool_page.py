@@ -10,9 +10,10 @@ from msgspec import Meta, Struct
 
 from holdfast.inventory.problems import no_pool
 from holdfast.inventory.resources import Reader
-from holdfast.inventory.stock.model import EntryKind, PoolId
+from holdfast.inventory.stock import sql
+from holdfast.inventory.stock.model import Entry, EntryKind, PoolId
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
 
 DAYS = 30
@@ -36,6 +37,13 @@ class ListRevertedEntries(Command):
     """Get which of the entries have been reverted."""
 
     entry_ids: Annotated[list[int], Meta(max_length=500)]
+
+
+class GetEntry(Command):
+    """Get one entry of the history of a pool."""
+
+    pool_id: PoolId
+    entry_id: Id
 
 
 class VariantEntry(NamedTuple):
@@ -182,6 +190,13 @@ async def list_reverted_entries(reader: Reader, caller: Caller, command: ListRev
         {"shop_id": caller.tenant, "ids": command.entry_ids},
     )
     return [id for (id,) in rows]
+
+
+async def get_entry(reader: Reader, caller: Caller, command: GetEntry) -> Entry | None:
+    """Read an entry; None if the pool has no such entry."""
+    entry_and_reversal = await sql.find_entry(reader, caller.tenant, command.entry_id)
+    entry = entry_and_reversal[0] if entry_and_reversal else None
+    return entry if entry and entry.pool_id == command.pool_id else None
 
 
 async def list_units_per_sale(reader: Reader, caller: Caller, command: ListUnitsPerSale) -> list[int | None]:

@@ -1,8 +1,8 @@
 """Commands of SMTP and their answers, on a connection that aiosmtplib has opened.
 
 aiosmtplib sends each command alone, and drops an answer that arrives before it is awaited. Where the server offers
-PIPELINING, several commands are sent here in one write, which saves round trips (RFC 2920). It stays until aiosmtplib
-can do so.
+PIPELINING, several commands are sent here in one write, which saves round trips (RFC 2920, docs/upstream.md). It stays
+until aiosmtplib can do so: a mail costs two round trips, not four.
 """
 
 import asyncio

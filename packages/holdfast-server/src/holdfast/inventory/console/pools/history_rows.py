@@ -87,14 +87,18 @@ class HistoryRows:
     ) -> tuple[list[HistoryRow], str | None]:
         """Entries of the history, and the cursor of the next page."""
         history: StockHistory = await self._history(merchant(session), command)
-        ids = [entry.id for entry in history.entries if entry.id]
+        return await self.rows_of(session, request, history.entries), history.next_cursor
+
+    async def rows_of(self, session: Session, request: Request, entries: Sequence[Entry]) -> list[HistoryRow]:
+        """Entries with what people read beside them."""
+        ids = [entry.id for entry in entries if entry.id]
         actors: list[EntryActor] = await self._actors(merchant(session), ListActors(entry_ids=ids))
         actors_by_entry = {actor.entry_id: actor for actor in actors}
         keys = await self._name_keys(session, {actor.key_id for actor in actors if actor.key_id})
         undone: list[int] = await self._undone(merchant(session), ListRevertedEntries(entry_ids=ids))
-        sales = _direct_sales(history.entries)
+        sales = _direct_sales(entries)
         units = await self._units_per_sale(session, sales)
-        order_reasons = [entry.reason or "" for entry in history.entries if entry.source == ORDERS]
+        order_reasons = [entry.reason or "" for entry in entries if entry.source == ORDERS]
         gids = gids_in(order_reasons) | {sale.variant_gid for sale in sales}
         names = await names_of(self._console, session, request, gids)
 
@@ -114,7 +118,7 @@ class HistoryRows:
                 ],
             )
 
-        return [row(entry) for entry in history.entries], history.next_cursor
+        return [row(entry) for entry in entries]
 
     async def _name_keys(self, session: Session, ids: Collection[int]) -> Mapping[int, str]:
         """The beginnings of keys, by their ids."""

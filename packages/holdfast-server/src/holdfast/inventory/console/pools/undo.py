@@ -6,10 +6,10 @@ from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRow, HistoryRows
 from holdfast.inventory.console.pools.pool import POOL, PoolPath, pool_of
-from holdfast.inventory.cursor import cursor_after
 from holdfast.inventory.problems import ALREADY_REVERTED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE
 from holdfast.inventory.shopify.platform import Platform
-from holdfast.inventory.stock.model import GetStockHistory, RevertEntry, StockChange
+from holdfast.inventory.stock.model import Entry, RevertEntry, StockChange
+from holdfast.inventory.stock.pool_page import GetEntry
 from holdfast.kit.contract.command import Id, check
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
@@ -38,7 +38,7 @@ class UndoPage:
     def __init__(self, console: Console, platform: Platform) -> None:
         self._console = console
         self._rows = HistoryRows(console, platform)
-        self._revert = console.run["revert_entry"]
+        self._entry, self._revert = console.run["get_entry"], console.run["revert_entry"]
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{POOL}/entries/{{entry_id}}/undo", "undo", self.answer, "POST")]
@@ -77,10 +77,10 @@ class UndoPage:
         )
 
     async def _row(self, session: Session, request: Request, pool_id: int, entry_id: int) -> HistoryRow | None:
-        """The entry as the history shows it; None if it is not the newest up to its id."""
-        command = GetStockHistory(pool_id=pool_id, cursor=cursor_after(entry_id + 1), limit=1)
-        rows, _ = await self._rows.read(session, request, command)
-        return next((row for row in rows if row.entry.id == entry_id), None)
+        """The entry as the history shows it; None if the pool has no such entry."""
+        command = GetEntry(pool_id=pool_id, entry_id=entry_id)
+        entry: Entry | None = await self._entry(merchant(session), command)
+        return (await self._rows.rows_of(session, request, [entry]))[0] if entry else None
 
 
 def _effects(change: StockChange) -> list[UndoEffect]:
