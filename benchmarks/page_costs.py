@@ -53,7 +53,7 @@ _PEOPLE: LiteralString = """
 class Kind(NamedTuple):
     """A kind of requests.
 
-    requests    the requests of one portion, by its number and how many it has
+    requests    the requests of one round, by its number and how many it has
     goal        the most microseconds for one of them
     """
 
@@ -63,7 +63,7 @@ class Kind(NamedTuple):
 
 
 def main(
-    requests: Annotated[int, typer.Option(help="Requests of each portion.")] = 300,
+    requests: Annotated[int, typer.Option(help="Requests of each round.")] = 300,
     rounds: Annotated[int, typer.Option(help="Portions of each kind; the median is reported.")] = 5,
     only: Annotated[str, typer.Option(help="Measure only kinds with this text in their names.")] = "",
 ) -> None:
@@ -82,7 +82,7 @@ def main(
         process = next(process for process in psutil.process_iter() if is_listening(process, port))
         kinds = [kind for kind in _kinds(port, url) if only in kind.what]
         costs = measure(kinds, port, process, requests, rounds)
-    table = Table(title=f"What no cache keeps: {rounds} portions of {requests:,}, median")
+    table = Table(title=f"What no cache keeps: {rounds} rounds of {requests:,}, median")
     for heading in ("what", "µs of the service each", "goal"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
     for kind in kinds:

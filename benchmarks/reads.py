@@ -1,6 +1,6 @@
 """Plain reads: one thing, a list, availability, constant answers and pages, beside polls and a constant answer.
 
-The kinds are measured by turns in portions, so that all of them see the same machine. The processor time of the service
+The kinds are measured by turns in rounds, so that all of them see the same machine. The processor time of the service
 for each answer says more than the rate: other work on the machine disturbs it less.
 
 python -m benchmarks.reads [--help]
@@ -38,7 +38,7 @@ EVENTS = 20
 
 
 class Kind:
-    """A kind of requests to one process, and what its portions gave: answers a second, and microseconds for each."""
+    """A kind of requests to one process, and what its rounds gave: answers a second, and microseconds for each."""
 
     def __init__(self, what: str, port: int, request: bytes, goal: str = "") -> None:
         self.what = what
@@ -50,7 +50,7 @@ class Kind:
         self._process = next(process for process in psutil.process_iter() if is_listening(process, port))
 
     def measure(self, count: int) -> None:
-        """Send a portion."""
+        """Send a round."""
         before = self._processor_seconds()
         result = load.run(self._port, itertools.repeat(self._request, count))
         if set(result.statuses) != {200}:
@@ -67,7 +67,7 @@ def main(
     other: Annotated[
         Path | None, typer.Argument(help="Another checkout to compare with, with its environment in .venv.")
     ] = None,
-    requests: Annotated[int, typer.Option(help="Requests of each portion.")] = 2_000,
+    requests: Annotated[int, typer.Option(help="Requests of each round.")] = 2_000,
     rounds: Annotated[int, typer.Option(help="Portions of each kind; the median is reported.")] = 7,
     only: Annotated[str, typer.Option(help="Measure only kinds with this text in their names, and polls.")] = "",
 ) -> None:
@@ -80,7 +80,7 @@ def main(
             for kinds in zip(*sides, strict=True):
                 for kind in kinds if number % 2 else reversed(kinds):
                     kind.measure(requests)
-    _show(sides, f"Reads: {rounds} portions of {requests:,}, median, 64 connections")
+    _show(sides, f"Reads: {rounds} rounds of {requests:,}, median, 64 connections")
 
 
 def _show(sides: Sequence[Sequence[Kind]], title: str) -> None:

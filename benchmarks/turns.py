@@ -1,4 +1,4 @@
-"""Two checkouts and the floor by turns: all serve at the same time, and get portions of the same load one by one.
+"""Two checkouts and the floor by turns: all serve at the same time, and get rounds of the same load one by one.
 
 The speed of a shared machine changes by a fifth within minutes, so one run of each says little about a few per cent.
 Portions of half a second see the same machine, and the median of their ratios is steady. The floor is the bare handler
@@ -152,8 +152,8 @@ SETTLED = "settled"
 
 def main(
     other: Annotated[Path, typer.Argument(help="Another checkout, with its environment in .venv.", exists=True)],
-    pairs: Annotated[int, typer.Option(help="Pairs of portions of each kind.")] = 9,
-    size: Annotated[int, typer.Option(help="Requests of a portion.")] = 3_000,
+    pairs: Annotated[int, typer.Option(help="Pairs of rounds of each kind.")] = 9,
+    size: Annotated[int, typer.Option(help="Requests of a round.")] = 3_000,
     only: Annotated[str, typer.Option(help="Only kinds with this text in their names.")] = "",
 ) -> None:
     """Compare the speed of this checkout with that of another one, and with the floor."""
@@ -193,7 +193,7 @@ def _turns(pair: int) -> tuple[int, int]:
 
 
 def _sent(port: int, requests: Sequence[bytes], status: int) -> float:
-    """The seconds for a portion."""
+    """The seconds for a round."""
     result = load.run(port, iter(requests))
     if set(result.statuses) != {status}:
         raise SystemExit(f"Not every answer was {status}: {result.statuses}")
