@@ -9,12 +9,14 @@ Pages show the texts as they are, and say who the organizer is. The export of a 
 `tests/events/pages/test_outbound_texts.py` lists all outputs.
 """
 
+from functools import lru_cache
 from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.events.texts.web_addresses import replace_links
+from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.mail.message import header_text, joined_lines
 
 S = TypeVar("S", bound=Struct)
@@ -24,6 +26,19 @@ FIELDS = ("title", "location_name", "address", "organizer_name", "name")
 
 OMISSION = "…"
 """Stands for an address in the title of a page, and in the preview of a link to it."""
+
+TEXT_CACHE_SIZE = 1_000
+"""Texts that are remembered: the mails and pages of an event have the same ones again and again."""
+
+MAX_REMEMBERED_LENGTH = 500
+"""Characters of a text that is remembered."""
+
+REMEMBERED_TEXTS = cache_bound(
+    "Texts whose web addresses were found",
+    "events",
+    f"{TEXT_CACHE_SIZE} of at most {MAX_REMEMBERED_LENGTH} characters",
+    lost="is searched again",
+)
 
 
 def outbound(content: S, replacement: str, *, is_confirmed: bool = False) -> S:
@@ -35,12 +50,23 @@ def outbound(content: S, replacement: str, *, is_confirmed: bool = False) -> S:
         return content
     texts = {name: getattr(content, name, None) for name in FIELDS}
     lines = {name: joined_lines(text) if name == "address" else text for name, text in texts.items() if text}
-    return replace(content, **{name: outbound_text(line, replacement) for name, line in lines.items()})
+    # The name of a person is in few mails, and is not kept in memory.
+    person = {"name": _without_links(lines.pop("name"), replacement)} if "name" in lines else {}
+    return replace(content, **person, **{name: outbound_text(line, replacement) for name, line in lines.items()})
 
 
 def outbound_text(text: str, replacement: str = OMISSION, *, is_confirmed: bool = False) -> str:
     """The same of one text."""
-    return text if is_confirmed else replace_links(header_text(text), replacement)
+    if is_confirmed:
+        return text
+    return (_remembered if len(text) <= MAX_REMEMBERED_LENGTH else _without_links)(text, replacement)
+
+
+def _without_links(text: str, replacement: str) -> str:
+    return replace_links(header_text(text), replacement)
+
+
+_remembered = lru_cache(TEXT_CACHE_SIZE)(_without_links)
 
 
 def page_title(text: str, is_confirmed: bool) -> str:

@@ -7,13 +7,10 @@ letters are written: the library that finds links wants a space or a bracket bef
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple, cast
 
 from linkify_it import LinkifyIt  # pyright: ignore[reportMissingTypeStubs]
-
-from holdfast.kit.contract.bounds import cache_bound
 
 
 def _endings() -> list[str]:
@@ -32,19 +29,6 @@ for _alias in ("hxxp:", "hxxps:"):
 
 LINK_BREAK = "\u200c"
 """An invisible character that no host name has there: behind a dot it keeps mail programs from making a link."""
-
-MAX_REMEMBERED_TEXTS = 1_000
-"""Texts whose links are remembered: the mails and pages of an event have the same texts again and again."""
-
-MAX_REMEMBERED_LENGTH = 500
-"""Characters of a text that is remembered: titles, names and addresses."""
-
-REMEMBERED_TEXTS = cache_bound(
-    "Texts whose web addresses were found",
-    "events",
-    f"{MAX_REMEMBERED_TEXTS} of at most {MAX_REMEMBERED_LENGTH} characters",
-    lost="is searched again",
-)
 
 _DOTS = str.maketrans("\u3002\uff0e\uff61", "...")
 """Browsers read these characters as dots in a host name."""
@@ -91,10 +75,6 @@ def replace_links(text: str, replacement: str) -> str:
     `replacement` stands in the place of each address. What only looks like one, such as "ASP.NET", stays, and its link
     is broken.
     """
-    return (_remembered if len(text) <= MAX_REMEMBERED_LENGTH else _replace_links)(text, replacement)
-
-
-def _replace_links(text: str, replacement: str) -> str:
     parts: list[str] = []
     end = 0
     for link in _find(text):
@@ -102,9 +82,6 @@ def _replace_links(text: str, replacement: str) -> str:
         parts += [text[end : link.start], _broken(raw) if link.is_doubtful else replacement]
         end = link.end
     return "".join([*parts, text[end:]])
-
-
-_remembered = lru_cache(MAX_REMEMBERED_TEXTS)(_replace_links)
 
 
 def _find(text: str) -> list[_Link]:
