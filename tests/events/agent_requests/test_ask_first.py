@@ -273,3 +273,16 @@ async def test_a_page_of_a_request_with_an_invalid_id_is_not_found(service: Serv
     at = await open_desk(service)
 
     assert (await at.browser.get(f"/console/agents/requests/{text}")).status_code == 404
+
+
+@pytest.mark.parametrize("command", ['{"capacity": "many"}', '{"event_id": 1', "[]"])
+async def test_a_request_of_another_version_that_cannot_be_read_is_left_out(service: Service, command: str) -> None:
+    at, agent = await asking_desk(service)
+    waiting = refusal(await agent.call("create_event", **NIGHT))
+    stored = service.database.resources.secret.seal(f'{{"command": {command}, "key": null, "program": ""}}')
+    await service.run_sql("update agent_requests set sealed = %(sealed)s", sealed=stored)
+
+    page = await at.browser.get(f"/console/agents/requests/{waiting['request_id']}")
+    listed = await at.browser.get("/console/agents")
+
+    assert (page.status_code, listed.status_code) == (404, 200)

@@ -271,7 +271,12 @@ class RequestDesk:
         rows = await self._runner.read(
             person, lambda reader: reader.rows(RequestRow, f"{_WAITING} order by id limit %(limit)s", parameters)
         )
-        return [request for row in rows if (request := await self._request(person, row))]
+        credentials: dict[tuple[int | None, str | None], Credential] = {}
+        for row in rows:
+            if (row.key_id, row.client_id) not in credentials:
+                credentials[row.key_id, row.client_id] = await self._credential(person, row)
+        requests = [await self._request(person, row, credentials[row.key_id, row.client_id]) for row in rows]
+        return [request for request in requests if request]
 
     async def find(self, person: Caller, id: int) -> WaitingRequest:
         """A request that waits for a person. Raises `not_found`."""
@@ -279,25 +284,30 @@ class RequestDesk:
         row = await self._runner.read(
             person, lambda reader: reader.row(RequestRow, f"{_WAITING} and id = %(id)s", parameters)
         )
-        if row is None or (request := await self._request(person, row)) is None:
+        if row is None or (request := await self._request(person, row, await self._credential(person, row))) is None:
             raise NOT_FOUND()
         return request
 
-    async def _request(self, person: Caller, row: RequestRow) -> WaitingRequest | None:
-        """A stored request with the present facts; None if it cannot be read any more."""
-        try:
-            text = self._database.resources.secret.unseal(row.sealed)
-        except UnsealError:
-            return None
-        call = msgspec.json.decode(text, type=StoredCall)
+    async def _credential(self, person: Caller, row: RequestRow) -> Credential:
+        return await self._database.read(lambda reader: self._find_credential(reader, person.tenant, row))
+
+    async def _request(self, person: Caller, row: RequestRow, credential: Credential) -> WaitingRequest | None:
+        """A stored request with the present facts; None if it cannot be read any more.
+
+        The secret key may have changed, or another version of the service has stored it.
+        """
         operation = self._requests.operations.get(row.operation)
         if operation is None:
             return None
-        command = msgspec.json.decode(call.command, type=operation.command)
+        try:
+            text = self._database.resources.secret.unseal(row.sealed)
+            call = msgspec.json.decode(text, type=StoredCall)
+            command = msgspec.json.decode(call.command, type=operation.command)
+        except (UnsealError, msgspec.MsgspecError):
+            return None
         facts = await self._runner.read(
             person, lambda reader: self._read_facts(reader, person.tenant, operation.name, command, locks=False)
         )
-        credential = await self._database.read(lambda reader: self._find_credential(reader, person.tenant, row))
         caller = credential.caller and replace(credential.caller, program=call.program, is_agent=True)
         return WaitingRequest(
             row.id,
@@ -321,7 +331,9 @@ class RequestDesk:
         try:
             request = await self.find(person, id)
         except Problem as problem:
-            raise RequestEnded from problem
+            if problem.type is NOT_FOUND:
+                raise RequestEnded from problem
+            raise
         operation = self._requests.operations[request.operation]
         if request.caller is None:
             raise RequestEnded

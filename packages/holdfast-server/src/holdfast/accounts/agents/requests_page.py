@@ -8,7 +8,7 @@ from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import Console
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
-from holdfast.kit.contract.problems import NOT_FOUND, Problem
+from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import command_in_path
@@ -59,12 +59,7 @@ class RequestsPage:
         """Show a request; with POST approve or decline it."""
         id, person = command_in_path(OneRequest, request).id, self._caller_of(session)
         if request.method != "POST":
-            try:
-                return await self._page(session, request, await self._desk.find(person, id))
-            except Problem as problem:
-                if problem.type is not NOT_FOUND:
-                    raise
-                return self._ended(session, request, NOT_FOUND.status)
+            return await self._page(session, request, id)
         fields = await self._console.signed_in.read(session, request)
         try:
             if fields.get("do") == "approve":
@@ -74,21 +69,30 @@ class RequestsPage:
         except RequestEnded:
             return self._ended(session, request, CONFLICT)
         except RequestChanged:
-            return await self._page(session, request, await self._desk.find(person, id), CONFLICT, has_changed=True)
+            return await self._page(session, request, id, CONFLICT, has_changed=True)
         except Problem as problem:
-            return await self._page(session, request, await self._desk.find(person, id), CONFLICT, refusal=problem)
+            if problem.type is SERVICE_UNAVAILABLE:  # it may be done: nothing is known yet
+                raise
+            return await self._page(session, request, id, CONFLICT, refusal=problem)
         return self._console.to(request, AGENTS)
 
     async def _page(
         self,
         session: Session,
         request: Request,
-        waiting: WaitingRequest,
+        id: int,
         status: int = 200,
         *,
         has_changed: bool = False,
         refusal: Problem | None = None,
     ) -> Reply:
+        """The page of a request as it is now, or that of one that has ended."""
+        try:
+            waiting = await self._desk.find(self._caller_of(session), id)
+        except Problem as problem:
+            if problem.type is not NOT_FOUND:
+                raise
+            return self._ended(session, request, NOT_FOUND.status)
         return self._agents.render(
             session,
             request,

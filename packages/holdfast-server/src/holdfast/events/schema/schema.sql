@@ -1232,12 +1232,13 @@ ALTER TABLE ONLY agent_requests
 ALTER TABLE ONLY agent_requests
     ADD CONSTRAINT agent_requests_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id) ON DELETE CASCADE;
 CREATE INDEX agent_requests_by_age ON agent_requests USING btree (requested_at);
-CREATE INDEX agent_requests_by_client ON agent_requests USING btree (client_id) WHERE (client_id IS NOT NULL);
+CREATE INDEX agent_requests_by_client ON agent_requests USING btree (client_id, tenant_id) WHERE (client_id IS NOT NULL);
 CREATE INDEX agent_requests_by_digest ON agent_requests USING btree (digest, id);
 CREATE INDEX agent_requests_by_key ON agent_requests USING btree (key_id) WHERE (key_id IS NOT NULL);
+CREATE INDEX agent_requests_by_tenant ON agent_requests USING btree (tenant_id);
 CREATE UNIQUE INDEX agent_requests_of_client ON agent_requests USING btree (tenant_id, client_id, slot) WHERE ((status = 'waiting'::text) AND (client_id IS NOT NULL));
 CREATE UNIQUE INDEX agent_requests_of_key ON agent_requests USING btree (key_id, slot) WHERE ((status = 'waiting'::text) AND (key_id IS NOT NULL));
-CREATE INDEX agent_requests_of_tenant ON agent_requests USING btree (tenant_id, id);
+CREATE INDEX agent_requests_of_tenant ON agent_requests USING btree (tenant_id, id) WHERE (status = 'waiting'::text);
 CREATE UNIQUE INDEX agent_requests_waiting ON agent_requests USING btree (digest) WHERE (status = 'waiting'::text);
 
 -- api_keys ------------------------------------------------------------------------------------------------------------

@@ -32,7 +32,9 @@ create unique index agent_requests_of_key on agent_requests (key_id, slot) where
 create unique index agent_requests_of_client on agent_requests (tenant_id, client_id, slot)
     where status = 'waiting' and client_id is not null;
 create index agent_requests_by_digest on agent_requests (digest, id);
-create index agent_requests_of_tenant on agent_requests (tenant_id, id);
+create index agent_requests_of_tenant on agent_requests (tenant_id, id) where status = 'waiting';
+create index agent_requests_by_tenant on agent_requests (tenant_id);
 create index agent_requests_by_key on agent_requests (key_id) where key_id is not null;
-create index agent_requests_by_client on agent_requests (client_id) where client_id is not null;
+-- Many tenants connect the same app.
+create index agent_requests_by_client on agent_requests (client_id, tenant_id) where client_id is not null;
 create index agent_requests_by_age on agent_requests (requested_at);
