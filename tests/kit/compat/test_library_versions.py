@@ -13,6 +13,7 @@ from typer.core import _TyperParameter  # pyright: ignore[reportPrivateUsage]
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from holdfast.kit.compat import (
+    jinja_environment,
     prometheus_histogram,
     psycopg_pipeline,
     psycopg_pool_lock,
@@ -26,6 +27,8 @@ LIBRARIES = [
     ("psycopg-pool", psycopg_pool_lock.VERSION),
     ("prometheus-client", prometheus_histogram.VERSION),
     ("aiosmtplib", smtp_content.VERSION),
+    ("jinja2", jinja_environment.VERSION),
+    ("markupsafe", jinja_environment.MARKUPSAFE_VERSION),
     ("typer", typer_missing_values.VERSION),
     ("uvicorn", uvicorn_protocol.VERSION),
 ]

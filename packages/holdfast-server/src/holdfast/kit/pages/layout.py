@@ -11,10 +11,10 @@ from babel.support import Translations
 from lucide.jinja import lucide
 from markupsafe import Markup
 
+from holdfast.kit.compat.jinja_environment import TemplateEnvironment
 from holdfast.kit.contract.messages import message_text
 from holdfast.kit.http.query_parameters import NO_PARAMETERS, known_parameters
 from holdfast.kit.pages.language import ENGLISH, LANGUAGES, Language, query_in_language, translations
-from holdfast.kit.pages.template_environment import TemplateEnvironment
 from holdfast.kit.pages.template_texts import TemplateTexts
 
 FRAME = Path(__file__).parent

@@ -10,9 +10,9 @@ import pytest
 from jinja2 import pass_context
 from markupsafe import Markup
 
+from holdfast.kit.compat.jinja_environment import TemplateEnvironment
 from holdfast.kit.pages.language import GERMAN
 from holdfast.kit.pages.layout import Frame
-from holdfast.kit.pages.template_environment import TemplateEnvironment
 
 PACKAGES = Path(__file__).parents[3] / "packages"
 
