@@ -47,6 +47,7 @@ from holdfast.events.seats.drawn import EVENT_DRAWS
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.events.users.directory import UserDirectory
+from holdfast.events.webhooks import part as webhooks
 from holdfast.kit import mcp
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.http.event_streams import Streams
@@ -79,6 +80,7 @@ PARTS: Sequence[Part[Context]] = (
     keys.PART,
     agent_actions.PART,
     pricing.PART,
+    webhooks.PART,
 )
 
 ALL_OPERATIONS = (*OPERATIONS, *(operation for part in PARTS for operation in part.operations))

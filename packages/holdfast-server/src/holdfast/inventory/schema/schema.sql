@@ -412,6 +412,14 @@ begin
     end if;
 end $$;
 
+CREATE FUNCTION wants_webhook(tenant bigint, type text) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    select exists (
+        select from webhook_endpoints
+         where tenant_id = tenant and status <> 'paused' and (types = '{}' or wants_webhook.type = any(types)))
+$$;
+
 -- FUNCTION ------------------------------------------------------------------------------------------------------------
 
 REVOKE ALL ON FUNCTION catalog_variants_containing(part text) FROM PUBLIC;
@@ -1702,6 +1710,149 @@ CREATE INDEX variants_of_sku ON variants USING btree (shop_id, sku_key) WHERE (s
 ALTER TABLE variants ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON variants TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
 GRANT SELECT,INSERT,UPDATE ON TABLE variants TO holdfast_shop;
+
+-- webhook_attempts ----------------------------------------------------------------------------------------------------
+
+CREATE TABLE webhook_attempts (
+    id bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    message_id bigint NOT NULL,
+    attempted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    status integer,
+    milliseconds integer NOT NULL,
+    error text
+);
+ALTER TABLE webhook_attempts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME webhook_attempts_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY webhook_attempts
+    ADD CONSTRAINT webhook_attempts_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY webhook_attempts
+    ADD CONSTRAINT webhook_attempts_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE CASCADE;
+ALTER TABLE ONLY webhook_attempts
+    ADD CONSTRAINT webhook_attempts_message_id_fkey FOREIGN KEY (message_id) REFERENCES webhook_messages(id) ON DELETE CASCADE;
+CREATE INDEX webhook_attempts_of_endpoint ON webhook_attempts USING btree (endpoint_id);
+CREATE INDEX webhook_attempts_of_message ON webhook_attempts USING btree (message_id, endpoint_id, id);
+
+-- webhook_deliveries --------------------------------------------------------------------------------------------------
+
+CREATE TABLE webhook_deliveries (
+    subject_id bigint NOT NULL,
+    number bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    message_id bigint NOT NULL,
+    status text DEFAULT 'waiting'::text NOT NULL,
+    due_at timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT ends_once CHECK (((status = 'waiting'::text) = (ended_at IS NULL))),
+    CONSTRAINT is_due_while_it_waits CHECK (((due_at IS NULL) OR (status = 'waiting'::text))),
+    CONSTRAINT webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text])))
+);
+ALTER TABLE ONLY webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (subject_id, number);
+ALTER TABLE ONLY webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE CASCADE;
+ALTER TABLE ONLY webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_message_id_fkey FOREIGN KEY (message_id) REFERENCES webhook_messages(id) ON DELETE CASCADE;
+ALTER TABLE ONLY webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_subject_id_fkey FOREIGN KEY (subject_id) REFERENCES webhook_subjects(id) ON DELETE CASCADE;
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries USING btree (endpoint_id, due_at) WHERE (due_at IS NOT NULL);
+CREATE UNIQUE INDEX webhook_deliveries_of_endpoint ON webhook_deliveries USING btree (endpoint_id, message_id);
+CREATE INDEX webhook_deliveries_of_message ON webhook_deliveries USING btree (message_id);
+CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries USING btree (subject_id, number) WHERE (status = 'waiting'::text);
+
+-- webhook_endpoints ---------------------------------------------------------------------------------------------------
+
+CREATE TABLE webhook_endpoints (
+    id bigint NOT NULL,
+    tenant_id bigint NOT NULL,
+    url text NOT NULL,
+    types text[] NOT NULL,
+    is_ordered boolean NOT NULL,
+    status text DEFAULT 'active'::text NOT NULL,
+    sealed bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    failing_since timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    next_due_at timestamp with time zone,
+    leased_until timestamp with time zone DEFAULT now() NOT NULL,
+    lease_id uuid,
+    attempts integer DEFAULT 0 NOT NULL,
+    CONSTRAINT webhook_endpoints_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'failing'::text]))),
+    CONSTRAINT webhook_endpoints_types_check CHECK ((cardinality(types) <= 100)),
+    CONSTRAINT webhook_endpoints_url_check CHECK ((length(url) <= 2000))
+);
+ALTER TABLE webhook_endpoints ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME webhook_endpoints_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY webhook_endpoints
+    ADD CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (id);
+CREATE INDEX webhook_endpoints_due ON webhook_endpoints USING btree (next_due_at) WHERE ((status = 'active'::text) AND (next_due_at IS NOT NULL));
+CREATE INDEX webhook_endpoints_leased ON webhook_endpoints USING btree (tenant_id) WHERE (lease_id IS NOT NULL);
+CREATE INDEX webhook_endpoints_of_tenant ON webhook_endpoints USING btree (tenant_id);
+
+-- webhook_messages ----------------------------------------------------------------------------------------------------
+
+CREATE TABLE webhook_messages (
+    id bigint NOT NULL,
+    tenant_id bigint NOT NULL,
+    endpoint_id bigint,
+    type text NOT NULL,
+    subject text NOT NULL,
+    data jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    is_fanned_out boolean DEFAULT false NOT NULL
+);
+ALTER TABLE webhook_messages ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME webhook_messages_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY webhook_messages
+    ADD CONSTRAINT webhook_messages_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY webhook_messages
+    ADD CONSTRAINT webhook_messages_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE CASCADE;
+CREATE INDEX webhook_messages_by_age ON webhook_messages USING btree (created_at);
+CREATE INDEX webhook_messages_new ON webhook_messages USING btree (id) WHERE (NOT is_fanned_out);
+CREATE INDEX webhook_messages_of_endpoint ON webhook_messages USING btree (endpoint_id) WHERE (endpoint_id IS NOT NULL);
+CREATE INDEX webhook_messages_of_tenant ON webhook_messages USING btree (tenant_id, id);
+
+-- webhook_subjects ----------------------------------------------------------------------------------------------------
+
+CREATE TABLE webhook_subjects (
+    id bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    subject text NOT NULL,
+    last_number bigint NOT NULL
+);
+ALTER TABLE webhook_subjects ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME webhook_subjects_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY webhook_subjects
+    ADD CONSTRAINT webhook_subjects_endpoint_id_subject_key UNIQUE (endpoint_id, subject);
+ALTER TABLE ONLY webhook_subjects
+    ADD CONSTRAINT webhook_subjects_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY webhook_subjects
+    ADD CONSTRAINT webhook_subjects_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE CASCADE;
 
 -- webhooks ------------------------------------------------------------------------------------------------------------
 
