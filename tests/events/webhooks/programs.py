@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.kit.background import row_work
 from holdfast.kit.outbound.requests import OutboundClient
 from holdfast.kit.webhooks.fan_out import fan_out
-from holdfast.kit.webhooks.sending import WebhookWork
+from holdfast.kit.webhooks.sending import DeliveryWork
 from tests.events.webhooks.receiver import LOCAL, Receiver, receiving
 from tests.support import Client, Service
 
@@ -46,7 +46,7 @@ async def deliver(service: Service) -> int:
     """Fan all messages out, and send all that is due now."""
     while await service.database.transact(fan_out):
         pass
-    return await row_work.handle_all(WebhookWork(service.database))
+    return await row_work.handle_all(DeliveryWork(service.database))
 
 
 class Programs:

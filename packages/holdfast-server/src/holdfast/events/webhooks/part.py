@@ -14,7 +14,7 @@ from holdfast.kit.security.secrets import SealedTable
 from holdfast.kit.webhooks import sql
 from holdfast.kit.webhooks.endpoints import EndpointOperations
 from holdfast.kit.webhooks.fan_out import FAN_OUT_LOOP
-from holdfast.kit.webhooks.sending import WebhookWork
+from holdfast.kit.webhooks.sending import DeliveryWork
 
 MAX_ENDPOINTS = 20
 """The most endpoints of an organizer."""
@@ -30,7 +30,7 @@ ENDPOINTS = EndpointOperations(MESSAGES, require_room_for_endpoint)
 
 def rows(database: Database) -> Sequence[RowWork[Any]]:
     """The endpoints that messages are due for."""
-    return [WebhookWork(database)]
+    return [DeliveryWork(database)]
 
 
 PART: Part[Context] = Part(

@@ -36,7 +36,7 @@ from holdfast.kit.webhooks.model import (
 )
 from holdfast.kit.webhooks.signing import new_secret, public_key, scheme_of
 
-CHANNEL = "webhooks"
+CHANNEL = "webhook_messages"
 
 PING = "ping"
 """The type of a test message."""

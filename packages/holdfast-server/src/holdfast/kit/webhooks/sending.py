@@ -111,10 +111,10 @@ class AttemptResult(Struct):
     is_gone: bool = False
 
 
-class WebhookWork(TableWork):
+class DeliveryWork(TableWork):
     """Sends the messages that are due, in turns of endpoints."""
 
-    name = "webhooks"
+    name = "webhook_deliveries"
     channels = (DELIVERIES_CHANNEL,)
     max_concurrent = MAX_ENDPOINTS
 

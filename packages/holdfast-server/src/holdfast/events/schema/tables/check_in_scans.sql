@@ -29,7 +29,7 @@ begin
      where is_entry and wants_webhook(organizer_id, 'registration.checked_in')
      order by number;
     if found then
-        perform pg_notify('holdfast', 'webhooks ');
+        perform pg_notify('holdfast', 'webhook_messages ');
     end if;
     return null;
 end $$;

@@ -263,7 +263,7 @@ begin
                               'waitlisted_count', new.waitlisted_count)
      where wants_webhook(new.organizer_id, tg_argv[0]);
     if found then
-        perform pg_notify('holdfast', 'webhooks ');
+        perform pg_notify('holdfast', 'webhook_messages ');
     end if;
     return null;
 end $$;

@@ -90,7 +90,7 @@ begin
       join users as person on person.id = user_id
      where payments.id = new.payment_id and wants_webhook(organizer_id, 'registration.refunded');
     if found then
-        perform pg_notify('holdfast', 'webhooks ');
+        perform pg_notify('holdfast', 'webhook_messages ');
     end if;
     return null;
 end $$;

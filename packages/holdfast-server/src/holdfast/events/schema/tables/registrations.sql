@@ -418,7 +418,7 @@ begin
     end if;
     if found then
         -- The name of the channel and a space: it must match CHANNEL in kit/webhooks/fan_out.py.
-        perform pg_notify('holdfast', 'webhooks ');
+        perform pg_notify('holdfast', 'webhook_messages ');
     end if;
     return null;
 end $$;
