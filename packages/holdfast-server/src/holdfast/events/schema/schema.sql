@@ -1135,7 +1135,7 @@ begin
      where is_entry and wants_webhook(organizer_id, 'registration.checked_in')
      order by number;
     if found then
-        perform pg_notify('holdfast', 'webhooks ');
+        perform pg_notify('holdfast', 'webhook_messages ');
     end if;
     return null;
 end $$;
@@ -1151,7 +1151,7 @@ begin
                               'waitlisted_count', new.waitlisted_count)
      where wants_webhook(new.organizer_id, tg_argv[0]);
     if found then
-        perform pg_notify('holdfast', 'webhooks ');
+        perform pg_notify('holdfast', 'webhook_messages ');
     end if;
     return null;
 end $$;
@@ -1169,7 +1169,7 @@ begin
       join users as person on person.id = user_id
      where payments.id = new.payment_id and wants_webhook(organizer_id, 'registration.refunded');
     if found then
-        perform pg_notify('holdfast', 'webhooks ');
+        perform pg_notify('holdfast', 'webhook_messages ');
     end if;
     return null;
 end $$;
@@ -1217,7 +1217,7 @@ begin
     end if;
     if found then
         -- The name of the channel and a space: it must match CHANNEL in kit/webhooks/fan_out.py.
-        perform pg_notify('holdfast', 'webhooks ');
+        perform pg_notify('holdfast', 'webhook_messages ');
     end if;
     return null;
 end $$;

@@ -1,0 +1,52 @@
+"""The operations on endpoints of webhooks of a shop: all of them for its console, and two tools for agents."""
+
+from collections.abc import Sequence
+
+from holdfast.inventory.outgoing_webhooks.messages import MESSAGES
+from holdfast.inventory.outgoing_webhooks.model import ListEndpoints, SetEndpoint
+from holdfast.inventory.problems import TOO_MANY_ENDPOINTS
+from holdfast.inventory.resources import Reader, Tx
+from holdfast.inventory.stock.remembered_stock import lock_shop
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, refuses
+from holdfast.kit.webhooks import sql
+from holdfast.kit.webhooks.endpoints import EndpointOperations
+from holdfast.kit.webhooks.model import (
+    CreateWebhookEndpoint,
+    ListWebhookEndpoints,
+    UpdateWebhookEndpoint,
+    WebhookEndpoint,
+)
+
+MAX_ENDPOINTS = 20
+"""The most endpoints of a shop."""
+
+
+async def require_room_for_endpoint(tx: Tx, shop_id: int) -> None:
+    """Raises `too_many_endpoints` if the shop has as many endpoints as it may have."""
+    await lock_shop(tx, shop_id)
+    if len(await sql.list_endpoints(tx, shop_id)) >= MAX_ENDPOINTS:
+        raise TOO_MANY_ENDPOINTS(limit=MAX_ENDPOINTS)
+
+
+ENDPOINTS = EndpointOperations(MESSAGES, require_room_for_endpoint)
+
+
+async def list(reader: Reader, caller: Caller, command: ListEndpoints) -> Sequence[WebhookEndpoint]:
+    """List the webhook endpoints: addresses that are told what happens."""
+    return await ENDPOINTS.list(reader, caller, ListWebhookEndpoints())
+
+
+@refuses(NOT_FOUND, VALIDATION_FAILED, TOO_MANY_ENDPOINTS)
+async def set(tx: Tx, caller: Caller, command: SetEndpoint) -> WebhookEndpoint:
+    """Have what happens posted to an address. A new endpoint's secret is shown once (Standard Webhooks)."""
+    if command.endpoint_id is not None:
+        changes = UpdateWebhookEndpoint(
+            endpoint_id=command.endpoint_id, url=command.url, types=command.types, active=command.active
+        )
+        return await ENDPOINTS.update(tx, caller, changes)
+    created = await ENDPOINTS.create(tx, caller, CreateWebhookEndpoint(command.url or "", command.types or []))
+    if command.active is False:
+        await ENDPOINTS.update(tx, caller, UpdateWebhookEndpoint(endpoint_id=created.id, active=False))
+        created.status = "paused"
+    return created
