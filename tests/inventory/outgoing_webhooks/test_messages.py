@@ -9,7 +9,7 @@ from standardwebhooks.webhooks import Webhook
 from holdfast.inventory.outgoing_webhooks.messages import MESSAGES
 from holdfast.inventory.stock import expiry
 from tests.inventory.outgoing_webhooks.programs import Programs
-from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop
+from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory
 
 
 async def test_a_program_gets_a_signed_message_when_the_stock_of_a_pool_changes(
@@ -120,8 +120,8 @@ async def test_a_hold_that_leaves_little_counts_as_low_stock_after_the_change(
 
     await shop.call("hold_quantity", pool_id=pool["id"], quantity=3)
 
-    messages = await program.messages()
-    assert [(message.type, message.content["number"]) for message in messages] == [("stock.changed", 1), ("stock.low", 2)]
+    numbered = [(message.type, message.content["number"]) for message in await program.messages()]
+    assert numbered == [("stock.changed", 1), ("stock.low", 2)]
 
 
 async def test_a_hold_is_told_when_it_is_placed_and_when_it_is_released(

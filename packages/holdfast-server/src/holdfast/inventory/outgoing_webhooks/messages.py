@@ -33,8 +33,8 @@ class ChangedStock(Struct):
     variants: Annotated[
         Mapping[str, int] | None,
         Meta(
-            description="How many of each variant of the pool can be sold. A variant that is not sold is left out. null:"
-            " the pool has more than 100; `get_availability` has them."
+            description="How many of each variant of the pool can be sold. A variant that is not sold is left out."
+            " null: the pool has more than 100; `get_availability` has them."
         ),
     ]
 

@@ -58,13 +58,9 @@ Label = Annotated[
         description="One line, to find it by.",
     ),
 ]
-Buffer = Annotated[
-    int, Meta(ge=0, le=MAX_QUANTITY, description="Kept back: only a correction may use it.")
-]
+Buffer = Annotated[int, Meta(ge=0, le=MAX_QUANTITY, description="Kept back: only a correction may use it.")]
 LowStockAt = Annotated[int, Meta(ge=0, le=MAX_QUANTITY, description="Low when available is at or below this.")]
-AllowNegative = Annotated[
-    bool, Meta(description="All but holds may take more than there is.")
-]
+AllowNegative = Annotated[bool, Meta(description="All but holds may take more than there is.")]
 UnitsPerSale = Annotated[int, Meta(ge=1, le=10**9, description="What one sale takes from the pool.", examples=[6])]
 
 

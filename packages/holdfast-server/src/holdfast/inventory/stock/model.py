@@ -110,12 +110,8 @@ class TransferQuantity(Write):
     from_pool_id: PoolId
     to_pool_id: PoolId
     quantity: Positive
-    expected_version: Annotated[
-        ExpectedVersion | None, Meta(description="Of the pool taken from.")
-    ] = None
-    expected_quantity: Annotated[
-        ExpectedQuantity | None, Meta(description="Of the pool taken from.")
-    ] = None
+    expected_version: Annotated[ExpectedVersion | None, Meta(description="Of the pool taken from.")] = None
+    expected_quantity: Annotated[ExpectedQuantity | None, Meta(description="Of the pool taken from.")] = None
 
     @rule("to_pool_id", "from_pool_id")
     def _names_two_pools(self) -> str | None:
@@ -128,9 +124,7 @@ class HoldQuantity(Write):
     ]
     pool_id: PoolId | None = None
     variant_gid: VariantGid | None = None
-    ttl_s: Annotated[
-        int, Meta(ge=1, le=604_800, description="In seconds; at most a week.", examples=[900])
-    ] = 900
+    ttl_s: Annotated[int, Meta(ge=1, le=604_800, description="In seconds; at most a week.", examples=[900])] = 900
     reference: Annotated[Filled | None, Meta(description="What it is for, such as a cart.")] = None
 
     @rule("pool_id", "variant_gid")
