@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.events.quotas import require_room
 from holdfast.events.resources import Context, Database, Tx
+from holdfast.events.users.quotas import require_room
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.background.row_work import RowWork
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
