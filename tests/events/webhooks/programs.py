@@ -32,7 +32,7 @@ class Program:
 
     async def deliveries(self, **query: Any) -> list[dict[str, Any]]:
         """The messages for the endpoint, the oldest first."""
-        answer = await self.organizer.http.get(f"{self.path}/deliveries", params=query)
+        answer = await self.organizer.get(f"{self.path}/deliveries", params=query)
         assert answer.status_code == 200, answer.text
         return answer.json()["data"][::-1]
 
@@ -40,6 +40,13 @@ class Program:
         """Let the pauses after failures be over."""
         await self.service.run_sql("update webhook_deliveries set due_at = now() where due_at is not null")
         await self.service.run_sql("update webhook_endpoints set leased_until = now(), next_due_at = now()")
+
+
+async def change(organizer: Client, path: str, **fields: Any) -> dict[str, Any]:
+    """Change an endpoint."""
+    answer = await organizer.patch(path, {"webhook_endpoint": fields})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["data"]
 
 
 async def deliver(service: Service) -> int:

@@ -178,9 +178,9 @@ async def resend_range(
         with resent as (
             {RESEND} message_id = any(array(
                  select id from webhook_messages
-                  where created_at >= %(since)s and created_at <= coalesce(%(until)s, 'infinity')
+                  where created_at >= %(since)s and created_at <= coalesce(%(until)s::timestamptz, 'infinity')
                     and tenant_id = (select tenant_id from webhook_endpoints where id = %(endpoint_id)s)))
-               and (status = 'failed' or status = 'delivered' and not %(only_failed)s)
+               and (status = 'failed' or status = 'delivered' and not %(only_failed)s::boolean)
             returning 1)
         select count(*) from resent
         """,
