@@ -77,8 +77,6 @@ def main(
         values = [*parts[has_log], statistics.median(sums[has_log])]
         table.add_row("with" if has_log else "without", *(f"{value / registrations * 1e6:.0f}" for value in values))
     say(table)
-    for one in zip(*sums, strict=True):
-        say("  " + " ".join(f"{value / registrations * 1e6:.0f}" for value in one), style="dim")
     shares = [with_log / without - 1 for without, with_log in zip(*sums, strict=True)]
     say(f"The log adds {statistics.median(shares):.1%} (median; {min(shares):.1%} to {max(shares):.1%}).")
 

@@ -36,8 +36,10 @@ OLDEST = Gauge(
     multiprocess_mode="mostrecent",
 )
 
-SEAL_INTERVAL_SECONDS = 0.5
-"""Seconds of rest when all is sealed: what happens meanwhile shares the next seal."""
+SEAL_INTERVAL_SECONDS = 1.0
+"""Seconds of rest when all is sealed: what happens meanwhile shares the next seal.
+
+A seal, its head and their publication cost as much for one arrival as for hundreds."""
 
 MAX_LOGS = 200
 """Logs that one transaction seals, and heads that one transaction signs."""
