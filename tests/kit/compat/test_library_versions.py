@@ -6,7 +6,6 @@ import re
 from importlib.metadata import requires, version
 
 import pytest
-from aiosmtplib.protocol import SMTPProtocol
 from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline
 from psycopg_pool import pool_async
 from typer.core import _TyperParameter  # pyright: ignore[reportPrivateUsage]
@@ -17,7 +16,7 @@ from holdfast.kit.compat import (
     prometheus_histogram,
     psycopg_pipeline,
     psycopg_pool_lock,
-    smtp_content,
+    smtp_exchange,
     typer_missing_values,
     uvicorn_protocol,
 )
@@ -26,7 +25,7 @@ LIBRARIES = [
     ("psycopg", psycopg_pipeline.VERSION),
     ("psycopg-pool", psycopg_pool_lock.VERSION),
     ("prometheus-client", prometheus_histogram.VERSION),
-    ("aiosmtplib", smtp_content.VERSION),
+    ("aiosmtplib", smtp_exchange.VERSION),
     ("jinja2", jinja_environment.VERSION),
     ("markupsafe", jinja_environment.MARKUPSAFE_VERSION),
     ("typer", typer_missing_values.VERSION),
@@ -54,8 +53,6 @@ def test_no_later_version_can_be_installed(library: str, written_for: str) -> No
         (AsyncPipeline._fetch_gen, ["self", "flush"]),  # pyright: ignore[reportPrivateUsage]
         (AsyncConnection.wait, ["self", "gen", "interval", "timeout"]),
         (_TyperParameter.process_value, ["self", "ctx", "value"]),  # pyright: ignore[reportPrivateUsage]
-        (SMTPProtocol.write, ["self", "data"]),
-        (SMTPProtocol.read_response, ["self", "timeout"]),
         (HttpToolsProtocol.connection_made, ["self", "transport"]),
         (HttpToolsProtocol.data_received, ["self", "data"]),
         (HttpToolsProtocol.on_headers_complete, ["self"]),
