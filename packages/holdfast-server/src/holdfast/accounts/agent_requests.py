@@ -288,11 +288,15 @@ class RequestReader:
         self._find_credentials = find_credentials
         self.read_facts = read_facts
 
-    async def waiting(self, read: Read, tenant_id: int, limit: int) -> Sequence[WaitingRequest]:
-        """The requests that wait for the people of a tenant, the oldest first."""
-        return await self._find(
-            read, f"{_WAITING} order by id limit %(limit)s", {"tenant_id": tenant_id, "limit": limit}
-        )
+    async def waiting(
+        self, read: Read, tenant_id: int, limit: int, credential: CredentialId | None = None
+    ) -> Sequence[WaitingRequest]:
+        """The requests that wait for the people of a tenant, the oldest first. `credential`: only those of this one."""
+        parameters = {"tenant_id": tenant_id, "limit": limit}
+        if credential is None:
+            return await self._find(read, f"{_WAITING} order by id limit %(limit)s", parameters)
+        statement: LiteralString = f"{_WAITING} and {_OF_CREDENTIAL} order by id limit %(limit)s"
+        return await self._find(read, statement, {**parameters, **credential._asdict()})
 
     async def find(self, read: Read, tenant_id: int, id: int) -> WaitingRequest | None:
         """A request that waits; None: it does not wait any more."""
@@ -300,7 +304,7 @@ class RequestReader:
         return found[0] if found else None
 
     async def _find(
-        self, read: Read, statement: LiteralString, parameters: Mapping[str, int]
+        self, read: Read, statement: LiteralString, parameters: Mapping[str, Any]
     ) -> Sequence[WaitingRequest]:
         """Requests, without those that cannot be read any more.
 

@@ -13,6 +13,7 @@ from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.inventory import discovery, resources
 from holdfast.inventory.agents import part as agent_credentials
 from holdfast.inventory.agents import routes as agent_routes
+from holdfast.inventory.agents.actions import AgentActionLog
 from holdfast.inventory.agents.credentials import Credentials
 from holdfast.inventory.agents.requests import agent_requests, find_credentials, read_facts
 from holdfast.inventory.agents.tokens import TokenSigner
@@ -155,7 +156,7 @@ def service(database: Database) -> Service:
     resources = database.resources
     settings = resources.settings
     requests = agent_requests(OPERATIONS, settings.base_url)
-    runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY, approvals=requests)
+    runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY, AgentActionLog(), requests)
     # Requests that wait until their key is found count as work that waits.
     ring = KeyRing(database, shops.find_callers, waiting=runner.admission.work)
     limits = Limits(settings.rate_limit_storage_url, settings.limits, shared=settings.sign_in_shared_limits)

@@ -31,11 +31,15 @@ async def find_credentials(
     """The keys and the apps that ask, as they are now."""
     key_ids = [id.key_id for id in ids if id.key_id is not None]
     client_ids = [id.client_id for id in ids if id.client_id is not None]
-    keys = await _find_keys(reader, organizer_id, key_ids) if key_ids else {}
-    return {**keys, **(await _find_apps(reader, organizer_id, client_ids) if client_ids else {})}
+    return {
+        **await _find_keys(reader, organizer_id, key_ids),
+        **await _find_apps(reader, organizer_id, client_ids),
+    }
 
 
 async def _find_keys(reader: Reader, organizer_id: int, ids: Sequence[int]) -> Mapping[CredentialId, Credential]:
+    if not ids:
+        return {}
     rows = await reader.tuples(
         f"""
         select id, name, active, {LIMIT_OF_KEY}, {KEY_ASKS_FIRST} from api_keys
@@ -53,6 +57,8 @@ async def _find_keys(reader: Reader, organizer_id: int, ids: Sequence[int]) -> M
 
 async def _find_apps(reader: Reader, organizer_id: int, ids: Sequence[str]) -> Mapping[CredentialId, Credential]:
     """Each app by its newest grant, if it has one that has not ended by that one."""
+    if not ids:
+        return {}
     rows = await reader.tuples(
         f"""
         select client_id, coalesce(nullif(name, ''), substring(client_id from '^https://([^/:?#]+)'), ''), grants.id,

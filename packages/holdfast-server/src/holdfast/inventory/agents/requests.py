@@ -80,10 +80,10 @@ async def read_facts(reader: Reader, shop_id: int, calls: Sequence[RequestedCall
 
 def _subject(call: RequestedCall, entry: Mapping[str, Any] | None) -> _Subject:
     command = call.command
-    pool_ids = [
+    pool_ids: list[int | None] = [
         *(getattr(command, field, None) for field in ("pool_id", "from_pool_id", "to_pool_id")),
         *(item.pool_id for item in getattr(command, "items", ())),
-        entry and entry["pool_id"],
+        entry["pool_id"] if entry else None,
     ]
     every_gid = [
         getattr(command, "variant_gid", None),
