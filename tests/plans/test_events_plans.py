@@ -305,7 +305,7 @@ class Work(running.Work):
         await self.operation(READ_ORGANIZER, after=None, before=["2040-01-01T00:00:00Z", 1])
         [update] = (operation for operation in api.OPERATIONS if operation.name == "update_event")
         requests = agent_requests(self.database.resources.settings.base_url)
-        change = {"event_id": 1, "event": {"capacity": next(self.capacities)}}
+        change = {"event_id": 1, "capacity": next(self.capacities)}
         await self.ask_first(requests, update, api_key(1, self.ada.id), change)
         await self.pages()
         await self.get("/api/events", headers={"X-API-Key": self.ada.key or ""})
