@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.kit.contract.sources import path_of
+from holdfast.kit.contract.client import path_of
 
 Principal = Literal["api_key", "access_token", "person", "platform", "nobody", "system"]
 
