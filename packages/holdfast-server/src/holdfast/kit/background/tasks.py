@@ -1,7 +1,7 @@
 """Background jobs, stored in the database by procrastinate. Only one process at a time runs a job.
 
-A transaction enqueues a task (`kit/postgres/transactions.py`); a timetable starts a timed one. Both run in steps. A job that
-fails is retried with exponential backoff. After its last attempt, the job of a task stays in the database until an
+A transaction enqueues a task (`kit/postgres/transactions.py`); a timetable starts a timed one. Both run in steps. A job
+that fails is retried with exponential backoff. After its last attempt, the job of a task stays in the database until an
 operator retries it (`holdfast events jobs`); that of a timed task is deleted, and the timetable starts the next one.
 
 The worker of this process is woken by our listening connection when a job is stored, and when a delayed job is due. The

@@ -105,7 +105,7 @@ def partner(name: str) -> Caller:
 
 
 def nobody(address: str) -> Caller:
-    """The caller without a credential. It owns nothing, and limits count it by its address (`sources.address`)."""
+    """The caller without a credential. It owns nothing, and limits count it by its address (`client.address`)."""
     return Caller("nobody", address, 0, 0)
 
 
