@@ -27,7 +27,9 @@ async def test_a_tool_does_not_end_an_event_by_a_date_in_the_past(service: Servi
     problem = problem_of(answer)
     assert problem["code"] == "validation_failed"
     assert problem["errors"] == {
-        "datetime": ["is in the past, so the event would be over at once; if that is meant, send ends_registration as true"]
+        "datetime": [
+            "is in the past, so the event would be over at once; if that is meant, send ends_registration as true"
+        ]
     }
     assert await status(ada, event) == "active"
 

@@ -34,7 +34,10 @@ async def correct(visitor: Visitor, outcome: str, email: str = RIGHT) -> httpx2.
 
 async def people(service: Service) -> list[Any]:
     return await service.run_sql(
-        "select email, status::text, registrations.name from registrations join users on users.id = user_id order by arrival"
+        """
+        select email, status::text, registrations.name
+          from registrations join users on users.id = user_id order by arrival
+        """
     )
 
 
@@ -50,7 +53,9 @@ async def test_a_corrected_registration_keeps_its_seat_its_time_and_its_name(ser
     assert done.status_code == 303
     assert page_state(page) == "registered"
     assert await people(service) == [(RIGHT, "registered", "Anne"), ("ben@example.com", "waitlisted", "Anne")]
-    assert await service.run_sql("select received_at, arrival from registrations where status = 'registered'") == [before]
+    assert await service.run_sql("select received_at, arrival from registrations where status = 'registered'") == [
+        before
+    ]
     assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["registration_count"] == 1
 
 

@@ -3,8 +3,8 @@
 Everybody can type the address of another person into a form, so the mistyped address may have an owner. What keeps
 that person safe, and the order:
 
-* Only the link to the outcome allows it, which no one but the browser that sent the form has (decision 31). It allows it
-  for half an hour.
+* Only the link to the outcome allows it, for half an hour. No one but the browser that sent the form has it (decision
+  31).
 * The owner of the address may want the registration. So it cannot be corrected after a second form with this address,
   after the mails were stopped, or after the person has come; and not for money: a seat that has a price stays.
 * The owner is told that the registration is cancelled, and not where it went. The link that was mailed ends.

@@ -31,8 +31,8 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.running.run_modes import Batch
-from holdfast_verify.formats.log_name import LogName
 from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
+from holdfast_verify.formats.signed_note import LogName
 
 UNDO_SECONDS = 30
 """Seconds in which a person can undo that a registration is given up."""
@@ -245,7 +245,8 @@ FIND_OWN: LiteralString = f"""
            coalesce(log.removed, 0) as removed,
            events.draw_at, events.draw_round, events.draw_round_at, events.draw_entries, events.drawn_at,
            events.draw_void_at, {IS_CONFIRMED} as is_confirmed, {DRAWN_PLACE} as drawn_place,
-           registration.masked_email, {CAN_BE_CORRECTED} as can_be_corrected, events.image_keys[1] as photo, {PHOTO_SIZES} as photo_sizes
+           registration.masked_email, {CAN_BE_CORRECTED} as can_be_corrected,
+           events.image_keys[1] as photo, {PHOTO_SIZES} as photo_sizes
       from registration
      cross join lateral (select case when registration.status = 'waitlisted' then {_BETWEEN} else 0 end as number)
            as people_between
@@ -404,7 +405,8 @@ async def send_again(tx: Tx, caller: Caller, command: SendDetails) -> None:
         due as (
             update registrations set details_at = now() from own
              where (registrations.event_id, registrations.user_id) = (own.event_id, own.user_id)
-               and own.arrival = %(arrival)s and own.notify and (own.status in ('registered', 'waitlisted', 'in_draw') or %(is_noted)s)
+               and own.arrival = %(arrival)s and own.notify
+               and (own.status in ('registered', 'waitlisted', 'in_draw') or %(is_noted)s)
                and (own.details_at is null or own.details_at < now() - interval '1 hour')
          returning own.event_id, own.arrival, own.name, own.language, own.status, own.reason)
         insert into mails (kind, thread, recipient, arguments)

@@ -1,4 +1,4 @@
-"""The page of the photos of an event: upload files, add a photo by its URL, set the primary photo, remove one, undo that."""
+"""The page of the photos of an event: upload, add a photo by its URL, set the primary one, remove it, undo that."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
