@@ -153,6 +153,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "send_details": OWN,
     "get_own_registration": OWN,
     "get_own_receipt": OWN,
+    "correct_address": {**OWN, "email": "right@example.com"},
     "cancel_own_registration": OWN,
     "undo_own_cancellation": OWN,
     "get_cancelled_place": OWN,

@@ -38,6 +38,7 @@ OPERATIONS = (
         own_registration.READ_REGISTRATION,
         own_registration.READ_REMOVED_PAYMENT,
         own_registration.GET_RECEIPT,
+        status.CORRECT_ADDRESS,
     ),
     *(*own_registration.OPERATIONS, *push.OPERATIONS, *own_data.REQUEST_OPERATIONS, *own_data.OPERATIONS),
 )
