@@ -20,7 +20,7 @@ from holdfast.events.settings import Settings as EventsSettings
 from holdfast.inventory import bounds as inventory_bounds
 from holdfast.inventory.settings import Settings as InventorySettings
 from holdfast.kit.contract.bounds import NOT_BY_STRANGERS, Bound
-from holdfast.kit.contract.sources import WIDE_SHARE
+from holdfast.kit.contract.client import WIDE_SHARE
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(holdfast.__file__).parent
@@ -41,8 +41,8 @@ SMALL_CACHES = {
     "events/pages/cover.py:_svg": "drawings for titles of events",
     "events/pages/registration/own_registration.py:qr": "pictures of codes, only of registrations that exist",
     "kit/compat/uvicorn_protocol.py:_header_line": "lines of headers of answers",
-    "kit/contract/sources.py:path_of": "networks of addresses",
-    "kit/contract/sources.py:source": "networks of addresses",
+    "kit/contract/client.py:path_of": "networks of addresses",
+    "kit/contract/client.py:source": "networks of addresses",
     "kit/environment/metrics.py:counter": "counters of metrics",
     "kit/http/answers.py:accepts_gzip": "headers of requests",
     "kit/mcp/handshake.py:_decoded": "names of programs",
@@ -59,7 +59,7 @@ SMALL_CACHES = {
     "events/registrations/code.py:_codes_of_length": "codes of links, in the subprocess that writes mails",
     "events/events/calendar.py:_file_parts": "lines of calendar files",
     "kit/pages/site.py:_policy": "headers of pages",
-    "kit/postgres/row_makers.py:_compiled": "structures of rows, which only our statements name",
+    "kit/postgres/database.py:_compiled": "structures of rows, which only our statements name",
     "kit/security/signed_tokens.py:_unseal_key": "signing keys, which only the service makes",
 }
 """Functions that remember results which take a millisecond or less to compute again: nobody gains by filling them.

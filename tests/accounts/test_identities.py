@@ -1,6 +1,6 @@
 """Addresses that were stored before they had one form get it, and pairs of one mailbox are named."""
 
-from holdfast.accounts.identities import list_different, unify
+from holdfast.accounts.addresses import list_different, unify
 from tests.support import Service
 
 STORED = {

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import NamedTuple
 
-from holdfast_demo.shopify.admin_frame import BRIDGE
+from holdfast_demo.shopify.pages import BRIDGE
 from tests.databases import scratch_database
 from tests.inventory.installs.merchants import Scene, beside_the_platform
 from tests.inventory.support import unlimited

@@ -16,8 +16,8 @@ import pytest
 import typer
 from typer.exceptions import TyperException
 
+from holdfast import cli
 from holdfast.cli import app
-from holdfast.commands import usage_errors
 from tests.command_line import SECRET_SETTINGS, run_holdfast_in
 from tests.faults.processes import HOLDFAST
 from tests.forking import TIMEOUT_SECONDS, forks
@@ -46,7 +46,7 @@ def refusals(command: Any, parameter: Any) -> Iterator[str]:
         except TyperException as error:
             messages = io.StringIO()
             with contextlib.redirect_stderr(messages):
-                usage_errors.show(error)
+                cli.show_usage_error(error)
             yield messages.getvalue().splitlines()[-1]
 
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from holdfast.events.pricing.model import current_price
 from holdfast.events.pricing.operations import tick
-from holdfast.events.pricing.policy import current_price
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import bundled
 from tests.events.clock import pass_by

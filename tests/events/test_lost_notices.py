@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast.events.mails import announcements
+from holdfast.events.mails import sending
 from holdfast.events.pages.event import live
 from holdfast.events.payments import part as payments
 from holdfast.events.photos import sizes
@@ -116,7 +116,7 @@ async def test_an_announcement_whose_notice_was_lost_becomes_mails_by_a_poll(ser
     async def is_mailed(count: int) -> bool:
         return len(await service.run_sql("select id from mails where kind = 'event_cancelled'")) == count
 
-    async with unheard(service) as other, at_work(announcements.ANNOUNCEMENTS.run(service.database)):
+    async with unheard(service) as other, at_work(sending.ANNOUNCEMENTS.run(service.database)):
         await ada.delete(f"/api/events/{first}")
         await eventually(lambda: is_mailed(1))
         await through(other, ada).delete(f"/api/events/{second}")
@@ -129,7 +129,7 @@ async def test_announcements_become_mails_while_the_listening_connection_is_cut_
     await ada.register(event["id"], email=ANN)
     await service.settle()
 
-    async with at_work(announcements.ANNOUNCEMENTS.run(service.database)), cut_off_listener(service.database.url):
+    async with at_work(sending.ANNOUNCEMENTS.run(service.database)), cut_off_listener(service.database.url):
         await ada.delete(f"/api/events/{event['id']}")
         await eventually(
             lambda: service.run_sql("select id from mails where kind = 'event_cancelled'"),

@@ -6,7 +6,7 @@ import time
 from holdfast.events.payments import due
 from holdfast.events.payments import part as payments
 from holdfast.events.settings import Settings
-from holdfast_demo.stripe.faults import Fault
+from holdfast_demo.stripe.errors import Fault
 from tests.events.pages.visitor import Visitor
 from tests.events.payments.scene import paying
 from tests.support import eventually

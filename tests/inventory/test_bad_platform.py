@@ -9,7 +9,7 @@ from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog.model import ImportTask
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import levels
-from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import LineReturn
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.orders.scene import Scene as Ordering

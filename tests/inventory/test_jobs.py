@@ -9,7 +9,7 @@ from msgspec import Struct
 from holdfast.inventory.resources import Tx
 from holdfast.kit.background import tasks
 from holdfast.kit.background.tasks import TaskHandler
-from holdfast.kit.postgres.tasks import Task
+from holdfast.kit.postgres.transactions import Task
 from holdfast.kit.running.steps import Steps
 from tests.inventory.support import Inventory, Shop
 from tests.kit.background_loops import at_work

@@ -21,8 +21,7 @@ from holdfast.events.processor.processor import ProcessorUnreachable
 from holdfast.kit.contract.caller import api_key
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
-from holdfast_demo.stripe.errors import StripeRefusal
-from holdfast_demo.stripe.faults import Fault
+from holdfast_demo.stripe.errors import Fault, StripeRefusal
 from tests.events.pages.visitor import Visitor
 from tests.events.payments.scene import Scene, paying
 from tests.models.machine import SOAK, Machine, Stage, explore, open_stage

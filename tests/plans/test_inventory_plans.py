@@ -55,12 +55,12 @@ EXCEPTIONS = {
     "inventory/stock/sql.py list_entries_of_change": "looks among the 4,000 entries around one",
     "inventory/stock/pool_page.py get_pool_history": "adds up what 30 days took from a pool",
     "inventory/sync/planning.py CONCERNED": VERSIONS,
-    "inventory/sync/pool_figures.py list_unsynced_pools": "compares the levels of a shop",
+    "inventory/console/pools/pools.py list_unsynced_pools": "compares the levels of a shop",
     "inventory/sync/reports.py cart_check": "counts the variants of a shop",
     "inventory/sync/reports.py drift": "compares the levels of a shop",
     "inventory/sync/reports.py status": "counts the levels of a shop",
     "inventory/sync/sql.py lease_shops": "the patrol, every few seconds: compares versions of all shops",
-    "kit/postgres/tasks.py ENQUEUE": "the job library's statements are its own, also within its functions",
+    "kit/postgres/transactions.py ENQUEUE": "the job library's statements are its own, also within its functions",
 }
 """Functions whose statements may read more than they touch, and why."""
 

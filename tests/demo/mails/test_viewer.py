@@ -11,8 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from holdfast_demo.mails.mail_files import MAX_MAILS
-from holdfast_demo.mails.viewer import with_viewer
+from holdfast_demo.mails.viewer import MAX_MAILS, with_viewer
 from tests.demo.mails.writing import write
 
 ADDRESS = "http://127.0.0.1:8002"

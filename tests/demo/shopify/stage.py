@@ -12,9 +12,9 @@ from starlette.routing import Route
 
 from holdfast_demo.shopify import seed
 from holdfast_demo.shopify.application import ShopifyDouble
+from holdfast_demo.shopify.cost import VERSION
 from holdfast_demo.shopify.model import Variant, gid
 from holdfast_demo.shopify.platform_state import App
-from holdfast_demo.shopify.schema import VERSION
 from tests.demo.listener import Listener
 
 DOMAIN = "first.myshopify.com"

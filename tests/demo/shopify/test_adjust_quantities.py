@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.shops import NewVariant, set_location
 from tests.demo.shopify.stage import ADJUST, DOMAIN, Stage
 

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.errors import Fault
 from tests.demo.shopify.stage import DOMAIN, Stage
 
 NAME = "{ shop { name } }"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.model import format_time
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.shops import NewVariant, set_location

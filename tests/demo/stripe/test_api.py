@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import stripe
 
-from holdfast_demo.stripe.faults import Fault
+from holdfast_demo.stripe.errors import Fault
 from tests.demo.stripe.conftest import ACCOUNT_V1, ACCOUNT_V2, Scene, run_processor
 
 DESTINATION = "payment_intent_data[transfer_data][destination]"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import stripe
 
-from holdfast_demo.stripe.faults import Fault, Kind
+from holdfast_demo.stripe.errors import Fault, Kind
 from tests.demo.stripe.conftest import ACCOUNT_V2, Scene
 from tests.support import eventually
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import httpx2
 import pytest
 
-from holdfast.accounts.agents.clients import Connection
+from holdfast.accounts.agents.agents_page import ConnectionDetails
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.scene import Person, Scene, serve_furnished
 from tests.kit.mcp.wire import Agent
@@ -208,7 +208,7 @@ async def test_the_steps_use_a_key_if_the_authorization_server_is_off(settings: 
 
 
 def test_links_for_programs_contain_the_address_of_the_server() -> None:
-    connection = Connection("https://events.example.com/mcp", "holdfast-events", by_oauth=True)
+    connection = ConnectionDetails("https://events.example.com/mcp", "holdfast-events", by_oauth=True)
 
     cursor = parse_qs(urlsplit(connection.cursor_link).query)
     vscode = urlsplit(connection.vscode_link).query
@@ -235,4 +235,4 @@ def test_links_for_programs_contain_the_address_of_the_server() -> None:
     ],
 )
 def test_an_address_is_public_only_if_programs_on_the_internet_reach_it(address: str, is_public: bool) -> None:
-    assert Connection(address, "holdfast-events", by_oauth=True).is_public is is_public
+    assert ConnectionDetails(address, "holdfast-events", by_oauth=True).is_public is is_public

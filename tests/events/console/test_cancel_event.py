@@ -2,7 +2,7 @@
 
 from html import unescape
 
-from holdfast.events.mails import announcements
+from holdfast.events.mails import sending
 from tests.accounts.browser import token
 from tests.events.console.event_scene import foreign_event, stored_events
 from tests.events.console.organizing import sign_in_organizer
@@ -42,7 +42,7 @@ async def test_a_cancellation_mails_as_many_people_as_the_question_said(service:
 
     done = await browser.send(path)
 
-    await announcements.process_due(service.database)
+    await sending.process_due_announcements(service.database)
     recipients = await service.run_sql("select recipient from mails where kind = 'event_cancelled' order by 1")
     assert (done.status_code, done.headers["location"]) == (303, f"/console/events/{event['id']}")
     assert recipients == [("ann@example.com",), ("bob@example.com",)]

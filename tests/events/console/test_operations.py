@@ -14,8 +14,8 @@ from holdfast.events.console.events.event_operations import EditEvent
 from holdfast.events.console.events.new_event import CopyEvent
 from holdfast.events.console.mails import mail_paragraphs
 from holdfast.events.console.payments import event_payments, payments
-from holdfast.events.console.people import add_registration, resent_mails
-from holdfast.events.console.people.resent_mails import ResendMail
+from holdfast.events.console.people import add_registration, registration
+from holdfast.events.console.people.registration import ResendMail
 from holdfast.events.console.queues import queues
 from holdfast.events.events.model import CreateEvent, GetEvent, UpdateEvent
 from holdfast.events.mails.paragraphs import UpdateMailParagraphs
@@ -112,7 +112,7 @@ async def test_a_mail_about_a_foreign_or_missing_registration_cannot_be_resent(s
         (ada, ResendMail(event_id=NOWHERE, user_id=ann), NOT_FOUND),
         (ada, ResendMail(event_id=event["id"], user_id=nobody), NOT_FOUND),
     ):
-        assert await refusal(service, resent_mails.RESEND_MAIL, who, command) is problem
+        assert await refusal(service, registration.RESEND_MAIL, who, command) is problem
 
 
 async def test_a_queue_of_another_organizer_has_no_history_to_read(service: Service) -> None:

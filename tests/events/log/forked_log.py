@@ -2,7 +2,7 @@
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from holdfast_verify.formats.add_checkpoint import AddCheckpoint
+from holdfast_verify.formats.cosignature import AddCheckpoint
 from holdfast_verify.formats.signed_note import Checkpoint, Signer, Verifier
 from holdfast_verify.formats.tree import Appended, append, consistency_proof, leaf_hash, tree_root
 

@@ -8,9 +8,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast_verify.formats.entries import commitment, person_text
-from holdfast_verify.formats.log_name import LogName
 from holdfast_verify.formats.receipts import InvalidReceipt, Receipt, receipt_of, sign_receipts, verify_receipt
-from holdfast_verify.formats.signed_note import Signer
+from holdfast_verify.formats.signed_note import LogName, Signer
 
 BASE_URL = "https://host.example"
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

@@ -7,12 +7,16 @@ import httpx2
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from holdfast_verify.formats.add_checkpoint import MAX_BODY_BYTES, InvalidRequest, parse_add_checkpoint
-from holdfast_verify.formats.cosignature import CosignatureVerifier, find_cosignature
+from holdfast_verify.formats.cosignature import (
+    MAX_BODY_BYTES,
+    CosignatureVerifier,
+    InvalidRequest,
+    find_cosignature,
+    parse_add_checkpoint,
+)
 from holdfast_verify.formats.signed_note import Checkpoint, Signer, open_note
 from holdfast_verify.formats.tree import EMPTY_ROOT
-from holdfast_verify.witness.application import application
-from holdfast_verify.witness.cosigning import Witness, WitnessAnswer
+from holdfast_verify.witness.cosigning import Witness, WitnessAnswer, application
 from holdfast_verify.witness.directory import WitnessDirectory, WitnessError, origin_hash
 from tests.events.log.forked_log import KEY, ORIGIN, SIGNER, note, request
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from icalendar import Calendar
 
-from holdfast.events.mails import announcements, sending
+from holdfast.events.mails import sending
 from holdfast.events.mails.model import MailBatch
 from holdfast.events.seats import intake
 from holdfast.kit.mail import sender
@@ -94,7 +94,7 @@ async def let_time_pass(post: Post, interval: str) -> None:
 async def tell_changes(service: Service) -> None:
     """Let ten minutes go by, after which the changes of events become mails."""
     await service.run_sql("update mail_announcements set due_at = now()")
-    await announcements.process_due(service.database)
+    await sending.process_due_announcements(service.database)
 
 
 def body(mail: EmailMessage, kind: str = "plain") -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.events.mails import announcements
+from holdfast.events.mails import sending
 from tests.events.mails.post import ANN, BOB, CY, Post, tell_changes
 
 
@@ -149,7 +149,7 @@ async def test_changes_are_gathered_for_ten_minutes_from_the_first(post: Post) -
         await post.organizer.patch(address, {"event": {"address": f"Main street {number}"}})
     await post.register(event["id"], BOB)
     await post.organizer.patch(address, {"event": {"location_name": "The other hall"}})
-    await announcements.process_due(post.service.database)
+    await sending.process_due_announcements(post.service.database)
 
     assert await post.service.run_sql(
         "select kind, due_at - now() between interval '9 minutes' and interval '10 minutes' from mail_announcements"
@@ -165,7 +165,7 @@ async def test_a_cancellation_is_mailed_at_once_and_replaces_mails_of_earlier_ch
     await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"address": "Elsewhere 5"}})
     await post.organizer.delete(f"/api/events/{event['id']}")
 
-    await announcements.process_due(post.service.database)
+    await sending.process_due_announcements(post.service.database)
 
     kinds = await post.service.run_sql("select kind from mails order by id")
     assert kinds == [("seat",), ("event_cancelled",)]
@@ -179,7 +179,7 @@ async def test_a_change_after_a_sent_mail_waits_for_ten_minutes_again(post: Post
     for address in ("First street 1", "Second street 2"):
         assert await post.sent_kinds() == []
         await post.organizer.patch(f"/api/events/{event['id']}", {"event": {"address": address}})
-        await announcements.process_due(post.service.database)
+        await sending.process_due_announcements(post.service.database)
         assert await post.service.run_sql("select from mail_announcements") == [()]
         assert await post.sent_kinds() == [(ANN, "event_changed")]
 
@@ -247,7 +247,7 @@ async def test_changes_of_events_that_are_over_are_not_mailed(post: Post) -> Non
 async def test_an_announcement_reaches_everybody_a_portion_at_a_time(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.events.mails.announcements.BATCH_SIZE", 3)
+    monkeypatch.setattr("holdfast.events.mails.sending.BATCH_SIZE", 3)
     event = await post.organizer.create_event(capacity=20)
     people = [f"{number}@example.com" for number in range(10)]
     await post.register(event["id"], *people)

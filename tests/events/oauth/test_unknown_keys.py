@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from holdfast.events.oauth import issuer as module
 from holdfast.events.oauth.issuer import Issuer
-from holdfast.kit.security.public_keys import REGISTRY
+from holdfast.kit.security.signed_tokens import REGISTRY
 from tests.events.oauth.authorization_server import AuthorizationServer, new_key
 from tests.events.oauth.outcomes import is_not_believed, refusal
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast_demo.stripe.faults import Fault
+from holdfast_demo.stripe.errors import Fault
 from tests.events.payments.scene import Scene
 from tests.support import Service
 

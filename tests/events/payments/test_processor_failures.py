@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast_demo.stripe.faults import Fault
+from holdfast_demo.stripe.errors import Fault
 from tests.events.pages.visitor import page_text
 from tests.events.payments.scene import Scene, own_page_path
 

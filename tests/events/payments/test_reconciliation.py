@@ -10,7 +10,7 @@ from prometheus_client import REGISTRY
 
 from holdfast.events.payments.reconciliation import MEANINGS, ReconciliationReport, reconcile, report
 from holdfast.kit.running.steps import Steps
-from holdfast_demo.stripe.faults import Fault
+from holdfast_demo.stripe.errors import Fault
 from tests.events.payments.scene import Buyer, Scene
 from tests.faults.processes import HOLDFAST
 from tests.forking import forks

@@ -7,7 +7,7 @@ import pytest
 from holdfast.events.payments.operations import ListPersonPayments, PaymentView, RefundPayment, list_payments, refund
 from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.problems import Problem
-from holdfast_demo.stripe.faults import Fault
+from holdfast_demo.stripe.errors import Fault
 from tests.events.pages.visitor import Visitor, field_value, page_text
 from tests.events.payments.scene import ANN, Buyer, Scene, handle_of, own_page_path, pay_for_seat
 

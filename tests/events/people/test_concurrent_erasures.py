@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.accounts.signin import links
 from holdfast.events import ownership
-from holdfast.events.mails import announcements, sql
+from holdfast.events.mails import sending, sql
 from holdfast.events.resources import Tx
 from holdfast.events.seats import intake, settlement
 from holdfast.events.users.directory import UserDirectory
@@ -158,7 +158,7 @@ async def test_an_announcement_during_an_erasure_mails_no_erased_person(service:
             await commit()
     else:
         async with open_transaction(service, lambda tx: ownership.erase(tx, ANN)) as commit:
-            other = asyncio.create_task(announcements.process_due(service.database))
+            other = asyncio.create_task(sending.process_due_announcements(service.database))
             await wait_for_lock_waiters(service)
             await commit()
     await other
@@ -246,7 +246,7 @@ async def test_erasures_during_registrations_and_settlement_leave_no_data_and_lo
         while not done.is_set():
             await settlement.settle(service.database)
             await ada.patch(f"/api/events/{events[0]['id']}", {"event": {"location_name": f"Studio {erased}"}})
-            await announcements.process_due(service.database)
+            await sending.process_due_announcements(service.database)
 
     others = [asyncio.create_task(coroutine) for coroutine in (erase_again_and_again(), settle())]
     try:
@@ -255,7 +255,7 @@ async def test_erasures_during_registrations_and_settlement_leave_no_data_and_lo
         done.set()
         await asyncio.gather(*others)
     await service.settle()
-    await announcements.process_due(service.database)
+    await sending.process_due_announcements(service.database)
     with contextlib.suppress(Problem):
         await erase(service)
 

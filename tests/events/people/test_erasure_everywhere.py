@@ -11,7 +11,7 @@ from holdfast.events import ownership
 from holdfast.events.api import OPERATIONS
 from holdfast.events.log import sealing
 from holdfast.events.people.model import AccountSelector
-from holdfast.events.registrations.stored_answers import PEOPLE_IN_ANSWERS
+from holdfast.events.registrations.retention import PEOPLE_IN_ANSWERS
 from holdfast.events.registrations.substring_search import index_batch
 from holdfast.events.resources import Tx
 from holdfast.events.service import EVENTS

@@ -14,7 +14,7 @@ from holdfast.events.photos.model import size_name, upload_name
 from holdfast.events.photos.sizes import clear_photos, find_sizes
 from holdfast.events.settings import Settings
 from holdfast.kit.background import leases
-from holdfast.kit.background.row_table import LeasedRow
+from holdfast.kit.background.leases import LeasedRow
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from tests.events.photos.gate import Gate, program

@@ -3,8 +3,8 @@
 from datetime import timedelta
 from typing import Any
 
+from holdfast.events.pricing.model import current_price
 from holdfast.events.pricing.operations import tick
-from holdfast.events.pricing.policy import current_price
 from tests.events.clock import pass_by
 from tests.support import Client, Service
 

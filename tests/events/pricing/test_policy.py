@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.events.pricing.policy import FIRST_PRICE, PRICE, chargeable, current_price
+from holdfast.events.pricing.model import FIRST_PRICE, PRICE, chargeable, current_price
 from holdfast.events.processor.currencies import is_payable, rules_of
 from tests.support import Service
 

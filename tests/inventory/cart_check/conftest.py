@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from holdfast_demo.shopify.functions import CART_CHECK, Function, messages, node
+from holdfast_demo.shopify.checkout import CART_CHECK, Function, messages, node
 
 TODAY = "2026-11-22"
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 import httpx2
 import pytest
 
-from holdfast_demo.shopify import functions, metafields
+from holdfast_demo.shopify import checkout, metafields
 from holdfast_demo.shopify.checkout import CheckoutStopped
 from holdfast_demo.shopify.orders import SaleLine
 from tests.demo.shopify.stage import DOMAIN, Stage, run_platform_with_app
@@ -57,15 +57,15 @@ async def test_a_cart_that_takes_too_much_of_a_pool_is_stopped_before_payment(st
 
 
 async def test_the_function_gets_exactly_the_fields_of_its_query(stage: Stage) -> None:
-    check = functions.cart_check()
+    check = checkout.cart_check()
     assert check
     shop, sold = stage.double.shop(DOMAIN), [SaleLine(stage.variants[SIX].id, 3)]
-    write(stage, SINGLE, json.dumps({"text": "x" * functions.MAX_METAFIELD_BYTES}))
+    write(stage, SINGLE, json.dumps({"text": "x" * checkout.MAX_METAFIELD_BYTES}))
 
     function_input = check.input_of(
-        functions.cart(stage.double.world, shop, sold, language="DE", step="CART_INTERACTION")
+        checkout.function_cart(stage.double.world, shop, sold, language="DE", step="CART_INTERACTION")
     )
-    large = functions.cart(
+    large = checkout.function_cart(
         stage.double.world, shop, [SaleLine(stage.variants[SINGLE].id, 3)], language="DE", step="CART"
     )
 

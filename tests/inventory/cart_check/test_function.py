@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast_demo.shopify.functions import CART_CHECK
+from holdfast_demo.shopify.checkout import CART_CHECK
 from tests.inventory.cart_check.conftest import CartLine, Running, numbers
 
 SINGLE, SIX, TWELVE = 1001, 1006, 1012

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.inventory.settings import Settings
-from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.errors import Fault
 from tests.accounts.browser import main_text
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.console.stocking import Stocking, open_stocking

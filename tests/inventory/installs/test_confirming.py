@@ -12,7 +12,7 @@ from holdfast.inventory.installs import uninstalling
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
-from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.errors import Fault
 from tests.inventory.installs.merchants import CLIENT, DOMAIN, SECRET, Scene, key_in
 from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_uninstall
 from tests.inventory.support import Shop

@@ -9,7 +9,7 @@ from holdfast.inventory.installs import uninstalling
 from holdfast.inventory.installs.access import shop_access
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.kit.contract.problems import Problem
-from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.errors import Fault
 from tests.inventory.installs.merchants import DOMAIN, KEY_PATTERN, Scene, key_in
 from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_uninstall, uninstall_app
 from tests.inventory.samples import furnish_shop

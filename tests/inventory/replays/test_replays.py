@@ -9,7 +9,7 @@ from holdfast.inventory.replays import operations
 from holdfast.inventory.replays.model import ReplayResult
 from holdfast.inventory.shopify.platform import PlatformUnreachable
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import LineReturn
 from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.replays.scene import begin_replay, finish_replay, get_replay, know_levels, sell

@@ -13,7 +13,7 @@ from holdfast.inventory.sync import levels, pushing
 from holdfast.inventory.sync.model import OrderLevelChange
 from holdfast.inventory.sync.shop_sync import SyncWork
 from holdfast.kit.background import row_work
-from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.shops import count
 from tests.inventory.installs.merchants import DOMAIN, Place
 from tests.inventory.sync.scene import (

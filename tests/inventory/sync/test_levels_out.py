@@ -11,7 +11,7 @@ from holdfast.inventory.sync.model import OrderLevelChange
 from holdfast.inventory.sync.pushing import PushSizes
 from holdfast.inventory.sync.shop_sync import SyncWork, sync_shop
 from holdfast.kit.background import row_work
-from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.errors import Fault
 from tests.inventory.sync.scene import Scene, count_level_calls, sale_of
 from tests.kit.background_loops import at_work
 from tests.support import eventually

@@ -14,7 +14,7 @@ from holdfast.inventory.sync.shop_sync import SyncWork
 from holdfast.kit.background import row_work
 from holdfast_demo.shopify import metafields
 from holdfast_demo.shopify.checkout import CheckoutStopped
-from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
 from holdfast_demo.shopify.shops import NewVariant

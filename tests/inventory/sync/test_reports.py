@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.inventory.sync.planning import plan
 from holdfast_demo.shopify import payloads
-from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import SaleLine
 from tests.inventory.installs.merchants import DOMAIN, SECRET
 from tests.inventory.support import Shop

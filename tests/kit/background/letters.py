@@ -8,7 +8,7 @@ from msgspec import Struct
 from holdfast.events.resources import Database, Steps
 from holdfast.kit.background import tasks
 from holdfast.kit.background.tasks import TaskHandler
-from holdfast.kit.postgres.tasks import Task
+from holdfast.kit.postgres.transactions import Task
 from tests.kit.background_loops import at_work
 
 

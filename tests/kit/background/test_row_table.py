@@ -8,8 +8,7 @@ import pytest
 
 from holdfast.events.resources import Database
 from holdfast.kit.background import leases
-from holdfast.kit.background.leases import LEASE_SECONDS, LeaseLost
-from holdfast.kit.background.row_table import LeasedRow, RowTable
+from holdfast.kit.background.leases import LEASE_SECONDS, LeasedRow, LeaseLost, RowTable
 from holdfast.kit.background.row_work import TableWork, handle_all
 from tests.support import Service
 

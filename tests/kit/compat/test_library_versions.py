@@ -17,7 +17,7 @@ from holdfast.kit.compat import (
     prometheus_histogram,
     psycopg_pipeline,
     psycopg_pool_lock,
-    smtp_content,
+    smtp_exchange,
     typer_missing_values,
     uvicorn_protocol,
 )
@@ -26,7 +26,7 @@ LIBRARIES = [
     ("psycopg", psycopg_pipeline.VERSION),
     ("psycopg-pool", psycopg_pool_lock.VERSION),
     ("prometheus-client", prometheus_histogram.VERSION),
-    ("aiosmtplib", smtp_content.VERSION),
+    ("aiosmtplib", smtp_exchange.VERSION),
     ("jinja2", jinja_environment.VERSION),
     ("markupsafe", jinja_environment.MARKUPSAFE_VERSION),
     ("typer", typer_missing_values.VERSION),

@@ -10,7 +10,7 @@ import structlog
 
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.environment import logs
-from holdfast.kit.environment.outage_lines import INTERVAL_SECONDS, OutageFilter
+from holdfast.kit.environment.logs import INTERVAL_SECONDS, OutageFilter
 
 
 class Clock:

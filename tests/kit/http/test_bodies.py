@@ -6,8 +6,8 @@ import pytest
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from holdfast.kit.contract.client import source
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.contract.sources import source
 from holdfast.kit.http import body
 from holdfast.kit.http.body import ArrivingBodies, read_body
 from holdfast.kit.http.connection_limits import ConnectionLimits

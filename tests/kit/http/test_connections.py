@@ -12,9 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from holdfast.kit.contract.client import begin_request
+from holdfast.kit.contract.client import WIDE_CONNECTIONS, begin_request, source
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.contract.sources import WIDE_CONNECTIONS, source
 from holdfast.kit.http import connection_limits as counts
 from holdfast.kit.http.connection import MAX_HEADER_BYTES
 from holdfast.kit.http.connection_limits import ConnectionLimits

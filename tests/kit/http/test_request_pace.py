@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from holdfast.kit.contract.sources import source
+from holdfast.kit.contract.client import source
 from holdfast.kit.http.connection import MAX_HEADER_BYTES, MAX_PIPELINED_REQUESTS
 from holdfast.kit.http.connection_limits import ConnectionLimits
 from holdfast.kit.http.request_pace import (

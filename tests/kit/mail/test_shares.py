@@ -21,7 +21,7 @@ from holdfast.kit.contract.addresses import NoAddress, identity, mailbox
 from holdfast.kit.mail import outbox, sender, shares, transport
 from holdfast.kit.mail.message import Envelope, UnwritableMail
 from holdfast.kit.mail.outbox import Mail
-from holdfast.kit.mail.shares import LeasedShare, sender_session
+from holdfast.kit.mail.shares import LeasedShare, ShareLeases, sender_session
 from holdfast.kit.postgres.database import Database
 from tests.kit.mail import posting
 from tests.kit.mail.posting import PEOPLE, has_received, post_mails, run_senders, wait_until_all_ended
@@ -40,7 +40,7 @@ async def lease(
     no_owner_first: bool = True,
 ) -> list[LeasedShare]:
     return await service.database.read(
-        lambda reader: shares.lease(reader, limit, connections, first, no_owner_first=no_owner_first)
+        lambda reader: ShareLeases().lease(reader, limit, connections, first, no_owner_first=no_owner_first)
     )
 
 
@@ -96,6 +96,27 @@ async def test_mailboxes_are_spread_over_all_shares(service: Service) -> None:
     assert max(sizes.values()) < 4 * len(MANY) / 64
 
 
+async def test_a_process_leases_again_at_once_the_shares_of_a_lease_that_was_cancelled(service: Service) -> None:
+    await post_mails(service, *MANY)
+    leases = ShareLeases()
+
+    async def lease_all() -> list[LeasedShare]:
+        return await service.database.autocommit(
+            lambda reader: leases.lease(reader, 64, 64, outbox.FIRST_OWNER, no_owner_first=True)
+        )
+
+    for tenths in range(40):  # from before the statement is sent until after it has committed
+        leasing = asyncio.create_task(lease_all())
+        await asyncio.wait([leasing], timeout=tenths / 10_000)
+        leasing.cancel()
+        await asyncio.wait([leasing])
+        if not leasing.cancelled():
+            await service.database.autocommit(leases.give_all_back)
+
+        assert len(await lease_all()) == 64
+        await service.database.autocommit(leases.give_all_back)
+
+
 ACTIONS = st.lists(
     st.tuples(
         st.sampled_from(["lease", "lease", "renew", "give back", "read", "let it end"]),
@@ -131,7 +152,7 @@ async def test_no_two_processes_ever_send_one_share(service: Service, actions: S
             if action == "renew":
                 assert await service.database.read(lambda reader, row=row: shares.renew(reader, row)) == is_owner
             elif action == "give back":
-                await service.database.read(lambda reader, row=row: shares.give_back(reader, row))
+                await service.database.read(lambda reader, row=row: ShareLeases().give_back(reader, row))
                 if is_owner:
                     del owners[row.share]
             elif action == "read":

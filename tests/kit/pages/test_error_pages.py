@@ -10,8 +10,8 @@ from limits import RateLimitItemPerMinute
 from structlog.testing import capture_logs
 
 from holdfast.kit.contract.caller import Caller, nobody, person
+from holdfast.kit.contract.client import address
 from holdfast.kit.contract.problems import COMMON_PROBLEMS, FORBIDDEN, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.contract.sources import address
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import ANOTHERS_FORM, FOREIGN_FORM

@@ -20,7 +20,7 @@ READ = re.compile(
 
 
 PROOFS = {"code", "exp", "signature", "state", "timestamp"}
-"""Parameters that are signed, or belong to such: an answer never repeats them (`kit/http/query_parameters.py`)."""
+"""Parameters that are signed, or belong to such: an answer never repeats them (`kit/http/answers.py`)."""
 
 
 @pytest.mark.parametrize(("folder", "site"), [("events", EVENTS), ("inventory", INVENTORY), ("accounts", EVENTS)])

@@ -7,7 +7,7 @@ import pytest
 from jinja2.ext import Extension, InternationalizationExtension
 from markupsafe import Markup
 
-from holdfast.kit.pages.template_texts import TemplateTexts
+from holdfast.kit.pages.layout import TemplateTexts
 
 GERMAN = {
     "Hello": "Hallo <b>du</b>",

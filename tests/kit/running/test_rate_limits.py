@@ -20,8 +20,8 @@ from structlog.testing import capture_logs
 from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import nobody
+from holdfast.kit.contract.client import WIDE_SHARE, source
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.contract.sources import WIDE_SHARE, source
 from holdfast.kit.process.checks.check_list import run_checks
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.partners import check_rate_limits

@@ -8,9 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.kit.contract.caller import Owner, nobody
-from holdfast.kit.contract.client import CLIENT, Client, begin_request
+from holdfast.kit.contract.client import CLIENT, Client, begin_request, source
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.contract.sources import source
 from holdfast.kit.running.slots import MAX_WAITING, MAX_WAITING_TOGETHER, Slots
 from tests.any_bound import ANY_BOUND
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.running import time_budgets
-from holdfast.kit.running.time_budgets import TimeBudget
+from holdfast.kit.running import slots
+from holdfast.kit.running.slots import TimeBudget
 
 BOUND = Bound(name="Tests", service="both", total="", tenant="", address="", reserved="", stranger="")
 WINDOW = 60.0
@@ -64,7 +64,7 @@ def test_no_owner_ever_has_more_than_its_budget_and_one_piece_of_work_in_a_windo
 
 
 def test_ended_windows_of_budgets_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time_budgets, "MIN_WINDOWS", 10)
+    monkeypatch.setattr(slots, "MIN_WINDOWS", 10)
     clock = Clock()
     budget = TimeBudget(BOUND, WINDOW, "", clock)
 

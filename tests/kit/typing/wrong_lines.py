@@ -13,7 +13,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.database import Reader, Tx
-from holdfast.kit.postgres.tasks import Task
+from holdfast.kit.postgres.transactions import Task
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import Batch, Call, batched, read, read_batched, single, steps
 from holdfast.kit.running.steps import Conclusion, Steps

@@ -11,10 +11,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast_verify.formats.cosignature import Cosigner
 from holdfast_verify.formats.entries import commitment, person_text, timestamp
-from holdfast_verify.formats.log_name import LogName
 from holdfast_verify.formats.proof_file import ProofFile
 from holdfast_verify.formats.receipts import Receipt, receipt_of, sign_receipts
-from holdfast_verify.formats.signed_note import Checkpoint, Signer
+from holdfast_verify.formats.signed_note import Checkpoint, LogName, Signer
 from holdfast_verify.formats.tree import HASH_BYTES, TILE_WIDTH, append, bundle, inclusion_proof, leaf_hash, tile_path
 
 WITNESS = Cosigner("witness.example.org/w1", Ed25519PrivateKey.from_private_bytes(b"2" * 32))

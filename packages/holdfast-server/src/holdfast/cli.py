@@ -1,5 +1,6 @@
 """The command line: the commands of both services, and the groups of each. Commands import their own dependencies."""
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,6 @@ from typer.exceptions import TyperException
 from holdfast import __version__
 from holdfast import up as starting
 from holdfast.commands import check as checking
-from holdfast.commands import usage_errors
 from holdfast.commands.backups.commands import backup, move, restore
 from holdfast.commands.config import config, secret
 from holdfast.commands.status import status
@@ -20,7 +20,32 @@ from holdfast.kit.process.commands import address_command, jobs_command, mail_co
 from holdfast.kit.process.startup import end_in_order, importing
 from holdfast.up import EVENTS_PORT, INVENTORY_PORT, Host, Port
 from holdfast_verify.cli import verify, witness
-from holdfast_verify.terminal import fitted
+from holdfast_verify.terminal import fitted, sentences
+
+
+def show_usage_error(error: Any) -> int:
+    """Print an error of the command line to standard error. Returns the exit status.
+
+    error    an error of typer, which has no public class for all of them
+    """
+    _explain(error)
+    text = io.StringIO()
+    error.show(text)
+    typer.echo(fitted(sentences(text.getvalue()), err=True), err=True)
+    return error.exit_code
+
+
+def _explain(error: Any) -> None:
+    """Say of a value that is not acceptable what would be right. The words of typer are for programmers."""
+    from pydantic import ValidationError
+
+    from holdfast.kit.environment.variables import error_text
+
+    if isinstance(error.__cause__, ValidationError):
+        detail = error.__cause__.errors()[0]
+        text = error_text(detail)
+        error.message = text if detail["type"] == "value_error" else f"It {text}, not {detail['input']!r}."
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +73,7 @@ def main() -> None:
         typer.echo("Nothing was done.", err=True)
         raise SystemExit(1) from error
     except TyperException as error:
-        raise SystemExit(usage_errors.show(error)) from error
+        raise SystemExit(show_usage_error(error)) from error
     except Exception as error:
         message = _explained(error)
         if message is None:

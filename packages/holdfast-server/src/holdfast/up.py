@@ -301,9 +301,9 @@ def _demo_components(served: "Sequence[ServedService]", settings: "EventsSetting
 def _with_demo_payments(listener: "socket", settings: "EventsSettings") -> "EventsSettings":
     """The settings of the events service with the payment processor for demonstrations."""
     from holdfast.kit.http.sockets import address_of
-    from holdfast_demo.stripe import in_process
+    from holdfast_demo.stripe.processor import secrets_in
 
-    ours = in_process.secrets_in(settings.data_dir)
+    ours = secrets_in(settings.data_dir)
     return settings.model_copy(
         update={"stripe_key": ours.api, "stripe_webhook_secret": ours.webhooks, "stripe_api": address_of(listener)}
     )
@@ -313,9 +313,9 @@ def _demo_payments(listener: "socket", settings: "EventsSettings") -> "tuple[Ser
     """A payment processor that moves no money, for the events service, and the id of an account that can be paid."""
     from holdfast_demo.data import events
     from holdfast_demo.shared.serving import guarded_server
-    from holdfast_demo.stripe import in_process
+    from holdfast_demo.stripe.processor import demo_processor
 
-    processor = in_process.processor(listener, settings.base_url, settings.data_dir)
+    processor = demo_processor(listener, settings.base_url, settings.data_dir)
     typer.echo(f"{typer.style('Demo payments', bold=True)}  {processor.address}")
     typer.echo("  cards          4242 4242 4242 4242 pays, 4000 0000 0000 0002 is declined;")
     typer.echo("                 no money moves")
@@ -325,14 +325,14 @@ def _demo_payments(listener: "socket", settings: "EventsSettings") -> "tuple[Ser
 def _with_demo_shops(listener: "socket", settings: "InventorySettings") -> "InventorySettings":
     """The settings of the inventory service with demo shops as its platform."""
     from holdfast.kit.http.sockets import address_of
-    from holdfast_demo.shopify import CLIENT_ID, admin_frame
+    from holdfast_demo.shopify import CLIENT_ID, pages
 
     address = address_of(listener)
     return settings.model_copy(
         update={
             "platform_address": f"{address}/{{shop}}",
             "client_id": CLIENT_ID,
-            "app_bridge": f"{address}{admin_frame.BRIDGE}",
+            "app_bridge": f"{address}{pages.BRIDGE}",
         }
     )
 
@@ -342,10 +342,10 @@ def _demo_shops(listener: "socket", settings: "InventorySettings") -> "tuple[Ser
     from holdfast.inventory import resources
     from holdfast.kit.http.sockets import address_of
     from holdfast_demo.data import inventory
-    from holdfast_demo.shopify import in_process
+    from holdfast_demo.shopify import application
 
     secret = resources.build(settings).client_secrets[0].decode()
-    served = in_process.served(listener, settings.base_url, secret, settings.data_dir, inventory.DOMAIN)
+    served = application.platform_server(listener, settings.base_url, secret, settings.data_dir, inventory.DOMAIN)
     typer.echo(f"{typer.style('Demo shops', bold=True)}  {address_of(listener)}")
     address = f"{address_of(listener)}/{inventory.DOMAIN}"
     return served, [

@@ -141,8 +141,7 @@ def witness(
         import structlog
         import uvicorn
 
-        from holdfast_verify.witness.application import application
-        from holdfast_verify.witness.cosigning import Witness
+        from holdfast_verify.witness.cosigning import Witness, application
         from holdfast_verify.witness.directory import WitnessDirectory, WitnessError
     except ModuleNotFoundError as error:
         text = f"A witness needs the package {error.name}. Install holdfast-verify with the extra `witness`."

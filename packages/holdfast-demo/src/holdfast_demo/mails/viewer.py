@@ -1,22 +1,114 @@
-"""The page `/mails` of a demonstration: the mails that the services would have sent, and one of them as it looks.
+"""The page `/mails` of a demonstration: the mails that the services have written to files, and one of them as it looks.
 
 Mails have links that sign in. So this page is never part of a service: `holdfast up` puts it in front of one, where
 only this machine can reach it and no mail server is set.
 """
 
 import asyncio
+import datetime as dt
 import re
 from base64 import b64encode
+from email import policy
+from email.message import EmailMessage
+from email.parser import BytesHeaderParser, BytesParser
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.kit.pages.site import Site
-from holdfast_demo.mails.mail_files import list_mails, read_mail
 from holdfast_demo.shared.serving import guard_application, to_response
+
+MAX_MAILS = 200
+"""The most mails in the list, the newest first."""
+
+MAX_MAIL_BYTES = 10_000_000
+"""The size of a mail file above which it is not read."""
+
+_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
+_PARSER = BytesParser(policy=policy.default)
+_HEADER_PARSER = BytesHeaderParser(policy=policy.default)
+
+
+class ListedMail(NamedTuple):
+    """A mail in the list. `id` is the name of its file without the suffix; `written_at` the time of the file."""
+
+    id: str
+    recipient: str
+    subject: str
+    written_at: dt.datetime
+
+
+class ReadMail(NamedTuple):
+    """A mail as it is shown. `html` has its pictures inside; both texts are empty if the mail has none."""
+
+    summary: ListedMail
+    html: str
+    text: str
+
+
+def list_mails(directory: Path) -> list[ListedMail]:
+    """The newest mails in a directory; none if there is no such directory."""
+    files = sorted(((_modified(file), file) for file in directory.glob("*.eml")), reverse=True)[:MAX_MAILS]
+    return [summary for _, file in files if (summary := _list(file))]
+
+
+def read_mail(directory: Path, id: str) -> ReadMail | None:
+    """A mail; None if there is none with this id."""
+    if not _ID.fullmatch(id):
+        return None
+    file = directory / f"{id}.eml"
+    try:
+        if file.stat().st_size > MAX_MAIL_BYTES:
+            return None
+        mail = _PARSER.parsebytes(file.read_bytes())
+    except OSError:
+        return None
+    return ReadMail(_summary_of(file, mail), _html(mail), _body(mail, "plain"))
+
+
+def _list(file: Path) -> ListedMail | None:
+    """A mail of the list; None if its file was deleted meanwhile."""
+    try:
+        with file.open("rb") as content:
+            return _summary_of(file, _HEADER_PARSER.parse(content))
+    except OSError:
+        return None
+
+
+def _summary_of(file: Path, mail: EmailMessage) -> ListedMail:
+    written_at = dt.datetime.fromtimestamp(_modified(file), dt.UTC)
+    return ListedMail(file.stem, str(mail["To"] or ""), str(mail["Subject"] or ""), written_at)
+
+
+def _modified(file: Path) -> float:
+    """When a file was written, in seconds since 1970; 0 if it was deleted meanwhile."""
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _body(mail: EmailMessage, kind: str) -> str:
+    body = mail.get_body((kind,))
+    # Lines end with CR LF in the file. A browser reads LF, and the digest of the style must be that of what it reads.
+    return str(body.get_content()).replace("\r\n", "\n") if body else ""
+
+
+def _html(mail: EmailMessage) -> str:
+    """The HTML of a mail. Its pictures are inside of it, and its links open a new tab."""
+    html = _body(mail, "html").replace("<head>", '<head><base target="_blank">', 1)
+    for part in mail.walk():
+        if (cid := str(part["Content-ID"] or "").strip("<>")) and part.get_content_maintype() == "image":
+            picture = part.get_payload(decode=True)
+            if isinstance(picture, bytes):
+                inside = f"data:{part.get_content_type()};base64,{b64encode(picture).decode()}"
+                html = html.replace(f'src="cid:{cid}"', f'src="{inside}"')
+    return html
+
 
 PATH = "/mails"
 

@@ -1,7 +1,8 @@
-"""The state of a double in one SQLite database: in memory, or in a file that survives a restart."""
+"""The state of a double: its time, and one SQLite database, in memory or in a file that survives a restart."""
 
 import sqlite3
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,3 +35,24 @@ class SQLiteStore:
             self.db.execute("rollback")
             raise
         self.db.execute("commit")
+
+
+class Clock:
+    """The real time plus the seconds by which a test has moved it. A move calls the listeners in `on_move`."""
+
+    def __init__(self) -> None:
+        self._moved = 0.0
+        self.on_move: list[Callable[[], None]] = []
+
+    def time(self) -> float:
+        return time.time() + self._moved
+
+    def now(self) -> int:
+        """The time in whole seconds."""
+        return int(self.time())
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock forward."""
+        self._moved += seconds
+        for listener in self.on_move:
+            listener()

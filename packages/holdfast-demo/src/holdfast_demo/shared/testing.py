@@ -1,10 +1,11 @@
-"""An API for tests that control a double in another process, below `/_test/`. It is served only on request.
+"""An API for tests that control a double in another process, below `/_test/`, and the faults that they ask for. It is
+served only on request.
 
 Each path takes a JSON object, by POST.
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -46,3 +47,33 @@ def change_webhooks(webhooks: WebhookSender, changes: Struct) -> None:
         if (value := getattr(changes, name)) is not None:
             setattr(webhooks, name, value)
     webhooks.wake()
+
+
+class CountedFault(Protocol):
+    """A failure of the next `times` requests; later requests succeed."""
+
+    times: int
+
+
+F = TypeVar("F", bound=CountedFault)
+
+
+class Faults(Generic[F]):
+    """The planned faults."""
+
+    def __init__(self) -> None:
+        self._planned: list[F] = []
+
+    def plan(self, fault: F) -> None:
+        self._planned.append(fault)
+
+    def clear(self) -> None:
+        self._planned.clear()
+
+    def take(self, hits: Callable[[F], bool]) -> F | None:
+        """Use up and return the fault of a request; None if there is none. `hits`: whether a fault concerns it."""
+        for fault in self._planned:
+            if fault.times > 0 and hits(fault):
+                fault.times -= 1
+                return fault
+        return None

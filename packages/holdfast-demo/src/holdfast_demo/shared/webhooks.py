@@ -6,8 +6,7 @@ from abc import ABC, abstractmethod
 
 import httpx2
 
-from holdfast_demo.shared.clock import Clock
-from holdfast_demo.shared.store import SQLiteStore
+from holdfast_demo.shared.store import Clock, SQLiteStore
 
 MAX_CONCURRENT_DELIVERIES = 16
 

@@ -20,18 +20,27 @@ from graphql.utilities import get_operation_ast
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from holdfast_demo.shared.faults import Faults
+from holdfast_demo.shared.testing import Faults
 from holdfast_demo.shopify import mutations, queries
 from holdfast_demo.shopify.bulk import Bulks
 from holdfast_demo.shopify.connections import Info, Paging
-from holdfast_demo.shopify.cost import BUCKET_SECONDS, MAX_QUERY_COST, Buckets, Pricing, actual_cost
-from holdfast_demo.shopify.errors import graphql_error, user_error
-from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.cost import (
+    BUCKET_SECONDS,
+    MAX_QUERY_COST,
+    VERSION,
+    Buckets,
+    Pricing,
+    actual_cost,
+    execute,
+    may_be_missing,
+    resolve_field,
+    schema,
+)
+from holdfast_demo.shopify.errors import Fault, graphql_error, user_error
 from holdfast_demo.shopify.inventory import MutationKeys
 from holdfast_demo.shopify.model import Shop
 from holdfast_demo.shopify.oauth import OAuth
 from holdfast_demo.shopify.platform_state import PlatformState
-from holdfast_demo.shopify.schema import VERSION, execute, may_be_missing, resolve_field, schema
 
 MAX_BODY_BYTES = 1_000_000
 

@@ -1,6 +1,7 @@
-"""The platform: its application, its background work, and its methods for tests."""
+"""The platform: its application, its background work, its methods for tests, and its server for `holdfast up`."""
 
 import contextlib
+import socket
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,14 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from holdfast_demo.shared.clock import Clock
-from holdfast_demo.shared.faults import Faults
+from holdfast.kit.http.sockets import address_of
+from holdfast.kit.process.serving import ServedService
+from holdfast_demo.shared import serving
 from holdfast_demo.shared.serving import run_in_background
+from holdfast_demo.shared.store import Clock
+from holdfast_demo.shared.testing import Faults
 from holdfast_demo.shopify import (
-    admin_frame,
+    CLIENT_ID,
     checkout,
     endpoints,
     merchant_page,
@@ -26,7 +30,7 @@ from holdfast_demo.shopify import (
 )
 from holdfast_demo.shopify.admin import Admin
 from holdfast_demo.shopify.bulk import Bulks
-from holdfast_demo.shopify.faults import Fault
+from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.levels import Level
 from holdfast_demo.shopify.model import FIRST_SCOPES, Adjustment, Location, Order, Shop, Variant
 from holdfast_demo.shopify.oauth import OAuth
@@ -61,7 +65,7 @@ class ShopifyDouble:
             Route("/{shop}/admin/api/{version}/graphql.json", self.admin.answer, methods=["POST"]),
             *pages.routes(self.world, self.oauth),
             *checkout.routes(self.world),
-            *admin_frame.routes(self.world, self.oauth),
+            *pages.admin_routes(self.world, self.oauth),
             *merchant_page.routes(self.world, self.oauth, self.webhooks),
             *storefront.routes(self.world),
             *pictures.routes(self.world),
@@ -224,3 +228,21 @@ class ShopifyDouble:
     async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:
         async with run_in_background(self.webhooks.run(), self.bulks.run()):
             yield
+
+
+DATABASE_FILE = "demo-shops.sqlite"
+"""The database of the platform, in the data directory."""
+
+
+def platform_server(
+    listener: socket.socket, inventory_url: str, secret: str, data_dir: Path, domain: str
+) -> ServedService:
+    """A server for the platform on a socket.
+
+    inventory_url    the address of the service that its shops can install
+    secret           the client secret of that service
+    domain           the shop that exists from the start
+    """
+    double = ShopifyDouble(address_of(listener), App(CLIENT_ID, secret, inventory_url), path=data_dir / DATABASE_FILE)
+    double.begin(domain, with_more=True)
+    return serving.guarded_server(double.app, listener)

@@ -22,10 +22,10 @@ from graphql import (
 
 from holdfast_demo.shopify import payloads, queries
 from holdfast_demo.shopify.connections import Fields, Paging
+from holdfast_demo.shopify.cost import execute, schema
 from holdfast_demo.shopify.errors import UserErrors, user_error
 from holdfast_demo.shopify.model import Bulk, Shop, parse_gid
 from holdfast_demo.shopify.platform_state import PlatformState
-from holdfast_demo.shopify.schema import execute, schema
 from holdfast_demo.shopify.store import ThingQuery
 
 MAX_CONCURRENT_OPERATIONS = 5

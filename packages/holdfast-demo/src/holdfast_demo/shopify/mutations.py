@@ -1,17 +1,95 @@
-"""The mutations of the Admin API."""
+"""The mutations of the Admin API, and its subscriptions to webhooks."""
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
-from holdfast_demo.shopify import inventory, metafields, quantities, subscriptions
+from holdfast_demo.shopify import inventory, metafields, quantities
 from holdfast_demo.shopify.bulk import Bulks
 from holdfast_demo.shopify.connections import Fields, Info, Paging
-from holdfast_demo.shopify.errors import UserErrors
+from holdfast_demo.shopify.errors import UserErrors, user_error
 from holdfast_demo.shopify.inventory import MutationKeys
-from holdfast_demo.shopify.model import Shop
-from holdfast_demo.shopify.platform_state import PlatformState
+from holdfast_demo.shopify.model import Shop, Subscription, parse_gid
+from holdfast_demo.shopify.platform_state import PlatformState, matching
 from holdfast_demo.shopify.queries import bulk_view, subscription_view
 from holdfast_demo.shopify.views import Views, identity_view
+
+SCOPES = {
+    "ORDERS": ("read_orders",),
+    "REFUNDS": ("read_orders",),
+    "INVENTORY_LEVELS": ("read_inventory",),
+    "INVENTORY_ITEMS": ("read_inventory", "read_products"),
+    "PRODUCTS": ("read_products",),
+    "VARIANTS": ("read_products",),
+    "LOCATIONS": ("read_locations",),
+}
+"""The scopes that the topics with a prefix need: one of them."""
+
+UNSCOPED_TOPICS = ("APP_UNINSTALLED", "APP_SCOPES_UPDATE", "SHOP_UPDATE", "BULK_OPERATIONS_FINISH")
+
+_AT = ("webhookSubscription", "uri")
+
+
+def create_subscription(world: PlatformState, views: Views, topic: str, arguments: Fields) -> Subscription:
+    """A new subscription. Raises `UserErrors`."""
+    scopes = next((needed for begin, needed in SCOPES.items() if topic.startswith(f"{begin}_")), ())
+    if topic not in UNSCOPED_TOPICS and not views.scopes.intersection(scopes):
+        topic_name = topic.lower().replace("_", "/")
+        message = f"You do not have permission to create or update webhooks with {topic_name} topic."
+        raise UserErrors(user_error(message, None, "topic"))
+    uri = _uri(arguments)
+    same = matching(("json_extract(body, '$.topic') = ?", topic), ("json_extract(body, '$.uri') = ?", uri))
+    existing = world.store.select(Subscription, views.domain, same)
+    if existing:
+        raise UserErrors(user_error("Address for this topic has already been taken", None, *_AT))
+    now = world.now()
+    subscription = Subscription(topic=topic, uri=uri, created=now, updated=now)
+    return world.store.put(views.domain, _apply(subscription, arguments))
+
+
+def change_subscription(world: PlatformState, views: Views, id: str, arguments: Fields) -> Subscription:
+    """Change a subscription. Raises `UserErrors`."""
+    subscription = _subscription(world, views, id)
+    if arguments.get("uri") or arguments.get("callbackUrl"):
+        subscription.uri = _uri(arguments)
+    subscription.updated = world.now()
+    return world.store.put(views.domain, _apply(subscription, arguments))
+
+
+def delete_subscription(world: PlatformState, views: Views, id: str) -> None:
+    """End a subscription. Raises `UserErrors`."""
+    world.store.remove(views.domain, _subscription(world, views, id))
+
+
+def _subscription(world: PlatformState, views: Views, id: str) -> Subscription:
+    subscription = world.store.find(Subscription, views.domain, parse_gid(id, "WebhookSubscription"))
+    if subscription is None:
+        raise UserErrors(user_error("Webhook subscription does not exist", None, "id"))
+    return subscription
+
+
+def _apply(subscription: Subscription, arguments: Fields) -> Subscription:
+    if arguments.get("format") == "XML":
+        raise UserErrors(user_error("The double sends JSON alone.", None, "webhookSubscription", "format"))
+    if arguments.get("filter"):
+        raise UserErrors(user_error("The double filters nothing.", None, "webhookSubscription", "filter"))
+    fields = arguments.get("includeFields")
+    if fields is not None:
+        if any("." in field for field in fields):
+            message = "The double knows no fields inside others."
+            raise UserErrors(user_error(message, None, "webhookSubscription", "includeFields"))
+        subscription.include_fields = list(fields)
+    subscription.name = arguments.get("name", subscription.name)
+    return subscription
+
+
+def _uri(arguments: Fields) -> str:
+    uri = arguments.get("uri") or arguments.get("callbackUrl") or ""
+    parts = urlsplit(uri)
+    here = parts.hostname in {"127.0.0.1", "localhost"}
+    if not parts.hostname or (parts.scheme != "https" and not here):
+        raise UserErrors(user_error(f"Address protocol {parts.scheme}:// is not supported", None, *_AT))
+    return uri
 
 
 def root(world: PlatformState, shop: Shop, keys: MutationKeys, bulks: Bulks) -> Fields:
@@ -41,15 +119,15 @@ def root(world: PlatformState, shop: Shop, keys: MutationKeys, bulks: Bulks) -> 
         return {"inventoryLevel": level and views.level(level)}
 
     def subscribe(_: Info, topic: str, webhookSubscription: Fields) -> Fields:  # noqa: N803
-        subscription = subscriptions.subscribe(world, views, topic, webhookSubscription)
+        subscription = create_subscription(world, views, topic, webhookSubscription)
         return {"webhookSubscription": subscription_view(subscription)}
 
     def change(_: Info, id: str, webhookSubscription: Fields) -> Fields:  # noqa: N803
-        changed = subscriptions.change(world, views, id, webhookSubscription)
+        changed = change_subscription(world, views, id, webhookSubscription)
         return {"webhookSubscription": subscription_view(changed)}
 
     def unsubscribe(_: Info, id: str) -> Fields:
-        subscriptions.unsubscribe(world, views, id)
+        delete_subscription(world, views, id)
         return {"deletedWebhookSubscriptionId": id}
 
     def set_metafields(info: Info, **arguments: Any) -> Fields:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 
-from holdfast_demo.shared.clock import Clock
+from holdfast_demo.shared.store import Clock
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.levels import Levels
 from holdfast_demo.shopify.model import Shop

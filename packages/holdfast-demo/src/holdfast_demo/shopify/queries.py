@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from holdfast_demo.shopify.connections import Fields, Info, Paging, field, lazy, list_source
+from holdfast_demo.shopify.cost import VERSION
 from holdfast_demo.shopify.errors import graphql_error
 from holdfast_demo.shopify.model import (
     Bulk,
@@ -21,7 +22,6 @@ from holdfast_demo.shopify.model import (
 )
 from holdfast_demo.shopify.order_views import OrderViews
 from holdfast_demo.shopify.platform_state import PlatformState
-from holdfast_demo.shopify.schema import VERSION
 from holdfast_demo.shopify.store import ThingQuery
 from holdfast_demo.shopify.views import Views
 

@@ -13,8 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast_demo.shared.testing import AdvanceClock, EmptyCommand, change_webhooks, route
 from holdfast_demo.shopify.application import ShopifyDouble
-from holdfast_demo.shopify.errors import OAuthRefusal, ShopifyRefusal
-from holdfast_demo.shopify.faults import Fault, Kind
+from holdfast_demo.shopify.errors import Fault, Kind, OAuthRefusal, ShopifyRefusal
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from holdfast_demo.shopify.shops import NewVariant
 from holdfast_demo.shopify.webhooks import RandomDelivery, single_delivery

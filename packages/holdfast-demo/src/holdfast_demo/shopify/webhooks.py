@@ -12,9 +12,9 @@ import httpx2
 
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 from holdfast_demo.shared import webhooks
+from holdfast_demo.shopify.cost import VERSION
 from holdfast_demo.shopify.model import Subscription, format_time
 from holdfast_demo.shopify.platform_state import PlatformState, WebhookMessage, matching
-from holdfast_demo.shopify.schema import VERSION
 
 CONNECT_TIMEOUT_SECONDS, ANSWER_TIMEOUT_SECONDS = 1, 5
 RETRY_BACKOFF = (10, 30, 90, 300, 900, 1800, 3600, 7200)

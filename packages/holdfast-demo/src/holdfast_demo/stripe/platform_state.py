@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Union, get_args, get_origin
 
-from holdfast_demo.shared.clock import Clock
+from holdfast_demo.shared.store import Clock
 from holdfast_demo.stripe.books import Books
 from holdfast_demo.stripe.store import Store, Thing, new_id
 

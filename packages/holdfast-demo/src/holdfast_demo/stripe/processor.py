@@ -1,8 +1,9 @@
-"""The processor: its secrets, its application, its background work, and its methods for tests."""
+"""The processor: its secrets, its application, its background work, its methods for tests, and `holdfast up`."""
 
 import asyncio
 import contextlib
 import secrets
+import socket
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,13 +11,15 @@ from typing import NamedTuple
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
+from holdfast.kit.http.sockets import address_of
 from holdfast.kit.security.secrets import secret
-from holdfast_demo.shared.clock import Clock
-from holdfast_demo.shared.faults import Faults
 from holdfast_demo.shared.serving import run_in_background
+from holdfast_demo.shared.store import Clock
+from holdfast_demo.shared.testing import Faults
 from holdfast_demo.stripe import accounts, api, disputes, pages, payments, refunds, sessions
 from holdfast_demo.stripe.books import Books, Unbalanced
-from holdfast_demo.stripe.faults import Fault
+from holdfast_demo.stripe.errors import Fault
 from holdfast_demo.stripe.handler import ApiHandler
 from holdfast_demo.stripe.params import check_params
 from holdfast_demo.stripe.platform_state import ProcessorState, without_private
@@ -214,3 +217,18 @@ class StripeDouble:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._sessions_changed.wait()
+
+
+def secrets_in(data_dir: Path) -> ProcessorSecrets:
+    """The secrets of the processor."""
+    return load_or_create_secrets(data_dir / DEMO_PAYMENTS_FILE)
+
+
+def demo_processor(listener: socket.socket, events_url: str, data_dir: Path) -> StripeDouble:
+    """The processor that will be served on a socket.
+
+    events_url    the address of the service that gets its webhooks
+    """
+    ours = secrets_in(data_dir)
+    endpoints = [Endpoint(f"{events_url}/stripe/webhook", ours.webhooks)]
+    return StripeDouble(address_of(listener), key=ours.api, path=data_dir / DEMO_PAYMENTS_FILE, endpoints=endpoints)

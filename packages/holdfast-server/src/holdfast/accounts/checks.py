@@ -2,7 +2,7 @@
 
 from typing import Any, LiteralString
 
-from holdfast.accounts.identities import list_different
+from holdfast.accounts.addresses import list_different
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast_verify.terminal import names_text
 

@@ -3,9 +3,9 @@
 from typing import LiteralString, Protocol, TypeVar
 
 from holdfast.accounts import agent_requests, known_browsers, sessions
+from holdfast.accounts.addresses import unifying_loop
 from holdfast.accounts.agent_limits import LimitOperations
 from holdfast.accounts.directory import Directory
-from holdfast.accounts.identities import unifying_loop
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.accounts.signin.operations import SignInOperations
 from holdfast.accounts.signin.pages import SignInPages

@@ -12,9 +12,9 @@ from msgspec import Struct
 from holdfast.accounts.sessions import Session, Sessions
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
+from holdfast.kit.http.answers import known_parameters
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, anonymous
 from holdfast.kit.http.index import Route
-from holdfast.kit.http.query_parameters import known_parameters
 from holdfast.kit.pages.form_files import FileLimits, TakeFile, read_files
 from holdfast.kit.pages.forms import ANOTHERS_FORM, FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import Language, language_of

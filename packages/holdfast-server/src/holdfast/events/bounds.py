@@ -6,7 +6,7 @@ from holdfast.accounts.settings import BOUNDS as SIGN_IN_BOUNDS
 from holdfast.events.oauth_settings import BOUNDS as OAUTH_BOUNDS
 from holdfast.events.settings import ORGANIZER_ADDRESS_SHARE, UPLOADS_PER_PHOTO
 from holdfast.kit.contract.bounds import Bound, address_limit, credential_limit, quota
-from holdfast.kit.contract.sources import WIDE_CONNECTIONS, WIDE_SHARE
+from holdfast.kit.contract.client import WIDE_CONNECTIONS, WIDE_SHARE
 
 STREAMS = Bound(
     name="Open event streams",

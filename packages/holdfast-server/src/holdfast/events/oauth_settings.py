@@ -9,7 +9,7 @@ from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
 from pydantic import Field, ValidationInfo, field_validator
 
 from holdfast.kit.contract.bounds import Bound, address_limit, credential_limit
-from holdfast.kit.contract.sources import WIDE_SHARE
+from holdfast.kit.contract.client import WIDE_SHARE
 from holdfast.kit.environment import settings as kit
 from holdfast.kit.running.rate_limits import SharedLimit
 

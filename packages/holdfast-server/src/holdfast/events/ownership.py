@@ -27,7 +27,7 @@ from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.contract.caller import Caller, system
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
-from holdfast.kit.postgres.tasks import Task
+from holdfast.kit.postgres.transactions import Task
 from holdfast.kit.process.part import Part
 
 MAX_TITLES = 5

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from holdfast.accounts.settings import BOUNDS as SIGN_IN_BOUNDS
 from holdfast.kit.contract.bounds import Bound, address_limit, credential_limit
-from holdfast.kit.contract.sources import WIDE_CONNECTIONS
+from holdfast.kit.contract.client import WIDE_CONNECTIONS
 
 STREAMS = Bound(
     name="Open event streams",

@@ -27,8 +27,7 @@ from holdfast_verify.audit.entries import (
     UnknownKind,
     parse_entry,
 )
-from holdfast_verify.audit.places import BrokenRule, PlaceReplay
-from holdfast_verify.audit.replays import PlaceReplays
+from holdfast_verify.audit.places import BrokenRule, PlaceReplay, PlaceReplays
 from holdfast_verify.formats.entries import FORMAT, timestamp
 
 MAX_DELAY_SECONDS = 60

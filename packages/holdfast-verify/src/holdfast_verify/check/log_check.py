@@ -9,12 +9,12 @@ from holdfast_verify.audit.audit import Audit, AuditFinding
 from holdfast_verify.audit.entries import AuditedEntry
 from holdfast_verify.audit.heads import HeadAudit
 from holdfast_verify.check.catching_up import LogFollower
-from holdfast_verify.check.freeze_proof import check_freeze_proof
 from holdfast_verify.check.generations import FoundLog, Generations, ReadLog, find_generations, read_log
 from holdfast_verify.check.head_log import (
     MAX_WAIT_SECONDS,
     PublishedHeads,
     check_cosignatures,
+    check_freeze_proof,
     check_in_head_log,
     is_head_log,
     parse_witnesses,

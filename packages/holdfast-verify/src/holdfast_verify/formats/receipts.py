@@ -14,8 +14,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast_verify.formats.entries import commitment, person_text, timestamp
-from holdfast_verify.formats.log_name import LogName
-from holdfast_verify.formats.signed_note import InvalidNote, Signer, Verifier, decode_base64, encode_base64, open_note
+from holdfast_verify.formats.signed_note import (
+    InvalidNote,
+    LogName,
+    Signer,
+    Verifier,
+    decode_base64,
+    encode_base64,
+    open_note,
+)
 from holdfast_verify.formats.tree import InvalidProof, leaf_hash, node_hash, verify_inclusion
 
 LOGGED_WITHIN_SECONDS = 60

@@ -1,11 +1,13 @@
-"""Notes signed with Ed25519 (C2SP, signed-note), and the checkpoints of logs, which are notes (tlog-checkpoint)."""
+"""Notes signed with Ed25519 (C2SP, signed-note), the checkpoints of logs, which are notes (tlog-checkpoint), and the
+names of logs.
+"""
 
 import re
 from base64 import b64decode
 from binascii import b2a_base64
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -189,3 +191,35 @@ def _parse_signature(line: str) -> tuple[str, bytes, bytes]:
 def _key_id(name: str, typed_key: bytes) -> bytes:
     """The id of a key: of its name, and of its type with the public key after it."""
     return sha256(name.encode() + b"\n" + typed_key).digest()[:4]
+
+
+Noun = Literal["events", "queues", "heads"]
+"""What has a log, as addresses say it. There is one log of heads, the head log."""
+
+
+class LogName(NamedTuple):
+    """Which log is meant.
+
+    noun         what the log is of
+    id           the id of the event or queue; 0 for the head log
+    generation   the generation of its log, from 1
+    """
+
+    noun: Noun
+    id: int
+    generation: int = 1
+
+    @property
+    def subject(self) -> str:
+        """The event or queue, as commitments and sentences say it: `event 7`."""
+        return "all heads" if self.noun == "heads" else f"{self.noun[:-1]} {self.id}"
+
+    @property
+    def path(self) -> str:
+        """The path of the addresses of the log; the first generation has none of its own."""
+        path = "heads" if self.noun == "heads" else f"{self.noun}/{self.id}"
+        return f"/log/{path}" + (f"/{self.generation}" if self.generation > 1 else "")
+
+    def origin(self, base_url: str) -> str:
+        """What the log calls itself: its address without a scheme."""
+        return base_url.partition("://")[2] + self.path

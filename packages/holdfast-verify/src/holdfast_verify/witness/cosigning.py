@@ -1,12 +1,25 @@
-"""What a witness answers: it cosigns a head of a log if that continues the last one that it has cosigned."""
+"""What a witness answers, over HTTP (C2SP, tlog-witness): it cosigns a head of a log if that continues the last one
+that it has cosigned.
+"""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import structlog
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
 
-from holdfast_verify.formats.add_checkpoint import SIZE_MEDIA_TYPE, InvalidRequest, parse_add_checkpoint
+from holdfast_verify.formats.cosignature import (
+    MAX_BODY_BYTES,
+    PATH,
+    SIZE_MEDIA_TYPE,
+    InvalidRequest,
+    parse_add_checkpoint,
+)
 from holdfast_verify.formats.signed_note import (
     Checkpoint,
     InvalidNote,
@@ -96,3 +109,39 @@ class Witness:
 
 def _refusal(status: int, sentence: str) -> WitnessAnswer:
     return WitnessAnswer(status, f"{sentence}\n")
+
+
+BODY_TIMEOUT_SECONDS = 10.0
+"""Seconds within which the body of a request must have come."""
+
+
+def application(witness: Witness) -> Starlette:
+    """The application of a witness."""
+
+    async def add_checkpoint(request: Request) -> Response:
+        body = bytearray()
+        try:
+            async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > MAX_BODY_BYTES:
+                        return _response(WitnessAnswer(413, f"A body has at most {MAX_BODY_BYTES} bytes.\n"))
+        except (TimeoutError, ClientDisconnect):
+            return _response(WitnessAnswer(408, "The body did not come in time.\n"))
+        # Nothing is awaited from here on, so no other request comes between the check and what is kept.
+        return _response(witness.add_checkpoint(bytes(body)))
+
+    async def read_checkpoint(request: Request) -> Response:
+        return _response(witness.read_checkpoint(request.path_params["hash"]))
+
+    return Starlette(
+        routes=[
+            Route(PATH, add_checkpoint, methods=["POST"]),
+            Route("/{hash}/checkpoint", read_checkpoint),
+        ]
+    )
+
+
+def _response(answer: WitnessAnswer) -> Response:
+    # As bytes: for a text, Starlette would add a charset to the media type.
+    return Response(answer.text.encode(), answer.status, {"content-type": answer.media_type})

@@ -21,8 +21,8 @@ from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import CHANGE_CHANNEL, DETAILS_CHANNEL
 from holdfast.events.resources import Database, Reader
+from holdfast.kit.contract.client import address
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.contract.sources import address
 from holdfast.kit.http.event_streams import (
     EndOfStream,
     EventStream,

@@ -12,22 +12,19 @@ from holdfast.events.console.account.account import AccountPages
 from holdfast.events.console.account.branding_page import BrandingPage
 from holdfast.events.console.account.start import StartPages
 from holdfast.events.console.agents import agents
-from holdfast.events.console.agents.apps import AppsPages
+from holdfast.events.console.agents.agents import AppsPages
 from holdfast.events.console.agents.keys import KeysPages
 from holdfast.events.console.agents.requests import describe
-from holdfast.events.console.check_in.check_in import CheckInPage
+from holdfast.events.console.check_in.check_in import CheckInPage, NoShowsPage
 from holdfast.events.console.check_in.check_in_device import CheckInDevice
-from holdfast.events.console.check_in.no_shows import NoShowsPage
-from holdfast.events.console.events import event_operations, home, latest, new_event, publication, uploads
-from holdfast.events.console.events.cancel_event import CancelEventPage
+from holdfast.events.console.events import event, event_operations, home, new_event, publication, uploads
 from holdfast.events.console.events.edit_event import EditEventPage
 from holdfast.events.console.events.event import ConsoleEventPage
 from holdfast.events.console.events.home import EventsPage
 from holdfast.events.console.events.new_event import NewEventPage
 from holdfast.events.console.events.photos import PhotosPage
-from holdfast.events.console.events.poster import PosterPage
-from holdfast.events.console.events.publication import PublicationPage
-from holdfast.events.console.events.share import SharePages
+from holdfast.events.console.events.publication import CancelEventPage, PublicationPage
+from holdfast.events.console.events.share import PosterPage, SharePages
 from holdfast.events.console.events.uploads import Uploads
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.console.live_changes import LiveChanges, LiveConsole
@@ -35,16 +32,14 @@ from holdfast.events.console.mails import mail_paragraphs, mails
 from holdfast.events.console.mails.mail_paragraphs import MailParagraphsPage
 from holdfast.events.console.mails.mails import MailsPage
 from holdfast.events.console.payments import event_payments, payments, payouts
-from holdfast.events.console.payments.event_payments import EventPaymentsPage
+from holdfast.events.console.payments.event_payments import EventPaymentsPage, PaymentsFile
 from holdfast.events.console.payments.payments import PaymentsPage
-from holdfast.events.console.payments.payments_csv import PaymentsFile
 from holdfast.events.console.payments.payouts import PayoutsPage
-from holdfast.events.console.people import add_registration, bulk_changes, registrations, resent_mails, timeline
+from holdfast.events.console.people import add_registration, bulk_changes, registration, registrations, timeline
 from holdfast.events.console.people.add_registration import AddRegistrationPage
 from holdfast.events.console.people.bulk_changes import BulkChangesPage
 from holdfast.events.console.people.registration import RegistrationPage
-from holdfast.events.console.people.registrations import RegistrationsPage
-from holdfast.events.console.people.registrations_csv import RegistrationsFile
+from holdfast.events.console.people.registrations import RegistrationsFile, RegistrationsPage
 from holdfast.events.console.queues import queues
 from holdfast.events.console.queues.queues import QueuesPages
 from holdfast.events.keys.operations import LIMITS
@@ -59,7 +54,7 @@ OPERATIONS = (
     *branding_page.OPERATIONS,
     *home.OPERATIONS,
     *event_operations.OPERATIONS,
-    *latest.OPERATIONS,
+    *event.OPERATIONS,
     *publication.OPERATIONS,
     *uploads.OPERATIONS,
     *new_event.OPERATIONS,
@@ -71,7 +66,7 @@ OPERATIONS = (
     *add_registration.OPERATIONS,
     *bulk_changes.OPERATIONS,
     *timeline.OPERATIONS,
-    *resent_mails.OPERATIONS,
+    *registration.OPERATIONS,
     *event_payments.OPERATIONS,
     *payments.OPERATIONS,
     *payouts.OPERATIONS,

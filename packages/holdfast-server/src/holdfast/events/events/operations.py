@@ -26,15 +26,14 @@ from holdfast.events.events.model import (
 )
 from holdfast.events.organizers.operations import owner
 from holdfast.events.photos import acceptance
-from holdfast.events.pricing.model import Reason, mismatches, stray_bounds
+from holdfast.events.pricing.model import Reason, first_price, mismatches, stray_bounds
 from holdfast.events.pricing.operations import begin_again, record_first_prices, reprice
-from holdfast.events.pricing.policy import first_price
 from holdfast.events.problems import EVENT_HAS_REGISTRATIONS, QUOTA_EXCEEDED
-from holdfast.events.quotas import require_room
 from holdfast.events.resources import Conclusion, Reader, Steps, Tx
 from holdfast.events.seats import seats, settlement
 from holdfast.events.texts.markdown import RenderedText
 from holdfast.events.users.model import ORGANIZER_CHANNEL
+from holdfast.events.users.quotas import require_room
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Errors, sent_fields
 from holdfast.kit.contract.messages import message

@@ -15,8 +15,8 @@ from dateutil.relativedelta import relativedelta
 from msgspec import Struct
 
 from holdfast.events.events.model import Frequency, is_in_order, is_public, moved_end, zone
+from holdfast.events.pricing.model import FIRST_PRICE
 from holdfast.events.pricing.operations import record_first_prices
-from holdfast.events.pricing.policy import FIRST_PRICE
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background.loops import Loop, RowWaiters
 

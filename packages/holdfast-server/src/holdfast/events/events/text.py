@@ -11,7 +11,7 @@ from holdfast.events.events.model import EventRow
 from holdfast.events.resources import Database, Steps, Tx
 from holdfast.events.texts.markdown import VERSION, RenderedText, plain
 from holdfast.events.texts.rendering import MAX_INLINE_CHARACTERS
-from holdfast.events.users.shares import organizer_share, share_of
+from holdfast.events.users.quotas import organizer_share, share_of
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import invalid

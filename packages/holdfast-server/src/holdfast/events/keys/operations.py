@@ -9,8 +9,8 @@ from holdfast.events.keys import sql
 from holdfast.events.keys.model import ApiKey, CreateKey, KeyRow, KeyUse, ListKeys, RevokeKey
 from holdfast.events.oauth_server import grants
 from holdfast.events.problems import QUOTA_EXCEEDED
-from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.users.quotas import require_room
 from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import (

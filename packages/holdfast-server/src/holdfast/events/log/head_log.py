@@ -27,8 +27,13 @@ from holdfast.events.log.model import HeadLog, ListedHead
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
-from holdfast_verify.formats.add_checkpoint import PATH, SIZE_MEDIA_TYPE, AddCheckpoint
-from holdfast_verify.formats.cosignature import CosignatureVerifier, find_cosignature
+from holdfast_verify.formats.cosignature import (
+    PATH,
+    SIZE_MEDIA_TYPE,
+    AddCheckpoint,
+    CosignatureVerifier,
+    find_cosignature,
+)
 from holdfast_verify.formats.proof_file import ProofFile
 from holdfast_verify.formats.signed_note import Checkpoint, InvalidNote, Signer, parse_checkpoint, parse_note
 from holdfast_verify.formats.tree import (

@@ -6,7 +6,7 @@ from typing import Any, Literal, LiteralString, NamedTuple
 
 from msgspec import Struct
 
-from holdfast_verify.formats.log_name import LogName, Noun
+from holdfast_verify.formats.signed_note import LogName, Noun
 
 
 class LogAddress(NamedTuple):

@@ -33,9 +33,8 @@ from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.admission import Priority
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
-from holdfast_verify.formats.log_name import Noun
 from holdfast_verify.formats.receipts import key_name
-from holdfast_verify.formats.signed_note import vkey
+from holdfast_verify.formats.signed_note import Noun, vkey
 
 SCRIPT = "".join(
     (Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("verify_history.js", "verify.js")

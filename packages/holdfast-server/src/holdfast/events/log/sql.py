@@ -6,7 +6,7 @@ from typing import LiteralString
 
 from holdfast.events.log.model import LogAddress, LogBundle, LogHead, PendingRow, SignedLog, UnsignedHead
 from holdfast.events.resources import Reader, Tx
-from holdfast_verify.formats.log_name import Noun
+from holdfast_verify.formats.signed_note import Noun
 from holdfast_verify.formats.tree import TileId
 
 ADVISORY_LOCK_ID = 0x7365616C

@@ -18,8 +18,8 @@ from holdfast.events.mails.model import MailFacts
 from holdfast.events.organizers.branding import logo_url, photo_origin
 from holdfast.events.paths import EventId
 from holdfast.events.problems import QUOTA_EXCEEDED
-from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.users.quotas import require_room
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.messages import message

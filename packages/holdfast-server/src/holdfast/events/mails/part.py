@@ -1,13 +1,13 @@
 """What mails register: the sender, the announcements, and the forgetting of sent mails."""
 
-from holdfast.events.mails import announcements, sending
+from holdfast.events.mails import sending
 from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.mail import outbox
 from holdfast.kit.process.part import Part
 
 PART: Part[Context] = Part(
-    loops=(announcements.ANNOUNCEMENTS, outbox.MEASURE),
+    loops=(sending.ANNOUNCEMENTS, outbox.MEASURE),
     senders={"sending.run": sending.run},
     timed_tasks=(TimedTask("forget_mails", Schedule.daily("04:07"), in_batches(outbox.forget_mails)),),
 )

@@ -1,4 +1,9 @@
-"""Sends the mails that are due: checks whether each is still true and within its limits, and has it written."""
+"""Sends the mails that are due: checks whether each is still true and within its limits, and has it written.
+Announcements become mails first.
+
+The held mails of an organizer are released in the same way when it proves its address. Any number of processes may do
+this: each batch is a transaction that has locked its announcement, or its organizer.
+"""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -24,9 +29,11 @@ from holdfast.events.people import proof
 from holdfast.events.people.model import DataLink, url
 from holdfast.events.registrations.links import own_url
 from holdfast.events.resources import Database, Reader, Resources
+from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.mail import rendering
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.mail.rendering import ContentRenderer, RenderedMails
+from holdfast.kit.postgres.notifications import POLL_SECONDS
 
 
 async def run(database: Database) -> None:
@@ -147,3 +154,25 @@ async def _postpone(reader: Reader, ids: set[int]) -> None:
         """,
         {"ids": [*ids], "pause": LOG_WAIT_PAUSE},
     )
+
+
+CHANNEL = "mail_announcements"
+
+BATCH_SIZE = 1_000
+
+
+async def announce(database: Database, _: RowWaiters) -> float:
+    """Turn announcements into mails, and release held mails. Returns the seconds until the next check."""
+    await process_due_announcements(database)
+    return POLL_SECONDS
+
+
+ANNOUNCEMENTS = Loop("sending.run_announcements", announce, (CHANNEL,))
+
+
+async def process_due_announcements(database: Database) -> None:
+    """Turn all due announcements into mails, and release mails that are no longer held. Skips locked rows."""
+    while await database.transact(lambda tx: sql.announce_batch(tx, BATCH_SIZE)):
+        pass
+    while await database.transact(lambda tx: sql.release_batch(tx, BATCH_SIZE)):
+        pass

@@ -36,8 +36,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
-from holdfast.kit.security.public_keys import ALGORITHMS, REGISTRY, PublicKey, has_signed, usable_keys
-from holdfast.kit.security.signed_tokens import InvalidToken
+from holdfast.kit.security.signed_tokens import ALGORITHMS, REGISTRY, InvalidToken, PublicKey, has_signed, usable_keys
 
 READ_TIMEOUT_SECONDS = 5.0
 """Seconds that reading the metadata and the keys may take together."""

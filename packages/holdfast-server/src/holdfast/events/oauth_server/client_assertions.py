@@ -13,7 +13,7 @@ from joserfc.errors import JoseError
 from msgspec import UNSET, Struct
 
 from holdfast.events.oauth_server.model import INVALID_CLIENT
-from holdfast.kit.security.public_keys import ALGORITHMS, REGISTRY
+from holdfast.kit.security.signed_tokens import ALGORITHMS, REGISTRY
 
 JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 

@@ -33,14 +33,13 @@ from holdfast.events.oauth_server.model import (
 )
 from holdfast.events.oauth_settings import DOCUMENTS
 from holdfast.kit.contract.bounds import cache_bound
-from holdfast.kit.contract.client import create_shared_task, request_source
+from holdfast.kit.contract.client import create_shared_task, path_of, request_source
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
-from holdfast.kit.contract.sources import path_of
 from holdfast.kit.outbound.requests import FetchRefusal, OutboundClient
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.api_keys import digest
-from holdfast.kit.security.public_keys import PublicKey, has_signed, usable_keys
+from holdfast.kit.security.signed_tokens import PublicKey, has_signed, usable_keys
 
 MAX_DOCUMENT_BYTES = 10_240
 """The maximum size of a document."""

@@ -30,9 +30,9 @@ from holdfast.events.oauth_server.model import (
 from holdfast.events.oauth_server.terms import AUTHORIZE, Terms
 from holdfast.events.oauth_settings import AUTHORIZATION_PARAMETERS, CONSENTS
 from holdfast.kit.contract.problems import Problem
+from holdfast.kit.http.answers import known_parameters
 from holdfast.kit.http.handler import Reply, Request, headers_of, read_query
 from holdfast.kit.http.index import Route
-from holdfast.kit.http.query_parameters import known_parameters
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import Site, redirect
 from holdfast.kit.postgres.database import Database

@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.kit.pages.language import Language
 from holdfast.kit.pages.site import Site
-from holdfast.kit.security.public_keys import ALGORITHMS
+from holdfast.kit.security.signed_tokens import ALGORITHMS
 
 AUTHORIZE = "/oauth/authorize"
 TOKEN = "/oauth/token"  # noqa: S105 - a path

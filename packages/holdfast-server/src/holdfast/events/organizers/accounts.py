@@ -3,12 +3,12 @@
 from psycopg.errors import UniqueViolation
 
 from holdfast.accounts import known_browsers, sessions
-from holdfast.events import quotas
 from holdfast.events.keys.operations import end_all as end_all_keys
 from holdfast.events.oauth_server import grants
 from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import RESERVED_SLUGS, Name, Slug
 from holdfast.events.resources import Tx
+from holdfast.events.users import quotas
 from holdfast.events.users.model import find_free_public_id, new_public_ids
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, rule

@@ -9,6 +9,7 @@ from holdfast.events.paths import organizer_path
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import User, find_free_public_id
 from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.client import is_source, path_of
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import (
     FORBIDDEN,
@@ -19,7 +20,6 @@ from holdfast.kit.contract.problems import (
     invalid,
     refuses,
 )
-from holdfast.kit.contract.sources import is_source, path_of
 from holdfast.kit.postgres.pagination import OffsetPage, Page, offset_page
 from holdfast.kit.running.operation import CommandLimit
 from holdfast.kit.security.secrets import Secret

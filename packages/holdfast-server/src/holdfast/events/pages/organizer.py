@@ -36,8 +36,8 @@ from holdfast.events.texts.markdown import one_line
 from holdfast.events.users.model import ORGANIZER_CHANNEL
 from holdfast.kit.contract.bounds import Bound, cache_bound
 from holdfast.kit.contract.caller import ADMIN, Caller
+from holdfast.kit.contract.client import address
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from holdfast.kit.contract.sources import address
 from holdfast.kit.http.event_streams import (
     EndOfStream,
     EventStream,

@@ -1,7 +1,10 @@
-"""The pages of a person's own data, behind a link that was mailed to the person: download the data, erase it.
+"""The pages of a person's own data: one that mails a link to the person, and those behind that link, where the person
+downloads the data or erases it.
 
 A GET changes nothing. Each shown page contains its own random text (`held`). The first page whose button is pressed
 uses up the link: from then on only its text works. So a used link is useless to a stranger who finds it.
+
+People forward mails, and the data covers all organizers. So the link of a registration alone does not open the data.
 """
 
 import hashlib
@@ -13,9 +16,13 @@ import msgspec
 import structlog
 
 from holdfast.events import ownership
+from holdfast.events.pages.registration import own_registration
 from holdfast.events.people import proof
 from holdfast.events.people.model import PATH, DataLink, Erasure, Export, path, read
-from holdfast.events.people.proof import CheckDataLink, EraseOwnData, ExportOwnData, PreviewOwnErasure
+from holdfast.events.people.proof import CheckDataLink, EraseOwnData, ExportOwnData, PreviewOwnErasure, SendDataLink
+from holdfast.events.registrations import links
+from holdfast.events.registrations.links import OWN_PAGE
+from holdfast.events.registrations.own_registration import GetOwnRegistration
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
@@ -177,3 +184,58 @@ def _ended_page(problem: Problem, language: Language) -> Reply:
     if problem.type is NOT_FOUND:
         return SITE.page("pages/person_end.html", 410, language=language, state="gone")
     raise problem
+
+
+SEND = Operation("send_data_link", None, single(proof.send))
+REQUEST_OPERATIONS = (SEND,)
+"""The operation of the page. It has no route and no tool of its own."""
+
+
+def request_routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
+    """The route of the page."""
+    methods = ("GET", "HEAD", "POST")
+    handler = Handler(
+        Access("data_request"), limits, DataPage(database, runner, limits).answer, SITE.refuse, methods=methods
+    )
+    return [Route("/registrations/{link}/data", handler)]
+
+
+class DataPage:
+    """Answers requests for the page that explains the link and sends it."""
+
+    def __init__(self, database: Database, runner: Runner, limits: Limits) -> None:
+        self._base_url, self._secret = database.resources.settings.base_url, database.resources.secret
+        self._get_registration, self._send = runner[own_registration.READ_REGISTRATION], runner[SEND]
+        self._limits = limits
+        self._tokens = FormTokens(self._secret.signer("data link forms"))
+
+    async def answer(self, caller: Caller, request: Request) -> Reply:
+        """Show the page; with POST and a valid token send the mail."""
+        link, language = (
+            await own_registration.read_link(OWN_PAGE, request, self._secret, self._limits, caller),
+            language_of(request),
+        )
+        try:
+            await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
+        except Problem as problem:
+            if problem.type is not NOT_FOUND:
+                raise
+            return own_registration.gone_page(language)
+        path = f"{links.PATH}/{links.write(self._secret, OWN_PAGE, link)}"
+        state, status = "asking", 200
+        if request.method == "POST":
+            require_same_site(request, self._base_url)
+            fields = await read_form(request)
+            if self._tokens.check(path, fields.get("token", "")) == "good":
+                await self._send(caller, SendDataLink(**link._asdict(), language=language.code))
+                state = "sent"
+            else:
+                state, status = "old", 422
+        return SITE.page(
+            "pages/data.html",
+            status,
+            language=language,
+            state=state,
+            path=language.at(path),
+            token=self._tokens.issue(path),
+        )

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from holdfast.events.pages import operations, own_data, own_data_request
+from holdfast.events.pages import operations, own_data
 from holdfast.events.pages.accent_styles import STYLESHEETS, answer_stylesheet
 from holdfast.events.pages.cover import cover_svg
 from holdfast.events.pages.cover_file import CoverImage
@@ -39,7 +39,7 @@ OPERATIONS = (
         own_registration.READ_REMOVED_PAYMENT,
         own_registration.GET_RECEIPT,
     ),
-    *(*own_registration.OPERATIONS, *push.OPERATIONS, *own_data_request.OPERATIONS, *own_data.OPERATIONS),
+    *(*own_registration.OPERATIONS, *push.OPERATIONS, *own_data.REQUEST_OPERATIONS, *own_data.OPERATIONS),
 )
 """The operations of the pages. They have no routes and no tools of their own."""
 
@@ -89,7 +89,7 @@ def endpoints(context: Context) -> Endpoints:
         *status.routes(database, runner, limits),
         *own_registration.routes(database, runner, limits),
         *push.routes(database, runner, limits),
-        *own_data_request.routes(database, runner, limits),
+        *own_data.request_routes(database, runner, limits),
         *own_data.routes(database, runner, limits),
         *SITE.assets("pages/local_time.js", "chart.js"),
     ]

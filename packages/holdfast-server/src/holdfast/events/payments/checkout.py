@@ -16,7 +16,7 @@ from holdfast.events.registrations import links
 from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.events.seats import seats
 from holdfast.events.seats.seats import PaymentStatus, SessionPayment
-from holdfast.kit.background.row_table import LeasedRow, RowTable
+from holdfast.kit.background.leases import LeasedRow, RowTable
 
 SPARE_MINUTES = 45
 """The processor's page is open for so much longer than the time to pay, from the first call about it."""

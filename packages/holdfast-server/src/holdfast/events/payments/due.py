@@ -18,8 +18,7 @@ from holdfast.events.processor.processor import ProcessorUnreachable
 from holdfast.events.resources import Database, Steps
 from holdfast.events.seats.seats import PAYMENTS_CHANNEL
 from holdfast.kit.background import row_work
-from holdfast.kit.background.leases import LeaseLost
-from holdfast.kit.background.row_table import LeasedRow, RowTable
+from holdfast.kit.background.leases import LeasedRow, LeaseLost, RowTable
 from holdfast.kit.background.row_work import RetryBackoff, TableWork
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.running.slots import Slots

@@ -9,8 +9,7 @@ from msgspec import Meta, Struct
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import EventRow
 from holdfast.events.paths import EventId
-from holdfast.events.payments.disputes import StoredDisputeStatus
-from holdfast.events.payments.refunds import RefundBlock, RefundStatus
+from holdfast.events.payments.refunds import RefundBlock, RefundStatus, StoredDisputeStatus
 from holdfast.events.processor.currencies import rules_of
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats.seats import PaymentStatus

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from holdfast.events.payments import checkout, disputes, payout_accounts, reconciliation, refunds, webhooks
+from holdfast.events.payments import checkout, payout_accounts, reconciliation, refunds, webhooks
 from holdfast.events.payments.due import PaymentWork, payment_rows
 from holdfast.events.resources import Context, Database
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.process.part import Endpoints, Part
 
-PAYMENT_TABLES = (checkout.OPENING, checkout.FOLLOWING, disputes.DISPUTES, refunds.REFUNDS, payout_accounts.DUE_TABLE)
+PAYMENT_TABLES = (checkout.OPENING, checkout.FOLLOWING, refunds.DISPUTES, refunds.REFUNDS, payout_accounts.DUE_TABLE)
 
 
 def rows(database: Database) -> Sequence[PaymentWork]:

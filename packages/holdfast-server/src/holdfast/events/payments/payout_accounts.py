@@ -17,7 +17,7 @@ from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED
 from holdfast.events.processor.processor import NewAccount, Processor, ProcessorRefusal, ProcessorUnreachable
 from holdfast.events.resources import Conclusion, Reader, Steps, Tx
 from holdfast.events.seats.seats import PAYMENTS_CHANNEL
-from holdfast.kit.background.row_table import LeasedRow, RowTable
+from holdfast.kit.background.leases import LeasedRow, RowTable
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, SERVICE_UNAVAILABLE, refuses

@@ -14,7 +14,7 @@ import structlog
 from msgspec import Struct
 from prometheus_client import Counter
 
-from holdfast.events.payments import disputes
+from holdfast.events.payments import refunds
 from holdfast.events.payments.webhooks import mark_due
 from holdfast.events.processor.processor import ProcessorPayment
 from holdfast.events.resources import Reader, Steps, Tx
@@ -169,7 +169,7 @@ async def _record_disputes(steps: Steps, intent_id: str) -> None:
 
     async def hear(tx: Tx) -> None:
         for dispute in found_disputes:
-            await disputes.record_dispute(tx, dispute.id, intent_id)
+            await refunds.record_dispute(tx, dispute.id, intent_id)
 
     found_disputes = await steps.resources.require_processor().disputes_of(intent_id)
     await steps.transact(hear)

@@ -18,7 +18,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.payments import disputes, payout_accounts
+from holdfast.events.payments import payout_accounts, refunds
 from holdfast.events.problems import PAYMENTS_NOT_CONFIGURED, SIGNATURE_REFUSED
 from holdfast.events.resources import Database, Tx
 from holdfast.events.seats.seats import PAYMENTS_CHANNEL
@@ -146,7 +146,7 @@ async def receive(tx: Tx, caller: Caller, command: ReceiveMessage) -> None:
         await mark_due(tx, object_ids)
         object = message.data.object
         if object.object == "dispute" and object.payment_intent:
-            await disputes.record_dispute(tx, object.id[:255], object.payment_intent[:255])
+            await refunds.record_dispute(tx, object.id[:255], object.payment_intent[:255])
 
 
 async def mark_due(tx: Tx, ids: Sequence[str]) -> None:

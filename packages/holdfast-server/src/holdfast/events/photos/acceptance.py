@@ -11,10 +11,9 @@ from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.model import EXTENSIONS, MAX_PHOTO_BYTES, PhotoRow, new_key, upload_name
 from holdfast.events.photos.sandbox import CheckedPhoto
 from holdfast.events.problems import TOO_MANY_UPLOADS
-from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.events.storage.store import Store
-from holdfast.events.users.shares import share_of
+from holdfast.events.users.quotas import require_room, share_of
 from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.caller import Caller, Owner
 from holdfast.kit.contract.client import without_client

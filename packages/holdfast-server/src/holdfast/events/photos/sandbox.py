@@ -1,7 +1,7 @@
 """Checks and scales the files of users in subprocesses, with limited time and memory, and without secrets.
 
 A file that crashes the decoder ends only the subprocess. The service continues to answer requests. Decoders are given
-in turns of organizers (`users/shares.py`), and each organizer has a budget of their time.
+in turns of organizers (`users/quotas.py`), and each organizer has a budget of their time.
 """
 
 import asyncio
@@ -20,14 +20,13 @@ import structlog
 from holdfast.events.photos import image, scaling
 from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.scaling import ScaledPhoto, widths_of
-from holdfast.events.users.shares import is_unproved
+from holdfast.events.users.quotas import is_unproved
 from holdfast.kit.contract.bounds import Bound, bound_without_strangers
 from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.client import require_client, wait_while_connected
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
-from holdfast.kit.running.slots import Slots
-from holdfast.kit.running.time_budgets import TimeBudget
+from holdfast.kit.running.slots import Slots, TimeBudget
 
 TIMEOUT_SECONDS = 30
 """The most seconds for one file, also on a busy machine. The limit of processor time is lower: see `image.py`."""

@@ -26,7 +26,7 @@ from holdfast.events.photos.model import (
 )
 from holdfast.events.resources import Database, Reader, Steps, Tx
 from holdfast.kit.background import row_work
-from holdfast.kit.background.row_table import LeasedRow
+from holdfast.kit.background.leases import LeasedRow
 from holdfast.kit.background.row_work import TableWork
 
 CHANNEL = "photos_accepted"

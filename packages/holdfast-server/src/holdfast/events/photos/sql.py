@@ -6,8 +6,7 @@ from typing import LiteralString
 from holdfast.events.photos.model import MAX_IDLE_PHOTOS, UPLOAD_LIFETIME_SECONDS, PhotoRow
 from holdfast.events.photos.stranger_shares import UPLOAD_HOURS
 from holdfast.events.resources import Reader, Tx
-from holdfast.kit.background.leases import LEASE_INTERVAL
-from holdfast.kit.background.row_table import LeasedRow, RowTable
+from holdfast.kit.background.leases import LEASE_INTERVAL, LeasedRow, RowTable
 
 COUNT: LiteralString = "select count(*) from photos where organizer_id = %(organizer_id)s"
 

@@ -1,10 +1,25 @@
-"""Prices of seats: modes, bounds, currencies, the price history, and the payment object of an event."""
+"""Prices of seats: modes, bounds, currencies, the price history, the payment object of an event, and the ratio policy.
 
-from typing import Annotated, Literal
+It compares two shares: the share of the seats that is left, and the share of the time that is left, from the event's
+creation to its datetime. While they are equal, the sale is on schedule, and a seat costs `price`. When the share of the
+seats is smaller, the price rises by the fraction (time - seats) / time of the distance to `max_price`. When the share
+of the time is smaller, it falls by the fraction (seats - time) / seats of the distance to `min_price`. After the last
+seat is sold it is `max_price`; if no seat is sold, it is `min_price` at the end.
+
+The price moves in steps of a hundredth of the range between the bounds, counted from `price`, so that it does not
+change all the time. It depends only on the present seats and the present time, not on earlier prices.
+
+The price is always an amount that the payment processor charges, if there is one between the bounds: the one nearest to
+the computed price. So it is never below the smallest amount of a charge.
+"""
+
+import datetime as dt
+from typing import Annotated, Literal, LiteralString
 
 from msgspec import Meta, Struct
 
 from holdfast.events.paths import EventId
+from holdfast.events.processor.currencies import by_currency, rules_of
 from holdfast.kit.contract.command import Command, Errors, Minor, Timestamp
 from holdfast.kit.contract.messages import FieldName, message
 
@@ -105,3 +120,122 @@ def payment(mode: PricingMode, payouts_ready: bool, fee_percent: int, *, is_paya
         student_payment_processor="connect_destination_charge",
         student_payment_required=True,
     )
+
+
+MICROSECOND = dt.timedelta(microseconds=1)
+STEPS = 100
+"""The number of steps between the bounds, if the range is wide enough."""
+
+
+def current_price(
+    *,
+    price: int,
+    min_price: int,
+    max_price: int,
+    capacity: int,
+    registered: int,
+    created: dt.datetime,
+    now: dt.datetime,
+    datetime: dt.datetime,
+    currency: str,
+) -> int:
+    """The price of a seat, in minor units.
+
+    Only occupied seats count as `registered`, not the waiting list. `created` is the time of the event's creation.
+    """
+    moved = _ratio_price(price, min_price, max_price, capacity, registered, created, now, datetime)
+    return chargeable(moved, min_price, max_price, currency)
+
+
+def first_price(
+    mode: PricingMode, price: int, min_price: int | None, max_price: int | None, currency: str
+) -> int | None:
+    """The price of the first seat of an event; None if it is free."""
+    if mode == "dynamic" and min_price is not None and max_price is not None:
+        return chargeable(price, min_price, max_price, currency)
+    return None if mode == "free" else price
+
+
+def chargeable(price: int, min_price: int, max_price: int, currency: str) -> int:
+    """The amount nearest to a price, within the bounds, that the processor charges. If there is none, the price."""
+    rules = rules_of(currency)
+    lowest = -(-max(min_price, rules.min_amount) // rules.unit) * rules.unit
+    highest = min(max_price, rules.max_amount) // rules.unit * rules.unit
+    if lowest > highest:
+        return price
+    return min(max((price + rules.unit // 2) // rules.unit * rules.unit, lowest), highest)
+
+
+def _ratio_price(
+    price: int,
+    min_price: int,
+    max_price: int,
+    capacity: int,
+    registered: int,
+    created: dt.datetime,
+    now: dt.datetime,
+    datetime: dt.datetime,
+) -> int:
+    """The price of a seat by the ratio policy alone."""
+    if registered >= capacity:
+        return max_price
+    # Both are multiplied by capacity x (datetime - created), so that they can be compared without dividing.
+    seats_left = (capacity - registered) * max(0, (datetime - created) // MICROSECOND)
+    time_left = capacity * max(0, (datetime - max(now, created)) // MICROSECOND)
+    if seats_left == time_left:
+        return price
+    bound = max_price if time_left > seats_left else min_price
+    distance = abs(bound - price)
+    way = distance * abs(time_left - seats_left) // max(time_left, seats_left)
+    if way == distance:
+        return bound
+    step = max(1, (max_price - min_price) // STEPS)
+    moved = min((way + step // 2) // step * step, distance)
+    return price + moved if bound > price else price - moved
+
+
+_RATIO_PRICE: LiteralString = """(
+    select case when events.registered_count >= events.capacity then events.max_price
+                when way = distance then bound
+                else events.price + sign(bound - events.price) * least(div(way + step / 2, step) * step, distance)
+           end::bigint
+      from (select (events.capacity - events.registered_count)
+                   * greatest(0, extract(epoch from events.datetime - events.inserted_at)) as seats_left,
+                   events.capacity
+                   * greatest(0, extract(epoch from events.datetime - greatest(now, events.inserted_at))) as time_left,
+                   greatest(1, (events.max_price - events.min_price) / 100) as step) as shares
+     cross join lateral (
+        select case when time_left > seats_left then events.max_price
+                    when time_left < seats_left then events.min_price
+                    else events.price end as bound) as direction
+     cross join lateral (
+        select abs(bound - events.price) as distance,
+               case when bound = events.price then 0
+                    else div(abs(bound - events.price) * abs(time_left - seats_left), greatest(time_left, seats_left))
+               end as way) as journey)
+"""
+
+
+def _chargeable(price: LiteralString) -> LiteralString:
+    """`chargeable` in SQL. `offset 0` lets each part be computed once."""
+    return f"""(
+    select case when lowest > highest then raw_price
+                else least(greatest((raw_price + unit / 2) / unit * unit, lowest), highest) end
+      from (select {price} as raw_price, unit,
+                   (greatest(events.min_price, min_amount) + unit - 1) / unit * unit as lowest,
+                   least(events.max_price, max_amount) / unit * unit as highest
+              from (select {by_currency("unit")} as unit, {by_currency("min_amount")} as min_amount,
+                           {by_currency("max_amount")} as max_amount offset 0) as rules offset 0) as bounds)
+"""
+
+
+FIRST_PRICE: LiteralString = f"""
+    case pricing_mode when 'free' then null when 'fixed' then events.price else {_chargeable("events.price")} end
+"""
+"""`first_price` in SQL. It reads a row of `events`."""
+
+PRICE: LiteralString = _chargeable(_RATIO_PRICE)
+"""`current_price` in SQL, to price many events at once. It reads a row of `events` and a column `now`.
+
+The function above is the definition; `tests/events/pricing/test_policy.py` checks that both give the same prices.
+"""

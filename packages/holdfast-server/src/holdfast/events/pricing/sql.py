@@ -4,8 +4,7 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import LiteralString
 
-from holdfast.events.pricing.model import PriceChange, Reason
-from holdfast.events.pricing.policy import FIRST_PRICE, PRICE
+from holdfast.events.pricing.model import FIRST_PRICE, PRICE, PriceChange, Reason
 from holdfast.events.resources import Reader, Tx
 
 NOW: LiteralString = "(select coalesce(%(now)s::timestamptz, clock_timestamp()) as now) as moment"

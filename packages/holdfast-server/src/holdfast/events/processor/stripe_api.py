@@ -27,9 +27,8 @@ from holdfast.events.processor.processor import (
     SessionStatus,
 )
 from holdfast.kit.contract.bounds import Bound
-from holdfast.kit.contract.client import request_source, without_client
+from holdfast.kit.contract.client import path_of, request_source, without_client
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.contract.sources import path_of
 from holdfast.kit.running.slots import Slots
 
 log = structlog.get_logger()

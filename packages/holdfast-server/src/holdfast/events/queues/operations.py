@@ -40,8 +40,8 @@ from holdfast.events.queues.model import (
     status_path,
     target_of,
 )
-from holdfast.events.quotas import require_room
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.users.quotas import require_room
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import sent_fields
 from holdfast.kit.contract.messages import message
@@ -49,8 +49,8 @@ from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAIL
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.postgres.pagination import OffsetPage, Page
 from holdfast.kit.running.run_modes import Batch, Call
-from holdfast_verify.formats.log_name import LogName
 from holdfast_verify.formats.receipts import receipt_of
+from holdfast_verify.formats.signed_note import LogName
 
 _EVENT_PROBLEMS = {
     "unknown": message("you have no event with this id"),

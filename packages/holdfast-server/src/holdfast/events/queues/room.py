@@ -37,8 +37,8 @@ from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import Batch, read_batched
 from holdfast.kit.running.runner import Runner
-from holdfast_verify.formats.log_name import LogName
 from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
+from holdfast_verify.formats.signed_note import LogName
 
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 

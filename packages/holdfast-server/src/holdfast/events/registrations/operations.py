@@ -50,8 +50,8 @@ from holdfast.kit.contract.problems import (
 from holdfast.kit.postgres.group_commit import LockedRow
 from holdfast.kit.postgres.pagination import Page, offset_page
 from holdfast.kit.running.run_modes import Batch
-from holdfast_verify.formats.log_name import LogName
 from holdfast_verify.formats.receipts import receipt_of
+from holdfast_verify.formats.signed_note import LogName
 
 
 @refuses(NOT_FOUND, FORBIDDEN)

@@ -31,8 +31,8 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 from holdfast.kit.running.run_modes import Batch
-from holdfast_verify.formats.log_name import LogName
 from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
+from holdfast_verify.formats.signed_note import LogName
 
 UNDO_SECONDS = 30
 """Seconds in which a person can undo that a registration is given up."""

@@ -1,7 +1,7 @@
 """What registrations register: the index for searches, those that are given up, and the forgetting of people."""
 
 from holdfast.events.registrations import own_cancellations, retention, substring_search
-from holdfast.events.registrations.stored_answers import PEOPLE_IN_ANSWERS
+from holdfast.events.registrations.retention import PEOPLE_IN_ANSWERS
 from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Schedule, TaskHandler, TimedTask, in_batches
 from holdfast.kit.process.part import Part

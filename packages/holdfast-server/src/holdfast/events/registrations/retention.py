@@ -1,10 +1,15 @@
-"""Deletes rejections 30 days after the event, so that clients have had time to read them, and the accounts of people
-who were registered once, and have no registration and no payment any more.
+"""Deletes what is no longer needed: rejections 30 days after the event, accounts of people without registration and
+payment, and stored answers about people who are erased.
+
+The answer to a registration has the public id of the person, and the nonce that opens the commitment in the public log.
 """
 
 from holdfast.events.registrations import sql
+from holdfast.events.registrations.model import Accepted
 from holdfast.events.resources import Steps, Tx
 from holdfast.events.seats import intake
+from holdfast.kit.running import idempotency
+from holdfast.kit.running.idempotency import PeopleInAnswers
 
 REJECTION_BATCH_SIZE = 5_000
 """Rejections that one transaction deletes."""
@@ -41,3 +46,27 @@ async def _forget(tx: Tx, ids: list[int]) -> int:
     # Exclusive: a registration that is being accepted for one of them is stored first, or its account is gone.
     await tx.run("select pg_advisory_xact_lock(%(lock)s)", {"lock": intake.ADVISORY_LOCK_ID})
     return await sql.delete_registrants(tx, ids)
+
+
+def person_of(answer: object) -> str | None:
+    """The public id of the person that an answer is about; None: it is about no person."""
+    return answer.next.url.rpartition("/")[2] if isinstance(answer, Accepted) else None
+
+
+PEOPLE_IN_ANSWERS = PeopleInAnswers(
+    person_of, "select public_id from users where public_id = any(%(people)s) order by id for key share skip locked"
+)
+"""Erasing locks the account first, and replaces its public id. So an answer is stored before that, or not at all."""
+
+
+async def forget_answers(tx: Tx, user_id: int) -> None:
+    """Erase the stored answers about a person whose account is locked, under each public id that it had."""
+    public_ids = await tx.tuples(
+        """
+        select public_id from users where id = %(user_id)s
+         union
+        select logged_as from registrations where user_id = %(user_id)s and logged_as is not null
+        """,
+        {"user_id": user_id},
+    )
+    await idempotency.forget_people(tx, [public_id for (public_id,) in public_ids])

@@ -16,7 +16,7 @@ from msgspec import Struct
 from holdfast.events.registrations.model import NAME
 from holdfast.events.registrations.sql import in_order
 from holdfast.events.resources import Steps, Tx
-from holdfast.kit.postgres.tasks import Task
+from holdfast.kit.postgres.transactions import Task
 
 T = TypeVar("T")
 

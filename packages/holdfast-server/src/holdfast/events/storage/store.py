@@ -9,8 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
 from holdfast.kit.contract.bounds import Bound
-from holdfast.kit.contract.client import request_source, without_client
-from holdfast.kit.contract.sources import path_of
+from holdfast.kit.contract.client import path_of, request_source, without_client
 from holdfast.kit.running.slots import Slots
 
 MAX_CONCURRENT_FILES = 10

@@ -24,7 +24,7 @@ from markupsafe import Markup
 from mdurl import encode
 from msgspec import Struct
 
-from holdfast.events.texts.address_ends import bare_address, without_ends
+from holdfast.events.texts.web_addresses import bare_address, without_ends
 from holdfast.kit.mail.message import header_text
 
 VERSION = 3

@@ -23,9 +23,8 @@ from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shops.model import Shop
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.client import create_shared_task
+from holdfast.kit.contract.client import address, create_shared_task
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.contract.sources import address
 from holdfast.kit.http.answers import BRIEF, accepts_gzip
 from holdfast.kit.http.event_streams import EventStream, StreamOwner, Streams, encode_retry
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, envelope, read_query

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from holdfast.inventory.resources import Reader
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
-from holdfast.kit.postgres.tasks import Task
+from holdfast.kit.postgres.transactions import Task
 
 
 class CatalogVariant(Struct, frozen=True):

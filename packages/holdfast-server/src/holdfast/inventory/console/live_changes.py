@@ -14,8 +14,8 @@ from msgspec import Struct
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.cache import STATUS, AvailabilityCache
 from holdfast.inventory.console.frame import HOME, Console, merchant
+from holdfast.kit.contract.client import address
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.contract.sources import address
 from holdfast.kit.http.event_streams import EndOfStream, EventStream, StreamOwner, Streams, encode_event, encode_retry
 from holdfast.kit.http.handler import Reply, Request, require_method
 from holdfast.kit.http.index import Route

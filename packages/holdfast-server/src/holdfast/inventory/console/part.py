@@ -9,27 +9,24 @@ from holdfast.inventory.console.agents import agents
 from holdfast.inventory.console.agents.agents import AgentPages
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.live_changes import LiveConsole
+from holdfast.inventory.console.pools import pools
 from holdfast.inventory.console.pools.holds import HoldsPage
-from holdfast.inventory.console.pools.low_stock import LowStockPage
-from holdfast.inventory.console.pools.pool import PoolPage
+from holdfast.inventory.console.pools.pool import PoolPage, UndoPage
 from holdfast.inventory.console.pools.pool_form import PoolForms
 from holdfast.inventory.console.pools.pool_status import PoolStatusPages
-from holdfast.inventory.console.pools.pools import PoolsPage
+from holdfast.inventory.console.pools.pools import LowStockPage, PoolsPage
 from holdfast.inventory.console.pools.quantities import QuantityPages
 from holdfast.inventory.console.pools.replay import ReplayPage
 from holdfast.inventory.console.pools.spreadsheets import SpreadsheetsPage
 from holdfast.inventory.console.pools.suggestions import SuggestionsPage
-from holdfast.inventory.console.pools.undo import UndoPage
 from holdfast.inventory.console.settings.settings import SettingsPages
 from holdfast.inventory.console.sync.sync import SyncPage
-from holdfast.inventory.console.variants.variant import VariantPage
-from holdfast.inventory.console.variants.variants import VariantsPage
+from holdfast.inventory.console.variants.variants import VariantPage, VariantsPage
 from holdfast.inventory.context import Context
 from holdfast.inventory.merchants import operations as merchants
 from holdfast.inventory.replays import operations as replays
 from holdfast.inventory.shops.operations import LIMITS
 from holdfast.inventory.stock import pool_page
-from holdfast.inventory.sync import pool_figures
 from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single
@@ -37,8 +34,8 @@ from holdfast.kit.running.run_modes import read, single
 OPERATIONS = (
     Operation("list_actors", None, read(merchants.list_actors)),
     Operation("get_pool_history", None, read(pool_page.get_pool_history)),
-    Operation("get_pool_figures", None, read(pool_figures.get_pool_figures)),
-    Operation("list_unsynced_pools", None, read(pool_figures.list_unsynced_pools)),
+    Operation("get_pool_figures", None, read(pools.get_pool_figures)),
+    Operation("list_unsynced_pools", None, read(pools.list_unsynced_pools)),
     Operation("suggest_pools", None, read(pool_suggestions.suggest_pools)),
     Operation("import_products", None, single(importing.import_products)),
     Operation("begin_replay", None, single(replays.begin)),

@@ -4,7 +4,7 @@ import datetime as dt
 
 from msgspec import Struct
 
-from holdfast.kit.postgres.tasks import Task
+from holdfast.kit.postgres.transactions import Task
 
 
 class Install(Struct, frozen=True):

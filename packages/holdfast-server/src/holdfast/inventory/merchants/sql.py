@@ -66,7 +66,7 @@ async def list_merchant_ids(reader: Reader[Any], shop_id: int) -> list[int]:
 
 
 async def list_actors(reader: Reader[Any], shop_id: int, entry_ids: Sequence[int]) -> list[EntryActor]:
-    """The merchants and the keys of those of the entries that merchants or agents made."""
+    """The merchants and the keys of those of the entries that merchants or agents made, in the order of the entries."""
     return await reader.rows(
         EntryActor,
         """
@@ -78,6 +78,7 @@ async def list_actors(reader: Reader[Any], shop_id: int, entry_ids: Sequence[int
                 where actor = 'staff' and merchants.shop_id = %(shop_id)s and id = actor_id limit 1) as merchant on true
          where ledger.shop_id = %(shop_id)s and ledger.id = any(%(ids)s)
            and (merchant.id is not null or actor = 'agent')
+         order by ledger.id
         """,
         {"shop_id": shop_id, "ids": list(entry_ids)},
     )

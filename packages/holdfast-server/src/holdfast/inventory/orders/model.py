@@ -1,10 +1,13 @@
-"""Orders of the storefront platform, as far as stock depends on them."""
+"""Orders of the storefront platform, as far as stock depends on them, and what each does to the stock."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from holdfast.inventory.catalog.model import VariantName
+from holdfast.inventory.stock.ledger_rules import Posting
 from holdfast.inventory.webhooks.payloads import OrderPayload, RefundedLine
 
 MAX_NAME_CHARACTERS = 100
@@ -97,3 +100,131 @@ def from_payload(order: OrderPayload) -> Order:
     refund_ids = frozenset(refund.id for refund in order.refunds)
     updated_at = order.updated_at.replace(microsecond=0)
     return Order(order.id, order.name[:MAX_NAME_CHARACTERS], order.created_at, updated_at, lines, refund_ids)
+
+
+NO_NAME = VariantName(None, None)
+
+MAX_REASON_CHARACTERS = 500
+"""The most characters of a reason."""
+
+Draws: TypeAlias = Mapping[str, Mapping[int, int]]
+"""For each variant the pools that it drew on when the order was placed, and the units that one sale took of each."""
+
+
+class AmbiguousOrder(Exception):
+    """The webhooks do not say how the order is now. It must be read from the platform."""
+
+
+class OrderEffect(NamedTuple):
+    """The changes of an order that are to be stored, and what they do to pools.
+
+    lines           those that are new or different
+    level_changes   each variant with a change of one of its levels at the platform: a sale of two is -2
+    not_before      a moment that is not after these changes
+    """
+
+    order: Order
+    lines: Mapping[int, StoredLine]
+    postings: Sequence[Posting]
+    level_changes: Sequence[tuple[str, int]]
+    not_before: datetime
+    reason: str
+
+
+def order_effect(
+    order: Order, stored: StoredOrder | None, draws: Draws, names: Mapping[str, VariantName]
+) -> OrderEffect | None:
+    """What an order does, given what is stored of it; None if it does nothing. `names`: those of variants.
+
+    Raises `AmbiguousOrder` if it has changed twice in one second and the last change is not known, or if some of its
+    lines are missing.
+    """
+    if stored and order.updated_at < stored.updated_at:
+        return None
+    stored_lines = stored.lines if stored else {}
+    current_lines = _lines(order, stored_lines, draws)
+    changed = {
+        id: line for id, line in current_lines.items() if id not in stored_lines or stored_lines[id].taken != line.taken
+    }
+    returns = {line.id: line.returned for line in order.lines}
+    if stored:
+        was_read = order.revision == stored.revision
+        if changed and order.updated_at == stored.updated_at and not was_read:
+            raise AmbiguousOrder
+        if order.revision is None and stored_lines.keys() - {line.id for line in order.lines}:
+            raise AmbiguousOrder
+        if not changed and order.updated_at == stored.updated_at:
+            return None
+    elif not current_lines:
+        return None
+    units_by_pool: dict[int, dict[str, int]] = {}
+    level_changes: list[tuple[str, int]] = []
+    sold: dict[str, int] = {}
+    returned: dict[str, int] = {}
+    for id, line in changed.items():
+        taken_delta = line.taken - (stored_lines[id].taken if id in stored_lines else 0)
+        for pool_id, units in line.draws.items():
+            units_by_variant = units_by_pool.setdefault(pool_id, {})
+            units_by_variant[line.variant_gid] = units_by_variant.get(line.variant_gid, 0) + taken_delta * units
+        level_changes += [
+            (line.variant_gid, change) for change in _level_changes(line, stored_lines.get(id), returns.get(id, ()))
+        ]
+        if taken_delta:
+            moved = sold if taken_delta > 0 else returned
+            moved[line.variant_gid] = moved.get(line.variant_gid, 0) + abs(taken_delta)
+    postings = [
+        Posting(pool_id, "sale" if net_units > 0 else "cancel", -net_units, by_variant=units_by_variant)
+        for pool_id, units_by_variant in units_by_pool.items()
+        if (net_units := sum(units_by_variant.values()))
+    ]
+    words = [
+        f"{units} of {names.get(gid, NO_NAME).words(gid)} {became}"
+        for moved, became in ((sold, "sold"), (returned, "came back"))
+        for gid, units in moved.items()
+    ]
+    not_before = stored.updated_at if stored else order.placed_at
+    return OrderEffect(
+        order, changed, postings, level_changes, not_before, _reason(f"Order {order.name or order.id}: ", words)
+    )
+
+
+def _level_changes(line: StoredLine, stored: StoredLine | None, returns: Sequence[int]) -> list[int]:
+    """The changes that a line has made to levels since it was stored: each return can be at another location."""
+    stored_units, stored_returns = (stored.taken, stored.returned) if stored else (0, 0)
+    more_ordered = line.taken + line.returned - stored_units - stored_returns
+    more_returned = line.returned - stored_returns
+    came_back: list[int] = []
+    for units in reversed(returns):
+        if sum(came_back) + units <= more_returned:
+            came_back.append(units)
+    if sum(came_back) != more_returned:
+        came_back = [more_returned]
+    return [change for change in (-more_ordered, *came_back) if change]
+
+
+def _lines(order: Order, stored_lines: Mapping[int, StoredLine], draws: Draws) -> dict[int, StoredLine]:
+    """The lines that draw on pools, as they are now. A stored line that did not come has taken nothing."""
+    came: dict[int, OrderedLine] = {line.id: line for line in order.lines}
+    lines = {
+        id: StoredLine(
+            line.variant_gid,
+            came[id].taken if id in came else 0,
+            line.draws,
+            sum(came[id].returned) if id in came else line.returned,
+        )
+        for id, line in stored_lines.items()
+    }
+    for id, line in came.items():
+        if id not in stored_lines and line.variant_gid and (units_by_pool := draws.get(line.variant_gid)):
+            lines[id] = StoredLine(line.variant_gid, line.taken, units_by_pool, sum(line.returned))
+    return lines
+
+
+def _reason(start: str, words: Sequence[str]) -> str:
+    """A sentence of the words, of at most `MAX_REASON_CHARACTERS` characters."""
+    text = f"{start}{'; '.join(words)}."
+    count = len(words)
+    while len(text) > MAX_REASON_CHARACTERS and count:
+        count -= 1
+        text = f"{start}{'; '.join([*words[:count], f'and {len(words) - count} more'])}."
+    return text

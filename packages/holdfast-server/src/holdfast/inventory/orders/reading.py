@@ -11,8 +11,7 @@ from holdfast.inventory.orders import sql
 from holdfast.inventory.orders.model import MAX_NAME_CHARACTERS, Order, OrderedLine, returned_units, taken_units
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.shopify.display_text import display_text
-from holdfast.inventory.shopify.platform import PlatformUnreachable
+from holdfast.inventory.shopify.platform import PlatformUnreachable, display_text
 from holdfast.inventory.webhooks.payloads import (
     Count,
     Moment,

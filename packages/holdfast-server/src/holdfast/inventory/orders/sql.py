@@ -5,8 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from holdfast.inventory.orders.effects import OrderEffect
-from holdfast.inventory.orders.model import StoredLine, StoredOrder
+from holdfast.inventory.orders.model import OrderEffect, StoredLine, StoredOrder
 from holdfast.inventory.resources import Reader, Tx
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from holdfast.inventory.catalog.pool_suggestions import SuggestedMember
 from holdfast.inventory.cursor import CursorPage
 from holdfast.kit.contract.command import Command
-from holdfast.kit.postgres.tasks import Task
+from holdfast.kit.postgres.transactions import Task
 
 ReplayStatus = Literal["none", "running", "failed", "done"]
 

@@ -29,8 +29,7 @@ from msgspec.structs import replace
 
 from holdfast.inventory.catalog.model import ONLY_VARIANT
 from holdfast.inventory.catalog.pool_suggestions import SuggestedMember, first_stock
-from holdfast.inventory.orders.effects import order_effect
-from holdfast.inventory.orders.model import Order, OrderedLine
+from holdfast.inventory.orders.model import Order, OrderedLine, order_effect
 from holdfast.inventory.problems import NOT_ENOUGH_STOCK
 from holdfast.inventory.replays.model import Oversell, PackResult, PastOrder, PoolResult, ReplayedPool
 from holdfast.inventory.stock.ledger_rules import ChangeCause, Posting, Stock, StockPool

@@ -16,7 +16,6 @@ from cachetools import LRUCache
 from msgspec import Struct
 from prometheus_client import Counter
 
-from holdfast.inventory.shopify.display_text import storable_json
 from holdfast.inventory.shopify.platform import (
     Platform,
     PlatformAnswer,
@@ -24,6 +23,7 @@ from holdfast.inventory.shopify.platform import (
     PlatformUnreachable,
     TokenRefusal,
     failure_of,
+    storable_json,
 )
 from holdfast.kit.contract.bounds import cache_bound
 

@@ -10,7 +10,7 @@ import structlog
 from psycopg.errors import LockNotAvailable
 
 from holdfast.inventory.resources import Database, Reader, Tx
-from holdfast.inventory.stock import hold_sql
+from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.model import ReleaseHold, StockChange
 from holdfast.inventory.stock.operations import end_holds
 from holdfast.inventory.stock.stock_changes import HOLDS_CHANNEL
@@ -34,7 +34,7 @@ LOCK_TIMEOUT = "10ms"
 async def end_expired(database: Database, row_waiters: RowWaiters) -> float:
     """End the holds that have expired. Returns the seconds until the next ones do."""
     await expire(database, row_waiters)
-    return pause(await database.read(partial(hold_sql.seconds_until_expiry, excluded_ids=row_waiters.ids)))
+    return pause(await database.read(partial(sql.seconds_until_expiry, excluded_ids=row_waiters.ids)))
 
 
 LOOP = Loop("expiry.run", end_expired, (HOLDS_CHANNEL,))
@@ -67,7 +67,7 @@ async def expire(database: Database, row_waiters: RowWaiters | None = None) -> i
 
 
 async def _due(reader: Reader) -> Mapping[int, list[int]]:
-    return await hold_sql.list_expired_holds(reader, BATCH_SIZE)
+    return await sql.list_expired_holds(reader, BATCH_SIZE)
 
 
 async def _end_free(database: Database, shop_id: int, ids: list[int]) -> int | None:

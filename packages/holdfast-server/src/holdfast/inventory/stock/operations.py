@@ -19,7 +19,7 @@ from holdfast.inventory.problems import (
     no_pool,
 )
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock import hold_sql, sql
+from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import (
     AdjustPoolQuantity,
@@ -162,7 +162,7 @@ async def end_holds(tx: Tx, batch: Batch[ReleaseHold], source: str) -> Sequence[
 @refuses(VALIDATION_FAILED)
 async def list_holds(reader: Reader, caller: Caller, command: ListHolds) -> HoldList:
     """List the holds that have not ended, with what each keeps, the newest first."""
-    rows = await hold_sql.list_holds(reader, caller.tenant, command)
+    rows = await sql.list_holds(reader, caller.tenant, command)
     holds, cursor = cursor_page(rows, command, lambda hold: hold.id)
     return HoldList(holds, cursor)
 

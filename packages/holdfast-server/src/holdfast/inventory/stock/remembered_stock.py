@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from holdfast.inventory.resources import MAX_REMEMBERED_POOLS, Tx
-from holdfast.inventory.stock import hold_sql, sql
+from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.ledger_rules import Stock, StockPool
 from holdfast.inventory.stock.sql import ShopPosition, pools_around
 
@@ -78,7 +78,7 @@ async def lock_stock(tx: Tx, shop_id: int, touched: TouchedRows) -> RememberedSt
     """
     remembered: RememberedStock | None = tx.resources.stock.pop(shop_id, None)
     position = await _lock_and_compare(tx, shop_id, remembered)
-    holds = await hold_sql.find_holds(tx, shop_id, touched.hold_ids) if touched.hold_ids else []
+    holds = await sql.find_holds(tx, shop_id, touched.hold_ids) if touched.hold_ids else []
     touched = TouchedRows({*touched.pool_ids, *(id for hold in holds for id in hold.lines)}, touched.variant_gids)
     if position and remembered:
         await _add_unknown(tx, shop_id, remembered, touched)

@@ -2,26 +2,149 @@
 
 The shop is locked, the rows of all calls are read once if they are not remembered, the rules (`ledger_rules.py`) decide
 on one call after the other, and one statement stores all entries. So five hundred changes cost about as much as one.
+
+JSON with every field of every entry would cost PostgreSQL more than all indexes of the ledger.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from holdfast.accounts import agent_limits
 from holdfast.accounts.agent_limits import LockedLimit
 from holdfast.inventory.resources import Reader, Tx
-from holdfast.inventory.stock import entry_rows, hold_sql
-from holdfast.inventory.stock.entry_rows import EntryRows
+from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.ledger_rules import ChangeCause, Posting, Stock
-from holdfast.inventory.stock.model import Actor, Hold, StockChange, StoredHold, Write
+from holdfast.inventory.stock.model import (
+    Actor,
+    Entry,
+    EntryKind,
+    Hold,
+    StockChange,
+    StoredHold,
+    Write,
+)
 from holdfast.inventory.stock.remembered_stock import RememberedStock, TouchedRows, lock_stock, new_stamp, remember
 from holdfast.inventory.stock.sql import pools_around
 from holdfast.kit.contract.caller import Principal
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.run_modes import Batch, Call
+
+NUMBERS_PER_ENTRY = 11
+"""How many numbers an entry has: those of `EntryRows.add`, with the number of its cause."""
+
+
+class EntryCause(NamedTuple):
+    """What entries can have in common. `by_variant` is JSON."""
+
+    kind: EntryKind
+    below_zero: bool
+    actor: str
+    actor_id: int | None
+    agent_name: str | None
+    source: str
+    source_ref: str | None
+    reason: str | None
+    idempotency_key: str | None
+    by_variant: bytes | None
+
+
+class EntryRows:
+    """The rows of entries that are made at the same time."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+        self.count = 0
+        self._numbers: list[int] = []
+        self._cause_numbers: dict[EntryCause, int] = {}
+
+    def add(
+        self,
+        entry: Entry,
+        seq: int,
+        *,
+        below_zero: bool,
+        actor_id: int | None,
+        agent_name: str | None,
+        idempotency_key: str | None,
+    ) -> None:
+        """Add an entry, which is number `seq` of its pool."""
+        cause = EntryCause(
+            entry.kind,
+            below_zero,
+            entry.actor,
+            actor_id,
+            agent_name,
+            entry.source,
+            entry.source_ref,
+            entry.reason,
+            idempotency_key,
+            None if entry.by_variant is None else msgspec.json.encode(entry.by_variant),
+        )
+        cause_number = self._cause_numbers.setdefault(cause, len(self._cause_numbers))
+        assert entry.id is not None
+        assert entry.version is not None
+        self._numbers += (
+            *(entry.id, entry.pool_id, seq, entry.delta, entry.held_delta, entry.balance_after, entry.held_after),
+            *(entry.version, entry.reverts_id or 0, entry.hold_id or 0, cause_number),
+        )
+        self.count += 1
+
+    def numbers_text(self) -> str:
+        """The numbers of all entries as the text of an array in PostgreSQL; 0 for an id that is missing."""
+        return "{" + msgspec.json.encode(self._numbers)[1:-1].decode() + "}"
+
+    def causes_text(self) -> str:
+        """The causes as JSON, each with its number."""
+        causes: list[dict[str, Any]] = [
+            {
+                "cause_number": cause_number,
+                **{name: value for name, value in cause._asdict().items() if value is not None},
+                **({} if cause.by_variant is None else {"by_variant": msgspec.Raw(cause.by_variant)}),
+            }
+            for cause, cause_number in self._cause_numbers.items()
+        ]
+        return msgspec.json.encode(causes).decode()
+
+
+async def insert_entries(tx: Tx, shop_id: int, version: int, stamp: int, entries: EntryRows) -> None:
+    """Add entries to the ledger, and set the shop's version and stamp; a trigger changes the balances of the pools."""
+    await tx.run(
+        """
+        with counted as (
+            update shared_inventories set version = %(version)s, stamp = %(stamp)s, entries = entries + %(count)s
+             where shop_id = %(shop_id)s)
+        insert into ledger (shop_id, id, pool_id, seq, delta, held_delta, balance_after, held_after, version,
+                            reverts_id, hold_id, kind, below_zero, actor, actor_id, agent_name, source, source_ref,
+                            reason, idempotency_key, by_variant, created_at, heard_at)
+        select %(shop_id)s, number[n], number[n + 1], number[n + 2], number[n + 3], number[n + 4], number[n + 5],
+               number[n + 6], number[n + 7], nullif(number[n + 8], 0), nullif(number[n + 9], 0), kind, below_zero,
+               actor, actor_id, agent_name, source, source_ref, reason, idempotency_key, by_variant, %(now)s,
+               -- Once, and not for each entry as the default of the column.
+               (select nullif(current_setting('holdfast.heard_at', true), '')::timestamptz)
+          from (select %(numbers)s::bigint[] as number) as entry
+         cross join generate_series(1, %(last)s, %(width)s) as n
+          join json_to_recordset(%(causes)s) as cause (
+               cause_number bigint, kind entry_kind, below_zero boolean, actor text, actor_id bigint, agent_name text,
+               source text, source_ref text, reason text, idempotency_key text, by_variant jsonb)
+            on cause_number = number[n + 10]
+        """,
+        {
+            "shop_id": shop_id,
+            "version": version,
+            "stamp": stamp,
+            "now": entries.now,
+            "numbers": entries.numbers_text(),
+            "width": NUMBERS_PER_ENTRY,
+            "last": NUMBERS_PER_ENTRY * entries.count,
+            "count": entries.count,
+            "causes": entries.causes_text(),
+        },
+    )
+
 
 STOCK_CHANNEL = "stock"
 """The channel on which a change is announced; the payload is `shop version`."""
@@ -136,7 +259,7 @@ async def read_stock(reader: Reader, shop_id: int, touched: TouchedRows) -> Stoc
     """The stock as it is now: the holds, and the pools of the ids, of the holds and of the variants, with every
     pool that shares a variant with one of them.
     """
-    holds = await hold_sql.find_holds(reader, shop_id, touched.hold_ids) if touched.hold_ids else []
+    holds = await sql.find_holds(reader, shop_id, touched.hold_ids) if touched.hold_ids else []
     pool_ids = {*touched.pool_ids, *(id for hold in holds for id in hold.lines)}
     shop_position, pools = await pools_around(reader, shop_id, pool_ids, touched.variant_gids)
     return Stock(*shop_position[:3], pools, holds)
@@ -200,12 +323,12 @@ class PendingEntries:
         if self._limits:
             await agent_limits.store_use(tx, self._limits.values())
         remembered.stamp = new_stamp()
-        await entry_rows.insert_entries(tx, shop_id, self._stock.version, remembered.stamp, self._entries)
+        await insert_entries(tx, shop_id, self._stock.version, remembered.stamp, self._entries)
         if self._new_holds:
-            await hold_sql.insert_holds(tx, shop_id, self._new_holds, self._stock.now)
+            await sql.insert_holds(tx, shop_id, self._new_holds, self._stock.now)
             await tx.notify(HOLDS_CHANNEL)
         if self._ended:
-            await hold_sql.end_holds(tx, shop_id, self._ended)
+            await sql.end_holds(tx, shop_id, self._ended)
         remember(tx, shop_id, remembered)
         await tx.notify(STOCK_CHANNEL, f"{shop_id} {self._stock.version}")
 

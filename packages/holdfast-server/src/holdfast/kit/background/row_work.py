@@ -16,8 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import structlog
 from prometheus_client import Counter, Gauge
 
-from holdfast.kit.background.leases import LeaseLost, keep_lease, lease_clock
-from holdfast.kit.background.row_table import LeasedRow, RowTable
+from holdfast.kit.background.leases import LeasedRow, LeaseLost, RowTable, keep_lease, lease_clock
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.postgres.database import Database, Reader
 from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification

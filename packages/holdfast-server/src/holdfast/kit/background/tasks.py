@@ -1,7 +1,7 @@
 """Background jobs, stored in the database by procrastinate. Only one process at a time runs a job.
 
-A transaction enqueues a task (`kit/postgres/tasks.py`); a timetable starts a timed one. Both run in steps. A job that
-fails is retried with exponential backoff. After its last attempt, the job of a task stays in the database until an
+A transaction enqueues a task (`kit/postgres/transactions.py`); a timetable starts a timed one. Both run in steps. A job
+that fails is retried with exponential backoff. After its last attempt, the job of a task stays in the database until an
 operator retries it (`holdfast events jobs`); that of a timed task is deleted, and the timetable starts the next one.
 
 The worker of this process is woken by our listening connection when a job is stored, and when a delayed job is due. The
@@ -37,7 +37,7 @@ from holdfast.kit.postgres.connection_pool import KEEPALIVE, Pool
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.notifications import POLL_SECONDS, wait_for_notification
 from holdfast.kit.postgres.schema.lineage import Migration, read_migrations
-from holdfast.kit.postgres.tasks import CHANNEL, JOBS_CHANNEL, EnqueuedTask, Task
+from holdfast.kit.postgres.transactions import JOBS_CHANNEL, TASKS_CHANNEL, EnqueuedTask, Task
 from holdfast.kit.running.steps import Steps
 
 log = structlog.get_logger()
@@ -73,7 +73,7 @@ JOB_STORED = '{"type": "job_inserted", "job_id": 0}'
 async def wake(database: Database[Any], woken: asyncio.Event, patrol_seconds: float) -> None:
     """Set `woken` whenever a delayed job becomes due, until cancelled."""
     changed = asyncio.Event()
-    with database.listen(CHANNEL, lambda _: changed.set()):
+    with database.listen(TASKS_CHANNEL, lambda _: changed.set()):
         while True:
             changed.clear()
             try:

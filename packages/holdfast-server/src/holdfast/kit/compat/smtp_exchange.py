@@ -3,6 +3,10 @@
 aiosmtplib sends each command alone, and drops an answer that arrives before it is awaited. Where the server offers
 PIPELINING, several commands are sent here in one write, which saves round trips (RFC 2920, docs/upstream.md). It stays
 until aiosmtplib can do so: a mail costs two round trips, not four.
+
+`SMTP.data` sends the command DATA and the content in one call. The sender must be able to stop between the two, and it
+sends bytes that are already encoded (docs/upstream.md). It stays for safety: a sender checks its right to send after
+DATA was accepted, so that a mail is sent once (decision 29).
 """
 
 import asyncio
@@ -12,7 +16,13 @@ from collections.abc import Sequence
 from typing import cast
 
 from aiosmtplib import SMTP, SMTPResponse
-from aiosmtplib.errors import SMTPException, SMTPReadTimeoutError, SMTPResponseException, SMTPServerDisconnected
+from aiosmtplib.errors import (
+    SMTPDataError,
+    SMTPException,
+    SMTPReadTimeoutError,
+    SMTPResponseException,
+    SMTPServerDisconnected,
+)
 
 MAX_ANSWER_BYTES = 65_536
 """Bytes of answers that are not read yet. A server that sends more is not one of SMTP."""
@@ -104,3 +114,21 @@ class SmtpExchange(asyncio.Protocol):
         self._error = self._error or error
         self._transport.close()
         self._changed.set()
+
+
+VERSION = "5.1"
+
+
+async def send_content(client: SMTP, content: bytes, seconds: float) -> None:
+    """Send the content after the server has accepted DATA. Returns when the server has accepted the mail.
+
+    content    lines that end with CRLF
+    seconds    how long the server may take to answer
+    """
+    protocol = client.protocol
+    if protocol is None:
+        raise SMTPServerDisconnected("Connection lost")
+    protocol.write(re.sub(rb"(?m)^\.", b"..", content) + b".\r\n")
+    answer = await protocol.read_response(timeout=seconds)
+    if answer.code != 250:
+        raise SMTPDataError(answer.code, answer.message)

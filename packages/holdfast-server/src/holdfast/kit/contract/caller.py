@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.kit.contract.sources import path_of
+from holdfast.kit.contract.client import path_of
 
 Principal = Literal["api_key", "access_token", "person", "platform", "nobody", "system"]
 
@@ -105,7 +105,7 @@ def partner(name: str) -> Caller:
 
 
 def nobody(address: str) -> Caller:
-    """The caller without a credential. It owns nothing, and limits count it by its address (`sources.address`)."""
+    """The caller without a credential. It owns nothing, and limits count it by its address (`client.address`)."""
     return Caller("nobody", address, 0, 0)
 
 

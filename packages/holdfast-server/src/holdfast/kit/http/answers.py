@@ -1,12 +1,17 @@
-"""Answers: how long caches may keep them, which are compressed, files that are generated while sent, and constant ones.
+"""Answers: how long caches may keep them, what of a query they repeat, which are compressed, files that are generated
+while sent, and constant ones.
 
 A cache is a proxy or a content delivery network in front of the service. What it may keep is the same for everybody who
 requests the same address in the same language and encoding. All other answers are `NO_STORE`. docs/edge.md lists both.
+
+A proxy may have signed the query of a request, with a secret that signs other messages too. The sender of the request
+must not learn the signature. So an answer repeats only parameters that the service knows by name, and none of these
+carries a proof.
 """
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from functools import lru_cache
 
 from msgspec.structs import replace
@@ -154,3 +159,17 @@ def has_version(condition: bytes, etag: bytes) -> bool:
     """Whether an `If-None-Match` names this tag (RFC 9110, section 13.1.2)."""
     tags = {tag.strip().removeprefix(b"W/") for tag in condition.split(b",")}
     return not tags.isdisjoint({etag, b"*"})
+
+
+NO_PARAMETERS: frozenset[str] = frozenset()
+
+
+def known_parameters(query: bytes, parameters: Collection[str]) -> bytes:
+    """The parameters of a query that have one of these names, unchanged."""
+    pairs = query.split(b"&")
+    return b"&".join(pair for pair in pairs if pair and pair.partition(b"=")[0].decode("latin-1") in parameters)
+
+
+def has_other_parameters(query: bytes, parameters: Collection[str]) -> bool:
+    """Whether a query has parameters that have none of these names."""
+    return known_parameters(query, parameters) != b"&".join(pair for pair in query.split(b"&") if pair)

@@ -8,10 +8,10 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.kit.contract.client import begin_request
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
+from holdfast.kit.http.answers import NO_PARAMETERS, has_other_parameters, known_parameters
 from holdfast.kit.http.handler import NO_FIELDS, NO_STORE, RenderProblem, Reply, Request
 from holdfast.kit.http.index import PathIndex, Route, segments
 from holdfast.kit.http.path_repair import PATH_REPAIR, PathRepair
-from holdfast.kit.http.query_parameters import NO_PARAMETERS, has_other_parameters, known_parameters
 
 
 class Application:

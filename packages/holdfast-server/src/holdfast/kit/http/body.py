@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from holdfast.kit.contract import problems
 from holdfast.kit.contract.bounds import Bound
-from holdfast.kit.contract.sources import address, path_of
+from holdfast.kit.contract.client import address, path_of
 from holdfast.kit.http.handler import Request
 
 MAX_BODY = 1_048_576

@@ -13,8 +13,8 @@ import structlog
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.client import WIDE_CONNECTIONS, path_of, source
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, ErrorBody, Problem
-from holdfast.kit.contract.sources import WIDE_CONNECTIONS, path_of, source
 from holdfast.kit.http.holdings import Holdings
 from holdfast.kit.http.request_pace import Pace
 

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.kit.contract import problems
 from holdfast.kit.contract.caller import Caller, nobody
-from holdfast.kit.contract.sources import address
+from holdfast.kit.contract.client import address
 from holdfast.kit.environment.metrics import RequestMetrics
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.rate_limits import Limits

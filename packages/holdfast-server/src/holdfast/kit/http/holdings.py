@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from holdfast.kit.contract.sources import path_of
+from holdfast.kit.contract.client import path_of
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ from urllib.parse import unquote_to_bytes
 
 from starlette.types import Scope
 
+from holdfast.kit.http.answers import known_parameters
 from holdfast.kit.http.index import PathIndex
-from holdfast.kit.http.query_parameters import known_parameters
 
 PATH_REPAIR = "holdfast.path_repair"
 """In the scope of a request: the `PathRepair` of the service."""

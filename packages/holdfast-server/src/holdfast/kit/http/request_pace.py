@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from holdfast.kit.contract.bounds import Bound
-from holdfast.kit.contract.sources import path_of
+from holdfast.kit.contract.client import path_of
 
 REQUESTS_IN_A_TURN = 128
 """Requests that are begun in one turn at most, at 50 to 200 µs each."""

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.client import address
 from holdfast.kit.contract.command import (
     Command,
     body_type,
@@ -25,7 +26,6 @@ from holdfast.kit.contract.command import (
     with_integers,
 )
 from holdfast.kit.contract.problems import BAD_REQUEST, INVALID_JSON, NOT_FOUND, invalid
-from holdfast.kit.contract.sources import address
 from holdfast.kit.contract.validation import json_error
 from holdfast.kit.http.body import has_body, read_body
 from holdfast.kit.http.handler import (

@@ -29,7 +29,7 @@ from holdfast.kit.mail.attempts import MailAttempts, MailConnections
 from holdfast.kit.mail.message import Envelope, UnwritableMail, header_text
 from holdfast.kit.mail.outbox import AttemptResult, HeldMail, Mail, ResultWriter
 from holdfast.kit.mail.rate import SendingRate
-from holdfast.kit.mail.shares import LeasedShare, SenderSession, SenderSessionLost, sender_session
+from holdfast.kit.mail.shares import LeasedShare, SenderSession, SenderSessionLost, ShareLeases, sender_session
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
 from holdfast.kit.postgres.database import Database, Reader
 from holdfast.kit.postgres.notifications import POLL_SECONDS
@@ -75,6 +75,7 @@ log = structlog.get_logger()
 async def run(database: Database[Any], render: Render) -> None:
     """Send mails when they are due, until cancelled. Many processes may do this at the same time."""
     results = ResultWriter(database)
+    leases = ShareLeases()
     try:
         while True:
             # The database logs when it is unreachable, and when it is back.
@@ -82,27 +83,33 @@ async def run(database: Database[Any], render: Render) -> None:
                 # First store earlier results: only then the remaining mails are known.
                 await results.flushed()
                 async with sender_session(database) as session:
-                    await _send(database, render, session, results)
+                    await _send(database, render, session, results, leases)
             await asyncio.sleep(RETRY_SECONDS)
     finally:
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError, Problem):
             async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
                 await results.flushed()
+                await database.autocommit(leases.give_all_back)
 
 
-async def _send(database: Database[Any], render: Render, session: SenderSession, results: ResultWriter) -> None:
+async def _send(
+    database: Database[Any], render: Render, session: SenderSession, results: ResultWriter, leases: ShareLeases
+) -> None:
     """Send mails until cancelled, or until the session is lost: then raise `SenderSessionLost`."""
     connections = MailConnections(database.resources.mailer)
     attempts = MailAttempts(database, session, results)
     rate = SendingRate(database)
-    work = ShareWork(database, DueMails(database, render, attempts, rate), attempts, results, connections, rate)
-    tasks = [
-        asyncio.create_task(row_work.run(database, work), name="mails"),
-        asyncio.create_task(session.check_regularly(), name="mails: session"),
-        asyncio.create_task(connections.close_idle(), name="mails: idle connections"),
-        asyncio.create_task(work.raise_fatal_error(), name="mails: failure"),
-    ]
+    due_mails = DueMails(database, render, attempts, rate)
+    work = ShareWork(database, due_mails, attempts, results, leases, connections, rate)
+    tasks: list[asyncio.Task[None]] = []
     try:
+        await database.autocommit(leases.give_all_back)
+        tasks += [
+            asyncio.create_task(row_work.run(database, work), name="mails"),
+            asyncio.create_task(session.check_regularly(), name="mails: session"),
+            asyncio.create_task(connections.close_idle(), name="mails: idle connections"),
+            asyncio.create_task(work.raise_fatal_error(), name="mails: failure"),
+        ]
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
@@ -232,6 +239,7 @@ class ShareWork(RowWork[LeasedShare]):
         due_mails: DueMails,
         attempts: MailAttempts,
         results: ResultWriter,
+        leases: ShareLeases,
         connections: MailConnections,
         rate: SendingRate,
     ) -> None:
@@ -240,6 +248,7 @@ class ShareWork(RowWork[LeasedShare]):
         self._due_mails = due_mails
         self._attempts = attempts
         self._results = results
+        self._leases = leases
         self._connections = connections
         self._rate = rate
         self._released_at = float("-inf")
@@ -265,7 +274,7 @@ class ShareWork(RowWork[LeasedShare]):
         seconds = await self._database.read(outbox.seconds_until_next_due)
         self._next_due_at = None if seconds is None else time.monotonic() + seconds
         leased = await self._database.autocommit(
-            lambda reader: shares.lease(
+            lambda reader: self._leases.lease(
                 reader,
                 limit,
                 self._database.resources.settings.smtp_max_connections,
@@ -319,7 +328,7 @@ class ShareWork(RowWork[LeasedShare]):
             self._fatal_error = error
             self._fatal_event.set()
         with contextlib.suppress(Problem):  # then it is free when the lease ends
-            await self._database.autocommit(lambda reader: shares.give_back(reader, row))
+            await self._database.autocommit(lambda reader: self._leases.give_back(reader, row))
         return count
 
     async def _send_mails(self, row: LeasedShare) -> int:

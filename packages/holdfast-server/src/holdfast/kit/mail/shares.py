@@ -57,34 +57,81 @@ class _Candidate(Struct):
     is_leased: bool
 
 
-async def lease(
-    reader: Reader[Any], limit: int, connections: int, first: str, *, no_owner_first: bool
-) -> list[LeasedShare]:
-    """Lease shares that have due mails, at most `limit`. No more than `connections` are leased by all processes.
+class ShareLeases:
+    """The leases of one process.
 
-    Owners take turns, beginning with the owner `first`. Mails to many people at once come last.
-
-    no_owner_first    whether mails of no owner come before all others. Else they come after mails of owners
+    A statement may lease shares and its answer be lost, with the connection or because the task was cancelled. Its
+    lease is given back before the next one: else nobody would send these shares until the lease ends.
     """
-    leased: list[LeasedShare] = []
-    while len(leased) < limit:
-        lease_id = uuid4()
-        candidates = await reader.rows(
-            _Candidate,
-            LEASE,
-            {
-                "limit": limit - len(leased),
-                "connections": connections,
-                "first": first,
-                "no_owner_place": 0 if no_owner_first else 2,
-                "lease_id": lease_id,
-                "seconds": LEASE_SECONDS,
-            },
+
+    def __init__(self) -> None:
+        self._unanswered: set[UUID] = set()
+        """Leases that began, and of which it is not known which shares they have."""
+        self._held: set[LeasedShare] = set()
+        """Shares that were leased, and not given back."""
+
+    async def lease(
+        self, reader: Reader[Any], limit: int, connections: int, first: str, *, no_owner_first: bool
+    ) -> list[LeasedShare]:
+        """Lease shares that have due mails, at most `limit`. No more than `connections` are leased by all processes.
+
+        Owners take turns, beginning with the owner `first`. Mails to many people at once come last.
+
+        no_owner_first    whether mails of no owner come before all others. Else they come after mails of owners
+        """
+        await self._give_back_leases(reader, self._unanswered)
+        self._unanswered.clear()
+        leased: list[LeasedShare] = []
+        while len(leased) < limit:
+            lease_id = uuid4()
+            self._unanswered.add(lease_id)
+            candidates = await reader.rows(
+                _Candidate,
+                LEASE,
+                {
+                    "limit": limit - len(leased),
+                    "connections": connections,
+                    "first": first,
+                    "no_owner_place": 0 if no_owner_first else 2,
+                    "lease_id": lease_id,
+                    "seconds": LEASE_SECONDS,
+                },
+            )
+            if not candidates:
+                break
+            leased += [LeasedShare(one.share, lease_id, one.owner) for one in candidates if one.is_leased]
+        self._unanswered.clear()
+        self._held.update(leased)
+        return leased
+
+    async def give_back(self, reader: Reader[Any], share: LeasedShare) -> None:
+        """Let other processes lease the share at once."""
+        await reader.value(
+            """
+            update mail_shares set lease_id = null, due_at = clock_timestamp()
+             where share = %(share)s and lease_id = %(lease_id)s
+            returning true
+            """,
+            {"share": share.share, "lease_id": share.lease_id},
         )
-        leased += [LeasedShare(one.share, lease_id, one.owner) for one in candidates if one.is_leased]
-        if not candidates:
-            break
-    return leased
+        self._held.discard(share)
+
+    async def give_all_back(self, reader: Reader[Any]) -> None:
+        """Give back all shares that the process may still have leased. It must have ended sending them."""
+        await self._give_back_leases(reader, {*self._unanswered, *(share.lease_id for share in self._held)})
+        self._unanswered.clear()
+        self._held.clear()
+
+    async def _give_back_leases(self, reader: Reader[Any], lease_ids: set[UUID]) -> None:
+        if lease_ids:
+            await reader.tuples(
+                """
+                update mail_shares set lease_id = null, due_at = clock_timestamp()
+                 where lease_id = any(%(lease_ids)s)
+                returning share
+                """,
+                {"lease_ids": [*lease_ids]},
+            )
 
 
 # The shares are chosen before any is locked, so that a look that finds nothing locks nothing. Then all are locked, in
@@ -152,18 +199,6 @@ async def renew(reader: Reader[Any], row: LeasedShare) -> bool:
         {"share": row.share, "lease_id": row.lease_id, "seconds": LEASE_SECONDS},
     )
     return bool(is_renewed)
-
-
-async def give_back(reader: Reader[Any], row: LeasedShare) -> None:
-    """Let other processes lease the share at once."""
-    await reader.value(
-        """
-        update mail_shares set lease_id = null, due_at = clock_timestamp()
-         where share = %(share)s and lease_id = %(lease_id)s
-        returning true
-        """,
-        {"share": row.share, "lease_id": row.lease_id},
-    )
 
 
 LASTING: LiteralString = """

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from aiosmtplib import SMTP, SMTPResponse
 from aiosmtplib.errors import SMTPDataError, SMTPException, SMTPResponseException, SMTPTimeoutError
 
-from holdfast.kit.compat.smtp_content import send_content
+from holdfast.kit.compat.smtp_exchange import send_content
 from holdfast.kit.contract.addresses import envelope_address, sender_address
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.mail.message import Envelope, MailMessage

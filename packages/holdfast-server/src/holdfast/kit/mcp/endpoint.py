@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from holdfast.kit.contract import problems
 from holdfast.kit.contract.caller import Caller, nobody
-from holdfast.kit.contract.sources import address
+from holdfast.kit.contract.client import address
 from holdfast.kit.http.body import read_body
 from holdfast.kit.http.event_streams import EventStream, StreamOwner, Streams, encode_event
 from holdfast.kit.http.handler import (

@@ -15,11 +15,10 @@ from urllib.parse import quote
 from starlette.types import Scope
 
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from holdfast.kit.http.answers import IMMUTABLE, always
+from holdfast.kit.http.answers import IMMUTABLE, always, known_parameters
 from holdfast.kit.http.handler import Header, RenderProblem, Reply, Request, headers_of, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.http.path_repair import PATH_REPAIR, PathRepair
-from holdfast.kit.http.query_parameters import known_parameters
 from holdfast.kit.pages.language import ENGLISH, Language, language_of
 from holdfast.kit.pages.layout import CONSOLE_STYLE, STYLE, Frame
 

@@ -1,8 +1,11 @@
-"""Transactions: their statements in one pipeline, their commits, and what their errors mean for the caller.
+"""Transactions: their statements in one pipeline, their commits, the tasks that they enqueue, and what their errors
+mean for the caller.
 
 A COMMIT that was sent is never cancelled, and is confirmed only if it is as durable as configured. With a synchronous
 standby, PostgreSQL commits at once and then waits for the standby. Cancelling that wait makes the change visible,
 although the standby may not have it.
+
+The code that enqueues a task gives the task and its arguments. The `part.py` of its noun names its function.
 """
 
 import asyncio
@@ -10,11 +13,13 @@ import contextlib
 import os
 import socket
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, LiteralString
+from typing import Any, Generic, LiteralString, TypeVar
 
 import psycopg
 import structlog
+from msgspec import Struct
 from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
 from psycopg.errors import Diagnostic
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
@@ -181,3 +186,29 @@ async def translate_errors(is_outage_logged: Callable[[], bool]) -> AsyncGenerat
         # The lines after the first one quote rows, and so addresses and hashes, which must not be logged.
         error.args = (first_line(error),)
         raise
+
+
+A = TypeVar("A", bound=Struct)
+
+TASKS_CHANNEL: LiteralString = "tasks"
+"""The channel on which delayed tasks are announced."""
+
+JOBS_CHANNEL: LiteralString = "procrastinate_any_queue_v1"
+"""The channel of PostgreSQL on which the job library announces each stored job."""
+
+ENQUEUE_TASK: LiteralString = "select enqueue_task(%(name)s, %(arguments)s::jsonb, %(delay)s)"
+
+
+@dataclass(frozen=True)
+class Task(Generic[A]):
+    """A kind of work, and the type of its arguments."""
+
+    name: str
+    arguments: type[A]
+
+
+class EnqueuedTask(Struct, Generic[A]):
+    """A task as it is stored: the tenant whose rows it may use, and its arguments."""
+
+    tenant: int | None
+    arguments: A

@@ -1,10 +1,15 @@
-"""A service: its table of operations over REST and MCP, its background work, its health checks."""
+"""A service: its table of operations over REST and MCP, its background work, its health checks, its metrics.
+
+A proxy on the same machine adds a header to the requests that it forwards. Requests with such a header are refused.
+"""
 
 import asyncio
 import contextlib
+import hmac
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from ipaddress import ip_address
 from typing import Any
 
 import structlog
@@ -16,18 +21,17 @@ from holdfast.kit.background.loops import Loop, keep_running
 from holdfast.kit.background.tasks import TaskHandler, TimedTask, duplicate_names, run_tasks
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, ErrorBody, Problem
+from holdfast.kit.environment import metrics
 from holdfast.kit.http import rest
-from holdfast.kit.http.answers import PlainEndpoint, always
+from holdfast.kit.http.answers import NO_PARAMETERS, PlainEndpoint, always
 from holdfast.kit.http.application import Application
 from holdfast.kit.http.event_streams import Streams
 from holdfast.kit.http.handler import NO_STORE, Reply, Request, envelope
 from holdfast.kit.http.index import Route
-from holdfast.kit.http.query_parameters import NO_PARAMETERS
 from holdfast.kit.http.sockets import drain_on_sigterm, is_draining
 from holdfast.kit.pages.site import PROGRAM_PATHS, Site
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.postgres.notifications import LISTENERS, listeners
-from holdfast.kit.process import metrics_page
 from holdfast.kit.process.database_health import watch_database
 from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.running.operation import Operations
@@ -35,9 +39,46 @@ from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import Authenticate
 
-log = structlog.get_logger()
+PROXY_HEADERS = {b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip"}
+"""Headers that proxies add."""
 
+METRICS_CLOSED = (
+    "/metrics answers programs on the same machine only, and nobody through a proxy. To read it from elsewhere, set"
+    " METRICS_TOKEN on the service and send it as `Authorization: Bearer …`.\n"
+)
+METRICS_REFUSED = "Send the METRICS_TOKEN of this service as `Authorization: Bearer …`.\n"
 TEXT = b"text/plain; charset=utf-8"
+
+
+def metrics_route(token: str) -> Route:
+    """The route of `/metrics`. `token`: the required token; empty: only programs on the same machine may read it."""
+
+    def answer(request: Request) -> Reply:
+        if token and not _has_token(request, token):
+            return Reply(401, METRICS_REFUSED.encode(), [NO_STORE, (b"www-authenticate", b"Bearer")], TEXT)
+        if not token and not _is_local(request):
+            return Reply(403, METRICS_CLOSED.encode(), [NO_STORE], TEXT)
+        return Reply(200, metrics.exposition(), [NO_STORE], metrics.CONTENT_TYPE.encode())
+
+    return Route("/metrics", PlainEndpoint(answer))
+
+
+def _has_token(request: Request, token: str) -> bool:
+    scheme, _, sent = request.headers.get(b"authorization", b"").partition(b" ")
+    return scheme.lower() == b"bearer" and hmac.compare_digest(sent.strip(), token.encode())
+
+
+def _is_local(request: Request) -> bool:
+    client = request.scope.get("client")
+    if client is None or PROXY_HEADERS & request.headers.keys():
+        return False
+    try:
+        return ip_address(client[0]).is_loopback
+    except ValueError:
+        return False
+
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
@@ -124,7 +165,7 @@ class Service:
             *self._for_agents(),
             Route("/healthz", always(b"alive\n", TEXT, NO_STORE)),
             Route("/readyz", PlainEndpoint(self._ready)),
-            metrics_page.route(self.metrics_token),
+            metrics_route(self.metrics_token),
         ]
 
     def _ready(self, request: Request) -> Reply:

@@ -23,14 +23,14 @@ from holdfast import __version__
 from holdfast.kit.background import tasks as jobs
 from holdfast.kit.contract.problems import CannotStart, ErrorBody, Problem
 from holdfast.kit.environment import logs
-from holdfast.kit.environment.outage_lines import outage_of
+from holdfast.kit.environment.logs import outage_of
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.environment.variables import read_settings, warn_of_unknown_variables
 from holdfast.kit.http.connection import Connection
 from holdfast.kit.http.connection_limits import ConnectionLimits, files_for_connections
 from holdfast.kit.http.sockets import BACKLOG, address_of, shared
 from holdfast.kit.mail import outbox
-from holdfast.kit.postgres import bundled, tasks
+from holdfast.kit.postgres import bundled, transactions
 from holdfast.kit.postgres.connection_errors import connection_failure, connection_remedy
 from holdfast.kit.postgres.database import Database, Tx
 from holdfast.kit.postgres.schema import migrations
@@ -52,7 +52,7 @@ from holdfast_verify.terminal import names_text
 
 log = structlog.get_logger()
 
-KIT_SCHEMA_FOLDERS = (Path(tasks.__file__).parent, Path(outbox.__file__).parent / "schema")
+KIT_SCHEMA_FOLDERS = (Path(transactions.__file__).parent, Path(outbox.__file__).parent / "schema")
 """The folders of the kit with a part of the schema: a function of tasks, and all about mails."""
 
 S = TypeVar("S", bound=Settings)

@@ -6,18 +6,21 @@ mode that it is written for (`run_modes.py`).
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, get_origin
+from typing import Any, Generic, Protocol, get_origin
 
 import msgspec
 
 from holdfast.kit.contract import problems
+from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.postgres.database import Tx
 from holdfast.kit.postgres.pagination import OffsetPage, Page, with_short_pages
 from holdfast.kit.running.admission import Priority
-from holdfast.kit.running.run_modes import AnyMode, C
+from holdfast.kit.running.run_modes import AnyMode, C, Call
 
 
 @dataclass(frozen=True)
@@ -209,3 +212,45 @@ class Operation:
 
 
 Operations = Sequence[Operation]
+
+
+Claim = Callable[[Tx[Any]], Awaitable[None]]
+"""Marks a request as done, in the transaction that does it. Raises if it does not wait for a person any more."""
+
+
+class ApprovalGate(Protocol):
+    """Stores the calls that a person must approve."""
+
+    def covers(self, operation: Operation) -> bool:
+        """Whether calls of this operation wait for a person."""
+        ...
+
+    async def ask(
+        self, tx: Tx[Any], operation: Operation, caller: Caller, command: Command, key: str | None
+    ) -> Problem | str:
+        """Store a request, unless the call is already one. Returns what refuses the call.
+
+        Returns the key of the stored answer instead, if a person has approved the call.
+
+        key    the idempotency key of the call; None: it has none, and is the same request as the same call before
+        """
+        ...
+
+
+class AgentLog(Protocol):
+    """Stores what agents did, in the transaction that does it."""
+
+    def covers(self, operation: Operation) -> bool:
+        """Whether calls of this operation are stored."""
+        ...
+
+    async def version(self, tx: Tx[Any], operation: Operation, command: Any) -> str | None:
+        """The version of what a call is about: a call that leaves it as it is has changed nothing.
+
+        None: `store` itself leaves out calls that have changed nothing.
+        """
+        ...
+
+    async def store(self, tx: Tx[Any], operation: Operation, done: Sequence[tuple[Call[Any], Any]]) -> None:
+        """Store the calls of agents that were done, each with its answer."""
+        ...

@@ -20,8 +20,8 @@ from limits.aio.strategies import FixedWindowRateLimiter
 from limits.storage import storage_from_string
 
 from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.client import WIDE_SHARE, is_source, wide_network
 from holdfast.kit.contract.problems import RATE_LIMITED
-from holdfast.kit.contract.sources import WIDE_SHARE, is_source, wide_network
 from holdfast.kit.environment.metrics import RATE_LIMIT_FAILURES
 
 log = structlog.get_logger()

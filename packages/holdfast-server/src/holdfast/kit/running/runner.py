@@ -14,10 +14,9 @@ from holdfast.kit.environment.metrics import REFUSALS, counter
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.group_commit import CompleteAnswers, LockedRow
 from holdfast.kit.running.admission import Admission
-from holdfast.kit.running.agent_calls import AgentLog, ApprovalGate, Claim
 from holdfast.kit.running.batches import OperationBatches, Submit, TransactCalls
 from holdfast.kit.running.idempotency import Idempotency, RepeatableRequest
-from holdfast.kit.running.operation import Operation, Operations
+from holdfast.kit.running.operation import AgentLog, ApprovalGate, Claim, Operation, Operations
 from holdfast.kit.running.run_modes import AnyMode, Batch, Batched, Call, Stepwise
 from holdfast.kit.running.slots import MAX_WAITING, MAX_WAITING_TOGETHER, SLOT_TIMEOUT_SECONDS, Slots
 from holdfast.kit.running.steps import KeyedSteps, LogWork, Steps

@@ -1,4 +1,4 @@
-"""Signed tokens: JWTs (RFC 7519) of this service, and the keys that sign them.
+"""Signed tokens: JWTs (RFC 7519) of this service, the keys that sign them, and the public keys of other programs.
 
 Each purpose has a set of keys, in its own table, sealed with the `secret` of the service's resources. A key is
 published before it signs, and stored until all its tokens have expired. So a client that caches the published set can
@@ -6,7 +6,8 @@ verify every token. The age of a key is measured by the database's clock, so tha
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, Literal, LiteralString, NamedTuple, Protocol, TypeVar
@@ -14,8 +15,9 @@ from typing import Any, Generic, Literal, LiteralString, NamedTuple, Protocol, T
 import msgspec
 import structlog
 from joserfc import jws, jwt
-from joserfc.errors import JoseError
-from joserfc.jwk import ECKey, KeyParameters, RSAKey
+from joserfc.errors import JoseError, SecurityWarning
+from joserfc.jwk import ECKey, KeyParameters, OKPKey, RSAKey
+from joserfc.jws import JWSRegistry
 from msgspec import Struct
 
 from holdfast.kit.postgres.database import Reader, Tx
@@ -248,3 +250,39 @@ def _unseal_key(secret: Secret, sealed: bytes, algorithm: Algorithm) -> Key:
     """A stored key. It is cached because reading it takes longer than signing with it. Raises `UnsealError`."""
     jwk: dict[str, Any] = msgspec.json.decode(secret.unseal(sealed), type=dict[str, str])
     return ECKey.import_key(jwk) if algorithm == "ES256" else RSAKey.import_key(jwk)
+
+
+ALGORITHMS = frozenset("RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519".split())
+"""The accepted algorithms: none with a shared secret, as which a public key could be misused."""
+
+REGISTRY = JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
+REGISTRY.max_header_length, REGISTRY.max_payload_length, REGISTRY.max_signature_length = 2048, 16384, 1400
+
+PublicKey = RSAKey | ECKey | OKPKey
+
+_KINDS: dict[Any, type[PublicKey]] = {kind.key_type: kind for kind in (RSAKey, ECKey, OKPKey)}
+
+
+def usable_keys(jwks: Sequence[dict[str, Any]]) -> Iterator[PublicKey]:
+    """The keys of a set that can verify signatures here. Keys of types that are not supported are left out."""
+    for jwk in jwks:
+        if jwk.get("use", "sig") != "sig":
+            continue
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", SecurityWarning)  # such as an RSA key of fewer than 2,048 bits
+                key = _KINDS[jwk.get("kty")].import_key(jwk)
+        except (JoseError, SecurityWarning, ValueError, TypeError, KeyError):
+            continue
+        yield key
+
+
+def has_signed(key: PublicKey, parts: jws.CompactSignature) -> bool:
+    """Whether a key signed a token, used as its declared algorithm and use allow."""
+    try:
+        with warnings.catch_warnings():
+            # The library warns about the name EdDSA, which RFC 9864 replaces, but servers still use it.
+            warnings.simplefilter("ignore", SecurityWarning)
+            return jws.validate_compact(parts, key, registry=REGISTRY)
+    except (JoseError, ValueError):
+        return False

@@ -1,4 +1,4 @@
-"""The page "Agents" of organizers: their apps and keys, and what these did."""
+"""The page "Agents" of organizers: their apps and keys, what these did, and how an app is disconnected."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -16,9 +16,9 @@ from holdfast.accounts.agents.agents_page import (
     AgentLines,
     AgentsPage,
     AgentTemplates,
+    ConnectionDetails,
     RequestCard,
 )
-from holdfast.accounts.agents.clients import Connection
 from holdfast.accounts.agents.requests_page import MAX_REQUESTS
 from holdfast.accounts.sessions import Session
 from holdfast.events.agent_actions.model import AgentAction, ListAgentActions
@@ -30,12 +30,14 @@ from holdfast.events.keys import operations as keys
 from holdfast.events.keys.model import ApiKey, KeyUse, ListKeys
 from holdfast.events.oauth.model import SCOPES
 from holdfast.events.oauth_server import grants
+from holdfast.events.oauth_server.model import Connection, Disconnect, ListConnections
 from holdfast.events.oauth_server.model import Connection as ConnectedApp
-from holdfast.events.oauth_server.model import ListConnections
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
-from holdfast.kit.http.handler import Request
+from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem
+from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.operation import Operation
@@ -246,6 +248,44 @@ def agents_page(console: Console, runner: Runner, settings: Settings, requests: 
     return AgentsPage(console, OrganizerAgents(console, runner, requests), connection_of(settings), TEMPLATES)
 
 
-def connection_of(settings: Settings) -> Connection:
+def connection_of(settings: Settings) -> ConnectionDetails:
     """What agents need to connect."""
-    return Connection(f"{settings.base_url}/mcp", "holdfast-events", bool(settings.authorization_server))
+    return ConnectionDetails(f"{settings.base_url}/mcp", "holdfast-events", bool(settings.authorization_server))
+
+
+class AppsPages:
+    """Answers requests for the question whether to disconnect an app that acts for the organizer."""
+
+    def __init__(self, console: Console, runner: Runner, agents: AgentsPage) -> None:
+        self._console = console
+        self._agents = agents
+        self._list, self._disconnect = runner[grants.LIST], runner[grants.DISCONNECT]
+
+    def routes(self) -> list[Route]:
+        return [
+            self._agents.moved("/console/apps", "apps"),
+            self._console.route(f"{AGENTS}/disconnect", "disconnect_app", self.disconnect, "POST"),
+        ]
+
+    async def disconnect(self, session: Session, request: Request) -> Reply:
+        """Show the question whether to disconnect an app; with POST disconnect it."""
+        if request.method == "POST":
+            fields = await self._console.signed_in.read(session, request)
+            await self._disconnect(organizer(session), _disconnect_command(fields.get("app", "")))
+            return self._console.to(request, AGENTS)
+        id = read_query(request.query).get("app", "")
+        apps: Sequence[Connection] = await self._list(organizer(session), ListConnections())
+        for app in apps:
+            if app.client_id == id:
+                return self._console.page(session, request, "agents/app_disconnect.html", here=AGENTS, app=app)
+        raise NOT_FOUND()
+
+
+def _disconnect_command(app: str) -> Disconnect:
+    """The command of a form. Raises `not_found` if the id of the app is not valid."""
+    try:
+        return check(Disconnect, {"client_id": app})
+    except Problem as problem:
+        if problem.type is VALIDATION_FAILED:
+            raise NOT_FOUND() from problem
+        raise

@@ -6,13 +6,16 @@ A copy has the organizer's paragraphs in its mails too, which the form of the ev
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Literal
 
 import msgspec
+from babel import Locale, UnknownLocaleError
+from babel.core import get_global
+from babel.numbers import get_currency_name, get_territory_currencies
 from msgspec import Struct, structs
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event_currencies import currency_names, currency_of
 from holdfast.events.console.events.event_form import (
     CHOICES,
     LABELS,
@@ -43,7 +46,7 @@ from holdfast.events.events.model import CreateEvent, Event, GetEvent
 from holdfast.events.mails import paragraphs
 from holdfast.events.paths import id_of
 from holdfast.events.problems import QUOTA_EXCEEDED
-from holdfast.events.processor.currencies import digits
+from holdfast.events.processor.currencies import CURRENCIES, digits
 from holdfast.events.resources import Conclusion, Steps, Tx
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
@@ -59,10 +62,36 @@ from holdfast.kit.contract.problems import (
 )
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
-from holdfast.kit.pages.language import language_of
+from holdfast.kit.pages.language import accepted_tags, language_of
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import steps
 from holdfast.kit.running.runner import Runner
+
+FALLBACK = "USD"
+
+
+@cache
+def currency_names(locale: str) -> Mapping[str, str]:
+    """The currencies that can be paid by card, such as `EUR` with `EUR · Euro`, in the order of their codes."""
+    return {code: f"{code} · {get_currency_name(code, locale=locale)}" for code in sorted(CURRENCIES)}
+
+
+def currency_of(header: bytes) -> str:
+    """The currency of the preferred region in an Accept-Language header, such as `de-AT`.
+
+    A language alone has a likely region.
+    """
+    for accepted in accepted_tags(header):
+        tag = accepted.replace("-", "_")
+        try:
+            locale = Locale.parse(get_global("likely_subtags").get(tag, tag))
+        except (ValueError, UnknownLocaleError):
+            continue
+        # The newest currency of a region stands last.
+        in_use = get_territory_currencies(locale.territory) if locale.territory else []
+        if currency := next((code for code in reversed(in_use) if code in CURRENCIES), None):
+            return currency
+    return FALLBACK
 
 
 class CopyEvent(Command):

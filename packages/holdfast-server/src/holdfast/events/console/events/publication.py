@@ -1,4 +1,4 @@
-"""How a draft is published in the console, and how an event becomes a draft again.
+"""How an event changes its status in the console: it is published, becomes a draft again, or is cancelled.
 
 If people could not register on the page of the event, a question comes first: it says what is wrong, and what to do.
 """
@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event import PATH, ConsoleEventPage
-from holdfast.events.console.events.event_operations import READ_EVENT, EventDetails
+from holdfast.events.console.events.event_operations import COUNT_PEOPLE, READ_EVENT, EventDetails, PeopleCounts
 from holdfast.events.console.frame import HOME, Console, organizer
-from holdfast.events.events.model import CreateEvent, EventRow, GetEvent, UpdateEvent
+from holdfast.events.events.model import CancelEvent, CreateEvent, EventRow, GetEvent, UpdateEvent
 from holdfast.events.paths import id_of
 from holdfast.events.payments import payout_accounts
 from holdfast.events.payments.payout_accounts import GetPayouts, Payouts
@@ -118,4 +118,30 @@ class PublicationPage:
             is_owner=session.account.is_proved and session.has_shown_mail,
             digits=digits(event.currency),
             rules=rules_of(event.currency),
+        )
+
+
+class CancelEventPage:
+    """Answers requests for the page that cancels an event."""
+
+    def __init__(self, console: Console, runner: Runner) -> None:
+        self._console = console
+        self._get_event, self._count = runner[READ_EVENT], runner[COUNT_PEOPLE]
+
+    def routes(self) -> list[Route]:
+        return [self._console.route(f"{PATH}/cancel", "cancel_event", self.answer, "POST")]
+
+    async def answer(self, session: Session, request: Request) -> Reply:
+        """Show how many people get a mail; with POST cancel the event."""
+        event_id = id_of(request.fields["event_id"])
+        if request.method == "POST":
+            await self._console.signed_in.read(session, request)
+            await self._console.run["cancel_event"](organizer(session), CancelEvent(event_id=event_id))
+            return self._console.to(request, f"{HOME}/events/{event_id}")
+        details: EventDetails = await self._get_event(organizer(session), GetEvent(event_id=event_id))
+        if details.event.status == "cancelled":
+            return self._console.to(request, f"{HOME}/events/{event_id}")
+        people: PeopleCounts = await self._count(organizer(session), GetEvent(event_id=event_id))
+        return self._console.page(
+            session, request, "events/cancel_event.html", event=details.event, people=people, digits=digits
         )

@@ -29,7 +29,7 @@ from holdfast.events.photos.stranger_shares import CONFIRM_HINT
 from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_UPLOADS
 from holdfast.events.resources import Conclusion, Reader, Steps, Tx
 from holdfast.events.site import SITE
-from holdfast.events.users.shares import share_of
+from holdfast.events.users.quotas import share_of
 from holdfast.kit.contract.bounds import bound_without_strangers
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command

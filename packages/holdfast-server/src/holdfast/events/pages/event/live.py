@@ -28,9 +28,8 @@ from holdfast.events.queues.event_releases import ReleaseTokenReader
 from holdfast.events.resources import Database, Reader
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.client import create_shared_task
+from holdfast.kit.contract.client import address, create_shared_task
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from holdfast.kit.contract.sources import address
 from holdfast.kit.http.event_streams import (
     EndOfStream,
     EventStream,

@@ -15,10 +15,10 @@ from holdfast.accounts.agents.agents_page import (
     AgentLines,
     AgentsPage,
     AgentTemplates,
+    ConnectionDetails,
     RequestCard,
     public_page,
 )
-from holdfast.accounts.agents.clients import Connection
 from holdfast.accounts.agents.requests_page import MAX_REQUESTS, RequestsPage
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.agents import access
@@ -170,7 +170,7 @@ class AgentPages:
         self._console = console
         self._show, self._renew = console.run["show_access"], console.run["renew_key"]
         self._end = console.run["end_key"]
-        self._connection = Connection(f"{base_url}/mcp", "holdfast-inventory", by_oauth=False)
+        self._connection = ConnectionDetails(f"{base_url}/mcp", "holdfast-inventory", by_oauth=False)
         self._base_url = base_url
         desk = ShopAgents(console, platform, account_runner, requests)
         self._agents = AgentsPage(console, desk, self._connection, TEMPLATES)
