@@ -34,7 +34,7 @@ _ended: list[str] = []
 _returned: dict[str, list[tuple[str, int]]] = defaultdict(list)
 """Databases that may be used again, with how often they were used, by the template that they are clones of."""
 
-_states: dict[str, "_State"] = {}
+_states: dict[str, "State"] = {}
 """What each template was like."""
 
 _renewing: dict[str, psycopg.Connection[Any]] = {}
@@ -110,10 +110,21 @@ def can_empty(template_url: str) -> bool:
 
 def empty(url: str, template_url: str) -> None:
     """Delete the rows of a clone of a template while a service uses it. Ids begin at 1 again."""
+    restore(url, _states[template_url])
+
+
+def state_of(url: str) -> "State":
+    """What the tables of a database hold now. To restore it costs less than to make it again."""
+    with _to_renew(url) as connection:
+        return _state(connection)
+
+
+def restore(url: str, state: "State") -> None:
+    """Let a database hold what it held before, while a service uses it."""
     with _to_renew(url) as connection:
         # A transaction of the service could not end while this waits for it.
         connection.execute("set local lock_timeout = '10s'")
-        assert _empty(connection, _states[template_url]), "a test changed what a new database has"
+        assert _empty(connection, state), "a test changed what cannot be restored"
 
 
 def drop_ended(connection: psycopg.Connection[Any]) -> None:
@@ -137,7 +148,7 @@ def _renewed(template_url: str) -> tuple[str | None, int]:
     return None, 0
 
 
-def _renew(connection: psycopg.Connection[Any], url: str, state: "_State") -> bool:
+def _renew(connection: psycopg.Connection[Any], url: str, state: "State") -> bool:
     """Make a database as its template was. Returns whether that could be done."""
     # Sessions of the last test may still be closing. One that it forgot would go on in the next.
     connection.execute(END_OTHERS, [connections.session_pids(url)])
@@ -148,7 +159,7 @@ def _renew(connection: psycopg.Connection[Any], url: str, state: "_State") -> bo
     return _empty(connection, state)
 
 
-def _mend_schema(connection: psycopg.Connection[Any], state: "_State") -> None:
+def _mend_schema(connection: psycopg.Connection[Any], state: "State") -> None:
     """Drop the tables that a test has made, and enable the triggers that it has disabled."""
     for (table,) in connection.execute(TABLES).fetchall():
         if table not in state.tables:
@@ -158,7 +169,7 @@ def _mend_schema(connection: psycopg.Connection[Any], state: "_State") -> None:
         connection.execute(sql.SQL("alter table {table} enable trigger {trigger}").format(**names))
 
 
-def _empty(connection: psycopg.Connection[Any], state: "_State") -> bool:
+def _empty(connection: psycopg.Connection[Any], state: "State") -> bool:
     for table in _one(connection, state.filled):
         connection.execute(sql.SQL("delete from {}").format(_identifier(table)))
     connection.execute(POSITION, [Jsonb(state.positions)])
@@ -166,11 +177,11 @@ def _empty(connection: psycopg.Connection[Any], state: "_State") -> bool:
         return True
     for table, rows in state.seeded.items():
         connection.execute(sql.SQL("delete from {}").format(_identifier(table)))
-        connection.execute(sql.SQL(SEED).format(_identifier(table)), [rows])
+        connection.execute(_insertion(table, state.columns[table]), [rows])
     return _one(connection, state.checksums) == state.seeds
 
 
-def _state(connection: psycopg.Connection[Any]) -> "_State":
+def _state(connection: psycopg.Connection[Any]) -> "State":
     tables = [table for (table,) in connection.execute(TABLES).fetchall()]
     rows = {table: _one(connection, sql.SQL(ROWS).format(_identifier(table))) for table in tables}
     seeded = {table: rows for table, rows in rows.items() if rows}
@@ -180,21 +191,23 @@ def _state(connection: psycopg.Connection[Any]) -> "_State":
         if table not in seeded
     ]
     checksums = sql.SQL("select {}").format(_array(sql.SQL(CHECKSUM).format(_identifier(table)) for table in seeded))
-    return _State(
+    return State(
         schema=_one(connection, SCHEMA),
         tables={*tables},
         filled=sql.SQL("select array_remove({}::text[], null)").format(_array(looks)),
         seeded=seeded,
+        columns={table: columns for table, columns in connection.execute(COLUMNS).fetchall() if table in seeded},
         checksums=checksums,
         seeds=_one(connection, checksums),
         positions=_one(connection, POSITIONS),
     )
 
 
-class _State(NamedTuple):
-    """What a template is like.
+class State(NamedTuple):
+    """What a template holds, or another database.
 
     seeded     the rows of the tables that have some, as JSON
+    columns    the columns of these tables that can be written
     checksums  computes the checksums of these tables
     seeds      their checksums
     filled     tells which of the others have rows
@@ -205,9 +218,16 @@ class _State(NamedTuple):
     tables: set[str]
     filled: sql.Composed
     seeded: dict[str, str]
+    columns: dict[str, list[str]]
     checksums: sql.Composed
     seeds: list[Any]
     positions: Any
+
+
+def _insertion(table: str, columns: list[str]) -> sql.Composed:
+    """Inserts rows that are given as JSON."""
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    return sql.SQL(INSERTION).format(table=_identifier(table), columns=names)
 
 
 def _array(items: Iterable[sql.Composed]) -> sql.Composed:
@@ -265,8 +285,18 @@ DISABLED_TRIGGERS = """
      where tgenabled = 'D'
 """
 
+COLUMNS = """
+    select nspname || '.' || relname, array_agg(attname::text)
+      from pg_attribute join pg_class on pg_class.oid = attrelid join pg_namespace on pg_namespace.oid = relnamespace
+     where relkind = 'r' and attnum > 0 and not attisdropped and attgenerated = ''
+     group by 1
+"""
+
 ROWS: LiteralString = "select json_agg(t)::text from {} t"
-SEED: LiteralString = "insert into {0} overriding system value select * from json_populate_recordset(null::{0}, %s)"
+INSERTION: LiteralString = """
+    insert into {table} ({columns}) overriding system value
+    select {columns} from json_populate_recordset(null::{table}, %s)
+"""
 CHECKSUM: LiteralString = "(select coalesce(sum(hash_record_extended(t, 0)), 0) from {} t)"
 
 # Each change of a catalog makes a new version of a row, by a transaction with another number. A trigger that was
