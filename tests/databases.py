@@ -1,6 +1,7 @@
 """Databases of tests' own: clones of a migrated template, which are used again after tests that left only rows."""
 
 import contextlib
+import functools
 import itertools
 import os
 from collections import defaultdict
@@ -171,12 +172,12 @@ def _mend_schema(connection: psycopg.Connection[Any], state: "State") -> None:
 
 def _empty(connection: psycopg.Connection[Any], state: "State") -> bool:
     for table in _one(connection, state.filled):
-        connection.execute(sql.SQL("delete from {}").format(_identifier(table)))
+        connection.execute(_deletion(table))
     connection.execute(POSITION, [Jsonb(state.positions)])
     if _one(connection, state.checksums) == state.seeds:
         return True
     for table, rows in state.seeded.items():
-        connection.execute(sql.SQL("delete from {}").format(_identifier(table)))
+        connection.execute(_deletion(table))
         connection.execute(_insertion(table, state.columns[table]), [rows])
     return _one(connection, state.checksums) == state.seeds
 
@@ -190,11 +191,12 @@ def _state(connection: psycopg.Connection[Any]) -> "State":
         for table in tables
         if table not in seeded
     ]
-    checksums = sql.SQL("select {}").format(_array(sql.SQL(CHECKSUM).format(_identifier(table)) for table in seeded))
+    sums = _array(sql.SQL(CHECKSUM).format(_identifier(table)) for table in seeded)
+    checksums = sql.SQL("select {}").format(sums).as_bytes()
     return State(
         schema=_one(connection, SCHEMA),
         tables={*tables},
-        filled=sql.SQL("select array_remove({}::text[], null)").format(_array(looks)),
+        filled=sql.SQL("select array_remove({}::text[], null)").format(_array(looks)).as_bytes(),
         seeded=seeded,
         columns={table: columns for table, columns in connection.execute(COLUMNS).fetchall() if table in seeded},
         checksums=checksums,
@@ -216,12 +218,18 @@ class State(NamedTuple):
 
     schema: Any
     tables: set[str]
-    filled: sql.Composed
+    filled: bytes
     seeded: dict[str, str]
     columns: dict[str, list[str]]
-    checksums: sql.Composed
+    checksums: bytes
     seeds: list[Any]
     positions: Any
+
+
+@functools.cache
+def _deletion(table: str) -> bytes:
+    """Deletes all rows. To compose a statement takes as long as to run it."""
+    return sql.SQL("delete from {}").format(_identifier(table)).as_bytes()
 
 
 def _insertion(table: str, columns: list[str]) -> sql.Composed:
