@@ -1,4 +1,4 @@
-"""Commands of SMTP and their answers, on a connection that aiosmtplib has opened.
+"""Commands of SMTP and their answers, on a connection that aiosmtplib has opened. Written for aiosmtplib 5.1.
 
 aiosmtplib sends each command alone, and drops an answer that arrives before it is awaited. Where the server offers
 PIPELINING, several commands are sent here in one write, which saves round trips (RFC 2920, docs/upstream.md). It stays
@@ -23,6 +23,8 @@ from aiosmtplib.errors import (
     SMTPResponseException,
     SMTPServerDisconnected,
 )
+
+VERSION = "5.1"
 
 MAX_ANSWER_BYTES = 65_536
 """Bytes of answers that are not read yet. A server that sends more is not one of SMTP."""
