@@ -70,26 +70,26 @@ async def test_a_mistyped_address_is_corrected_on_the_page_after_registering(
         watch = Watch(context)
         page = await context.new_page()
         if framed:
-            shown = await register_in_frame(page, stage, "anm@example.com")
+            form_page = await register_in_frame(page, stage, "anm@example.com")
         else:
             await page.goto(stage.event["public_url"])
             await page.get_by_label("E-mail address").fill("anm@example.com")
             await page.get_by_label("E-mail address").press("Enter")
-            shown = page
-        await expect(shown.get_by_role("heading", name="We have received your registration.")).to_be_visible()
+            form_page = page
+        await expect(form_page.get_by_role("heading", name="We have received your registration.")).to_be_visible()
         await service.settle()
-        await expect(shown.get_by_role("heading", name="You have a seat.")).to_be_visible(timeout=20_000)
+        await expect(form_page.get_by_role("heading", name="You have a seat.")).to_be_visible(timeout=20_000)
 
-        await shown.get_by_text("Change it").click()
-        await shown.get_by_label("The right e-mail address").fill("ann@")
-        await shown.get_by_role("button", name="Change the address").click()
-        await expect(shown.get_by_text("It should look like ann@example.com.")).to_be_visible()
+        await form_page.get_by_text("Change it").click()
+        await form_page.get_by_label("The right e-mail address").fill("ann@")
+        await form_page.get_by_role("button", name="Change the address").click()
+        await expect(form_page.get_by_text("It should look like ann@example.com.")).to_be_visible()
         faults = [] if framed else await violations(page)
-        await shown.get_by_label("The right e-mail address").fill("ann@example.com")
-        await shown.get_by_role("button", name="Change the address").click()
+        await form_page.get_by_label("The right e-mail address").fill("ann@example.com")
+        await form_page.get_by_role("button", name="Change the address").click()
 
-        await expect(shown.get_by_role("heading", name="You have a seat.")).to_be_visible()
-        await expect(shown.get_by_label("The right e-mail address")).to_be_hidden()
+        await expect(form_page.get_by_role("heading", name="You have a seat.")).to_be_visible()
+        await expect(form_page.get_by_label("The right e-mail address")).to_be_hidden()
         assert faults == []
         [registration] = (await stage.ada.get("/api/registrations")).json()["data"]
         assert (registration["email"], registration["status"]) == ("ann@example.com", "registered")

@@ -119,7 +119,10 @@ class Work(ABC):
         )
         await self.database.transact(lambda tx: requests.ask(tx, operation, caller, command, None), tenant)
         await every.transact(
-            lambda tx: tx.run("update mails set due_at = now() where kind = 'agent_requests' and ended_at is null")
+            lambda tx: tx.run(
+                "update mails set due_at = now()"
+                " where thread >= 'agent requests ' and thread < 'agent requests~' and ended_at is null"
+            )
         )
 
     async def get(self, path: str, statuses: Container[int] = (200,), **options: Any) -> None:

@@ -98,7 +98,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "import_products": {},
     "get_entry": {"pool_id": 1, "entry_id": 1},
     "get_undo_status": {"entry_ids": [1, 2]},
-    "list_agent_actions": {"limit": 20, "before": 40_000},
+    "list_shop_agent_actions": {"limit": 20, "before": 40_000},
     "list_units_per_sale": {"entries": [(1, 1, SINGLE, 1, "2030-01-01T00:00:00Z")]},
     "name_variants": {"gids": [SINGLE]},
     "ask_low_stock": {},

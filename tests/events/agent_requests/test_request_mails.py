@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.events.mails import sending
 from holdfast.events.mails.writing import write
 from holdfast.kit.mail.message import Envelope
-from tests.events.agent_requests.test_ask_first import NIGHT, asking_desk, refusal
+from tests.events.agent_requests.asking import NIGHT, asking_desk, refusal
 from tests.kit.mail.posting import all_due
 from tests.support import Service
 

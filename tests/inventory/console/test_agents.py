@@ -170,11 +170,11 @@ async def test_older_lines_are_on_pages_of_their_own(admin: Admin, shop: Shop) -
     while older := re.findall(r'href="([^"]*before=[^"]*)" rel="next"', pages[-1]):
         pages.append((await admin.http.get(older[0].replace("&amp;", "&"))).text)
 
-    told = "".join(pages)
+    texts = "".join(pages)
     assert "number 45." in first.text
     assert "number 1." not in first.text
-    assert re.findall(r"number (\d+)\.”|number (\d+)\.<", told) == [("", str(number)) for number in range(45, 0, -1)]
-    assert told.count("<strong>An agent changed the settings of") == 45
+    assert re.findall(r"number (\d+)\.”|number (\d+)\.<", texts) == [("", str(number)) for number in range(45, 0, -1)]
+    assert texts.count("<strong>An agent changed the settings of") == 45
     assert (await admin.get("/console/agents/done?before=x")).status_code == 422
 
 

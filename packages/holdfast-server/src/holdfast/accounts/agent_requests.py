@@ -300,8 +300,8 @@ class RequestReader:
 
     async def find(self, read: Read, tenant_id: int, id: int) -> WaitingRequest | None:
         """A request that waits; None: it does not wait any more."""
-        found = await self._find(read, f"{_WAITING} and id = %(id)s", {"tenant_id": tenant_id, "id": id})
-        return found[0] if found else None
+        requests = await self._find(read, f"{_WAITING} and id = %(id)s", {"tenant_id": tenant_id, "id": id})
+        return requests[0] if requests else None
 
     async def _find(
         self, read: Read, statement: LiteralString, parameters: Mapping[str, Any]

@@ -40,8 +40,8 @@ class RequestSentences(NamedTuple):
         """The sentence of the page as text. Texts of strangers keep their direction."""
         written = self.frame.render("agents/wish.html", language=language, wishes=self.wishes, request=request)
 
-        def isolated(found: re.Match[str]) -> str:
-            return f"\u2068{Markup.escape(self.cleaned(Markup(found[1]).unescape()))}\u2069"  # noqa: S704 - a template wrote it
+        def isolated(match: re.Match[str]) -> str:
+            return f"\u2068{Markup.escape(self.cleaned(Markup(match[1]).unescape()))}\u2069"  # noqa: S704 - a template wrote it
 
         return Markup(_FOREIGN_TEXT.sub(isolated, written)).striptags()  # noqa: S704 - the same
 
@@ -71,8 +71,8 @@ async def mail_contents(
     contents: dict[int, RequestMail] = {}
     for mail in mails:
         id = int(mail.arguments["limit_id"])
-        shown = waiting.get(id)
-        if not shown:
+        listed = waiting.get(id)
+        if not listed:
             continue
         one = asking[id]
         contents[mail.id] = RequestMail(
@@ -80,9 +80,9 @@ async def mail_contents(
             mail.message_id(domain),
             mail.inserted_at,
             one.language,
-            f"{base_url}{REQUESTS}/{shown[0].id}" if one.waiting == 1 else f"{base_url}{AGENTS}",
-            agent=sentences.cleaned(shown[0].agent_name),
-            sentences=[sentences.sentence(request, language_with_code(one.language)) for request in shown],
+            f"{base_url}{REQUESTS}/{listed[0].id}" if one.waiting == 1 else f"{base_url}{AGENTS}",
+            agent=sentences.cleaned(listed[0].agent_name),
+            sentences=[sentences.sentence(request, language_with_code(one.language)) for request in listed],
             count=one.waiting,
         )
     return contents

@@ -59,14 +59,14 @@ async def find_queue(reader: Reader, event_id: int) -> EventQueue | None:
 @refuses(NOT_FOUND)
 async def read(reader: Reader, batch: Batch[ReadEvent]) -> Sequence[EventContent | Problem]:
     """Read the content of the pages of events."""
-    found = await sql.find_events(reader, {call.command.event_id for call in batch.calls})
-    dynamic_ids = [row.id for row, _ in found.values() if row.pricing_mode == "dynamic"]
+    events = await sql.find_events(reader, {call.command.event_id for call in batch.calls})
+    dynamic_ids = [row.id for row, _ in events.values() if row.pricing_mode == "dynamic"]
     prices = await list_prices(reader, dynamic_ids) if dynamic_ids else {}
-    keys = {key for row, _ in found.values() for key in row.image_keys}
+    keys = {key for row, _ in events.values() for key in row.image_keys}
     sizes = await find_sizes(reader, keys) if keys else {}
 
     def content_of(command: ReadEvent) -> EventContent | Problem:
-        row, extras = found.get(command.event_id, (None, None))
+        row, extras = events.get(command.event_id, (None, None))
         if row is None or extras is None or not (row.is_public or command.is_preview):
             return NOT_FOUND(f"No event has the id {command.event_id}.")
         return EventContent(

@@ -38,15 +38,15 @@ UNDO_SECONDS = 30
 """Seconds in which a person can undo that a registration is given up."""
 
 
-CORRECTION_MINUTES = 30
-"""Minutes after a registration in which the visitor can correct its address."""
+CORRECTION_TIME: LiteralString = "interval '30 minutes'"
+"""How long after a registration the visitor can correct its address."""
 
 CAN_BE_CORRECTED: LiteralString = f"""
     (registration.form_digest is not null and registration.details_at is null and registration.notify
      and registration.status in ('registered', 'waitlisted') and registration.reason is null
      and registration.amount_due is null and registration.amount_paid = 0 and registration.gives_up_at is null
      and events.draw_at is null and events.drawn_at is null and events.cancelled_at is null
-     and events.datetime > now() and registration.received_at > now() - interval '{CORRECTION_MINUTES} minutes')
+     and events.datetime > now() and registration.received_at > now() - {CORRECTION_TIME})
 """
 """SQL: whether the address of `registration`, of `events`, can be corrected. See `address_correction.py`."""
 

@@ -159,5 +159,5 @@ async def forget_actions(tx: Tx) -> int:
     )
 
 
-LIST_AGENT_ACTIONS = Operation("list_agent_actions", None, read(list_actions))
+LIST_AGENT_ACTIONS = Operation("list_shop_agent_actions", None, read(list_actions))
 """It has no route and no tool: an agent does not read what others did."""

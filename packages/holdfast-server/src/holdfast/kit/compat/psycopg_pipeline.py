@@ -18,7 +18,6 @@ the transaction holds its locks. `kit/http/connection_limits.py` keeps turns sho
 
 import contextlib
 import math
-from collections import deque
 from collections.abc import AsyncGenerator, Generator, Mapping
 from typing import Any, LiteralString, TypeVar
 
@@ -100,10 +99,16 @@ def add_statement(
     """Add a statement to the pipeline of a connection. It is sent with the next one, or at the end of the pipeline."""
     cursor = AsyncCursor(connection)
     # In a pipeline, these wait for nothing.
-    deque(cursor._start_query(sql), maxlen=0)  # pyright: ignore[reportPrivateUsage]
+    _run(cursor._start_query(sql))  # pyright: ignore[reportPrivateUsage]
     query = cursor._convert_query(sql, params)  # pyright: ignore[reportPrivateUsage]
-    deque(cursor._maybe_prepare_gen(query), maxlen=0)  # pyright: ignore[reportPrivateUsage]
+    _run(cursor._maybe_prepare_gen(query))  # pyright: ignore[reportPrivateUsage]
     return cursor
+
+
+def _run(steps: Generator[Any, Any, Any]) -> None:
+    """Run a generator of the library that waits for nothing."""
+    for _ in steps:
+        pass
 
 
 async def wait_for_answer(connection: AsyncConnection[Any]) -> None:

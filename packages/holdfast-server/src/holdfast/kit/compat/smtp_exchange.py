@@ -17,7 +17,6 @@ from typing import cast
 
 from aiosmtplib import SMTP, SMTPResponse
 from aiosmtplib.errors import (
-    SMTPDataError,
     SMTPException,
     SMTPReadTimeoutError,
     SMTPResponseException,
@@ -116,21 +115,3 @@ class SmtpExchange(asyncio.Protocol):
         self._error = self._error or error
         self._transport.close()
         self._changed.set()
-
-
-VERSION = "5.1"
-
-
-async def send_content(client: SMTP, content: bytes, seconds: float) -> None:
-    """Send the content after the server has accepted DATA. Returns when the server has accepted the mail.
-
-    content    lines that end with CRLF
-    seconds    how long the server may take to answer
-    """
-    protocol = client.protocol
-    if protocol is None:
-        raise SMTPServerDisconnected("Connection lost")
-    protocol.write(re.sub(rb"(?m)^\.", b"..", content) + b".\r\n")
-    answer = await protocol.read_response(timeout=seconds)
-    if answer.code != 250:
-        raise SMTPDataError(answer.code, answer.message)

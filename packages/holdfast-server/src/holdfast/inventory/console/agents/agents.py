@@ -193,7 +193,7 @@ class ShopAgents:
         self._requests = requests
         self._limits = account_runner[LIMITS.list]
         self._show, self._get_pool = console.run["show_access"], console.run["get_pool"]
-        self._actions = console.run["list_agent_actions"]
+        self._actions = console.run["list_shop_agent_actions"]
         self._rows = HistoryRows(console, platform)
 
     async def cards(self, session: Session, request: Request) -> Sequence[AgentCard]:
