@@ -21,7 +21,7 @@ test-long: .venv/.dev ## Run the long tests, which tests/long.py lists
 ON_ALL_CORES := --numprocesses auto --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 soak: .venv/.dev ## Run the long versions of tests of faults, models and pages
-	@HOLDFAST_SOAK=1 $(PYTEST) tests/faults tests/models tests/browser tests/inventory/test_ledger_under_kills.py tests/inventory/sync/test_benchmark.py $(ARGS)
+	@HOLDFAST_SOAK=1 $(PYTEST) tests/faults tests/models tests/browser tests/inventory/test_ledger_under_kills.py tests/inventory/sync/test_benchmark.py tests/test_published_schemas.py $(ARGS)
 
 contact-sheet: .venv/.dev ## Draw every page in four looks into contact-sheet/index.html; takes some minutes
 	@.venv/bin/python -m tests.browser.contact_sheet $(ARGS)

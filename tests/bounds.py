@@ -58,6 +58,7 @@ SMALL_CACHES = {
     "kit/pages/language.py:_preferred_language": "headers of requests",
     "events/registrations/code.py:_codes_of_length": "codes of links, in the subprocess that writes mails",
     "events/events/calendar.py:_file_parts": "lines of calendar files",
+    "holdfast_verify/formats/tree.py:_perfect_root": "hashes of the left part of a log",
     "kit/pages/site.py:_policy": "headers of pages",
     "kit/postgres/database.py:_compiled": "structures of rows, which only our statements name",
     "kit/security/signed_tokens.py:_unseal_key": "signing keys, which only the service makes",

@@ -26,7 +26,7 @@ SUBJECTS: Mapping[str, Sequence[int]] = {
     "Background work": (58, 64, 46, 30, 34),
     "HTTP, caches and overload": (7, 25, 33, 72, 79, 81, 83, 101),
     "Limits, and a share for each caller": (6, 91, 95, 98, 93, 68, 108),
-    "Agents": (12, 28, 27, 109, 110),
+    "Agents": (12, 28, 27, 109, 110, 111),
     "Signing in, accounts and access": (9, 14, 35, 40, 48, 66, 67, 65, 62, 41, 92),
     "Pages, forms and texts": (31, 32, 42, 70, 97, 100),
     "Mails": (29, 63, 69),

@@ -1,6 +1,7 @@
 """Databases of tests' own: clones of a migrated template, which are used again after tests that left only rows."""
 
 import contextlib
+import functools
 import itertools
 import os
 from collections import defaultdict
@@ -34,7 +35,7 @@ _ended: list[str] = []
 _returned: dict[str, list[tuple[str, int]]] = defaultdict(list)
 """Databases that may be used again, with how often they were used, by the template that they are clones of."""
 
-_states: dict[str, "_State"] = {}
+_states: dict[str, "State"] = {}
 """What each template was like."""
 
 _renewing: dict[str, psycopg.Connection[Any]] = {}
@@ -110,10 +111,21 @@ def can_empty(template_url: str) -> bool:
 
 def empty(url: str, template_url: str) -> None:
     """Delete the rows of a clone of a template while a service uses it. Ids begin at 1 again."""
+    restore(url, _states[template_url])
+
+
+def state_of(url: str) -> "State":
+    """What the tables of a database hold now. To restore it costs less than to make it again."""
+    with _to_renew(url) as connection:
+        return _state(connection)
+
+
+def restore(url: str, state: "State") -> None:
+    """Let a database hold what it held before, while a service uses it."""
     with _to_renew(url) as connection:
         # A transaction of the service could not end while this waits for it.
         connection.execute("set local lock_timeout = '10s'")
-        assert _empty(connection, _states[template_url]), "a test changed what a new database has"
+        assert _empty(connection, state), "a test changed what cannot be restored"
 
 
 def drop_ended(connection: psycopg.Connection[Any]) -> None:
@@ -137,49 +149,97 @@ def _renewed(template_url: str) -> tuple[str | None, int]:
     return None, 0
 
 
-def _renew(connection: psycopg.Connection[Any], url: str, state: "_State") -> bool:
-    """Make a database as its template was. Returns whether that could be done by deleting rows."""
-    if _one(connection, OTHERS, connections.session_pids(url)) or _one(connection, SCHEMA) != state.schema:
-        return False
+def _renew(connection: psycopg.Connection[Any], url: str, state: "State") -> bool:
+    """Make a database as its template was. Returns whether that could be done."""
+    # Sessions of the last test may still be closing. One that it forgot would go on in the next.
+    connection.execute(END_OTHERS, [connections.session_pids(url)])
+    if _one(connection, SCHEMA) != state.schema:
+        _mend_schema(connection, state)
+        if _one(connection, SCHEMA) != state.schema:
+            return False
     return _empty(connection, state)
 
 
-def _empty(connection: psycopg.Connection[Any], state: "_State") -> bool:
+def _mend_schema(connection: psycopg.Connection[Any], state: "State") -> None:
+    """Drop the tables that a test has made, and enable the triggers that it has disabled."""
+    for (table,) in connection.execute(TABLES).fetchall():
+        if table not in state.tables:
+            connection.execute(sql.SQL("drop table {} cascade").format(_identifier(table)))
+    for table, trigger in connection.execute(DISABLED_TRIGGERS).fetchall():
+        names = {"table": _identifier(table), "trigger": sql.Identifier(trigger)}
+        connection.execute(sql.SQL("alter table {table} enable trigger {trigger}").format(**names))
+
+
+def _empty(connection: psycopg.Connection[Any], state: "State") -> bool:
     for table in _one(connection, state.filled):
-        connection.execute(sql.SQL("delete from {}").format(_identifier(table)))
+        connection.execute(_deletion(table))
     connection.execute(POSITION, [Jsonb(state.positions)])
-    return _contents(connection, state.seeded) == state.seeded
+    if _one(connection, state.checksums) == state.seeds:
+        return True
+    for table, rows in state.seeded.items():
+        connection.execute(_deletion(table))
+        connection.execute(_insertion(table, state.columns[table]), [rows])
+    return _one(connection, state.checksums) == state.seeds
 
 
-def _state(connection: psycopg.Connection[Any]) -> "_State":
+def _state(connection: psycopg.Connection[Any]) -> "State":
     tables = [table for (table,) in connection.execute(TABLES).fetchall()]
-    seeded = {table: rows for table, rows in _contents(connection, tables).items() if rows}
+    rows = {table: _one(connection, sql.SQL(ROWS).format(_identifier(table))) for table in tables}
+    seeded = {table: rows for table, rows in rows.items() if rows}
     looks = [
         sql.SQL("case when exists (select from {}) then {} end").format(_identifier(table), table)
         for table in tables
         if table not in seeded
     ]
-    filled = sql.SQL("select array_remove(array[{}]::text[], null)").format(sql.SQL(", ").join(looks))
-    return _State(_one(connection, SCHEMA), seeded, filled, _one(connection, POSITIONS))
+    sums = _array(sql.SQL(CHECKSUM).format(_identifier(table)) for table in seeded)
+    checksums = sql.SQL("select {}").format(sums).as_bytes()
+    return State(
+        schema=_one(connection, SCHEMA),
+        tables={*tables},
+        filled=sql.SQL("select array_remove({}::text[], null)").format(_array(looks)).as_bytes(),
+        seeded=seeded,
+        columns={table: columns for table, columns in connection.execute(COLUMNS).fetchall() if table in seeded},
+        checksums=checksums,
+        seeds=_one(connection, checksums),
+        positions=_one(connection, POSITIONS),
+    )
 
 
-class _State(NamedTuple):
-    """What a template is like.
+class State(NamedTuple):
+    """What a template holds, or another database.
 
-    seeded     the contents of the tables that have rows
+    seeded     the rows of the tables that have some, as JSON
+    columns    the columns of these tables that can be written
+    checksums  computes the checksums of these tables
+    seeds      their checksums
     filled     tells which of the others have rows
     positions  those of its sequences
     """
 
     schema: Any
+    tables: set[str]
+    filled: bytes
     seeded: dict[str, str]
-    filled: sql.Composed
+    columns: dict[str, list[str]]
+    checksums: bytes
+    seeds: list[Any]
     positions: Any
 
 
-def _contents(connection: psycopg.Connection[Any], tables: Iterable[str]) -> dict[str, str]:
-    rows = sql.SQL("select string_agg(t::text, ' ' order by t::text) from {} t")
-    return {table: _one(connection, rows.format(_identifier(table))) for table in tables}
+@functools.cache
+def _deletion(table: str) -> bytes:
+    """Deletes all rows. To compose a statement takes as long as to run it."""
+    return sql.SQL("delete from {}").format(_identifier(table)).as_bytes()
+
+
+def _insertion(table: str, columns: list[str]) -> sql.Composed:
+    """Inserts rows that are given as JSON."""
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    return sql.SQL(INSERTION).format(table=_identifier(table), columns=names)
+
+
+def _array(items: Iterable[sql.Composed]) -> sql.Composed:
+    return sql.SQL("array[{}]").format(sql.SQL(", ").join(items))
 
 
 def _identifier(table: str) -> sql.Identifier:
@@ -216,8 +276,8 @@ def _name(url: str) -> str:
     return str(conninfo_to_dict(url).get("dbname"))
 
 
-OTHERS = """
-    select count(*) from pg_stat_activity
+END_OTHERS = """
+    select pg_terminate_backend(pid, 10000) from pg_stat_activity
      where datname = current_database() and pid <> pg_backend_pid() and pid <> all(%s)
 """
 
@@ -227,14 +287,35 @@ TABLES = """
      order by 1
 """
 
-# Each change of a catalog makes a new version of a row, by a transaction with another number.
+DISABLED_TRIGGERS = """
+    select nspname || '.' || relname, tgname
+      from pg_trigger join pg_class on pg_class.oid = tgrelid join pg_namespace on pg_namespace.oid = relnamespace
+     where tgenabled = 'D'
+"""
+
+COLUMNS = """
+    select nspname || '.' || relname, array_agg(attname::text)
+      from pg_attribute join pg_class on pg_class.oid = attrelid join pg_namespace on pg_namespace.oid = relnamespace
+     where relkind = 'r' and attnum > 0 and not attisdropped and attgenerated = ''
+     group by 1
+"""
+
+ROWS: LiteralString = "select json_agg(t)::text from {} t"
+INSERTION: LiteralString = """
+    insert into {table} ({columns}) overriding system value
+    select {columns} from json_populate_recordset(null::{table}, %s)
+"""
+CHECKSUM: LiteralString = "(select coalesce(sum(hash_record_extended(t, 0)), 0) from {} t)"
+
+# Each change of a catalog makes a new version of a row, by a transaction with another number. A trigger that was
+# disabled and is enabled again has only another version.
 SCHEMA = """
     select sum(hashtextextended(part, 0)) from (
         select 'class ' || oid || xmin from pg_class union all
         select 'column ' || attrelid || ' ' || attnum || ' ' || xmin from pg_attribute where attrelid >= 16384 union all
         select 'default ' || oid || ' ' || xmin from pg_attrdef union all
         select 'constraint ' || oid || ' ' || xmin from pg_constraint union all
-        select 'trigger ' || oid || ' ' || xmin from pg_trigger union all
+        select 'trigger ' || hash_record_extended(pg_trigger, 0) from pg_trigger union all
         select 'function ' || oid || ' ' || xmin from pg_proc where oid >= 16384 union all
         select 'policy ' || oid || ' ' || xmin from pg_policy union all
         select 'enum ' || oid || ' ' || xmin from pg_enum union all

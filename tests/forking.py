@@ -119,11 +119,19 @@ def forks() -> Forks:
 
 def _fork_for(connection: socket.socket) -> None:
     """Fork for each message. Returns when nobody sends any more; a process that was forked ends in it."""
+    import typer.main
+
     from holdfast import cli
+    from holdfast.commands import check_report
+    from holdfast.events import checks as events_checks
     from holdfast.events import service as events
+    from holdfast.inventory import checks as inventory_checks
     from holdfast.inventory import service as inventory
 
-    _ = events, inventory
+    _ = events, inventory, check_report, events_checks, inventory_checks
+    # To build the command line takes longer than most commands.
+    setattr(typer.main, "get_command", functools.cache(typer.main.get_command))  # noqa: B010
+    typer.main.get_command(cli.app)
     gc.freeze()
     wakeups, signals = socket.socketpair()
     signals.setblocking(False)

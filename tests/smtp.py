@@ -60,9 +60,9 @@ class Server:
     arrived     called after each mail, in the server's thread
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, port: int | None = None, **options: Any) -> None:
         with listener() as free:
-            self.port: int = free.getsockname()[1]
+            self.port: int = port or free.getsockname()[1]
         self.offers = ["PIPELINING"]
         self.answers: dict[str, list[str]] = {}
         self.received: list[Received] = []

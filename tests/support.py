@@ -28,8 +28,9 @@ from holdfast.events.settings import Settings
 from holdfast.kit.http.application import Application
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security import api_keys
+from tests import databases
 from tests.connections import ReusedConnection
-from tests.databases import empty
+from tests.databases import State, empty
 
 _numbers = itertools.count(1)
 
@@ -193,6 +194,16 @@ async def running(
 async def make_new(service: Service, template_url: str) -> None:
     """Let a service that runs be as if it were new."""
     empty(service.database.url, template_url)
+    await _forget_all(service)
+
+
+async def restore(service: Service, state: State) -> None:
+    """Let a service that runs have the data that it had before, but no files."""
+    databases.restore(service.database.url, state)
+    await _forget_all(service)
+
+
+async def _forget_all(service: Service) -> None:
     shutil.rmtree(service.database.resources.settings.data_dir / "media", ignore_errors=True)
     await service.forget()
 

@@ -18,8 +18,7 @@ from tests.routes import serve_all_routes
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 
-CLIENTS: list[dict[str, str]] = [{"accept": "application/json"}, {"accept": "text/html"}]
-"""A program, and a browser."""
+PROGRAM, BROWSER = {"accept": "application/json"}, {"accept": "text/html"}
 
 LIMITS = re.compile(r"_per_(second|minute|hour|address)$")
 """Settings that limit how often something is asked for."""
@@ -58,19 +57,17 @@ async def test_a_wrong_method_is_answered_with_the_allowed_ones_at_every_path(
         wrong: list[str] = []
         seen = 0
         for path in service.paths:
-            for headers in CLIENTS:
-                answers = {method: await service.request(method, path, headers=headers) for method in METHODS}
-                refused = {method for method, answer in answers.items() if answer.status_code == 405}
-                seen += len(refused)
-                for method in refused:
-                    allowed = {allowed.strip() for allowed in answers[method].headers.get("allow", "").split(",")} - {
-                        ""
-                    }
-                    if not allowed or {*METHODS} - refused != allowed:
+            answers = {method: await service.request(method, path, headers=PROGRAM) for method in METHODS}
+            refused = {method for method, answer in answers.items() if answer.status_code == 405}
+            seen += len(refused)
+            for method in refused:
+                for answer in (answers[method], await service.request(method, path, headers=BROWSER)):
+                    allowed = {method.strip() for method in answer.headers.get("allow", "").split(",")} - {""}
+                    if answer.status_code != 405 or not allowed or allowed != {*METHODS} - refused:
                         wrong.append(f"{method} {path}: {sorted(allowed)}, and not {sorted({*METHODS} - refused)}")
 
         assert wrong == []
-        assert seen > 500
+        assert seen > 250
 
 
 @pytest.mark.parametrize("name", ["events", "inventory"])
@@ -95,13 +92,13 @@ async def test_a_caller_over_its_rate_limit_is_answered_with_retry_after_at_ever
         ways: list[dict[str, Any]] = [
             {},
             # It does not accept events: a stream would not end.
-            {"headers": {**CLIENTS[0], "authorization": f"Bearer {service.key}"}, "json": {}},
+            {"headers": {**PROGRAM, "authorization": f"Bearer {service.key}"}, "json": {}},
             {"data": {"token": "none"}},
         ]
         limited: set[str] = set()
         for path in service.paths:
             for method in ("GET", "POST", "PATCH", "DELETE"):
-                for options in (request for request in ways for _ in range(3)):
+                for options in (request for request in ways for _ in range(2)):
                     answer = await service.request(method, path, **options)
                     if answer.status_code == 429:
                         limited.add(f"{method} {path}")

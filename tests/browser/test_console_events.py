@@ -43,8 +43,9 @@ async def test_an_event_is_created_edited_and_cancelled(chromium: Browser, stage
     await page.get_by_label("Title").fill("Pottery")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("heading", name="Pottery")).to_be_visible()
+    await page.get_by_text("More", exact=True).click()
     await page.get_by_role("link", name="Cancel the event …").click()
-    await page.get_by_role("button", name="Cancel the event now").click()
+    await page.get_by_role("button", name="Cancel the event").click()
     await expect(page.get_by_text("This event is cancelled.")).to_be_visible()
 
     [event] = (await stage.ada.get("/api/events")).json()["data"]

@@ -201,7 +201,7 @@ async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, of
     await expect(page.get_by_role("heading", name="Spring sale")).to_be_visible()
     await page.get_by_role("button", name="Pause").click()
     await expect(page.get_by_text("Paused: nobody can join")).to_be_visible()
-    await page.get_by_role("link", name="Change it").click()
+    await page.get_by_role("link", name="Edit").click()
     await page.get_by_label("Title").fill("Summer sale")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("heading", name="Summer sale")).to_be_visible()

@@ -26,7 +26,14 @@ SUBSCRIBE = """
     Object.defineProperty(Notification, "permission", { get: () => "default" });
     PushManager.prototype.subscribe = async function (options) {
       if (!options.userVisibleOnly || options.applicationServerKey !== KEY) throw new Error("another key");
+      localStorage.setItem("the browser is subscribed with", KEY);
       return { toJSON: () => ({ endpoint: ENDPOINT, keys: { p256dh: P256DH, auth: AUTH } }) };
+    };
+    PushManager.prototype.getSubscription = async () => {
+      const key = localStorage.getItem("the browser is subscribed with");
+      if (key === null) return null;
+      const bytes = Uint8Array.from(atob(key.replaceAll("-", "+").replaceAll("_", "/")), (each) => each.charCodeAt(0));
+      return { endpoint: ENDPOINT, options: { applicationServerKey: bytes.buffer } };
     };
 """
 
@@ -73,6 +80,13 @@ async def test_a_push_message_is_switched_on_and_off_with_one_click_each(
     await expect(button).to_have_text("Do not tell me here")
     assert await service.run_sql("select count(*) from push_subscriptions") == [(1,)]
     await button.click()
+    await expect(button).to_have_text("Tell me here as well")
+    assert await service.run_sql("select count(*) from push_subscriptions") == [(0,)]
+    await button.click()
+    await expect(button).to_have_text("Do not tell me here")
+    # The browser has ended its subscription, as when the person clears its data or takes the permission back.
+    await page.evaluate("localStorage.removeItem('the browser is subscribed with')")
+    await page.reload()
     await expect(button).to_have_text("Tell me here as well")
     assert await service.run_sql("select count(*) from push_subscriptions") == [(0,)]
     await button.click()

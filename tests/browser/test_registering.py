@@ -1,13 +1,15 @@
-"""Two people register in Chromium on a form in another site; one changes her mind, and the other gets her seat."""
+"""In Chromium two people register on a form in another site, and one changes her mind; a third mistypes the address."""
 
 import re
 
+import pytest
 from playwright.async_api import Browser, expect
 
 from holdfast.events.log import sealing
 from holdfast.events.mails import sending
 from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
+from tests.browser.looking import SMALL, violations
 from tests.browser.registering import Watch, register_in_frame, registration_link, serve_stage, wait_for_mail
 from tests.kit.background_loops import at_work
 from tests.smtp import mail_server
@@ -56,3 +58,40 @@ async def test_a_seat_cancelled_by_the_link_in_a_mail_goes_to_the_next_person_wh
             failures = [[failure for failure in watch.failures if "410 (Gone)" not in failure] for watch in watches]
             assert failures == [[], []]
             assert [await context.cookies() for context in contexts] == [[], []]
+
+
+@pytest.mark.parametrize("framed", [False, True], ids=["on the page of the event", "in another site"])
+async def test_a_mistyped_address_is_corrected_on_the_page_after_registering(
+    chromium: Browser, settings: Settings, framed: bool
+) -> None:
+    async with serve_stage(settings) as stage:
+        service = stage.service
+        context = await chromium.new_context(viewport={"width": SMALL, "height": 800}, reduced_motion="reduce")
+        watch = Watch(context)
+        page = await context.new_page()
+        if framed:
+            form_page = await register_in_frame(page, stage, "anm@example.com")
+        else:
+            await page.goto(stage.event["public_url"])
+            await page.get_by_label("E-mail address").fill("anm@example.com")
+            await page.get_by_label("E-mail address").press("Enter")
+            form_page = page
+        await expect(form_page.get_by_role("heading", name="We have received your registration.")).to_be_visible()
+        await service.settle()
+        await expect(form_page.get_by_role("heading", name="You have a seat.")).to_be_visible(timeout=20_000)
+
+        await form_page.get_by_text("Change it").click()
+        await form_page.get_by_label("The right e-mail address").fill("ann@")
+        await form_page.get_by_role("button", name="Change the address").click()
+        await expect(form_page.get_by_text("It should look like ann@example.com.")).to_be_visible()
+        faults = [] if framed else await violations(page)
+        await form_page.get_by_label("The right e-mail address").fill("ann@example.com")
+        await form_page.get_by_role("button", name="Change the address").click()
+
+        await expect(form_page.get_by_role("heading", name="You have a seat.")).to_be_visible()
+        await expect(form_page.get_by_label("The right e-mail address")).to_be_hidden()
+        assert faults == []
+        [registration] = (await stage.ada.get("/api/registrations")).json()["data"]
+        assert (registration["email"], registration["status"]) == ("ann@example.com", "registered")
+        # A refused form is answered with 422, which the browser reports.
+        assert [failure for failure in watch.failures if "422" not in failure] == []

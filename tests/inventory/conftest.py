@@ -43,11 +43,17 @@ async def emptied_inventory(module_inventory: Inventory, inventory_template: str
 
 
 @pytest.fixture
-def inventory(request: pytest.FixtureRequest, inventory_template: str) -> Inventory:
-    """The service of a test: one of its own if it names that or its settings, else one that the module shares."""
+def new_inventory(request: pytest.FixtureRequest, inventory_template: str) -> Inventory:
+    """A service as if it were new: one of the test's own if it names that or its settings, else one of the module."""
     names = {"own_inventory", "settings", "inventory_url"}
     is_shared = names.isdisjoint(request.fixturenames) and can_empty(inventory_template)
     return request.getfixturevalue("emptied_inventory" if is_shared else "own_inventory")
+
+
+@pytest.fixture
+def inventory(new_inventory: Inventory) -> Inventory:
+    """The service of a test, unless a module says otherwise."""
+    return new_inventory
 
 
 @pytest.fixture(scope="module")

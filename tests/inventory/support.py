@@ -6,7 +6,7 @@ import functools
 import itertools
 import json
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from holdfast.kit.http.application import Application
 from holdfast.kit.postgres.database import Database as AnyDatabase
 from holdfast.kit.security import api_keys
 from tests.connections import ReusedConnection
-from tests.databases import empty
+from tests.databases import State, empty, restore
 
 DAILY_LIMIT = 10
 
@@ -167,8 +167,15 @@ class Inventory:
 
     async def empty(self, template_url: str) -> None:
         """Delete all rows of the database, and let this process drop what it caches of them. Ids begin at 1 again."""
+        await self._change_all(lambda: empty(self.database.url, template_url))
+
+    async def restore(self, state: State) -> None:
+        """Let the database hold what it held before, and this process drop what it caches."""
+        await self._change_all(lambda: restore(self.database.url, state))
+
+    async def _change_all(self, change: Callable[[], None]) -> None:
         ended = await self.sql("select id || ' ' || domain from shops")
-        empty(self.database.url, template_url)
+        change()
         self.database.notices.add((channel, "") for channel in (api_keys.CHANNEL, sessions.CHANNEL))
         self.database.notices.add((ENDED_SHOPS, payload) for (payload,) in ended)
         await self.database.notices.flush()

@@ -11,11 +11,10 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from holdfast.inventory.settings import Settings
 from holdfast.kit.mcp.tools import definition
 from tests.generated import fits
 from tests.inventory.samples import ARGUMENTS, furnish_shop
-from tests.inventory.support import SINGLE, TOOLS, Inventory, Shop, running
+from tests.inventory.support import SINGLE, TOOLS, Inventory, Shop
 
 every_tool = pytest.mark.parametrize("tool", TOOLS)
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
@@ -85,9 +84,8 @@ def test_every_tool_has_sample_arguments() -> None:
 
 
 @every_tool
-async def test_a_valid_call_is_answered_as_its_output_schema_says(settings: Settings, tool: str) -> None:
-    async with running(settings) as inventory:
-        answer = await (await furnish_shop(inventory)).call(tool, **ARGUMENTS[tool])
+async def test_a_valid_call_is_answered_as_its_output_schema_says(new_inventory: Inventory, tool: str) -> None:
+    answer = await (await furnish_shop(new_inventory)).call(tool, **ARGUMENTS[tool])
 
     assert fits(definition(TOOLS[tool])["outputSchema"], answer)
 

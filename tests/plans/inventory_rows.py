@@ -49,6 +49,9 @@ def _shops(connection: Any) -> None:
         insert into agent_requests (tenant_id, key_id, digest, operation, sealed, status, ended_at)
         select 1000 + g % 1000, 1000 + g % 1000, sha256(('request ' || g)::bytea), 'adjust_stock', '', 'done', now()
           from generate_series(1, 20000) as g;
+        insert into agent_actions (shop_id, key_id, operation, pool_id)
+        select case g % 2 when 0 then 1 else 1000 + g % 1000 end, 1, 'update_pool', 1
+          from generate_series(1, 20000) as g;
         insert into order_catches select 999 + g, now() from generate_series(1, 1000) as g;
         insert into replays (shop_id, replay_id, since, pools, result)
         select 999 + g, 1, now(), '[]', '{}' from generate_series(1, 1000) as g;

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import httpx2
 
+from holdfast.accounts.agent_requests import AgentRequests
 from holdfast.kit.background import row_work
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.caller import Caller
@@ -104,6 +105,25 @@ class Work(ABC):
             is_endless = "/stream" in route.path or ":path}" in route.path
             if "GET" in route.endpoint.methods and not route.refuses_parameters and not is_endless:
                 await self.page(route.path)
+
+    async def ask_first(
+        self, requests: AgentRequests, operation: Operation, caller: Caller, arguments: dict[str, Any]
+    ) -> None:
+        """Store what an agent asks a person for, and the mail about it, which is due at once."""
+        self.recorder.doing = "a request of an agent"
+        command = check(operation.command, arguments)
+        tenant = caller.tenant_id if self.database.tenancy else None
+        every = self.database.across_tenants() if self.database.tenancy else self.database
+        await every.transact(
+            lambda tx: tx.run("update agent_limits set mail_at = null where key_id = %(id)s", {"id": caller.id})
+        )
+        await self.database.transact(lambda tx: requests.ask(tx, operation, caller, command, None), tenant)
+        await every.transact(
+            lambda tx: tx.run(
+                "update mails set due_at = now()"
+                " where thread >= 'agent requests ' and thread < 'agent requests~' and ended_at is null"
+            )
+        )
 
     async def get(self, path: str, statuses: Container[int] = (200,), **options: Any) -> None:
         self.recorder.doing = f"GET {path}"

@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 
 from holdfast.events import api, ownership, service
+from holdfast.events.agent_actions.requests import agent_requests
 from holdfast.events.console.account.start import PROVE
 from holdfast.events.console.people.registrations import SEARCH
 from holdfast.events.keys.operations import LIMITS
@@ -152,6 +153,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "send_details": OWN,
     "get_own_registration": OWN,
     "get_own_receipt": OWN,
+    "correct_address": {**OWN, "email": "right@example.com"},
     "cancel_own_registration": OWN,
     "undo_own_cancellation": OWN,
     "get_cancelled_place": OWN,
@@ -288,6 +290,7 @@ class Work(running.Work):
         self.refused: dict[str, str] = {}
         self.strangers = iter(STRANGERS)
         self.entries = itertools.count()
+        self.capacities = itertools.count(100)
 
     async def everything(self) -> None:
         for operation in service.ALL_OPERATIONS:
@@ -301,6 +304,10 @@ class Work(running.Work):
             await self.operation(SEARCH, status=status)
         await self.operation(READ_ORGANIZER, after=None)
         await self.operation(READ_ORGANIZER, after=None, before=["2040-01-01T00:00:00Z", 1])
+        [update] = (operation for operation in api.OPERATIONS if operation.name == "update_event")
+        requests = agent_requests(self.database.resources.settings.base_url)
+        change = {"event_id": 1, "capacity": next(self.capacities)}
+        await self.ask_first(requests, update, api_key(1, self.ada.id), change)
         await self.pages()
         await self.get("/api/events", headers={"X-API-Key": self.ada.key or ""})
         await self.for_admins()

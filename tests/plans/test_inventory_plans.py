@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 
 from holdfast.inventory import api, service
+from holdfast.inventory.agents.requests import agent_requests
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog.model import IMPORT, ImportTask
 from holdfast.inventory.installs.model import REDACT, SUBSCRIBE, ShopTask
@@ -96,7 +97,8 @@ ALONE: dict[str, dict[str, Any]] = {
     "get_replay": {},
     "import_products": {},
     "get_entry": {"pool_id": 1, "entry_id": 1},
-    "list_undone": {"entry_ids": [1, 2]},
+    "get_undo_status": {"entry_ids": [1, 2]},
+    "list_shop_agent_actions": {"limit": 20, "before": 40_000},
     "list_units_per_sale": {"entries": [(1, 1, SINGLE, 1, "2030-01-01T00:00:00Z")]},
     "name_variants": {"gids": [SINGLE]},
     "ask_low_stock": {},
@@ -131,6 +133,11 @@ LIMITED = """
 """
 """Gives the key of the shop a daily limit."""
 
+OWNER = """
+    insert into merchants (shop_id, email, proved_at) values (%(shop_id)s, 'owner@example.com', now())
+"""
+"""Somebody who gets mails."""
+
 IN_PATHS = {"id": "1", "pool_id": "1", "entry_id": "1", "link": "no-link"}
 ORDER = {
     "id": 7,
@@ -156,6 +163,7 @@ class Work(running.Work):
         self.variant = own_gids[0]
         # The first time, there is no other shop yet.
         self.leaving = count(FIRST_SHOP - 1)
+        self.changes = count(1)
 
     async def everything(self) -> None:
         for operation in (*service.ALL_OPERATIONS, *service.TENANTLESS_OPERATIONS):
@@ -163,6 +171,10 @@ class Work(running.Work):
         for name, arguments in SEARCHES:
             [searched] = (operation for operation in service.ALL_OPERATIONS if operation.name == name)
             await self.operation(searched, arguments)
+        [adjust] = (operation for operation in api.OPERATIONS if operation.name == "adjust_pool_quantity")
+        requests = agent_requests(api.OPERATIONS, self.database.resources.settings.base_url)
+        change = {"pool_id": 1, "delta": next(self.changes)}
+        await self.ask_first(requests, adjust, api_key(1, self.shop.id), change)
         await self.pages()
         await self.ask_from_outside()
         self.recorder.doing = "webhook"
@@ -250,6 +262,7 @@ async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
         await scene.shop.call("archive_pool", pool_id=3)
         await scene.shop.call("hold_quantity", pool_id=2, quantity=5, reference="cart 7")
         await run_sql(scene.inventory.database, LIMITED)
+        await run_sql(scene.inventory.database, OWNER, shop_id=scene.shop.id)
         async with Work(scene, merchant.http.cookies).filled(fill) as work:
             yield work
 

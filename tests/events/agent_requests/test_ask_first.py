@@ -1,40 +1,18 @@
 """An agent that asks a person first: its calls wait, and run once when the person approves what the page has shown."""
 
 import asyncio
-import json
 import re
-from typing import Any
 
 import pytest
 
 from holdfast.accounts import sessions
-from holdfast.accounts.agent_limits import SetLimit
 from holdfast.accounts.agent_requests import MAX_WAITING_REQUESTS
 from holdfast.events.agent_actions.model import OPERATIONS
 from holdfast.events.api import OPERATIONS as TABLE
-from holdfast.events.keys import operations as keys
-from holdfast.kit.contract.caller import system
 from tests.accounts.browser import main_text
+from tests.events.agent_requests.asking import NIGHT, asking_desk, refusal
 from tests.events.console.scene import Desk, hidden_field, open_desk
-from tests.kit.mcp.wire import Agent
 from tests.support import Service, event_fields
-
-NIGHT = event_fields(title="Jazz night")
-"""The same for all calls: a call is the same request only if all of its arguments are."""
-
-
-async def asking_desk(service: Service) -> tuple[Desk, Agent]:
-    """Ada at her desk, and an agent with a key of hers that asks her first."""
-    at = await open_desk(service)
-    made = (await at.ada.post("/api/keys", {"api_key": {"name": "Claude"}})).json()["data"]
-    command = SetLimit(key_id=made["id"], asks_first=True)
-    await service.database.transact(lambda tx: keys.LIMITS.store(tx, system(at.ada.id), command))
-    return at, Agent(service.app, made["key"], "2025-11-25")
-
-
-def refusal(result: dict[str, Any]) -> dict[str, Any]:
-    assert result["isError"], result
-    return json.loads(result["content"][0]["text"])
 
 
 async def decide(at: Desk, path: str, do: str, seen: str | None = None) -> int:

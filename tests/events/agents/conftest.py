@@ -6,11 +6,12 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.databases import clone
+from tests.databases import State, can_empty, clone, state_of
 from tests.events.agents.documents import ISSUER
-from tests.events.agents.samples import furnish_organizer
+from tests.events.agents.samples import PHOTOS, furnish_organizer
+from tests.events.photos.steps import write_photos
 from tests.events.scene import PROCESSOR_KEY
-from tests.support import Client, Service, running, unlimited
+from tests.support import Client, Service, make_new, restore, running, unlimited
 
 
 @pytest.fixture
@@ -39,10 +40,34 @@ def http(service: Service) -> httpx2.AsyncClient:
     return service.http
 
 
+@pytest.fixture(scope="module")
+async def furnished(module_service: Service, template_url: str) -> tuple[Client, State]:
+    """The organizer for whom the sample arguments are accepted, and what the database then holds."""
+    await make_new(module_service, template_url)
+    return await furnish_organizer(module_service), state_of(module_service.database.url)
+
+
 @pytest.fixture
-async def ada(service: Service) -> Client:
-    """The organizer for whom the sample arguments are accepted."""
+async def restored_ada(furnished: tuple[Client, State], emptied_service: Service) -> Client:
+    """The same organizer, as if she were new."""
+    ada, state = furnished
+    await restore(emptied_service, state)
+    await write_photos(emptied_service, *PHOTOS)
+    return ada
+
+
+@pytest.fixture
+async def own_ada(service: Service) -> Client:
+    """An organizer of the test's own."""
     return await furnish_organizer(service)
+
+
+@pytest.fixture
+def ada(request: pytest.FixtureRequest, template_url: str) -> Client:
+    """The organizer for whom the sample arguments are accepted, in the service of the test."""
+    names = {"own_service", "settings", "database_url"}
+    is_shared = names.isdisjoint(request.fixturenames) and can_empty(template_url)
+    return request.getfixturevalue("restored_ada" if is_shared else "own_ada")
 
 
 @pytest.fixture

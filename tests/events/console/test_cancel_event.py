@@ -1,9 +1,7 @@
 """Organizers cancel events in the console, which first says how many people get a mail."""
 
-from html import unescape
-
 from holdfast.events.mails import sending
-from tests.accounts.browser import token
+from tests.accounts.browser import main_text, token
 from tests.events.console.event_scene import foreign_event, stored_events
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.people.scene import end_event, sign_up
@@ -22,12 +20,12 @@ async def test_the_question_before_cancelling_says_who_gets_a_mail(service: Serv
 
     page = await browser.get(f"/console/events/{event['id']}/cancel")
 
-    text = " ".join(unescape(page.text).split())
-    assert "<dt>Registered</dt><dd>3</dd>" in text
-    assert "<dt>On the waiting list</dt><dd>1</dd>" in text
-    assert "<dt>Not decided yet; they will be rejected</dt><dd>1</dd>" in text
+    text = main_text(page)
+    assert "3 people lose their seats. 1 person on the waiting list gets none." in text
+    assert "1 registration that is not decided yet is rejected." in text
     assert "2 people are told by e-mail." in text
     assert "2 people get no e-mails" in text
+    assert text.endswith("Keep the event Cancel the event and tell 2 people")
     assert await stored_events(service) == before
 
 
@@ -48,6 +46,19 @@ async def test_a_cancellation_mails_as_many_people_as_the_question_said(service:
     assert recipients == [("ann@example.com",), ("bob@example.com",)]
     assert (await ada.get(f"/api/events/{event['id']}")).json()["data"]["status"] == "cancelled"
     assert "This event is cancelled." in (await browser.get(done.headers["location"])).text
+
+
+async def test_the_first_choice_keeps_the_event_and_the_date_can_be_changed_instead(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
+    event = await ada.create_event()
+    path = f"/console/events/{event['id']}"
+
+    page = main_text(await browser.get(f"{path}/cancel"))
+
+    assert "Nobody is registered." in page
+    assert "Nobody is told by e-mail." in page
+    assert "Only the date or the place changes? Change the date" in page
+    assert page.endswith("Keep the event Cancel the event")
 
 
 async def test_the_question_before_cancelling_says_that_an_event_that_began_sends_no_mails(service: Service) -> None:

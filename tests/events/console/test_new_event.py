@@ -181,7 +181,7 @@ async def test_the_waiting_list_has_a_place_for_every_tenth_seat_unless_a_number
     page = await browser.get(PAGE)
     done = await browser.send(PAGE, **event_form(capacity=seats, waitinglist_capacity=typed))
 
-    assert "the waiting list has a place for every tenth seat, and at least 5" in main_text(page)
+    assert "Leave the waiting list empty for a place for every tenth seat, and at least 5." in main_text(page)
     assert done.status_code == 303, done.text
     assert (await ada.get("/api/events")).json()["data"][0]["waitinglist_capacity"] == places
 

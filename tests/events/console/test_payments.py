@@ -26,9 +26,9 @@ async def test_the_amount_to_refund_is_shown_before_a_seat_is_taken_away_or_the_
 
     for text in before[:2]:
         assert "€12.00 was paid by card. What has not gone back yet goes back in full." in text
-    assert "Refunded to cards, in full €12.00" in before[2]
+    assert "€12.00 is refunded to cards. Each person gets back in full what was paid by card." in before[2]
     assert "Nothing is refunded" in after[0]
-    assert "Refunded to cards, in full nothing was paid by card" in after[1]
+    assert "Nothing is refunded: nothing was paid by card." in after[1]
 
 
 async def test_a_part_of_a_payment_is_refunded_and_the_person_keeps_the_seat(shop: Scene) -> None:

@@ -1,6 +1,7 @@
 """Organizers change the photos of an event in the console."""
 
 from typing import Any
+from urllib.parse import quote
 
 from tests.accounts.browser import token
 from tests.events.console.event_scene import foreign_event, stored_events
@@ -37,6 +38,44 @@ async def test_a_photo_is_put_first_and_another_one_removed(service: Service) ->
 
     removed = await browser.send(path, do="remove", key=second)
     assert (removed.status_code, await image_keys(service, event)) == (303, [first])
+
+
+async def test_a_removed_photo_is_put_back_in_its_place_with_one_button(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
+    event, (first, second) = await with_photos(service, ada)
+    path = f"/console/events/{event['id']}/photos"
+
+    for key, button in ((first, "restore first"), (second, "restore")):
+        removed = await browser.send(path, do="remove", key=key)
+        page = await browser.get(removed.headers["location"])
+        assert "The photo is removed." in page.text
+        assert f'name="key" value="{key}"' in page.text
+        assert f'name="do" value="{button}"' in page.text
+        await browser.send(path, do=button, key=key)
+        assert await image_keys(service, event) == [first, second]
+
+    assert "The photo is removed." not in (await browser.get(f"{path}?done={quote(first)}")).text
+
+
+async def test_a_removed_photo_of_another_organizer_cannot_be_put_back_into_an_event(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
+    event, keys = await with_photos(service, ada)
+    bob = await service.organizer()
+    _, (foreign, _) = await with_photos(service, bob)
+
+    answer = await browser.send(f"/console/events/{event['id']}/photos", do="restore", key=foreign)
+
+    assert (answer.status_code, await image_keys(service, event)) == (422, keys)
+
+
+async def test_an_event_without_photos_shows_the_picture_that_people_see(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
+    event = await ada.create_event()
+
+    page = await browser.get(f"/console/events/{event['id']}/photos")
+
+    assert '<svg class="cover"' in page.text
+    assert "This picture is made from the title. Your first photo takes its place." in page.text
 
 
 async def test_a_photo_is_added_from_an_address_on_the_web(service: Service) -> None:

@@ -125,7 +125,7 @@ async def test_the_picture_shows_length_pace_and_wait(service: Service) -> None:
     page = await at.page(f"/console/queues/{queue['id']}")
 
     text = " ".join(page.split())
-    assert "<dt>They wait</dt><dd><strong>3</strong>" in text
+    assert "<dt>Waiting</dt><dd><strong>3</strong>" in text
     assert "of 500 at most" in text
     assert "<dt>Let in during the last minute</dt><dd><strong>1</strong>" in text
     assert "at most 1 a minute" in text

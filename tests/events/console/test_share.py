@@ -24,7 +24,7 @@ async def test_an_event_is_shared_by_its_link_and_by_the_code_of_its_form(servic
         assert unescape(copied["share-code"]) == event["embed_code"]
         for id in copied:
             assert f'data-copies="{id}"' in text
-    assert re.search(r'<div role="img" aria-label="QR code[^"]*"><svg viewBox="0 0', page.text)
+    assert re.search(r'<div class="code-picture" role="img" aria-label="QR code[^"]*"><svg viewBox="0 0', page.text)
 
 
 async def test_the_qr_code_is_a_file_for_posters(service: Service) -> None:

@@ -13,12 +13,12 @@ from holdfast.kit.contract.caller import api_key
 from holdfast.kit.running.steps import Steps
 from tests.support import Client, Service
 
-COUNT = 3_000
-BATCH_SIZE = 100
+COUNT = 600
+BATCH_SIZE = 20
 
 
 class Scene:
-    """Ada's event with thousands of registrations and mails, of which most have a seat; another of hers; and Eve."""
+    """Ada's event with hundreds of registrations and mails, of which most have a seat; another of hers; and Eve."""
 
     def __init__(self, service: Service, ada: Client, eve: Client, admin: Client, event: int, other: int) -> None:
         self.service = service

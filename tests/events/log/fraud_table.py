@@ -60,7 +60,7 @@ ORDER_FRAUDS = {
         "invents an earlier person before the seal",
         "",
         "passes",
-        "anybody: the seal comes half a second later under load, at most 60",
+        "anybody: the seal comes about a second later under load, at most 60",
     ),
     "dropped after the seal": FraudRow(
         "takes an entry out of the sealed log",

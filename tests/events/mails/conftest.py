@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 
@@ -13,13 +14,25 @@ from holdfast.kit.background.subprocess_call import SubprocessCall
 from holdfast.kit.mail.rendering import ContentRenderer
 from tests.events.mails.post import Post
 from tests.smtp import Server, mail_server
-from tests.support import running
+from tests.support import Service
+
+
+@pytest.fixture(scope="module")
+def module_settings() -> dict[str, Any]:
+    """Those of a mail server, at a port that the servers of all tests of a module have."""
+    return Server().settings
 
 
 @pytest.fixture
-def server() -> Generator[Server]:
+def settings(settings: Settings, module_settings: dict[str, Any]) -> Settings:
+    """The same, in a service of the test's own."""
+    return settings.model_copy(update=module_settings)
+
+
+@pytest.fixture
+def server(module_settings: dict[str, Any]) -> Generator[Server]:
     """A mail server that the service sends by."""
-    with mail_server() as server:
+    with mail_server(port=module_settings["smtp_port"]) as server:
         yield server
 
 
@@ -42,7 +55,6 @@ def writer() -> Generator[ContentRenderer[MailBatch]]:
 
 
 @pytest.fixture
-async def post(settings: Settings, server: Server, writer: ContentRenderer[MailBatch]) -> AsyncGenerator[Post]:
+async def post(service: Service, server: Server, writer: ContentRenderer[MailBatch]) -> Post:
     """The service, without background work, and the mails of its people."""
-    async with running(settings.model_copy(update=server.settings)) as service:
-        yield Post(service, server, await service.organizer(), writer)
+    return Post(service, server, await service.organizer(), writer)

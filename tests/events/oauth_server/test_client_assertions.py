@@ -11,6 +11,7 @@ from joserfc.jwk import ECKey, RSAKey
 
 from holdfast.events.oauth_server import clients
 from holdfast.events.settings import Settings
+from tests.cases import in_turn
 from tests.events.oauth_server.published import Site, publish_site
 from tests.events.oauth_server.scene import App, Scene, issued_tokens, serve_furnished, status_and_error
 from tests.events.oauth_server.signed_assertions import ISSUER, JWT_BEARER, SigningClient, signing_key
@@ -157,7 +158,7 @@ FORGED: Mapping[str, Forge] = {
 }
 
 
-@pytest.mark.parametrize("forged", FORGED)
+@in_turn("forged", FORGED)
 async def test_an_invalid_assertion_is_refused_and_leaves_the_code_valid(signer: Signer, forged: str) -> None:
     code = await signer.code()
 

@@ -149,7 +149,7 @@ async def test_a_link_with_any_punctuation_glued_to_it_leads_to_its_page(service
 
     examples: list[tuple[str, str]] = []
 
-    @settings(max_examples=100, database=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=40, database=None, suppress_health_check=[HealthCheck.too_slow])
     @given(links)
     def choose(link: tuple[str, list[str]]) -> None:
         examples.append((pages[link[0]], quote("".join(link[1]), safe="/")))

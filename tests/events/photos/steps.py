@@ -47,10 +47,15 @@ def key_of(organizer_id: int, letter: str) -> str:
     return f"photos/{organizer_id}/{letter * 22}.jpg"
 
 
-async def accept_photos(service: Service, *keys: str) -> None:
-    """See that there are photos with these keys, which no event shows yet."""
+async def write_photos(service: Service, *keys: str) -> None:
+    """Write the files of photos with these keys."""
     for key in keys:
         await service.database.resources.photos.write(key, picture(), JPEG)
+
+
+async def accept_photos(service: Service, *keys: str) -> None:
+    """See that there are photos with these keys, which no event shows yet."""
+    await write_photos(service, *keys)
     await service.run_sql(
         """
         insert into photos (key, organizer_id, state, content_type, content_length)

@@ -352,7 +352,7 @@ ACTIONS = st.lists(
 
 
 @hypothesis.settings(
-    deadline=None, max_examples=15, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
+    deadline=None, max_examples=8, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
 )
 @hypothesis.given(rounds=ACTIONS)
 async def test_concurrent_cancellations_never_lose_a_seat_or_give_it_twice(

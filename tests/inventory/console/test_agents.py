@@ -6,9 +6,10 @@ import re
 import pytest
 
 from holdfast.inventory.agents.access import SHOWN_CHARACTERS
+from holdfast.inventory.agents.actions import OPERATIONS
 from tests.accounts.browser import main_text
 from tests.inventory.console.scene import FOREIGN, Admin, hidden_field
-from tests.inventory.support import Shop
+from tests.inventory.support import SIX_PACK, Shop
 
 ALL = {
     "read_inventory": "See quantities, the history and what can be sold.",
@@ -103,6 +104,51 @@ async def test_changes_of_agents_are_listed_with_pool_reason_and_undo(admin: Adm
     assert "was undone" in main_text(await admin.get("/console/agents"))
 
 
+async def test_changes_of_pools_and_variants_are_listed_with_what_undoes_them(admin: Admin, shop: Shop) -> None:
+    pool = {"pool_id": (await shop.pool(0, name="Tea"))["id"]}
+    member = {"variant_gid": SIX_PACK, "units_per_sale": 6}
+    done = {
+        "update_pool": ({**pool, "buffer": 2}, "An agent changed the settings of Tea"),
+        "link_variants": ({**pool, "members": [member]}, "An agent linked 1 variant to Tea"),
+        "update_member": ({**pool, **member, "units_per_sale": 5}, "how much one sale of a variant takes of Tea"),
+        "unlink_variants": ({**pool, "variant_gids": [SIX_PACK]}, "An agent unlinked 1 variant from Tea"),
+        "pause_pool": (pool, "An agent paused Tea"),
+        "resume_pool": (pool, "An agent resumed Tea"),
+        "archive_pool": (pool, "An agent archived Tea"),
+        "restore_pool": (pool, "An agent restored Tea"),
+        "import_csv": (
+            {"kind": "pools", "text": "name\nTea\nJam\n", "dry_run": False},
+            "An agent imported a spreadsheet with 2 rows",
+        ),
+        "resync": (pool, "An agent sent the levels of Tea to the platform again"),
+    }
+
+    for tool, (arguments, _) in done.items():
+        await shop.call(tool, **arguments)
+
+    assert {*done} | {"create_pool"} == OPERATIONS
+    page = await admin.get("/console/agents/done")
+    words = [words for _, words in done.values()]
+    positions = [main_text(page).index(sentence) for sentence in ["An agent made the pool Tea", *words]]
+    assert positions == sorted(positions, reverse=True)
+    # The pool is active now: what left it so can be undone.
+    undo = re.findall(rf'href="[^"]*/console/pools/{pool["pool_id"]}/(\w+)\W', page.text)
+    assert undo == ["archive", "pause", "archive"]
+
+
+async def test_a_call_that_changes_nothing_or_was_only_tried_is_not_listed(admin: Admin, shop: Shop) -> None:
+    pool = await shop.pool(0, name="Tea")
+    before = main_text(await admin.get("/console/agents/done"))
+
+    await shop.call("update_pool", pool_id=pool["id"], name="Tea")
+    await shop.call("resume_pool", pool_id=pool["id"])
+    await shop.call("pause_pool", pool_id=pool["id"], dry_run=True)
+    await shop.call("import_csv", kind="pools", text="name\nJam\n")
+    await shop.refused("pause_pool", pool_id=10**9)
+
+    assert main_text(await admin.get("/console/agents/done")) == before
+
+
 async def test_changes_of_people_are_not_listed_as_changes_of_agents(admin: Admin, shop: Shop) -> None:
     pool = await shop.pool(10)
     before = main_text(await admin.get("/console/agents/done"))
@@ -117,14 +163,18 @@ async def test_older_lines_are_on_pages_of_their_own(admin: Admin, shop: Shop) -
     pool = await shop.pool(0)
     for number in range(1, 46):
         await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=number, reason=f"number {number}.")
+        await shop.call("update_pool", pool_id=pool["id"], buffer=number)
 
     first = await admin.get("/console/agents/done")
-    [older] = re.findall(r'href="([^"]*before=[^"]*)" rel="next"', first.text)
-    second = await admin.http.get(older.replace("&amp;", "&"))
+    pages = [first.text]
+    while older := re.findall(r'href="([^"]*before=[^"]*)" rel="next"', pages[-1]):
+        pages.append((await admin.http.get(older[0].replace("&amp;", "&"))).text)
 
+    texts = "".join(pages)
     assert "number 45." in first.text
     assert "number 1." not in first.text
-    assert "number 1." in second.text
+    assert re.findall(r"number (\d+)\.”|number (\d+)\.<", texts) == [("", str(number)) for number in range(45, 0, -1)]
+    assert texts.count("<strong>An agent changed the settings of") == 45
     assert (await admin.get("/console/agents/done?before=x")).status_code == 422
 
 
@@ -132,6 +182,7 @@ async def test_changes_of_agents_of_another_shop_are_not_listed(admin: Admin, sh
     other = await admin.inventory.shop()
     pool = await other.pool(10)
     await other.call("adjust_pool_quantity", pool_id=pool["id"], delta=-1, reason="of another shop")
+    await other.call("update_pool", pool_id=pool["id"], name="of another shop")
 
     assert "of another shop" not in (await admin.get("/console/agents/done")).text
 

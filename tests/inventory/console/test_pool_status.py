@@ -29,7 +29,9 @@ async def test_a_pool_is_archived_and_restored_with_its_stock(admin: Admin, own_
     pool = await own_shop.pool(50, name="Honey", members=PACKS)
     page = f"/console/pools/{pool['id']}"
 
-    assert f"50 units are in it, and {len(PACKS)} variants draw on it." in main_text(await admin.get(f"{page}/archive"))
+    question = main_text(await admin.get(f"{page}/archive"))
+    assert "Honey keeps all of its history, and what it has: 50 units ." in question
+    assert f"no longer shows what is left of {len(PACKS)} variants: " in question
     await admin.send(f"{page}/archive")
 
     pool_page = await admin.get(page)

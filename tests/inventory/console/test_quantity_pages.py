@@ -44,7 +44,7 @@ async def test_a_correction_cannot_take_held_units(admin: Admin, own_shop: Shop)
     refused = await admin.send(f"/console/pools/{pool['id']}/adjust", way="take", delta="7")
 
     assert refused.status_code == 409
-    assert "10 units on hand, 4 of them held" in main_text(refused)
+    assert "Now: 10 units 4 units of it on hold" in main_text(refused)
     assert "There is not as much as this would take. What is kept for holds stays." in main_text(refused)
     assert 'value="7"' in refused.text
     assert await own_shop.on_hand(pool["id"]) == 10

@@ -34,7 +34,6 @@ async def test_the_page_of_the_sync_shows_its_state(pooled: Stocking) -> None:
     assert "Your shop is connected. All in sync: the platform shows 3 numbers, as your pools say." in text
     assert "Numbers kept in sync 3 Waiting to be set 0" in text
     assert "From a sale to the last number no sale in the last hour" in text
-    assert "As far as is known, the platform has what your pools say." in text
     assert "One location gets all that can be sold. Warehouse 100 percent" in text
     assert "Import of your products Done today, " in text
 

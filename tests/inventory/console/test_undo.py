@@ -2,7 +2,13 @@
 
 from tests.accounts.browser import main_text
 from tests.inventory.console.scene import Admin, hidden_field
-from tests.inventory.support import Shop
+from tests.inventory.orders.stories import PlatformOrder, deliver_orders
+from tests.inventory.support import PACKS, SIX_PACK, Shop
+
+
+async def held(shop: Shop, pool_id: int) -> int:
+    """The id of a new hold of one unit."""
+    return (await shop.call("hold_quantity", pool_id=pool_id, quantity=1))["hold"]["id"]
 
 
 async def test_a_merchant_undoes_an_entry_and_the_history_says_who(admin: Admin, own_shop: Shop) -> None:
@@ -47,16 +53,48 @@ async def test_an_entry_that_cannot_be_undone_says_why(admin: Admin, own_shop: S
     [made] = await own_shop.entries(pool_id=pool["id"])
     path = f"/console/pools/{pool['id']}/entries/{{}}/undo"
     question = await admin.get(path.format(made["id"]))
-    await own_shop.call("record_sale", pool_id=pool["id"], quantity=30)
-    [sold, _] = await own_shop.entries(pool_id=pool["id"])
+    hold = await own_shop.call("hold_quantity", pool_id=pool["id"], quantity=30)
+    await own_shop.call("record_sale", pool_id=pool["id"], quantity=30, hold_id=hold["hold"]["id"])
+    released = await own_shop.call("release_hold", hold_id=await held(own_shop, pool["id"]))
 
-    sale = await admin.get(path.format(sold["id"]))
+    release = await admin.get(path.format(released["entries"][0]["id"]))
+    sold = await admin.get(path.format(hold["entries"][0]["id"]))
     too_late = await admin.http.post(
         admin.at(path.format(made["id"])),
         data={"token": hidden_field(question, "token"), "once": hidden_field(question, "once")},
     )
 
-    assert "An entry of this kind cannot be undone." in main_text(sale)
+    assert "An entry of this kind cannot be undone." in main_text(release)
+    assert "This hold has ended already." in main_text(sold)
     assert (too_late.status_code, await own_shop.on_hand(pool["id"])) == (409, 20)
     assert "There is not as much as this would take." in main_text(too_late)
     assert (await admin.get(path.format(10**6))).status_code == 404
+
+
+async def test_a_merchant_undoes_a_hold_by_its_release(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50)
+    hold = await own_shop.call("hold_quantity", pool_id=pool["id"], quantity=6, reference="cart 7")
+    path = f"/console/pools/{pool['id']}/entries/{hold['entries'][0]['id']}/undo"
+    assert admin.at(path).replace("&", "&amp;") in (await admin.get(f"/console/pools/{pool['id']}")).text
+
+    question = main_text(await admin.get(path))
+    done = await admin.send(path, reason="The cart is gone")
+
+    assert "An agent put 6 units on hold" in question
+    assert "-6 units then 0 held" in question
+    assert done.status_code == 303
+    assert (await own_shop.call("list_holds"))["holds"] == []
+    page = await admin.get(f"/console/pools/{pool['id']}")
+    assert "Staff member 1 ended a hold of 6 units" in main_text(page)
+    assert admin.at(path).replace("&", "&amp;") not in page.text
+
+
+async def test_a_sale_by_an_order_has_no_undo(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50, members=PACKS)
+    await deliver_orders(admin.inventory, PlatformOrder((SIX_PACK, 1)).payload(), shop=own_shop)
+    [sold, _] = await own_shop.entries(pool_id=pool["id"])
+    path = f"/console/pools/{pool['id']}/entries/{sold['id']}/undo"
+
+    assert "An entry of this kind cannot be undone." in main_text(await admin.get(path))
+    refused = await own_shop.refused("revert_entry", entry_id=sold["id"])
+    assert (refused["code"], refused["message"]) == ("not_revertible", "A sale of an order cannot be reverted.")

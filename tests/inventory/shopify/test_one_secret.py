@@ -9,12 +9,13 @@ import hmac
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import permutations
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.inventory.shopify import session_tokens, signatures
@@ -124,14 +125,13 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("made", KINDS)
-@pytest.mark.parametrize("reader", KINDS)
+@pytest.mark.parametrize(("made", "reader"), [*permutations(KINDS, 2)])
+@settings(max_examples=50)
 @given(data=st.data())
 def test_no_message_of_one_kind_is_accepted_as_one_of_another(made: str, reader: str, data: st.DataObject) -> None:
     message = KINDS[made].message(data.draw(KINDS[made].chosen))
 
-    if made != reader:
-        assert not KINDS[reader].accepts(message), message
+    assert not KINDS[reader].accepts(message), message
 
 
 def test_a_message_is_accepted_as_its_own_kind() -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.inventory.stock.ledger_rules import FACT_KINDS, MAX_POOL_QUANTITY, ChangeCause, Posting, Stock, StockPool
@@ -12,6 +12,7 @@ from holdfast.inventory.stock.model import Entry, EntryKind
 from holdfast.kit.contract.problems import Problem
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
+few = settings(max_examples=40)
 CAUSE = ChangeCause("agent", 1, "test")
 FACT = ChangeCause("platform", None, "test")
 DECISIONS: list[EntryKind] = ["adjust", "set", "transfer", "import", "revert", "restock"]
@@ -75,6 +76,7 @@ def applied(stock: Stock, lines: list[Posting]) -> list[Entry] | Problem:
         return problem
 
 
+@few
 @given(stories())
 def test_every_balance_is_the_sum_of_its_entries(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
     stock, ledger = stock_of(story[0]), list[Entry]()
@@ -97,6 +99,7 @@ def test_every_balance_is_the_sum_of_its_entries(story: tuple[list[StockPool], l
     assert stock.entry_count == len(ledger)
 
 
+@few
 @given(stories())
 def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
     stock = stock_of(story[0])
@@ -115,6 +118,7 @@ def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[StockP
             assert before[pool.id][0] >= before[pool.id][1]
 
 
+@few
 @given(stories())
 def test_a_refused_change_leaves_the_stock_as_it_was(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
     stock = stock_of(story[0])
@@ -124,6 +128,7 @@ def test_a_refused_change_leaves_the_stock_as_it_was(story: tuple[list[StockPool
             assert seen(stock) == before
 
 
+@few
 @given(stories())
 def test_a_fact_is_refused_only_beyond_what_can_be_counted(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
     stock = stock_of(story[0])
@@ -135,6 +140,7 @@ def test_a_fact_is_refused_only_beyond_what_can_be_counted(story: tuple[list[Sto
             assert any(abs(stock.pools[id].on_hand + delta) > MAX_POOL_QUANTITY for id, delta in moved.items())
 
 
+@few
 @given(stories())
 def test_the_lines_of_one_pool_count_as_their_sum(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
     one_by_one, added_up = stock_of(story[0]), stock_of(story[0])
@@ -152,6 +158,7 @@ def test_the_lines_of_one_pool_count_as_their_sum(story: tuple[list[StockPool], 
         assert seen(one_by_one) == seen(added_up)
 
 
+@few
 @given(stories())
 def test_a_change_lists_exactly_the_variants_whose_quantity_changes(
     story: tuple[list[StockPool], list[list[Posting]]],
@@ -171,6 +178,7 @@ def test_a_change_lists_exactly_the_variants_whose_quantity_changes(
         }
 
 
+@few
 @given(stories())
 def test_the_available_quantity_of_a_variant_is_the_least_of_its_pools_and_never_negative(
     story: tuple[list[StockPool], list[list[Posting]]],

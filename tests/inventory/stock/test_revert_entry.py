@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.inventory.support import Inventory, Shop
+from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop
 
 
 async def last_entry(shop: Shop, tool: str, **arguments: Any) -> int:
@@ -125,7 +125,7 @@ async def test_a_transfer_whose_units_are_gone_at_one_end_cannot_be_undone(shop:
 
 
 @pytest.mark.parametrize("kind", ["hold", "release", "revert"])
-async def test_holds_releases_and_undoings_cannot_be_undone(shop: Shop, kind: str) -> None:
+async def test_a_hold_a_release_and_an_undoing_are_not_undone_by_an_opposite(shop: Shop, kind: str) -> None:
     pool = await shop.pool(50)
     hold = await last_entry(shop, "hold_quantity", pool_id=pool["id"], quantity=6)
     release = await last_entry(shop, "release_hold", hold_id=hold)
@@ -153,3 +153,37 @@ async def test_an_entry_of_another_shop_cannot_be_undone(shop: Shop, inventory: 
 
     assert (await shop.refused("revert_entry", entry_id=id))["code"] == "not_found"
     assert await other.on_hand(pool["id"]) == 44
+
+
+async def test_a_recorded_sale_is_undone_in_each_pool_and_no_longer_counts_as_taken(
+    shop: Shop, inventory: Inventory
+) -> None:
+    jars = await shop.pool(50, name="Jars", members=PACKS)
+    boxes = await shop.pool(9, name="Boxes")
+    await shop.call("link_variants", pool_id=boxes["id"], members=[{"variant_gid": SIX_PACK, "units_per_sale": 1}])
+    id = await last_entry(shop, "record_sale", variant_gid=SIX_PACK, quantity=2)
+
+    undone = await shop.call("revert_entry", entry_id=id)
+
+    assert sorted((entry["pool_id"], entry["delta"]) for entry in undone["entries"]) == [
+        (jars["id"], 12),
+        (boxes["id"], 2),
+    ]
+    assert (await shop.on_hand(jars["id"]), await shop.on_hand(boxes["id"])) == (50, 9)
+    counted = "select pool_id, source, variant_gid, taken, returned from drawn order by pool_id"
+    assert await inventory.sql(counted) == [
+        (jars["id"], "record_sale", SIX_PACK, 12, 12),
+        (boxes["id"], "record_sale", SIX_PACK, 2, 2),
+    ]
+    assert (await shop.refused("revert_entry", entry_id=id))["code"] == "already_reverted"
+
+
+async def test_an_undone_sale_of_a_hold_gives_its_units_back_without_the_hold(shop: Shop) -> None:
+    pool = await shop.pool(50)
+    hold = await shop.call("hold_quantity", pool_id=pool["id"], quantity=6)
+    id = await last_entry(shop, "record_sale", pool_id=pool["id"], quantity=6, hold_id=hold["hold"]["id"])
+
+    await shop.call("revert_entry", entry_id=id)
+
+    [now] = (await shop.call("list_pools"))["pools"]
+    assert (now["on_hand"], now["held"], now["available"]) == (50, 0, 50)

@@ -91,7 +91,7 @@ def test_every_topic_has_a_body_in_this_test() -> None:
 
 
 @pytest.mark.parametrize("topic", PAYLOADS)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_odd_texts_in_a_webhook_do_not_change_the_fields_that_decide(topic: str, data: st.DataObject) -> None:
     kind, body = PAYLOADS[topic], BODIES[PAYLOADS[topic]]

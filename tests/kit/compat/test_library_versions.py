@@ -6,7 +6,6 @@ import re
 from importlib.metadata import requires, version
 
 import pytest
-from aiosmtplib.protocol import SMTPProtocol
 from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline
 from psycopg_pool import pool_async
 from typer.core import _TyperParameter  # pyright: ignore[reportPrivateUsage]
@@ -54,8 +53,6 @@ def test_no_later_version_can_be_installed(library: str, written_for: str) -> No
         (AsyncPipeline._fetch_gen, ["self", "flush"]),  # pyright: ignore[reportPrivateUsage]
         (AsyncConnection.wait, ["self", "gen", "interval", "timeout"]),
         (_TyperParameter.process_value, ["self", "ctx", "value"]),  # pyright: ignore[reportPrivateUsage]
-        (SMTPProtocol.write, ["self", "data"]),
-        (SMTPProtocol.read_response, ["self", "timeout"]),
         (HttpToolsProtocol.connection_made, ["self", "transport"]),
         (HttpToolsProtocol.data_received, ["self", "data"]),
         (HttpToolsProtocol.on_headers_complete, ["self"]),

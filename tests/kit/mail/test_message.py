@@ -172,7 +172,7 @@ def test_a_domain_in_another_script_is_sent_to_in_ascii() -> None:
     assert parsed_mail(recipient="ann@müller.example")["To"] == "ann@xn--mller-kva.example"
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(text=st.text(st.characters(codec="utf-8")), html=st.text("=\n\r .-aä\t"), picture=st.binary(), file=st.binary())
 def test_any_contents_come_back_as_they_were_in_lines_of_76_characters(
     text: str, html: str, picture: bytes, file: bytes

@@ -236,7 +236,7 @@ def check_sound(response: httpx2.Response) -> None:
 
 
 QUIETLY = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
 )
 
 

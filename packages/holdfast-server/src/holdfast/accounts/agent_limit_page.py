@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Mapping
 
+from msgspec.structs import replace
+
 from holdfast.accounts.agent_limits import MAX_DAILY_LIMIT, CredentialLimit, GetLimit, LimitOperations, SetLimit
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import Console
@@ -12,6 +14,7 @@ from holdfast.kit.contract.messages import GroupedNumber, Message, message
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
+from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.runner import Runner
 
 LIMIT = "/console/agents/limit"
@@ -63,14 +66,17 @@ class AgentLimitPage:
         fields = await self._console.signed_in.read(session, request)
         text = fields.get("daily_limit", "")
         daily_limit = _read_limit(text)
+        asks_first, mails_requests = (fields.get(name) == "yes" for name in ("asks_first", "mails_requests"))
         if isinstance(daily_limit, Message):
-            asks_first = fields.get("asks_first") == "yes"
-            return self._page(session, request, command, limit, text, daily_limit, asks_first=asks_first)
+            limit = replace(limit, asks_first=asks_first, mails_requests=mails_requests)
+            return self._page(session, request, command, limit, text, daily_limit)
         change = SetLimit(
             key_id=command.key_id,
             client_id=command.client_id,
             daily_limit=daily_limit,
-            asks_first=fields.get("asks_first") == "yes",
+            asks_first=asks_first,
+            mails_requests=mails_requests,
+            language=language_of(request).code,
         )
         await self._set(self._caller_of(session), change)
         return self._console.to(request, self._lists[kind])
@@ -83,8 +89,6 @@ class AgentLimitPage:
         limit: CredentialLimit,
         value: int | str,
         error: Message | None = None,
-        *,
-        asks_first: bool | None = None,
     ) -> Reply:
         kind = "key" if command.key_id is not None else "app"
         return self._console.signed_in.page(
@@ -96,7 +100,6 @@ class AgentLimitPage:
             kind=kind,
             id=command.key_id if kind == "key" else command.client_id,
             limit=limit,
-            asks_first=limit.asks_first if asks_first is None else asks_first,
             counts=self._counts,
             frame=self._layout,
             list_path=self._lists[kind],

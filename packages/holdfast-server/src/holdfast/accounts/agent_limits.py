@@ -72,11 +72,15 @@ class ListLimits(Command):
 class SetLimit(GetLimit):
     """Sets the daily limit of a credential. None: from now on it has no limit.
 
-    asks_first    whether a person must approve what it wants to change; None: as before
+    asks_first        whether a person must approve what it wants to change; None: as before
+    mails_requests    whether people are mailed when it waits for that; None: as before
+    language          the language of these mails; None: as before
     """
 
     daily_limit: Annotated[int, Meta(ge=0, le=MAX_DAILY_LIMIT)] | None = None
     asks_first: bool | None = None
+    mails_requests: bool | None = None
+    language: Annotated[str, Meta(max_length=10)] | None = None
 
 
 class AgentLimit(Struct, frozen=True):
@@ -100,7 +104,8 @@ class AgentLimit(Struct, frozen=True):
 class CredentialLimit(Struct, frozen=True):
     """The limit of a credential, with the name that people know it by.
 
-    name    empty: it has none
+    name              empty: it has none
+    mails_requests    whether people are mailed when it waits for their approval
     """
 
     name: str
@@ -108,6 +113,7 @@ class CredentialLimit(Struct, frozen=True):
     used: int
     starts_again_at: dt.datetime
     asks_first: bool
+    mails_requests: bool
 
 
 class LockedLimit(Struct):
@@ -232,12 +238,14 @@ class LimitOperations:
     def __init__(self, tenant_column: LiteralString, name_column: LiteralString) -> None:
         self._find: Mapping[str, LiteralString] = {
             "key_id": f"""
-                select {name_column}, daily_limit, coalesce({_USED}, 0), {_TOMORROW}, coalesce(asks_first, false)
+                select {name_column}, daily_limit, coalesce({_USED}, 0), {_TOMORROW}, coalesce(asks_first, false),
+                       coalesce(mails_requests, true)
                   from api_keys left join agent_limits on key_id = api_keys.id
                  where api_keys.id = %(key_id)s and {tenant_column} = %(tenant_id)s and active
                 """,
             "client_id": f"""
-                select coalesce(name, ''), daily_limit, coalesce({_USED}, 0), {_TOMORROW}, coalesce(asks_first, false)
+                select coalesce(name, ''), daily_limit, coalesce({_USED}, 0), {_TOMORROW}, coalesce(asks_first, false),
+                       coalesce(mails_requests, true)
                   from oauth_grants join oauth_clients on oauth_clients.id = oauth_grants.client_id
                   left join agent_limits using (tenant_id, client_id)
                  where client_id = %(client_id)s and tenant_id = %(tenant_id)s and ended_at is null
@@ -293,6 +301,8 @@ class LimitOperations:
             "client_id": command.client_id,
             "daily_limit": command.daily_limit,
             "asks_first": command.asks_first,
+            "mails_requests": command.mails_requests,
+            "language": command.language,
         }
         await tx.run(
             """
@@ -306,12 +316,15 @@ class LimitOperations:
         limit = await tx.row(
             AgentLimit,
             f"""
-            insert into agent_limits (tenant_id, key_id, client_id, daily_limit, allowed, asks_first)
+            insert into agent_limits (tenant_id, key_id, client_id, daily_limit, allowed, asks_first, mails_requests,
+                                      language)
             values (%(tenant_id)s, %(key_id)s, %(client_id)s, %(daily_limit)s, %(daily_limit)s,
-                    coalesce(%(asks_first)s, false))
+                    coalesce(%(asks_first)s, false), coalesce(%(mails_requests)s, true), %(language)s)
                 on conflict {conflict} do update
                set daily_limit = excluded.daily_limit, set_at = excluded.set_at,
                    asks_first = coalesce(%(asks_first)s, agent_limits.asks_first),
+                   mails_requests = coalesce(%(mails_requests)s, agent_limits.mails_requests),
+                   language = coalesce(%(language)s, agent_limits.language),
                    day = greatest(agent_limits.day, {_TODAY}), used = {_USED},
                    allowed = case when excluded.daily_limit is not null
                                   then greatest(excluded.daily_limit, {_USED}) end

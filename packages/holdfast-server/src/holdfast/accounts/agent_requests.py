@@ -7,6 +7,7 @@ approves a change of something else. A call that is refused leaves its request w
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from typing import Any, Literal, LiteralString, NamedTuple, Protocol
 
@@ -48,11 +49,20 @@ Facts = Mapping[str, Any]
 """What a person is shown of the things that a request is about, as they are now."""
 
 
-class ReadFacts(Protocol):
-    """Reads what a command is about."""
+class RequestedCall(NamedTuple):
+    """What an agent asks for: a command of the operation `name`."""
 
-    async def __call__(self, reader: Reader[Any], tenant_id: int, name: str, command: Any, /, *, locks: bool) -> Facts:
-        """The facts of a command of the operation `name`. `locks`: so that they stay as they are until the commit."""
+    name: str
+    command: Any
+
+
+class ReadFacts(Protocol):
+    """Reads what commands are about."""
+
+    async def __call__(
+        self, reader: Reader[Any], tenant_id: int, calls: Sequence[RequestedCall], /, *, locks: bool
+    ) -> Sequence[Facts]:
+        """The facts of each call. `locks`: so that they stay as they are until the commit."""
         ...
 
 
@@ -79,12 +89,22 @@ class Credential(NamedTuple):
     caller: Caller | None
 
 
+ENDED = Credential("", None)
+
+
 class StoredCall(Struct, frozen=True):
     """The sealed part of a request. `key`: the idempotency key of the call; None: it had none."""
 
     command: msgspec.Raw
     key: str | None
     program: str
+
+
+class CredentialId(NamedTuple):
+    """The id of an API key, or that of the client of a connected app."""
+
+    key_id: int | None
+    client_id: str | None
 
 
 class RequestRow(Struct, frozen=True):
@@ -97,6 +117,10 @@ class RequestRow(Struct, frozen=True):
     sealed: bytes
     requested_at: datetime
     expires_at: datetime
+
+    @property
+    def credential(self) -> CredentialId:
+        return CredentialId(self.key_id, self.client_id)
 
 
 class WaitingRequest(Struct, frozen=True):
@@ -127,14 +151,12 @@ class WaitingRequest(Struct, frozen=True):
 class AgentRequests:
     """The requests of the agents of one service. It is the `ApprovalGate` of its runner.
 
-    operations         the table of the service
     covered            the names of the operations that wait for a person
     address            the address of the page of requests; the id follows it
     has_grants         whether an access token names a grant; otherwise it stands for an API key
     """
 
-    def __init__(self, operations: Operations, covered: Collection[str], address: str, *, has_grants: bool) -> None:
-        self.operations = {operation.name: operation for operation in operations}
+    def __init__(self, covered: Collection[str], address: str, *, has_grants: bool) -> None:
         self._covered = frozenset(covered)
         self._address = address
         self._has_grants = has_grants
@@ -242,85 +264,113 @@ _WAITING: LiteralString = """
 """
 
 
-class RequestDesk:
-    """Shows a person what agents ask for, approves it and declines it.
+FindCredentials = Callable[[Reader[Any], int, Collection[CredentialId]], Awaitable[Mapping[CredentialId, Credential]]]
 
-    runner             runs the operations
-    database           reads credentials; where shops are isolated, it is not restricted to one
-    find_credential    `(reader, request) -> credential`
-    read_facts         reads what a request is about
+
+Read = Callable[[Callable[[Reader[Any]], Awaitable[Any]]], Awaitable[Any]]
+"""Runs a read, such as one in the share of a person."""
+
+
+class RequestReader:
+    """Reads requests that wait, each with its credential and with what it is about, as both are now.
+
+    operations          the table of the service
+    database            reads credentials; where shops are isolated, it is not restricted to one
+    find_credentials    finds credentials of a tenant; it leaves out those that are not there any more
+    read_facts          reads what requests are about
     """
 
     def __init__(
-        self,
-        requests: AgentRequests,
-        runner: Runner,
-        database: Database[Any],
-        find_credential: Callable[[Reader[Any], int, RequestRow], Awaitable[Credential]],
-        read_facts: ReadFacts,
+        self, operations: Operations, database: Database[Any], find_credentials: FindCredentials, read_facts: ReadFacts
     ) -> None:
-        self._requests = requests
-        self._runner = runner
+        self.operations = {operation.name: operation for operation in operations}
         self._database = database
-        self._find_credential = find_credential
-        self._read_facts = read_facts
+        self._find_credentials = find_credentials
+        self.read_facts = read_facts
 
-    async def waiting(self, person: Caller, limit: int) -> Sequence[WaitingRequest]:
-        """The requests that wait for a person, the oldest first."""
-        parameters = {"tenant_id": person.tenant, "limit": limit}
-        rows = await self._runner.read(
-            person, lambda reader: reader.rows(RequestRow, f"{_WAITING} order by id limit %(limit)s", parameters)
-        )
-        credentials: dict[tuple[int | None, str | None], Credential] = {}
-        for row in rows:
-            if (row.key_id, row.client_id) not in credentials:
-                credentials[row.key_id, row.client_id] = await self._credential(person, row)
-        requests = [await self._request(person, row, credentials[row.key_id, row.client_id]) for row in rows]
-        return [request for request in requests if request]
+    async def waiting(
+        self, read: Read, tenant_id: int, limit: int, credential: CredentialId | None = None
+    ) -> Sequence[WaitingRequest]:
+        """The requests that wait for the people of a tenant, the oldest first. `credential`: only those of this one."""
+        parameters = {"tenant_id": tenant_id, "limit": limit}
+        if credential is None:
+            return await self._find(read, f"{_WAITING} order by id limit %(limit)s", parameters)
+        statement: LiteralString = f"{_WAITING} and {_OF_CREDENTIAL} order by id limit %(limit)s"
+        return await self._find(read, statement, {**parameters, **credential._asdict()})
 
-    async def find(self, person: Caller, id: int) -> WaitingRequest:
-        """A request that waits for a person. Raises `not_found`."""
-        parameters = {"tenant_id": person.tenant, "id": id}
-        row = await self._runner.read(
-            person, lambda reader: reader.row(RequestRow, f"{_WAITING} and id = %(id)s", parameters)
-        )
-        if row is None or (request := await self._request(person, row, await self._credential(person, row))) is None:
-            raise NOT_FOUND()
-        return request
+    async def find(self, read: Read, tenant_id: int, id: int) -> WaitingRequest | None:
+        """A request that waits; None: it does not wait any more."""
+        requests = await self._find(read, f"{_WAITING} and id = %(id)s", {"tenant_id": tenant_id, "id": id})
+        return requests[0] if requests else None
 
-    async def _credential(self, person: Caller, row: RequestRow) -> Credential:
-        return await self._database.read(lambda reader: self._find_credential(reader, person.tenant, row))
+    async def _find(
+        self, read: Read, statement: LiteralString, parameters: Mapping[str, Any]
+    ) -> Sequence[WaitingRequest]:
+        """Requests, without those that cannot be read any more.
 
-    async def _request(self, person: Caller, row: RequestRow, credential: Credential) -> WaitingRequest | None:
-        """A stored request with the present facts; None if it cannot be read any more.
-
-        The secret key may have changed, or another version of the service has stored it.
+        The secret key may have changed, or another version of the service has stored them.
         """
-        operation = self._requests.operations.get(row.operation)
+        tenant_id = parameters["tenant_id"]
+        rows: Sequence[RequestRow] = await read(lambda reader: reader.rows(RequestRow, statement, parameters))
+        readable = [(row, *calls) for row in rows if (calls := self._calls(row))]
+        if not readable:
+            return []
+        ids = {row.credential for row, _, _ in readable}
+        credentials = await self._database.read(lambda reader: self._find_credentials(reader, tenant_id, ids))
+        commands = [call for _, _, call in readable]
+        every_facts: Sequence[Facts] = await read(
+            lambda reader: self.read_facts(reader, tenant_id, commands, locks=False)
+        )
+        return [
+            _waiting_request(row, stored, call.command, facts, credentials.get(row.credential, ENDED))
+            for (row, stored, call), facts in zip(readable, every_facts, strict=True)
+        ]
+
+    def _calls(self, row: RequestRow) -> tuple[StoredCall, RequestedCall] | None:
+        """The stored call of a request, and its command; None if they cannot be read any more."""
+        operation = self.operations.get(row.operation)
         if operation is None:
             return None
         try:
-            text = self._database.resources.secret.unseal(row.sealed)
-            call = msgspec.json.decode(text, type=StoredCall)
-            command = msgspec.json.decode(call.command, type=operation.command)
+            stored = msgspec.json.decode(self._database.resources.secret.unseal(row.sealed), type=StoredCall)
+            return stored, RequestedCall(row.operation, msgspec.json.decode(stored.command, type=operation.command))
         except (UnsealError, msgspec.MsgspecError):
             return None
-        facts = await self._runner.read(
-            person, lambda reader: self._read_facts(reader, person.tenant, operation.name, command, locks=False)
-        )
-        caller = credential.caller and replace(credential.caller, program=call.program, is_agent=True)
-        return WaitingRequest(
-            row.id,
-            credential.name or call.program,
-            row.operation,
-            command,
-            call.key or _answer_key(row.id),
-            facts,
-            version_of(facts),
-            row.requested_at,
-            row.expires_at,
-            caller,
-        )
+
+
+def _waiting_request(
+    row: RequestRow, stored: StoredCall, command: Any, facts: Facts, credential: Credential
+) -> WaitingRequest:
+    return WaitingRequest(
+        row.id,
+        credential.name or stored.program,
+        row.operation,
+        command,
+        stored.key or _answer_key(row.id),
+        facts,
+        version_of(facts),
+        row.requested_at,
+        row.expires_at,
+        credential.caller and replace(credential.caller, program=stored.program, is_agent=True),
+    )
+
+
+class RequestDesk:
+    """Shows a person what agents ask for, approves it and declines it. `runner` runs the operations."""
+
+    def __init__(self, reader: RequestReader, runner: Runner) -> None:
+        self._reader = reader
+        self._runner = runner
+
+    async def waiting(self, person: Caller, limit: int) -> Sequence[WaitingRequest]:
+        """The requests that wait for a person, the oldest first."""
+        return await self._reader.waiting(partial(self._runner.read, person), person.tenant, limit)
+
+    async def find(self, person: Caller, id: int) -> WaitingRequest:
+        """A request that waits for a person. Raises `not_found`."""
+        if request := await self._reader.find(partial(self._runner.read, person), person.tenant, id):
+            return request
+        raise NOT_FOUND()
 
     async def approve(self, person: Caller, id: int, seen: str) -> None:
         """Run a request, with the rights and limits that its credential has now.
@@ -334,7 +384,7 @@ class RequestDesk:
             if problem.type is NOT_FOUND:
                 raise RequestEnded from problem
             raise
-        operation = self._requests.operations[request.operation]
+        operation = self._reader.operations[request.operation]
         if request.caller is None:
             raise RequestEnded
         if not request.caller.has(operation.scope):
@@ -342,7 +392,8 @@ class RequestDesk:
 
         async def claim(tx: Tx[Any]) -> None:
             await end_request(tx, person.tenant, id, "done")
-            facts = await self._read_facts(tx, person.tenant, request.operation, request.command, locks=True)
+            call = RequestedCall(request.operation, request.command)
+            [facts] = await self._reader.read_facts(tx, person.tenant, [call], locks=True)
             if version_of(facts) != seen:
                 raise RequestChanged
 

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast import accounts
-from holdfast.accounts.agent_requests import RequestDesk
+from holdfast.accounts.agent_requests import RequestDesk, RequestReader
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SessionGate, SignedInPages
 from holdfast.events import ownership, resources
 from holdfast.events.agent_actions import part as agent_actions
 from holdfast.events.agent_actions.operations import AgentActionLog
-from holdfast.events.agent_actions.requests import agent_requests, find_credential, read_facts
+from holdfast.events.agent_actions.requests import agent_requests, find_credentials, read_facts
 from holdfast.events.api import DESCRIPTION, INSTRUCTIONS, OPERATIONS, TITLE, VERSION
 from holdfast.events.bounds import STREAMS
 from holdfast.events.console import part as console
@@ -90,7 +90,7 @@ ALL_OPERATIONS = (*OPERATIONS, *(operation for part in PARTS for operation in pa
 def service(database: Database) -> Service:
     """The events service on its database."""
     settings, limits = database.resources.settings, database.resources.limits
-    requests = agent_requests(OPERATIONS, settings.base_url)
+    requests = agent_requests(settings.base_url)
     runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY, AgentActionLog(), requests)
     # Requests that wait until their key is found count as work that waits.
     ring = KeyRing(database, key_operations.find_callers, waiting=runner.admission.work)
@@ -105,7 +105,7 @@ def service(database: Database) -> Service:
             settings.max_streams,
         ),
         signed_in=signed_in_pages(database),
-        agent_requests=RequestDesk(requests, runner, database, find_credential, read_facts),
+        agent_requests=RequestDesk(RequestReader(OPERATIONS, database, find_credentials, read_facts), runner),
     )
     credentials = Credentials(ring, database, configured_issuer(settings), accepts_own_tokens=settings.has_own_server)
     spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*COMMON_PROBLEMS, *ALL))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import accounts
-from holdfast.accounts.agent_requests import RequestDesk
+from holdfast.accounts.agent_requests import RequestDesk, RequestReader
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import CHANNEL as SESSION_CHANNEL
 from holdfast.accounts.sessions import Sessions
@@ -13,8 +13,9 @@ from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.inventory import discovery, resources
 from holdfast.inventory.agents import part as agent_credentials
 from holdfast.inventory.agents import routes as agent_routes
+from holdfast.inventory.agents.actions import AgentActionLog
 from holdfast.inventory.agents.credentials import Credentials
-from holdfast.inventory.agents.requests import agent_requests, find_credential, read_facts
+from holdfast.inventory.agents.requests import agent_requests, find_credentials, read_facts
 from holdfast.inventory.agents.tokens import TokenSigner
 from holdfast.inventory.api import DESCRIPTION, INSTRUCTIONS, OPERATIONS, SIGNED, TEMPLATES, TITLE, VERSION, entries
 from holdfast.inventory.availability import part as availability
@@ -157,7 +158,7 @@ def service(database: Database) -> Service:
     resources = database.resources
     settings = resources.settings
     requests = agent_requests(OPERATIONS, settings.base_url)
-    runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY, approvals=requests)
+    runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY, AgentActionLog(), requests)
     # Requests that wait until their key is found count as work that waits.
     ring = KeyRing(database, shops.find_callers, waiting=runner.admission.work)
     limits = Limits(settings.rate_limit_storage_url, settings.limits, shared=settings.sign_in_shared_limits)
@@ -182,7 +183,9 @@ def service(database: Database) -> Service:
             account=MORE,
             hint=HINT,
         ),
-        agent_requests=RequestDesk(requests, runner, database.across_tenants(), find_credential, read_facts),
+        agent_requests=RequestDesk(
+            RequestReader(OPERATIONS, database.across_tenants(), find_credentials, read_facts), runner
+        ),
         live=AvailabilityCache(database),
     )
     endpoint = agent_endpoint(settings.base_url, context.live)

@@ -7,7 +7,7 @@ hashes are SHA-256, 32 bytes each.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from hashlib import sha256
 from typing import Literal, NamedTuple
 
@@ -248,8 +248,12 @@ def _root(part: range, tiles: Tiles) -> bytes:
     return reduce(lambda right, left: node_hash(left, right), reversed(roots)) if roots else EMPTY_ROOT
 
 
+@lru_cache(maxsize=256)
 def _perfect_root(hashes: bytes) -> bytes:
-    """The root of a perfect tree over concatenated hashes."""
+    """The root of a perfect tree over concatenated hashes, at most a tile of them.
+
+    Cached: a log that grows has the same perfect trees at its left for most of its appends.
+    """
     while len(hashes) > HASH_BYTES:
         pairs = (hashes[at : at + 2 * HASH_BYTES] for at in range(0, len(hashes), 2 * HASH_BYTES))
         hashes = b"".join([sha256(b"\x01" + pair).digest() for pair in pairs])

@@ -206,7 +206,7 @@ class AgentTemplates(NamedTuple):
     base    the layout of its console
     deed    has the macros `deed(action)`: what an agent did as a sentence, `more(action)`: paragraphs below it, and
             `note(action)`: what follows the time in the same line
-    wish    has the macro `wish(card)`: what an agent wants to do as a sentence, and below it what is risked
+    wish    has the macro `wish(request)`: what an agent wants to do as a sentence, and what is risked
     keys    the section about keys
     counts  what a daily limit counts: `people` or `units`
     """

@@ -1,18 +1,18 @@
 """What agents that ask first want to change: the operations that wait, their credentials, and what they are about."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, LiteralString
 
+import msgspec
 from msgspec import UNSET
 
 from holdfast.accounts.agent_limits import GRANT_ASKS_FIRST, KEY_ASKS_FIRST, LIMIT_OF_GRANT, LIMIT_OF_KEY
-from holdfast.accounts.agent_requests import AgentRequests, Credential, Facts, RequestRow
+from holdfast.accounts.agent_requests import AgentRequests, Credential, CredentialId, Facts, RequestedCall
 from holdfast.accounts.agents.agents_page import REQUESTS
 from holdfast.events.agent_actions.model import OPERATIONS
 from holdfast.events.resources import Reader
 from holdfast.events.users.model import EMAIL
 from holdfast.kit.contract.caller import Caller, api_key
-from holdfast.kit.running import operation
 
 COLUMNS: Mapping[str, str] = {"ends_at": "end_datetime", "opens_at": "draw_at"}
 """The columns of fields of commands that have other names."""
@@ -20,36 +20,58 @@ COLUMNS: Mapping[str, str] = {"ends_at": "end_datetime", "opens_at": "draw_at"}
 EVENT_FACTS = ("title", "datetime", "currency", "timezone", "cancelled_at")
 
 
-def agent_requests(operations: operation.Operations, base_url: str) -> AgentRequests:
+def agent_requests(base_url: str) -> AgentRequests:
     """The requests of agents. What is told of agents is what waits for a person."""
-    return AgentRequests(operations, OPERATIONS, f"{base_url}{REQUESTS}", has_grants=True)
+    return AgentRequests(OPERATIONS, f"{base_url}{REQUESTS}", has_grants=True)
 
 
-async def find_credential(reader: Reader, organizer_id: int, request: RequestRow) -> Credential:
-    """The key or the app that asks, as it is now."""
-    parameters = {"organizer_id": organizer_id, "key_id": request.key_id, "client_id": request.client_id}
-    if request.key_id is not None:
-        keys = await reader.tuples(
-            f"""
-            select name, active, {LIMIT_OF_KEY}, {KEY_ASKS_FIRST} from api_keys
-             where id = %(key_id)s and user_id = %(organizer_id)s
-            """,
-            parameters,
-        )
-        for name, active, limit_id, asks_first in keys:
-            caller = api_key(request.key_id, organizer_id, limit_id=limit_id, asks_first=asks_first)
-            return Credential(name, caller if active else None)
-    apps = await reader.tuples(
+async def find_credentials(
+    reader: Reader, organizer_id: int, ids: Collection[CredentialId]
+) -> Mapping[CredentialId, Credential]:
+    """The keys and the apps that ask, as they are now."""
+    key_ids = [id.key_id for id in ids if id.key_id is not None]
+    client_ids = [id.client_id for id in ids if id.client_id is not None]
+    return {
+        **await _find_keys(reader, organizer_id, key_ids),
+        **await _find_apps(reader, organizer_id, client_ids),
+    }
+
+
+async def _find_keys(reader: Reader, organizer_id: int, ids: Sequence[int]) -> Mapping[CredentialId, Credential]:
+    if not ids:
+        return {}
+    rows = await reader.tuples(
         f"""
-        select coalesce(nullif(name, ''), substring(client_id from '^https://([^/:?#]+)'), ''), grants.id,
-               grants.scopes, ended_at is null and expires_at > now(), {LIMIT_OF_GRANT}, {GRANT_ASKS_FIRST}
-          from oauth_grants as grants join oauth_clients on oauth_clients.id = client_id
-         where client_id = %(client_id)s and tenant_id = %(organizer_id)s
-         order by ended_at is null desc, grants.id desc limit 1
+        select id, name, active, {LIMIT_OF_KEY}, {KEY_ASKS_FIRST} from api_keys
+         where id = any(%(ids)s) and user_id = %(organizer_id)s
         """,
-        parameters,
+        {"ids": list(ids), "organizer_id": organizer_id},
     )
-    for name, id, scopes, is_open, limit_id, asks_first in apps:
+    return {
+        CredentialId(id, None): Credential(
+            name, api_key(id, organizer_id, limit_id=limit_id, asks_first=asks_first) if active else None
+        )
+        for id, name, active, limit_id, asks_first in rows
+    }
+
+
+async def _find_apps(reader: Reader, organizer_id: int, ids: Sequence[str]) -> Mapping[CredentialId, Credential]:
+    """Each app by its newest grant, if it has one that has not ended by that one."""
+    if not ids:
+        return {}
+    rows = await reader.tuples(
+        f"""
+        select client_id, coalesce(nullif(name, ''), substring(client_id from '^https://([^/:?#]+)'), ''), grants.id,
+               grants.scopes, ended_at is null and expires_at > now(), {LIMIT_OF_GRANT}, {GRANT_ASKS_FIRST}
+          from unnest(%(ids)s::text[]) as app
+         cross join lateral (select * from oauth_grants where client_id = app and tenant_id = %(organizer_id)s
+                              order by ended_at is null desc, id desc limit 1) as grants
+          join oauth_clients on oauth_clients.id = client_id
+        """,
+        {"ids": list(ids), "organizer_id": organizer_id},
+    )
+    credentials: dict[CredentialId, Credential] = {}
+    for client_id, name, id, scopes, is_open, limit_id, asks_first in rows:
         caller = Caller(
             "access_token",
             f"grant {id}",
@@ -59,77 +81,106 @@ async def find_credential(reader: Reader, organizer_id: int, request: RequestRow
             limit_id=limit_id or 0,
             asks_first=asks_first,
         )
-        return Credential(name, caller if is_open else None)
-    return Credential("", None)
+        credentials[CredentialId(None, client_id)] = Credential(name, caller if is_open else None)
+    return credentials
 
 
-async def read_facts(reader: Reader, organizer_id: int, name: str, command: Any, *, locks: bool) -> Facts:
-    """What a command is about, as it is now: what a person is shown of it, and nothing else.
+async def read_facts(
+    reader: Reader, organizer_id: int, calls: Sequence[RequestedCall], *, locks: bool
+) -> Sequence[Facts]:
+    """What each command is about, as it is now: what a person is shown of it, and nothing else.
 
-    locks    whether to lock the event or the queue first, as the operations lock it
+    locks    whether to lock the events and the queues first, as the operations lock them
     """
-    facts: dict[str, Any] = {}
-    event_id = getattr(command, "event_id", None)
-    if event_id and name != "create_registration":
-        facts["event"] = await _event(reader, organizer_id, name, command, locks=locks)
-    elif event_id:
-        facts["event"] = await _titled(reader, organizer_id, event_id)
-    if queue_id := getattr(command, "queue_id", None):
-        row = await _row(
-            reader,
-            "select to_jsonb(queues) from queues where id = %(id)s and organizer_id = %(organizer_id)s",
-            {"id": queue_id, "organizer_id": organizer_id},
-            locks=locks,
-        )
-        facts["queue"] = row and {"title": row["title"], "is_open": row["deleted_at"] is None}
-        facts["before"] = row and _changed(command, row)
-    if user_id := getattr(command, "user_id", None):
-        facts["person"] = await reader.value(
-            f"""
-            select json_build_object('email', {EMAIL}, 'status', registrations.status, 'amount_paid', amount_paid)
-              from registrations join users on users.id = registrations.user_id
-             where users.public_id = %(user_id)s and registrations.organizer_id = %(organizer_id)s
-             order by event_id = %(event_id)s desc limit 1
-            """,
-            {"user_id": str(user_id), "event_id": event_id, "organizer_id": organizer_id},
-        )
-    if name == "revoke_api_key":
-        facts["key"] = await reader.value(
-            "select json_build_object('name', name, 'active', active) from api_keys "
-            "where id = %(id)s and user_id = %(organizer_id)s",
-            {"id": command.id, "organizer_id": organizer_id},
-        )
-    return facts
+    # Registering does not lock its event.
+    titled = _ids(calls, "event_id", lambda name: name == "create_registration")
+    events = await _rows(reader, _EVENTS, organizer_id, titled, locks=False)
+    locked = _ids(calls, "event_id", lambda name: name != "create_registration")
+    events |= await _rows(reader, _EVENTS, organizer_id, locked, locks=locks)
+    queues = await _rows(reader, _QUEUES, organizer_id, _ids(calls, "queue_id"), locks=locks)
+    people = await _people(reader, organizer_id, calls)
+    keys = await _rows(
+        reader, _KEYS, organizer_id, _ids(calls, "id", lambda name: name == "revoke_api_key"), locks=False
+    )
+    every_facts: list[Facts] = []
+    for index, (name, command) in enumerate(calls):
+        facts: dict[str, Any] = {}
+        if event_id := getattr(command, "event_id", None):
+            event = events.get(event_id)
+            facts["event"] = event and _event_facts(name, command, event)
+        if queue_id := getattr(command, "queue_id", None):
+            queue = queues.get(queue_id)
+            facts["queue"] = queue and {"title": queue["title"], "is_open": queue["deleted_at"] is None}
+            facts["before"] = queue and _changed(command, queue)
+        if getattr(command, "user_id", None):
+            facts["person"] = people.get(index)
+        if name == "revoke_api_key":
+            facts["key"] = keys.get(command.id)
+        every_facts.append(facts)
+    return every_facts
 
 
-async def _titled(reader: Reader, organizer_id: int, event_id: int) -> Any:
-    return await reader.value(
-        """
-        select json_build_object('title', title, 'datetime', datetime, 'timezone', timezone) from events
-         where id = %(id)s and organizer_id = %(organizer_id)s
+_EVENTS: LiteralString = """
+    select id, to_jsonb(events) from events where id = any(%(ids)s) and organizer_id = %(organizer_id)s order by id
+"""
+_QUEUES: LiteralString = """
+    select id, to_jsonb(queues) from queues where id = any(%(ids)s) and organizer_id = %(organizer_id)s order by id
+"""
+_KEYS: LiteralString = """
+    select id, json_build_object('name', name, 'active', active) from api_keys
+     where id = any(%(ids)s) and user_id = %(organizer_id)s
+"""
+
+
+def _ids(
+    calls: Sequence[RequestedCall], field: str, is_wanted: Callable[[str], bool] = lambda _: True
+) -> Sequence[int]:
+    """The ids that a field of the commands has, of the operations that are wanted."""
+    ids = {getattr(call.command, field, None) for call in calls if is_wanted(call.name)}
+    return sorted(id for id in ids if id)
+
+
+async def _rows(
+    reader: Reader, select: LiteralString, organizer_id: int, ids: Sequence[int], *, locks: bool
+) -> dict[int, Any]:
+    """Rows of the organizer by their ids, without those that are not there any more."""
+    if not ids:
+        return {}
+    parameters = {"ids": list(ids), "organizer_id": organizer_id}
+    return dict(await reader.tuples(f"{select} for no key update" if locks else select, parameters))
+
+
+async def _people(reader: Reader, organizer_id: int, calls: Sequence[RequestedCall]) -> Mapping[int, Any]:
+    """The person that each call names, by its index, with the registration for the event of the call."""
+    people = [
+        {"index": index, "user_id": str(command.user_id), "event_id": getattr(command, "event_id", None)}
+        for index, (_, command) in enumerate(calls)
+        if getattr(command, "user_id", None)
+    ]
+    if not people:
+        return {}
+    rows = await reader.tuples(
+        f"""
+        select named.index, json_build_object('email', person.email, 'status', person.status,
+                                              'amount_paid', person.amount_paid)
+          from json_to_recordset(%(people)s::json) as named (index int, user_id text, event_id bigint)
+         cross join lateral (
+               select {EMAIL} as email, registrations.status, amount_paid
+                 from registrations join users on users.id = registrations.user_id
+                where users.public_id = named.user_id and registrations.organizer_id = %(organizer_id)s
+                order by registrations.event_id = named.event_id desc limit 1) as person
         """,
-        {"id": event_id, "organizer_id": organizer_id},
+        {"people": msgspec.json.encode(people).decode(), "organizer_id": organizer_id},
     )
+    return dict(rows)
 
 
-async def _event(reader: Reader, organizer_id: int, name: str, command: Any, *, locks: bool) -> Any:
-    row = await _row(
-        reader,
-        "select to_jsonb(events) from events where id = %(id)s and organizer_id = %(organizer_id)s",
-        {"id": command.event_id, "organizer_id": organizer_id},
-        locks=locks,
-    )
-    if row is None:
-        return None
+def _event_facts(name: str, command: Any, event: Mapping[str, Any]) -> Facts:
+    if name == "create_registration":
+        return {column: event[column] for column in ("title", "datetime", "timezone")}
     counts = ("registered_count", "waitlisted_count") if name == "cancel_event" else ()
-    facts = {column: row[column] for column in (*EVENT_FACTS, *counts)}
-    return {**facts, "before": _changed(command, row)} if name == "update_event" else facts
-
-
-async def _row(
-    reader: Reader, select: LiteralString, parameters: Mapping[str, Any], *, locks: bool
-) -> dict[str, Any] | None:
-    return await reader.value(f"{select} for no key update" if locks else select, parameters)
+    facts = {column: event[column] for column in (*EVENT_FACTS, *counts)}
+    return {**facts, "before": _changed(command, event)} if name == "update_event" else facts
 
 
 def _changed(command: Any, row: Mapping[str, Any]) -> Mapping[str, Any]:

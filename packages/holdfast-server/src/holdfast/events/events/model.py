@@ -71,6 +71,10 @@ PublicLog = Annotated[bool, Meta(description="Publish order and volume.")]
 HALF_PIN = message("is half of a map pin: give latitude and longitude, or none of them")
 OPENS_TOO_LATE = message("must be earlier than %(field)s", field=FieldName("datetime"))
 OPENS_BEFORE = message("must be later than %(field)s", field=FieldName("opens_at"))
+PAST_DATE = message(
+    "is in the past, so the event would be over at once; if that is meant, send %(field)s as true",
+    field=FieldName("ends_registration"),
+)
 ENDS_TOO_EARLY = message("must be later than %(field)s", field=FieldName("datetime"))
 
 
@@ -212,6 +216,7 @@ class UpdateEvent(Command):
     published: Annotated[bool, Meta(description="False: only before anybody registers.")] | UnsetType = UNSET
     public_log: PublicLog | UnsetType = UNSET
     opens_at: OpensAt | UnsetType = UNSET
+    ends_registration: Annotated[bool, Meta(description="Tools: `datetime` may be past.")] = False
 
     @rule("timezone")
     def _timezone_is_known(self) -> str | None:

@@ -14,6 +14,7 @@ from holdfast.events.events.model import (
     HALF_PIN,
     OPENS_BEFORE,
     OPENS_TOO_LATE,
+    PAST_DATE,
     CancelEvent,
     CreateEvent,
     Event,
@@ -193,6 +194,8 @@ async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedTex
         after.ends_at = moved_end(before.ends_at, before.datetime, after.datetime)
     if command.organizer_id is not UNSET:
         after.organizer_id = owner(caller, command.organizer_id)
+    if caller.is_agent and not command.ends_registration:
+        await _require_date_ahead(tx, before, after)
     added = [key for key in after.image_keys if key not in before.image_keys]
     errors = _refused_changes(command, before, after)
     if unknown := await acceptance.unknown_key_errors(tx, caller, after.organizer_id, added):
@@ -218,7 +221,7 @@ async def change(tx: Tx, caller: Caller, command: UpdateEvent, html: RenderedTex
 async def cancel(tx: Tx, caller: Caller, command: CancelEvent) -> Event:
     """Cancel an event, for good. Its data is kept; it leaves public listings and takes no more registrations.
 
-    Registrations that still wait to be settled are rejected.
+    Pending ones are rejected.
     """
     row = await lock(tx, caller, command.event_id)
     await sql.cancel_event(tx, row.id)
@@ -315,6 +318,18 @@ async def _change_draw(tx: Tx, command: UpdateEvent, before: EventRow, after: Ev
         raise invalid({"opens_at": [DRAW_IS_FIXED]})
     draw = await name_draw(tx, "opens_at", draw_at, is_logged=after.public_log)
     return msgspec.structs.replace(after, **draw, takes_entries=draw_at is not None or is_given_up)
+
+
+async def _require_date_ahead(reader: Reader, before: EventRow, after: EventRow) -> None:
+    """Raise `validation_failed` if a change moves a published event from the future into the past.
+
+    Agents mistake the year. The event would be over at once, and its people would be told the wrong date.
+    """
+    if not (before.published and after.published) or before.cancelled_at or after.datetime >= before.datetime:
+        return
+    now = await reader.value("select now()")
+    if after.datetime <= now < before.datetime:
+        raise invalid({"datetime": [PAST_DATE]})
 
 
 async def _require_no_registrations(tx: Tx, event_id: int) -> None:

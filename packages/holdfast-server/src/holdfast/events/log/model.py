@@ -7,6 +7,7 @@ from typing import Any, Literal, LiteralString, NamedTuple
 from msgspec import Struct
 
 from holdfast_verify.formats.signed_note import LogName, Noun
+from holdfast_verify.formats.tree import TileId
 
 
 class LogAddress(NamedTuple):
@@ -24,6 +25,8 @@ class LogAddress(NamedTuple):
 class PendingRow(NamedTuple):
     """A row of `log_pending`. Arrays have an element for each arrival or place; all others have `details`.
 
+    people     of arrivals: the public ids of the accounts that exist, the ids of visitors, or, without nonces, the
+               commitments that `hide_pending_arrivals` has written
     numbers    of places: the numbers of the arrivals that get the outcomes
     """
 
@@ -34,8 +37,7 @@ class PendingRow(NamedTuple):
     details: dict[str, Any] | None
     first_number: int | None
     received_at: list[dt.datetime] | None
-    user_ids: list[int] | None
-    visitor_ids: list[str] | None
+    people: list[str | None] | None
     nonces: list[str | None] | None
     outcomes: list[str] | None
     cut: dt.datetime | None
@@ -53,6 +55,7 @@ class LogHead(NamedTuple):
     size        the number of sealed entries
     arrivals    the number of the last sealed arrival; 0: none
     now         the time of the database, after all that is pending
+    tiles       what `append` needs
     """
 
     log_id: int
@@ -63,6 +66,7 @@ class LogHead(NamedTuple):
     size: int
     arrivals: int
     now: dt.datetime
+    tiles: dict[TileId, bytes]
 
     @property
     def name(self) -> LogName:

@@ -27,7 +27,7 @@ from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.contract.bounds import Bound
 from holdfast_verify.formats import entries
 from holdfast_verify.formats.signed_note import Checkpoint, Signer
-from holdfast_verify.formats.tree import TILE_WIDTH, Appended, append, bundle, leaf_hash, tiles_for_append
+from holdfast_verify.formats.tree import TILE_WIDTH, Appended, append, bundle, leaf_hash
 
 SEALED_COUNT = Counter("holdfast_log_entries_sealed", "Entries sealed into public logs.")
 OLDEST = Gauge(
@@ -36,8 +36,10 @@ OLDEST = Gauge(
     multiprocess_mode="mostrecent",
 )
 
-SEAL_INTERVAL_SECONDS = 0.5
-"""Seconds of rest when all is sealed: what happens meanwhile shares the next seal."""
+SEAL_INTERVAL_SECONDS = 1.0
+"""Seconds of rest when all is sealed: what happens meanwhile shares the next seal.
+
+A seal, its head and their publication cost as much for one arrival as for hundreds."""
 
 MAX_LOGS = 200
 """Logs that one transaction seals, and heads that one transaction signs."""
@@ -60,10 +62,6 @@ SEALED_ROWS = Bound(
 
 MAX_ENTRIES_AT_A_TIME = 250
 """Entries after which other work of the process gets its turn: one or two milliseconds."""
-
-
-PublicIds = Mapping[tuple[int, int], str]
-"""The public ids that commitments name, by the ids of the event and of the account."""
 
 
 class SealedRound(NamedTuple):
@@ -158,26 +156,21 @@ async def _seal_next(tx: Tx, after: int, max_entries: int) -> SealedRound | None
     # A log that has just been deleted has no head in the list, and its rows are gone too.
     batches = {head.log_id: LogBatch(head, tx.resources.settings.base_url) for head in heads}
     rows = [row for row in rows if row.log_id in batches]
-    public_ids = await _find_people(tx, rows, batches)
     turn = _Turn()
     for row in rows:
         batch = batches[row.log_id]
-        for number, entry in batch.entries_of(row, public_ids):
-            batch.add(entry, number)
-            if turn.is_over():
+        for added, first_number in batch.entries_of(row):
+            batch.add(added, first_number)
+            if turn.is_over(len(added)):
                 await asyncio.sleep(0)
-    tiles = await sql.find_tiles(
-        tx, {batch.head.log_id: tiles_for_append(batch.head.size) for batch in batches.values()}
-    )
     appended: dict[int, Appended] = {}
     for log_id, batch in batches.items():
         if batch.head.name.noun != "heads":
             batch.add_seal()
-        appended[log_id] = append(batch.head.size, tiles[log_id], batch.leaves)
+        appended[log_id] = append(batch.head.size, batch.head.tiles, batch.leaves)
         if turn.is_over(len(batch.leaves) + TILE_WIDTH):
             await asyncio.sleep(0)
-    await _store(tx, batches, appended)
-    await sql.delete_pending(tx, rows)
+    await _store(tx, batches, appended, rows)
     entry_count = sum(len(batch.leaves) for batch in batches.values())
     is_full = len(rows) == MAX_ROWS or sum(row.entry_count for row in rows) >= max_entries
     return SealedRound(
@@ -191,7 +184,7 @@ class _Turn:
     def __init__(self) -> None:
         self._count = 0
 
-    def is_over(self, count: int = 1) -> bool:
+    def is_over(self, count: int) -> bool:
         self._count += count
         if self._count < MAX_ENTRIES_AT_A_TIME:
             return False
@@ -199,35 +192,22 @@ class _Turn:
         return True
 
 
-async def _find_people(tx: Tx, rows: Sequence[PendingRow], batches: Mapping[int, "LogBatch"]) -> PublicIds:
-    """The public ids of all who arrived at events."""
-    people = {
-        (event_id, user_id)
-        for row in rows
-        for event_id in [batches[row.log_id].head.event_id]
-        for user_id in row.user_ids or ()
-        if event_id is not None
-    }
-    return await sql.find_public_ids(tx, sorted(people)) if people else {}
-
-
-async def _store(tx: Tx, batches: Mapping[int, "LogBatch"], appended: Mapping[int, Appended]) -> None:
-    tiles = [(log_id, *tile) for log_id, tree in appended.items() for tile in tree.tiles.items()]
-    await sql.append_entries(
+async def _store(
+    tx: Tx, batches: Mapping[int, "LogBatch"], appended: Mapping[int, Appended], rows: Sequence[PendingRow]
+) -> None:
+    await sql.store_sealed(
         tx,
-        [
+        bundles=[
             (log_id, number, part.arrivals_before, bundle(part.entries))
             for log_id, batch in batches.items()
             for number, part in batch.bundles.items()
         ],
-    )
-    await sql.store_tiles(tx, tiles)
-    await sql.store_heads(
-        tx,
-        [
+        tiles=[(log_id, *tile) for log_id, tree in appended.items() for tile in tree.tiles.items()],
+        heads=[
             (log_id, batch.origin, appended[log_id].size, appended[log_id].root, batch.arrivals)
             for log_id, batch in batches.items()
         ],
+        rows=rows,
     )
 
 
@@ -255,51 +235,56 @@ class LogBatch:
         self._subject = head.name.subject
         self._cut: Any = None
 
-    def add(self, entry: bytes, number: int | None = None) -> None:
-        """Add an entry; with its number, if it is an arrival."""
-        place = (self.head.size + len(self.leaves)) // TILE_WIDTH
-        if place not in self.bundles:
-            self.bundles[place] = BundlePart(self.arrivals, [])
-        self.bundles[place].entries.append(entry)
-        self.leaves.append(leaf_hash(entry))
-        self.arrivals = self.arrivals if number is None else number
+    def add(self, added: Sequence[bytes], first_number: int | None = None) -> None:
+        """Add entries; if they are arrivals, with the number of the first."""
+        count = 0
+        while count < len(added):
+            place, width = divmod(self.head.size + len(self.leaves), TILE_WIDTH)
+            part = added[count : count + TILE_WIDTH - width]
+            if place not in self.bundles:
+                self.bundles[place] = BundlePart(self.arrivals, [])
+            self.bundles[place].entries.extend(part)
+            self.leaves.extend(map(leaf_hash, part))
+            count += len(part)
+            self.arrivals = self.arrivals if first_number is None else first_number + count - 1
 
     def add_seal(self) -> None:
         """Add the last entry of the batch."""
-        self.add(entries.entry("seal", self.head.now, {"cut": self._cut}))
+        self.add([entries.entry("seal", self.head.now, {"cut": self._cut})])
 
-    def entries_of(self, row: PendingRow, public_ids: PublicIds) -> Iterator[tuple[int | None, bytes]]:
-        """The entries that a pending row makes, each with its number if it is an arrival.
+    def entries_of(self, row: PendingRow) -> Iterator[tuple[list[bytes], int | None]]:
+        """The entries that a pending row makes, some at a time; if they are arrivals, with the number of the first."""
+        if row.details is not None:
+            yield [self._entry_of(row, row.details)], None
+            return
+        for start in range(0, row.entry_count, MAX_ENTRIES_AT_A_TIME):
+            part = slice(start, start + MAX_ENTRIES_AT_A_TIME)
+            if row.numbers is not None:
+                places = zip(row.numbers[part], (row.outcomes or ())[part], strict=True)
+                yield [entries.place(number, row.at, outcome) for number, outcome in places], None
+            else:
+                assert row.first_number is not None
+                first_number = row.first_number + start
+                yield self._arrivals_of(row, part, first_number), first_number
+        self._cut = row.cut or self._cut
 
-        public_ids    those in the commitments, by event and account; accounts that are gone are missing
-        """
-        if row.numbers is not None:
-            for number, outcome in zip(row.numbers, row.outcomes or (), strict=True):
-                yield None, entries.place(number, row.at, outcome)
-            return
-        if row.details is None:
-            self._cut = row.cut or self._cut
-            yield from self._arrivals_of(row, public_ids)
-            return
-        members = dict(row.details)
+    def _entry_of(self, row: PendingRow, details: Mapping[str, Any]) -> bytes:
         if row.kind == "head":
-            yield None, members["text"].encode()
-            return
+            return details["text"].encode()
         if row.kind == "open":
-            members |= {"format": entries.FORMAT, "origin": self.origin}
-            self.arrivals = members["first_number"] - 1
-        yield None, entries.entry(row.kind, row.at, members)
+            self.arrivals = details["first_number"] - 1
+            details = {**details, "format": entries.FORMAT, "origin": self.origin}
+        return entries.entry(row.kind, row.at, details)
 
-    def _arrivals_of(self, row: PendingRow, public_ids: PublicIds) -> Iterator[tuple[int, bytes]]:
-        assert row.first_number is not None
+    def _arrivals_of(self, row: PendingRow, part: slice, first_number: int) -> list[bytes]:
         assert row.received_at is not None
+        assert row.people is not None
         assert row.nonces is not None
-        event_id = self.head.event_id or 0
-        people = row.visitor_ids or [public_ids.get((event_id, user_id)) for user_id in row.user_ids or ()]
-        for index, (at, person, nonce) in enumerate(zip(row.received_at, people, row.nonces, strict=True)):
-            number = row.first_number + index
-            outcome = row.outcomes[index] if row.outcomes else None
-            yield number, entries.arrival(number, at, self._commitment(person, nonce), outcome)
+        times = row.received_at[part]
+        people = map(self._commitment, row.people[part], row.nonces[part])
+        outcomes = row.outcomes[part] if row.outcomes else [None] * len(times)
+        numbers = range(first_number, first_number + len(times))
+        return list(map(entries.arrival, numbers, times, people, outcomes))
 
     def _commitment(self, person: str | None, nonce: str | None) -> bytes:
         """The commitment of a person. Of an account that is gone, nothing opens it."""

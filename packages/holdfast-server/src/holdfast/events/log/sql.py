@@ -61,12 +61,23 @@ async def list_pending(tx: Tx, after: int, *, max_logs: int, max_rows: int, max_
                 select coalesce(cardinality(received_at), cardinality(numbers), 1) as entry_count
                   from log_pending where log_id = next_rows.log_id and id = next_rows.id limit 1) as pending)
         -- Locked, so that no account gets another public id, or is erased, before its arrival is sealed.
-        select pending.*
+        select pending.log_id, pending.id, kind, at, details, first_number, received_at,
+               case when user_ids is null then visitor_ids
+                    else array(
+                       select coalesce(registration.logged_as, account.public_id)
+                         from unnest(user_ids) with ordinality as arrived (user_id, place)
+                         left join lateral (select public_id from users where id = arrived.user_id limit 1)
+                              as account on true
+                         left join lateral (select logged_as from registrations
+                                             where event_id = logs.event_id and user_id = arrived.user_id limit 1)
+                              as registration on true
+                        order by place)
+               end,
+               nonces::text[], outcomes::text[], cut, numbers
           from counted
+          join logs on logs.id = counted.log_id
          cross join lateral (
-            select log_id, id, kind, at, details, first_number, received_at, user_ids, visitor_ids, nonces::text[],
-                   outcomes::text[], cut, numbers
-              from log_pending where log_id = counted.log_id and id = counted.id limit 1 for update) as pending
+            select * from log_pending where log_id = counted.log_id and id = counted.id limit 1 for update) as pending
          where entries_before < %(entries)s order by pending.log_id, pending.id
         """,
         {"after": after, "logs": max_logs, "rows": max_rows, "entries": max_entries},
@@ -75,34 +86,32 @@ async def list_pending(tx: Tx, after: int, *, max_logs: int, max_rows: int, max_
 
 
 async def list_heads(tx: Tx, log_ids: Sequence[int]) -> list[LogHead]:
+    """The heads of logs, each with the tiles that an append needs: of each level the last one, unless it is full."""
     rows = await tx.tuples(
         """
         select logs.id, event_id, queue_id, generation, origin, coalesce(size, 0), coalesce(log_heads.arrivals, 0),
-               clock_timestamp()
+               clock_timestamp(), tile.level, tile.number, tile.hashes
           from unnest(%(log_ids)s::bigint[]) as wanted_log (id)
-          join logs on logs.id = wanted_log.id left join log_heads on log_id = logs.id
+          join logs on logs.id = wanted_log.id
+          left join log_heads on log_id = logs.id
+          left join lateral (
+            select last_tile.*
+              from generate_series(0, 6) as edge (level)
+             cross join lateral (
+                select log_tiles.level, number, hashes from log_tiles
+                 where log_tiles.log_id = logs.id and log_tiles.level = edge.level
+                   and number = size >> 8 * (edge.level + 1) limit 1) as last_tile
+             where size >> 8 * edge.level > 0) as tile on true
          order by logs.id
         """,
         {"log_ids": list(log_ids)},
     )
-    return [LogHead(*row) for row in rows]
-
-
-async def find_public_ids(reader: Reader, people: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
-    """The public ids in the commitments of (event, account), of the accounts that exist."""
-    event_ids, user_ids = zip(*people, strict=True)
-    rows = await reader.tuples(
-        """
-        select person.event_id, person.user_id, coalesce(registration.logged_as, account.public_id)
-          from unnest(%(event_ids)s::bigint[], %(user_ids)s::bigint[]) as person (event_id, user_id)
-         cross join lateral (select public_id from users where id = person.user_id limit 1) as account
-          left join lateral (select logged_as from registrations
-                              where event_id = person.event_id and user_id = person.user_id limit 1)
-               as registration on true
-        """,
-        {"event_ids": list(event_ids), "user_ids": list(user_ids)},
-    )
-    return {(event_id, user_id): public_id for event_id, user_id, public_id in rows}
+    heads: dict[int, LogHead] = {}
+    for *head, level, number, hashes in rows:
+        tiles = heads.setdefault(head[0], LogHead(*head, tiles={})).tiles
+        if level is not None:
+            tiles[TileId(level, number)] = hashes
+    return [*heads.values()]
 
 
 async def find_tiles(reader: Reader, tiles: Mapping[int, Sequence[TileId]]) -> dict[int, dict[TileId, bytes]]:
@@ -127,68 +136,60 @@ async def find_tiles(reader: Reader, tiles: Mapping[int, Sequence[TileId]]) -> d
     return contents
 
 
-async def store_tiles(tx: Tx, tiles: Sequence[tuple[int, TileId, bytes]]) -> None:
-    """Store tiles of logs, with their whole contents."""
+async def store_sealed(
+    tx: Tx,
+    bundles: Sequence[tuple[int, int, int, bytes]],
+    tiles: Sequence[tuple[int, TileId, bytes]],
+    heads: Sequence[tuple[int, str, int, bytes, int]],
+    rows: Sequence[PendingRow],
+) -> None:
+    """Store what was sealed, and delete the pending rows of which it was made.
+
+    bundles    ends of bundles, each as log, number, number of the arrival before it, and entries
+    tiles      with their whole contents
+    heads      each as log, origin, size, root and number of the last arrival
+    """
     await tx.run(
         """
-        insert into log_tiles (log_id, level, number, hashes)
-        select * from unnest(%(log_ids)s::bigint[], %(levels)s::smallint[], %(numbers)s::bigint[], %(hashes)b::bytea[])
-            on conflict (log_id, level, number) do update set hashes = excluded.hashes
+        with appended as (
+            insert into log_entries (log_id, number, arrivals_before, entries)
+            select * from unnest(%(bundle_logs)s::bigint[], %(bundles)s::bigint[], %(arrivals_before)s::bigint[],
+                                 %(entries)b::bytea[])
+                on conflict (log_id, number) do update set entries = log_entries.entries || excluded.entries),
+        stored_tiles as (
+            insert into log_tiles (log_id, level, number, hashes)
+            select * from unnest(%(tile_logs)s::bigint[], %(levels)s::smallint[], %(tiles)s::bigint[],
+                                 %(hashes)b::bytea[])
+                on conflict (log_id, level, number) do update set hashes = excluded.hashes),
+        stored_heads as (
+            insert into log_heads (log_id, origin, size, root, arrivals, sealed_at)
+            select *, clock_timestamp()
+              from unnest(%(log_ids)s::bigint[], %(origins)s::text[], %(sizes)s::bigint[], %(roots)b::bytea[],
+                          %(arrivals)s::bigint[])
+                on conflict (log_id) do update
+               set size = excluded.size, root = excluded.root, arrivals = excluded.arrivals,
+                   sealed_at = excluded.sealed_at)
+        delete from log_pending
+         using unnest(%(row_logs)s::bigint[], %(row_ids)s::bigint[]) as sealed_row (log_id, id)
+         where log_pending.log_id = sealed_row.log_id and log_pending.id = sealed_row.id
         """,
         {
-            "log_ids": [log_id for log_id, _, _ in tiles],
-            "levels": [tile.level for _, tile, _ in tiles],
-            "numbers": [tile.number for _, tile, _ in tiles],
-            "hashes": [hashes for _, _, hashes in tiles],
-        },
-    )
-
-
-async def append_entries(tx: Tx, bundles: Sequence[tuple[int, int, int, bytes]]) -> None:
-    """Append to the ends of bundles, each given as log, number, number of the arrival before it, and entries."""
-    await tx.run(
-        """
-        insert into log_entries (log_id, number, arrivals_before, entries)
-        select * from unnest(%(log_ids)s::bigint[], %(numbers)s::bigint[], %(arrivals)s::bigint[], %(entries)b::bytea[])
-            on conflict (log_id, number) do update set entries = log_entries.entries || excluded.entries
-        """,
-        {
-            "log_ids": [log_id for log_id, _, _, _ in bundles],
-            "numbers": [number for _, number, _, _ in bundles],
-            "arrivals": [arrivals for _, _, arrivals, _ in bundles],
+            "bundle_logs": [log_id for log_id, _, _, _ in bundles],
+            "bundles": [number for _, number, _, _ in bundles],
+            "arrivals_before": [arrivals for _, _, arrivals, _ in bundles],
             "entries": [entries for _, _, _, entries in bundles],
-        },
-    )
-
-
-async def store_heads(tx: Tx, heads: Sequence[tuple[int, str, int, bytes, int]]) -> None:
-    """Store sealed heads, each given as log, origin, size, root and number of the last arrival."""
-    await tx.run(
-        """
-        insert into log_heads (log_id, origin, size, root, arrivals, sealed_at)
-        select *, clock_timestamp()
-          from unnest(%(log_ids)s::bigint[], %(origins)s::text[], %(sizes)s::bigint[], %(roots)b::bytea[],
-                      %(arrivals)s::bigint[])
-            on conflict (log_id) do update
-           set size = excluded.size, root = excluded.root, arrivals = excluded.arrivals, sealed_at = excluded.sealed_at
-        """,
-        {
+            "tile_logs": [log_id for log_id, _, _ in tiles],
+            "levels": [tile.level for _, tile, _ in tiles],
+            "tiles": [tile.number for _, tile, _ in tiles],
+            "hashes": [hashes for _, _, hashes in tiles],
             "log_ids": [head[0] for head in heads],
             "origins": [head[1] for head in heads],
             "sizes": [head[2] for head in heads],
             "roots": [head[3] for head in heads],
             "arrivals": [head[4] for head in heads],
+            "row_logs": [row.log_id for row in rows],
+            "row_ids": [row.id for row in rows],
         },
-    )
-
-
-async def delete_pending(tx: Tx, rows: Sequence[PendingRow]) -> None:
-    await tx.run(
-        """
-        delete from log_pending using unnest(%(log_ids)s::bigint[], %(ids)s::bigint[]) as sealed_row (log_id, id)
-         where log_pending.log_id = sealed_row.log_id and log_pending.id = sealed_row.id
-        """,
-        {"log_ids": [row.log_id for row in rows], "ids": [row.id for row in rows]},
     )
 
 

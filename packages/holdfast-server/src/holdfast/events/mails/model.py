@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.registrations.cancellation import cancellation_deadline
@@ -141,7 +142,7 @@ class MailBatch(Struct):
     base_url: str
     sender: str
     mail_from: str
-    mails: list[RegistrationMail | SignInMail | DataMail]
+    mails: list[RegistrationMail | SignInMail | DataMail | RequestMail]
 
 
 def is_true(kind: Kind, caused: MailArguments, known: MailFacts) -> bool:

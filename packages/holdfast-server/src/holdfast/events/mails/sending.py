@@ -6,12 +6,18 @@ this: each batch is a transaction that has locked its announcement, or its organ
 """
 
 import datetime as dt
+import re
 from collections.abc import Sequence
 
 import msgspec
 
+from holdfast.accounts.agent_requests import RequestReader
+from holdfast.accounts.agents.mail import RequestMail
+from holdfast.accounts.agents.mail_contents import RequestSentences, mail_contents
 from holdfast.accounts.signin import links
 from holdfast.accounts.stopped_mails import mailboxes
+from holdfast.events.agent_actions.requests import find_credentials, read_facts
+from holdfast.events.api import OPERATIONS
 from holdfast.events.mails import sql
 from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.mails.limits import hold
@@ -29,11 +35,18 @@ from holdfast.events.people import proof
 from holdfast.events.people.model import DataLink, url
 from holdfast.events.registrations.links import own_url
 from holdfast.events.resources import Database, Reader, Resources
+from holdfast.events.site import SITE
+from holdfast.events.texts.outbound_texts import outbound_text
 from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.mail import rendering
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.mail.rendering import ContentRenderer, RenderedMails
 from holdfast.kit.postgres.notifications import POLL_SECONDS
+
+WISHES = "console/agents/wishes.html"
+"""The template with the sentences about what agents want to do."""
+
+_ADDRESS = re.compile(r"[^\s@/:]+@[^\s@/:]+")
 
 
 async def run(database: Database) -> None:
@@ -45,7 +58,7 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
     """Write the mails. Returns the result for each, in their order."""
     resources: Resources = database.resources
     settings = resources.settings
-    of_kind: dict[str, list[Mail]] = {"sign_in": [], "own_data": [], "": []}
+    of_kind: dict[str, list[Mail]] = {"sign_in": [], "own_data": [], "agent_requests": [], "": []}
     for mail in mails:
         of_kind[mail.kind if mail.kind in of_kind else ""].append(mail)
     about_registrations = await mailboxes.without_stopped(database, await _about_registrations(database, of_kind[""]))
@@ -57,6 +70,7 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
             **about_registrations,
             **await mailboxes.without_stopped(database, await links.mail_contents(database, of_kind["sign_in"])),
             **await mailboxes.without_stopped(database, await _with_data_links(database, of_kind["own_data"])),
+            **await mailboxes.without_stopped(database, await _about_requests(database, of_kind["agent_requests"])),
         },
         lambda contents: renderer(MailBatch(settings.base_url, resources.mailer.sender, settings.mail_from, contents)),
         held=held,
@@ -115,6 +129,41 @@ async def _with_data_links(database: Database, mails: Sequence[Mail]) -> dict[in
         for mail in mails
         if links[mail.id] in working
     }
+
+
+async def _about_requests(database: Database, mails: Sequence[Mail]) -> dict[int, RequestMail]:
+    """The mails about requests of agents to be written, by id, without outdated ones."""
+    reader = RequestReader(OPERATIONS, database, find_credentials, read_facts)
+    sentences = RequestSentences(SITE, WISHES, _without_web_addresses)
+    return await mail_contents(database, await _to_organizers(database, mails), reader, sentences)
+
+
+async def _to_organizers(database: Database, mails: Sequence[Mail]) -> Sequence[Mail]:
+    """The mails whose recipients are still the addresses of their organizers."""
+    if not mails:
+        return []
+    parameters = {
+        "ids": [mail.id for mail in mails],
+        "organizers": [mail.arguments["organizer_id"] for mail in mails],
+        "recipients": [mail.recipient for mail in mails],
+    }
+    rows = await database.read(
+        lambda reader: reader.tuples(
+            """
+            select mail.id from unnest(%(ids)s::bigint[], %(organizers)s::bigint[], %(recipients)s::text[])
+                                as mail (id, organizer_id, recipient)
+              join users on users.id = organizer_id and email = recipient
+            """,
+            parameters,
+        )
+    )
+    current = {id for (id,) in rows}
+    return [mail for mail in mails if mail.id in current]
+
+
+def _without_web_addresses(text: str) -> str:
+    """A text that strangers wrote, as mails may have it. An address of a person stays."""
+    return text if _ADDRESS.fullmatch(text) else outbound_text(text)
 
 
 MAX_LOG_WAIT = dt.timedelta(seconds=10)

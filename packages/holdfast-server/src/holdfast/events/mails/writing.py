@@ -11,6 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast import accounts
+from holdfast.accounts.agents import mail as request_mail
+from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.signin import mail as sign_in
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.events.events.calendar import calendar_file
@@ -96,10 +98,12 @@ def write(batch: MailBatch) -> list[bytes]:
     return [message(mail, batch).encoded(batch.sender) for mail in batch.mails]
 
 
-def message(mail: RegistrationMail | SignInMail | DataMail, batch: MailBatch) -> MailMessage:
+def message(mail: RegistrationMail | SignInMail | DataMail | RequestMail, batch: MailBatch) -> MailMessage:
     """A mail of the batch before it is encoded."""
     if isinstance(mail, SignInMail):
         return sign_in.message(mail, FRAME)
+    if isinstance(mail, RequestMail):
+        return request_mail.message(mail, FRAME)
     if isinstance(mail, DataMail):
         return own_data_message(mail, FRAME)
     language = language_with_code(mail.caused.language)

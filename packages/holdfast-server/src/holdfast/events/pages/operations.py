@@ -1,5 +1,7 @@
 """The read operations of the public pages. None of them finds an event that is not public."""
 
+from collections.abc import Sequence
+
 from holdfast.events.pages import sql
 from holdfast.events.pages.model import (
     EventCard,
@@ -15,7 +17,8 @@ from holdfast.events.pages.model import (
 from holdfast.events.photos.sizes import find_sizes
 from holdfast.events.resources import Reader
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.problems import NOT_FOUND, refuses
+from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
+from holdfast.kit.running.run_modes import Batch
 
 PAGE_SIZE = 20
 """The most events on one page of an organizer."""
@@ -30,18 +33,22 @@ MAX_PRICES = 1_000
 """The most prices that a page reads of a price history: the latest ones."""
 
 
-async def list_prices(reader: Reader, event_id: int) -> list[PricePoint]:
-    """The last prices of an event, oldest first."""
-    return await reader.rows(
-        PricePoint,
+async def list_prices(reader: Reader, event_ids: Sequence[int]) -> dict[int, list[PricePoint]]:
+    """The last prices of events, oldest first, by event."""
+    rows = await reader.tuples(
         """
-        select "timestamp", price
-          from (select id, "timestamp", new_price as price from price_changes
-                 where event_id = %(event_id)s order by id desc limit %(limit)s) as last
+        select event_id, "timestamp", price
+          from unnest(%(event_ids)s::bigint[]) as requested (event_id)
+         cross join lateral (select id, "timestamp", new_price as price from price_changes
+                              where event_id = requested.event_id order by id desc limit %(limit)s) as last
          order by id
         """,
-        {"event_id": event_id, "limit": MAX_PRICES},
+        {"event_ids": list(event_ids), "limit": MAX_PRICES},
     )
+    prices: dict[int, list[PricePoint]] = {id: [] for id in event_ids}
+    for event_id, timestamp, price in rows:
+        prices[event_id].append(PricePoint(timestamp, price))
+    return prices
 
 
 async def find_queue(reader: Reader, event_id: int) -> EventQueue | None:
@@ -50,31 +57,37 @@ async def find_queue(reader: Reader, event_id: int) -> EventQueue | None:
 
 
 @refuses(NOT_FOUND)
-async def read(reader: Reader, caller: Caller, command: ReadEvent) -> EventContent:
-    """Read the content of the page of an event."""
-    content = await sql.find_event(reader, command.event_id)
-    if not (content and (content[0].is_public or command.is_preview)):
-        raise NOT_FOUND(f"No event has the id {command.event_id}.")
-    row, extras = content
-    prices = await list_prices(reader, row.id) if row.pricing_mode == "dynamic" else []
-    sizes = await find_sizes(reader, row.image_keys) if row.image_keys else {}
-    return EventContent(
-        row,
-        extras.text,
-        extras.organizer_name,
-        extras.accent,
-        extras.logo,
-        extras.recurs_from,
-        extras.now,
-        prices,
-        sizes,
-        extras.version,
-        extras.numbered,
-        sql.read_opening(extras.opening),
-        sql.read_queue(extras.queue),
-        extras.check,
-        extras.refund_days,
-    )
+async def read(reader: Reader, batch: Batch[ReadEvent]) -> Sequence[EventContent | Problem]:
+    """Read the content of the pages of events."""
+    events = await sql.find_events(reader, {call.command.event_id for call in batch.calls})
+    dynamic_ids = [row.id for row, _ in events.values() if row.pricing_mode == "dynamic"]
+    prices = await list_prices(reader, dynamic_ids) if dynamic_ids else {}
+    keys = {key for row, _ in events.values() for key in row.image_keys}
+    sizes = await find_sizes(reader, keys) if keys else {}
+
+    def content_of(command: ReadEvent) -> EventContent | Problem:
+        row, extras = events.get(command.event_id, (None, None))
+        if row is None or extras is None or not (row.is_public or command.is_preview):
+            return NOT_FOUND(f"No event has the id {command.event_id}.")
+        return EventContent(
+            row,
+            extras.text,
+            extras.organizer_name,
+            extras.accent,
+            extras.logo,
+            extras.recurs_from,
+            extras.now,
+            prices.get(row.id, []),
+            {key: sizes[key] for key in row.image_keys if key in sizes},
+            extras.version,
+            extras.numbered,
+            sql.read_opening(extras.opening),
+            sql.read_queue(extras.queue),
+            extras.check,
+            extras.refund_days,
+        )
+
+    return [content_of(call.command) for call in batch.calls]
 
 
 @refuses(NOT_FOUND)

@@ -64,11 +64,18 @@ function leave() {
   events = undefined;
 }
 
+// Whether the person is typing another address: a newer page would take it away.
+function isTyping() {
+  const box = document.getElementById("address");
+  return Boolean(box?.contains(document.activeElement) && box.querySelector("input"));
+}
+
 async function refresh() {
   let seconds = 5;
   clearTimeout(planned);
   plannedAt = Infinity;
   fetchedAt = performance.now();
+  if (isTyping()) return schedule(seconds);
   try {
     const answer = await fetch(location.href, { cache: "no-store" });
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -79,7 +86,7 @@ async function refresh() {
     }
   } catch {
     const main = document.querySelector("main");
-    main.querySelector(".soft").textContent = main.dataset.lost;
+    main.querySelector("#connection").textContent = main.dataset.lost;
   }
   schedule(seconds);
   follow();

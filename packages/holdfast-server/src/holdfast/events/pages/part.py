@@ -23,9 +23,9 @@ from holdfast.kit.pages.page_cache import constant_page
 from holdfast.kit.process.discovery import document
 from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.running.operation import Operation
-from holdfast.kit.running.run_modes import read
+from holdfast.kit.running.run_modes import read, read_batched
 
-READ = Operation("read_event_page", None, read(operations.read))
+READ = Operation("read_event_page", None, read_batched(operations.read))
 READ_ORGANIZER = Operation("read_organizer_page", None, read(operations.read_organizer))
 READ_FEED = Operation("read_organizer_feed", None, read(operations.read_feed))
 OPERATIONS = (
@@ -38,6 +38,7 @@ OPERATIONS = (
         own_registration.READ_REGISTRATION,
         own_registration.READ_REMOVED_PAYMENT,
         own_registration.GET_RECEIPT,
+        status.CORRECT_ADDRESS,
     ),
     *(*own_registration.OPERATIONS, *push.OPERATIONS, *own_data.REQUEST_OPERATIONS, *own_data.OPERATIONS),
 )

@@ -1,7 +1,7 @@
 """SQL statements of the public pages."""
 
 import datetime as dt
-from collections.abc import Sequence, Set
+from collections.abc import Collection, Sequence, Set
 from typing import Any, LiteralString
 
 import msgspec
@@ -85,28 +85,34 @@ class EventExtras(CheckColumns, kw_only=True):
         return None if self.html is None or self.summary is None else RenderedText(self.html, self.summary)
 
 
-async def find_event(reader: Reader, event_id: int) -> tuple[EventRow, EventExtras] | None:
-    """An event with what else its page shows. One statement: the page of an event that changes is rendered often."""
+async def find_events(reader: Reader, ids: Collection[int]) -> dict[int, tuple[EventRow, EventExtras]]:
+    """Those of the events that exist, by id, with what else their pages show.
+
+    One statement: the page of an event that changes is rendered often.
+    """
     rows = await reader.pairs(
         EventRow,
         EventExtras,
         f"""
-        select {EVENT_COLUMNS},
-               {PUBLIC_NAME} as organizer_name, {PUBLIC_ACCENT} as accent, {LOGO} as logo, recurs_from, now() as now,
-               md5({DETAILS}) as version, ({NUMBERED}) as numbered,
-               {OPENING} as opening, {QUEUE} as queue,
-               coalesce((select refund_days from payout_accounts
-                          where organizer_id = organizers.id and is_confirmed limit 1), 0) as refund_days,
-               stored_text.html, stored_text.summary,
-               {CHECKED}
-          from events join users as organizers on organizers.id = events.organizer_id
-          {EVENT_DRAWS.check_of("events")}
-          {STORED}
-         where events.id = %(event_id)s
+        select found.*
+          from unnest(%(ids)s::bigint[]) as requested (id)
+         cross join lateral (
+            select {EVENT_COLUMNS},
+                   {PUBLIC_NAME} as organizer_name, {PUBLIC_ACCENT} as accent, {LOGO} as logo, recurs_from,
+                   now() as now, md5({DETAILS}) as version, ({NUMBERED}) as numbered,
+                   {OPENING} as opening, {QUEUE} as queue,
+                   coalesce((select refund_days from payout_accounts
+                              where organizer_id = organizers.id and is_confirmed limit 1), 0) as refund_days,
+                   stored_text.html, stored_text.summary,
+                   {CHECKED}
+              from events join users as organizers on organizers.id = events.organizer_id
+              {EVENT_DRAWS.check_of("events")}
+              {STORED}
+             where events.id = requested.id limit 1) as found
         """,
-        {"event_id": event_id, "text_version": VERSION},
+        {"ids": list(ids), "text_version": VERSION},
     )
-    return rows[0] if rows else None
+    return {row.id: (row, extras) for row, extras in rows}
 
 
 async def find_owners(reader: Reader, event_ids: Set[int], organizer_ids: Sequence[int]) -> dict[int, bool]:

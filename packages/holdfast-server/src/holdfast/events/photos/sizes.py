@@ -11,7 +11,7 @@ row is marked, then the files are deleted, then the row. When a process is kille
 work.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import structlog
 
@@ -34,7 +34,7 @@ CHANNEL = "photos_accepted"
 log = structlog.get_logger()
 
 
-async def find_sizes(reader: Reader, keys: Sequence[str]) -> dict[str, PhotoSizes]:
+async def find_sizes(reader: Reader, keys: Collection[str]) -> dict[str, PhotoSizes]:
     """The sizes of the photos that have sizes, by key."""
     rows = await reader.rows(
         PhotoSizes,

@@ -8,12 +8,28 @@
   const SCOPE = "/registrations/";
   const known = `push ${path.split("?")[0]}`;
 
-  const isKnown = () => localStorage.getItem(known) !== null;
+  let isOn = false;
 
   function show(text = "") {
-    button.textContent = isKnown() ? off : on;
-    button.setAttribute("aria-pressed", String(isKnown()));
+    button.textContent = isOn ? off : on;
+    button.setAttribute("aria-pressed", String(isOn));
     status.textContent = text;
+  }
+
+  // Whether the browser still has the subscription that it has sent: a person or the browser may have ended it meanwhile.
+  async function isSubscribed() {
+    const sent = localStorage.getItem(known);
+    if (sent === null) return false;
+    const registration = await navigator.serviceWorker.getRegistration(SCOPE);
+    const subscription = await registration?.pushManager.getSubscription();
+    if (subscription?.endpoint === sent && keyOf(subscription) === key) return true;
+    await unsubscribe();
+    return false;
+  }
+
+  function keyOf(subscription) {
+    const bytes = new Uint8Array(subscription.options.applicationServerKey);
+    return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
   }
 
   async function subscribe() {
@@ -33,12 +49,14 @@
     const { endpoint, keys } = subscription.toJSON();
     await send({ endpoint, p256dh: keys.p256dh, auth: keys.auth, sender_key: key });
     localStorage.setItem(known, endpoint);
+    isOn = true;
     return "";
   }
 
   async function unsubscribe() {
     await send({ endpoint: localStorage.getItem(known), stop: "yes" });
     localStorage.removeItem(known);
+    isOn = false;
     return "";
   }
 
@@ -48,16 +66,19 @@
   }
 
   if ("serviceWorker" in navigator && "PushManager" in window && "Notification" in window && Notification.permission !== "denied") {
-    place.hidden = false;
-    show();
     button.addEventListener("click", async () => {
       button.disabled = true;
       try {
-        show(await (isKnown() ? unsubscribe() : subscribe()));
+        show(await (isOn ? unsubscribe() : subscribe()));
       } catch {
         show(failed);
       }
       button.disabled = false;
+    });
+    isSubscribed().catch(() => false).then((answer) => {
+      isOn = answer;
+      show();
+      place.hidden = false;
     });
   }
 }

@@ -38,6 +38,19 @@ UNDO_SECONDS = 30
 """Seconds in which a person can undo that a registration is given up."""
 
 
+CORRECTION_TIME: LiteralString = "interval '30 minutes'"
+"""How long after a registration the visitor can correct its address."""
+
+CAN_BE_CORRECTED: LiteralString = f"""
+    (registration.form_digest is not null and registration.details_at is null and registration.notify
+     and registration.status in ('registered', 'waitlisted') and registration.reason is null
+     and registration.amount_due is null and registration.amount_paid = 0 and registration.gives_up_at is null
+     and events.draw_at is null and events.drawn_at is null and events.cancelled_at is null
+     and events.datetime > now() and registration.received_at > now() - {CORRECTION_TIME})
+"""
+"""SQL: whether the address of `registration`, of `events`, can be corrected. See `address_correction.py`."""
+
+
 class OwnRegistrationCommand(Command):
     """Names a registration by the fields of its link."""
 
@@ -75,6 +88,7 @@ class OwnRegistration(Struct, frozen=True):
     disputed        `open`: a dispute about the payment is not decided, and nothing is refunded before that; `lost`:
                     the bank of the card has given the money back itself
     masked_email    the address with the first character of the mailbox only; None: the person was erased
+    can_be_corrected    whether the browser that sent its form can correct its address
     photo           the key of the first photo of the event, or None
     photo_sizes     its sizes, if it has them, as JSON has them
     accent, logo    the accent and the file of the logo of the organizer, or None
@@ -137,6 +151,7 @@ class OwnRegistration(Struct, frozen=True):
     is_confirmed: bool
     drawn_place: int | None
     masked_email: str | None
+    can_be_corrected: bool
     photo: str | None
     photo_sizes: Any
 
@@ -230,7 +245,8 @@ FIND_OWN: LiteralString = f"""
            coalesce(log.removed, 0) as removed,
            events.draw_at, events.draw_round, events.draw_round_at, events.draw_entries, events.drawn_at,
            events.draw_void_at, {IS_CONFIRMED} as is_confirmed, {DRAWN_PLACE} as drawn_place,
-           registration.masked_email, events.image_keys[1] as photo, {PHOTO_SIZES} as photo_sizes
+           registration.masked_email, {CAN_BE_CORRECTED} as can_be_corrected,
+           events.image_keys[1] as photo, {PHOTO_SIZES} as photo_sizes
       from registration
      cross join lateral (select case when registration.status = 'waitlisted' then {_BETWEEN} else 0 end as number)
            as people_between
@@ -368,7 +384,12 @@ async def last_payment(reader: Reader, caller: Caller, command: GetRemovedPaymen
 
 
 class SendDetails(OwnRegistrationCommand):
-    """Asks to send the details of a registration again."""
+    """Asks to send the details of a registration again.
+
+    is_noted    whether only to note that another form has named its address: the mail about it has just gone out
+    """
+
+    is_noted: bool = False
 
 
 async def send_again(tx: Tx, caller: Caller, command: SendDetails) -> None:
@@ -384,7 +405,8 @@ async def send_again(tx: Tx, caller: Caller, command: SendDetails) -> None:
         due as (
             update registrations set details_at = now() from own
              where (registrations.event_id, registrations.user_id) = (own.event_id, own.user_id)
-               and own.arrival = %(arrival)s and own.notify and own.status in ('registered', 'waitlisted', 'in_draw')
+               and own.arrival = %(arrival)s and own.notify
+               and (own.status in ('registered', 'waitlisted', 'in_draw') or %(is_noted)s)
                and (own.details_at is null or own.details_at < now() - interval '1 hour')
          returning own.event_id, own.arrival, own.name, own.language, own.status, own.reason)
         insert into mails (kind, thread, recipient, arguments)
@@ -394,7 +416,7 @@ async def send_again(tx: Tx, caller: Caller, command: SendDetails) -> None:
                                   'event_id', event_id, 'user_id', users.public_id, 'arrival', arrival,
                                   'name', due.name, 'language', due.language, 'reason', due.reason)
           from due, users
-         where users.public_id = %(user_id)s
+         where users.public_id = %(user_id)s and not %(is_noted)s
         """,
         msgspec.structs.asdict(command),
     )

@@ -816,6 +816,19 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION mail_request() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into mails (kind, thread, recipient, arguments, due_at)
+    select 'agent_requests', 'agent requests ' || mail.limit_id, users.email,
+           jsonb_build_object('limit_id', mail.limit_id, 'organizer_id', users.id), mail.due_at
+      from plan_request_mail(new.tenant_id, new.key_id, new.client_id) as mail
+      join users on users.id = new.tenant_id
+     where users.email is not null and users.proved_at is not null;
+    return null;
+end $$;
+
 CREATE FUNCTION mail_share(recipient text) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT COST 100000 PARALLEL SAFE
     AS $_$
@@ -902,6 +915,17 @@ CREATE FUNCTION person_commitment(subject text, person text, nonce uuid) RETURNS
     AS $$
     select translate(encode(sha256(convert_to(E'holdfast/person/v1\n' || subject || E'\n' || person || E'\n', 'UTF8')
                                    || uuid_send(nonce)), 'base64'), '+/=', '-_')
+$$;
+
+CREATE FUNCTION plan_request_mail(tenant bigint, key bigint, client text) RETURNS TABLE(limit_id bigint, due_at timestamp with time zone)
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    update agent_limits
+       set mail_at = greatest(clock_timestamp() + interval '1 minute', mail_at + interval '1 hour')
+     where (key_id = key or tenant_id = tenant and client_id = client) and mails_requests
+       and (mail_at is null or mail_at <= clock_timestamp() + interval '10 seconds')
+    returning id, mail_at
 $$;
 
 CREATE FUNCTION push_promotion() RETURNS trigger
@@ -1280,7 +1304,11 @@ CREATE TABLE agent_limits (
     allowed bigint,
     set_at timestamp with time zone DEFAULT now() NOT NULL,
     asks_first boolean DEFAULT false NOT NULL,
+    mails_requests boolean DEFAULT true NOT NULL,
+    language text,
+    mail_at timestamp with time zone,
     CONSTRAINT agent_limits_daily_limit_check CHECK (((daily_limit >= 0) AND (daily_limit <= '1000000000000'::bigint))),
+    CONSTRAINT agent_limits_language_check CHECK ((length(language) <= 10)),
     CONSTRAINT allowed_with_a_limit CHECK ((((allowed IS NULL) = (daily_limit IS NULL)) AND (allowed >= daily_limit))),
     CONSTRAINT never_beyond_the_limit CHECK (((used >= 0) AND (used <= allowed))),
     CONSTRAINT one_credential CHECK ((num_nonnulls(key_id, client_id) = 1))
@@ -1352,6 +1380,7 @@ CREATE UNIQUE INDEX agent_requests_of_client ON agent_requests USING btree (tena
 CREATE UNIQUE INDEX agent_requests_of_key ON agent_requests USING btree (key_id, slot) WHERE ((status = 'waiting'::text) AND (key_id IS NOT NULL));
 CREATE INDEX agent_requests_of_tenant ON agent_requests USING btree (tenant_id, id) WHERE (status = 'waiting'::text);
 CREATE UNIQUE INDEX agent_requests_waiting ON agent_requests USING btree (digest) WHERE (status = 'waiting'::text);
+CREATE TRIGGER mail_request AFTER INSERT ON agent_requests FOR EACH ROW EXECUTE FUNCTION mail_request();
 
 -- api_keys ------------------------------------------------------------------------------------------------------------
 

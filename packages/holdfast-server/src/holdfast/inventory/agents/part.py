@@ -1,14 +1,18 @@
-"""What the credentials of agents register: the keys that sign their tokens, and the rotation of these."""
+"""What agents register: the keys that sign their tokens, their rotation, and the forgetting of what agents did."""
 
 from typing import Any
 
+from holdfast.inventory.agents import actions
 from holdfast.inventory.agents.tokens import KEYS
-from holdfast.kit.background.tasks import Schedule, TimedTask, in_transaction
+from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches, in_transaction
 from holdfast.kit.process.part import Part
 from holdfast.kit.security.secrets import SealedTable
 
 PART: Part[Any] = Part(
-    timed_tasks=(TimedTask("rotate", Schedule.weekly("monday", "04:41"), in_transaction(KEYS.rotate)),),
+    timed_tasks=(
+        TimedTask("rotate", Schedule.weekly("monday", "04:41"), in_transaction(KEYS.rotate)),
+        TimedTask("forget_agent_actions", Schedule.daily("03:53"), in_batches(actions.forget_actions)),
+    ),
     keys=(KEYS,),
     sealed=(SealedTable("signing_keys", "kid", "text"),),
 )

@@ -1,10 +1,13 @@
 """What agents that ask first want to change: the operations that wait, the key that asks, and what they are about."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import msgspec
+from msgspec import Struct
+
 from holdfast.accounts.agent_limits import KEY_ASKS_FIRST, LIMIT_OF_KEY
-from holdfast.accounts.agent_requests import AgentRequests, Credential, Facts, RequestRow
+from holdfast.accounts.agent_requests import AgentRequests, Credential, CredentialId, Facts, RequestedCall
 from holdfast.accounts.agents.agents_page import REQUESTS
 from holdfast.inventory.resources import Reader
 from holdfast.kit.contract.caller import api_key
@@ -17,26 +20,40 @@ MAX_POOLS = 300
 def agent_requests(operations: Operations, base_url: str) -> AgentRequests:
     """The requests of agents. Each tool that changes something waits for a person."""
     covered = [operation.name for operation in operations if not operation.mode.reads]
-    return AgentRequests(operations, covered, f"{base_url}{REQUESTS}", has_grants=False)
+    return AgentRequests(covered, f"{base_url}{REQUESTS}", has_grants=False)
 
 
-async def find_credential(reader: Reader, shop_id: int, request: RequestRow) -> Credential:
-    """The key that asks, as it is now. Keys of shops have no names."""
+async def find_credentials(
+    reader: Reader, shop_id: int, ids: Collection[CredentialId]
+) -> Mapping[CredentialId, Credential]:
+    """The keys that ask, as they are now. Keys of shops have no names."""
     rows = await reader.tuples(
         f"""
-        select scopes, {LIMIT_OF_KEY}, {KEY_ASKS_FIRST} from api_keys
-         where id = %(key_id)s and shop_id = %(shop_id)s and active
+        select id, scopes, {LIMIT_OF_KEY}, {KEY_ASKS_FIRST} from api_keys
+         where id = any(%(ids)s) and shop_id = %(shop_id)s and active
         """,
-        {"key_id": request.key_id, "shop_id": shop_id},
+        {"ids": [id.key_id for id in ids], "shop_id": shop_id},
     )
-    for scopes, limit_id, asks_first in rows:
-        assert request.key_id
-        return Credential("", api_key(request.key_id, shop_id, frozenset(scopes), limit_id, asks_first=asks_first))
-    return Credential("", None)
+    return {
+        CredentialId(id, None): Credential("", api_key(id, shop_id, frozenset(scopes), limit_id, asks_first=asks_first))
+        for id, scopes, limit_id, asks_first in rows
+    }
 
 
-async def read_facts(reader: Reader, shop_id: int, name: str, command: Any, *, locks: bool) -> Facts:
-    """What a command is about, as it is now: what a person is shown of it, and nothing else.
+class _Subject(Struct):
+    """What a command names.
+
+    drawing_gids    the variants whose pools it takes from
+    """
+
+    pool_ids: list[int]
+    gids: list[str]
+    drawing_gids: list[str]
+    hold_id: int | None
+
+
+async def read_facts(reader: Reader, shop_id: int, calls: Sequence[RequestedCall], *, locks: bool) -> Sequence[Facts]:
+    """What each command is about, as it is now: what a person is shown of it, and nothing else.
 
     locks    whether to lock the stock of the shop first, as every change of it does
     """
@@ -44,63 +61,79 @@ async def read_facts(reader: Reader, shop_id: int, name: str, command: Any, *, l
         await reader.tuples(
             "select from shared_inventories where shop_id = %(shop_id)s for no key update", {"shop_id": shop_id}
         )
-    entry_id = getattr(command, "entry_id", None)
-    entry = await _entry(reader, shop_id, entry_id) if entry_id else None
-    pool_ids = [
-        id
-        for id in (
-            *(getattr(command, field, None) for field in ("pool_id", "from_pool_id", "to_pool_id")),
-            *(item.pool_id for item in getattr(command, "items", ())),
-            entry and entry["pool_id"],
-        )
-        if id
+    entry_ids = [getattr(call.command, "entry_id", None) for call in calls]
+    entries = await _entries(reader, shop_id, [id for id in entry_ids if id])
+    subjects = [_subject(call, entries.get(id)) for call, id in zip(calls, entry_ids, strict=True)]
+    pools = await _pools(reader, shop_id, subjects)
+    titles = await _titles(reader, shop_id, sorted({gid for subject in subjects for gid in subject.gids}))
+    holds = await _holds(reader, shop_id, [subject.hold_id for subject in subjects if subject.hold_id])
+    return [
+        {
+            "pools": pools.get(index, {}),
+            "variants": {gid: titles[gid] for gid in subject.gids},
+            "hold": holds.get(subject.hold_id),
+            "entry": entries.get(entry_id),
+        }
+        for index, (subject, entry_id) in enumerate(zip(subjects, entry_ids, strict=True))
     ]
-    gids = [
-        gid
-        for gid in (
-            getattr(command, "variant_gid", None),
-            *getattr(command, "variant_gids", ()),
-            *(member.variant_gid for member in getattr(command, "members", ())),
-        )
-        if gid
-    ]
-    parameters = {
-        "shop_id": shop_id,
-        "pool_ids": pool_ids,
-        "gids": gids,
-        "drawing_gids": gids if name in {"record_sale", "hold_quantity"} else [],
-        "hold_id": getattr(command, "hold_id", None),
-        "limit": MAX_POOLS,
-    }
-    return {
-        "pools": await _pools(reader, parameters),
-        "variants": await _variants(reader, parameters) if gids else {},
-        "hold": await _hold(reader, parameters) if parameters["hold_id"] else None,
-        "entry": entry,
-    }
 
 
-async def _pools(reader: Reader, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+def _subject(call: RequestedCall, entry: Mapping[str, Any] | None) -> _Subject:
+    command = call.command
+    pool_ids: list[int | None] = [
+        *(getattr(command, field, None) for field in ("pool_id", "from_pool_id", "to_pool_id")),
+        *(item.pool_id for item in getattr(command, "items", ())),
+        entry["pool_id"] if entry else None,
+    ]
+    every_gid = [
+        getattr(command, "variant_gid", None),
+        *getattr(command, "variant_gids", ()),
+        *(member.variant_gid for member in getattr(command, "members", ())),
+    ]
+    gids = [gid for gid in every_gid if gid]
+    return _Subject(
+        [id for id in pool_ids if id],
+        gids,
+        gids if call.name in {"record_sale", "hold_quantity"} else [],
+        getattr(command, "hold_id", None),
+    )
+
+
+async def _pools(reader: Reader, shop_id: int, subjects: Sequence[_Subject]) -> Mapping[int, Mapping[str, Any]]:
+    """The pools of each subject by their ids, by its index."""
     rows = await reader.tuples(
         """
-        select id, json_build_object(
-                   'name', name, 'unit', unit, 'on_hand', on_hand, 'held', held, 'status', status, 'buffer', buffer,
-                   'low_stock_at', low_stock_at, 'allow_negative', allow_negative, 'policy', policy)
-          from pools
-         where shop_id = %(shop_id)s
-           and id = any(%(pool_ids)s::bigint[]
-                        || array(select pool_id from members
-                                  where shop_id = %(shop_id)s and variant_gid = any(%(drawing_gids)s::text[]))
-                        || array(select pool_id from hold_lines
-                                  where shop_id = %(shop_id)s and hold_id = %(hold_id)s::bigint))
-         order by id limit %(limit)s
+        select subject.index - 1, pool.id, pool.facts
+          from rows from (json_to_recordset(%(subjects)s::json)
+                          as (pool_ids bigint[], drawing_gids text[], hold_id bigint))
+               with ordinality as subject (pool_ids, drawing_gids, hold_id, index)
+         cross join lateral (
+               select id, json_build_object(
+                          'name', name, 'unit', unit, 'on_hand', on_hand, 'held', held, 'status', status,
+                          'buffer', buffer, 'low_stock_at', low_stock_at, 'allow_negative', allow_negative,
+                          'policy', policy) as facts
+                 from pools
+                where shop_id = %(shop_id)s
+                  and id = any(subject.pool_ids
+                               || array(select pool_id from members
+                                         where shop_id = %(shop_id)s and variant_gid = any(subject.drawing_gids))
+                               || array(select pool_id from hold_lines
+                                         where shop_id = %(shop_id)s and hold_lines.hold_id = subject.hold_id))
+                order by id limit %(limit)s) as pool
+         order by 1, 2
         """,
-        parameters,
+        {"shop_id": shop_id, "subjects": msgspec.json.encode(subjects).decode(), "limit": MAX_POOLS},
     )
-    return {str(id): pool for id, pool in rows}
+    pools: dict[int, dict[str, Any]] = {}
+    for index, id, facts in rows:
+        pools.setdefault(index, {})[str(id)] = facts
+    return pools
 
 
-async def _variants(reader: Reader, parameters: Mapping[str, Any]) -> Mapping[str, str]:
+async def _titles(reader: Reader, shop_id: int, gids: Sequence[str]) -> Mapping[str, str]:
+    """The titles of variants, by gid; the gid of one without a title."""
+    if not gids:
+        return {}
     rows = await reader.tuples(
         """
         select gid, coalesce(nullif(concat_ws(', ', nullif(platform.product_title, ''),
@@ -113,26 +146,32 @@ async def _variants(reader: Reader, parameters: Mapping[str, Any]) -> Mapping[st
           left join lateral (select title from variants
                               where shop_id = %(shop_id)s and variants.gid = gid.gid limit 1) as linked on true
         """,
-        parameters,
+        {"shop_id": shop_id, "gids": list(gids)},
     )
     return dict(rows)
 
 
-async def _hold(reader: Reader, parameters: Mapping[str, Any]) -> Any:
-    return await reader.value(
+async def _holds(reader: Reader, shop_id: int, ids: Sequence[int]) -> Mapping[int | None, Any]:
+    if not ids:
+        return {}
+    rows = await reader.tuples(
         """
-        select json_build_object('reference', reference, 'has_ended', released_at is not null) from holds
-         where shop_id = %(shop_id)s and id = %(hold_id)s::bigint
+        select id, json_build_object('reference', reference, 'has_ended', released_at is not null) from holds
+         where shop_id = %(shop_id)s and id = any(%(ids)s)
         """,
-        parameters,
+        {"shop_id": shop_id, "ids": list(ids)},
     )
+    return dict(rows)
 
 
-async def _entry(reader: Reader, shop_id: int, id: int) -> Any:
-    return await reader.value(
+async def _entries(reader: Reader, shop_id: int, ids: Sequence[int]) -> Mapping[int | None, Any]:
+    if not ids:
+        return {}
+    rows = await reader.tuples(
         """
-        select json_build_object('pool_id', pool_id, 'delta', delta, 'held_delta', held_delta, 'kind', kind)
-          from ledger where shop_id = %(shop_id)s and id = %(id)s
+        select id, json_build_object('pool_id', pool_id, 'delta', delta, 'held_delta', held_delta, 'kind', kind)
+          from ledger where shop_id = %(shop_id)s and id = any(%(ids)s)
         """,
-        {"shop_id": shop_id, "id": id},
+        {"shop_id": shop_id, "ids": list(ids)},
     )
+    return dict(rows)

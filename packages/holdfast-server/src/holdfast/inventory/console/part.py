@@ -4,6 +4,7 @@ from holdfast.accounts.agent_limit_page import AgentLimitPage
 from holdfast.accounts.agents.agents_page import AGENTS
 from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.inventory import api
+from holdfast.inventory.agents.actions import LIST_AGENT_ACTIONS
 from holdfast.inventory.catalog import importing, model, pool_suggestions
 from holdfast.inventory.console.agents import agents
 from holdfast.inventory.console.agents.agents import AgentPages
@@ -32,6 +33,7 @@ from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single
 
 OPERATIONS = (
+    LIST_AGENT_ACTIONS,
     Operation("list_actors", None, read(merchants.list_actors)),
     Operation("get_pool_history", None, read(pool_page.get_pool_history)),
     Operation("get_pool_figures", None, read(pools.get_pool_figures)),
@@ -42,7 +44,7 @@ OPERATIONS = (
     Operation("get_replay", None, read(replays.get)),
     Operation("name_variants", None, read(model.name_variants)),
     Operation("get_entry", None, read(pool_page.get_entry)),
-    Operation("list_undone", None, read(pool_page.list_reverted_entries)),
+    Operation("get_undo_status", None, read(pool_page.get_undo_status)),
     Operation("list_units_per_sale", None, read(pool_page.list_units_per_sale)),
     Operation("ask_low_stock", None, read(merchants.get_low_stock_mails)),
     Operation("want_low_stock", None, single(merchants.set_low_stock_mails)),

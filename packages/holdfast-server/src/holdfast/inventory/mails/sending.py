@@ -4,13 +4,22 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from holdfast.accounts.agent_requests import RequestReader
+from holdfast.accounts.agents.mail import RequestMail
+from holdfast.accounts.agents.mail_contents import RequestSentences, mail_contents
 from holdfast.accounts.signin import links
 from holdfast.accounts.stopped_mails import mailboxes
+from holdfast.inventory.agents.requests import find_credentials, read_facts
+from holdfast.inventory.api import OPERATIONS
 from holdfast.inventory.mails.writing import LowStockMail, MailBatch, MailContent, write
 from holdfast.inventory.resources import Database, Reader
+from holdfast.inventory.site import SITE
 from holdfast.kit.mail import rendering
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.mail.rendering import ContentRenderer, RenderedMails
+
+SENTENCES = RequestSentences(SITE, "console/agents/wishes.html")
+"""Writes what agents want to do."""
 
 
 class LowPool(Struct, frozen=True):
@@ -55,9 +64,11 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
     """The mails as they are sent."""
     signing_in = [mail for mail in mails if mail.kind == "sign_in"]
     low = [mail for mail in mails if mail.kind == "low_stock"]
+    asking = [mail for mail in mails if mail.kind == "agent_requests"]
     orders: dict[int, MailContent] = {
         **await links.mail_contents(database, signing_in),
         **await _about_low_stock(database, low),
+        **await _about_requests(database, asking),
     }
     return await rendering.render(
         mails,
@@ -87,3 +98,35 @@ async def _about_low_stock(database: Database, mails: Sequence[Mail]) -> dict[in
         for mail in mails
         if (pool := pools.get(mail.id))
     }
+
+
+async def _about_requests(database: Database, mails: Sequence[Mail]) -> dict[int, RequestMail]:
+    """The texts to write about requests of agents, by the ids of the mails, without outdated ones."""
+    reader = RequestReader(OPERATIONS, database, find_credentials, read_facts)
+    return await mail_contents(database, await _to_merchants(database, mails), reader, SENTENCES)
+
+
+async def _to_merchants(database: Database, mails: Sequence[Mail]) -> Sequence[Mail]:
+    """The mails whose recipients still work in the console of their shop."""
+    if not mails:
+        return []
+    parameters = {
+        "ids": [mail.id for mail in mails],
+        "merchants": [mail.arguments["merchant_id"] for mail in mails],
+        "limits": [mail.arguments["limit_id"] for mail in mails],
+        "recipients": [mail.recipient for mail in mails],
+    }
+    rows = await database.read(
+        lambda reader: reader.tuples(
+            """
+            select mail.id
+              from unnest(%(ids)s::bigint[], %(merchants)s::bigint[], %(limits)s::bigint[], %(recipients)s::text[])
+                   as mail (id, merchant_id, limit_id, recipient)
+              join agent_limits on agent_limits.id = limit_id
+              join merchants on merchants.id = merchant_id and shop_id = tenant_id and email = recipient
+            """,
+            parameters,
+        )
+    )
+    current = {id for (id,) in rows}
+    return [mail for mail in mails if mail.id in current]

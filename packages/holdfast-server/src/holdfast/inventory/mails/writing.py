@@ -9,6 +9,8 @@ from typing import ClassVar
 from msgspec import Struct
 
 from holdfast import accounts
+from holdfast.accounts.agents import mail as request_mail
+from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.signin import mail as sign_in
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.inventory.unit_words import counted_unit
@@ -59,7 +61,7 @@ def message(mail: LowStockMail, frame: Frame) -> MailMessage:
 
 FRAME = Frame("Holdfast Inventory", Path(__file__).parent, accounts.FOLDER)
 
-MailContent = SignInMail | LowStockMail
+MailContent = SignInMail | LowStockMail | RequestMail
 """A mail to be written, with all data for it. It has no secret."""
 
 
@@ -78,4 +80,6 @@ def write(batch: MailBatch) -> list[bytes]:
 def _message(order: MailContent) -> MailMessage:
     if isinstance(order, SignInMail):
         return sign_in.message(order, FRAME)
+    if isinstance(order, RequestMail):
+        return request_mail.message(order, FRAME)
     return message(order, FRAME)

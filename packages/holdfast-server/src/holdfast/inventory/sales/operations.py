@@ -8,7 +8,7 @@ from holdfast.inventory.problems import HOLD_ENDED, NOT_ENOUGH_STOCK, POOL_NOT_A
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.sales.model import RecordSale, Shortfall, SimulateSale, Simulation
 from holdfast.inventory.stock.ledger_rules import MAX_POOL_QUANTITY, ChangeCause, Posting, Stock
-from holdfast.inventory.stock.model import StockChange, StoredHold
+from holdfast.inventory.stock.model import RECORDED_SALE, StockChange, StoredHold
 from holdfast.inventory.stock.remembered_stock import TouchedRows
 from holdfast.inventory.stock.stock_changes import Draft, read_stock, touched_rows, write
 from holdfast.kit.contract.caller import Caller
@@ -45,7 +45,7 @@ async def record(tx: Tx, batch: Batch[RecordSale]) -> Sequence[StockChange | Pro
     return await write(
         tx,
         batch,
-        "record_sale",
+        RECORDED_SALE,
         lambda command: touched_rows(command.pool_id, command.variant_gid, command.hold_id),
         draft,
     )

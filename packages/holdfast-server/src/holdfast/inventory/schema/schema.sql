@@ -106,14 +106,18 @@ begin
             raise exception 'these entries revert one that does not exist' using errcode = 'foreign_key_violation';
         end if;
         insert into drawn (shop_id, pool_id, day, source, variant_gid, times, taken, returned)
-        select original.shop_id, original.pool_id, (original.created_at at time zone 'UTC')::date, original.source, '',
-               0, 0, -sum(original.delta)
+        select original.shop_id, original.pool_id, (original.created_at at time zone 'UTC')::date, original.source,
+               taken.variant_gid, 0, 0, sum(taken.units)
           from new_entries
          cross join lateral (select * from ledger
                               where shop_id = new_entries.shop_id and id = new_entries.reverts_id limit 1) as original
-         where original.by_variant is null and original.delta < 0
-         group by 1, 2, 3, 4
-         order by 2, 3, 4
+         cross join lateral (
+               select '' as variant_gid, -original.delta as units where original.by_variant is null
+                union all
+               select each.key, each.value::bigint from jsonb_each_text(original.by_variant) as each) as taken
+         where original.delta < 0 and taken.units > 0
+         group by 1, 2, 3, 4, 5
+         order by 2, 3, 4, 5
             on conflict (pool_id, day, source, variant_gid) do update
            set returned = drawn.returned + excluded.returned;
     end if;
@@ -270,6 +274,20 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION mail_request() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+begin
+    insert into mails (kind, thread, recipient, arguments, due_at)
+    select 'agent_requests', 'agent requests ' || mail.limit_id || ' ' || merchants.id, merchants.email,
+           jsonb_build_object('limit_id', mail.limit_id, 'merchant_id', merchants.id), mail.due_at
+      from plan_request_mail(new.tenant_id, new.key_id, new.client_id) as mail
+      join merchants on merchants.shop_id = new.tenant_id
+     where merchants.email is not null and merchants.proved_at is not null;
+    return null;
+end $$;
+
 CREATE FUNCTION mail_share(recipient text) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT COST 100000 PARALLEL SAFE
     AS $_$
@@ -293,6 +311,17 @@ CREATE FUNCTION parts(shop bigint, whole text) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$ select array(select hashtextextended(substr(whole, n, 3), shop)
                       from generate_series(1, length(whole) - 2) as n) $$;
+
+CREATE FUNCTION plan_request_mail(tenant bigint, key bigint, client text) RETURNS TABLE(limit_id bigint, due_at timestamp with time zone)
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+    update agent_limits
+       set mail_at = greatest(clock_timestamp() + interval '1 minute', mail_at + interval '1 hour')
+     where (key_id = key or tenant_id = tenant and client_id = client) and mails_requests
+       and (mail_at is null or mail_at <= clock_timestamp() + interval '10 seconds')
+    returning id, mail_at
+$$;
 
 CREATE FUNCTION pools_containing(part text) RETURNS SETOF pools
     LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 100
@@ -554,6 +583,38 @@ GRANT ALL ON FUNCTION variants_containing(part text) TO holdfast_shop;
 
 GRANT USAGE ON SCHEMA public TO holdfast_shop;
 
+-- agent_actions -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE agent_actions (
+    id bigint NOT NULL,
+    shop_id bigint NOT NULL,
+    key_id bigint NOT NULL,
+    agent_name text,
+    operation text NOT NULL,
+    pool_id bigint,
+    number bigint,
+    done_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT agent_actions_agent_name_check CHECK (((length(agent_name) >= 1) AND (length(agent_name) <= 300))),
+    CONSTRAINT agent_actions_number_check CHECK ((number >= 0))
+);
+ALTER TABLE agent_actions ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME agent_actions_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY agent_actions
+    ADD CONSTRAINT agent_actions_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY agent_actions
+    ADD CONSTRAINT agent_actions_shop_id_fkey FOREIGN KEY (shop_id) REFERENCES shops(id);
+CREATE INDEX agent_actions_of_shop ON agent_actions USING btree (shop_id, id);
+CREATE INDEX agent_actions_over ON agent_actions USING btree (done_at);
+ALTER TABLE agent_actions ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_shop ON agent_actions TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
+GRANT SELECT,INSERT ON TABLE agent_actions TO holdfast_shop;
+
 -- agent_limits --------------------------------------------------------------------------------------------------------
 
 CREATE TABLE agent_limits (
@@ -567,7 +628,11 @@ CREATE TABLE agent_limits (
     allowed bigint,
     set_at timestamp with time zone DEFAULT now() NOT NULL,
     asks_first boolean DEFAULT false NOT NULL,
+    mails_requests boolean DEFAULT true NOT NULL,
+    language text,
+    mail_at timestamp with time zone,
     CONSTRAINT agent_limits_daily_limit_check CHECK (((daily_limit >= 0) AND (daily_limit <= '1000000000000'::bigint))),
+    CONSTRAINT agent_limits_language_check CHECK ((length(language) <= 10)),
     CONSTRAINT allowed_with_a_limit CHECK ((((allowed IS NULL) = (daily_limit IS NULL)) AND (allowed >= daily_limit))),
     CONSTRAINT never_beyond_the_limit CHECK (((used >= 0) AND (used <= allowed))),
     CONSTRAINT one_credential CHECK ((num_nonnulls(key_id, client_id) = 1))
@@ -669,6 +734,7 @@ CREATE UNIQUE INDEX agent_requests_of_client ON agent_requests USING btree (tena
 CREATE UNIQUE INDEX agent_requests_of_key ON agent_requests USING btree (key_id, slot) WHERE ((status = 'waiting'::text) AND (key_id IS NOT NULL));
 CREATE INDEX agent_requests_of_tenant ON agent_requests USING btree (tenant_id, id) WHERE (status = 'waiting'::text);
 CREATE UNIQUE INDEX agent_requests_waiting ON agent_requests USING btree (digest) WHERE (status = 'waiting'::text);
+CREATE TRIGGER mail_request AFTER INSERT ON agent_requests FOR EACH ROW EXECUTE FUNCTION mail_request();
 ALTER TABLE agent_requests ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON agent_requests TO holdfast_shop USING ((tenant_id = ( SELECT current_shop() AS current_shop)));
 GRANT SELECT,INSERT,UPDATE ON TABLE agent_requests TO holdfast_shop;

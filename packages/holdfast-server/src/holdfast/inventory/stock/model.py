@@ -162,6 +162,10 @@ class GetStockAt(Command):
     at: Timestamp
 
 
+RECORDED_SALE = "record_sale"
+"""The source of the entries of sales that no order made."""
+
+
 class Entry(Struct):
     """One line of the ledger. Lines are never changed; a mistake is corrected by another line."""
 

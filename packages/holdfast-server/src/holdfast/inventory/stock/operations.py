@@ -22,8 +22,10 @@ from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock import sql
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import (
+    RECORDED_SALE,
     AdjustPoolQuantity,
     BulkAdjust,
+    Entry,
     GetStockAt,
     GetStockHistory,
     HoldList,
@@ -47,7 +49,12 @@ from holdfast.kit.running.run_modes import Batch, Call
 
 A = TypeVar("A")
 
-REVERTIBLE = frozenset({"restock", "set", "adjust", "transfer", "import"})
+_REVERTIBLE = frozenset({"restock", "set", "adjust", "transfer", "import"})
+
+
+def is_revertible(entry: Entry) -> bool:
+    """Whether an entry can be undone by its opposite: a sale only if a call recorded it, since orders keep theirs."""
+    return entry.kind in _REVERTIBLE or (entry.kind == "sale" and entry.source == RECORDED_SALE)
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK, DAILY_LIMIT_REACHED)
@@ -179,7 +186,7 @@ async def list_holds(reader: Reader, caller: Caller, command: ListHolds) -> Hold
 async def revert(tx: Tx, caller: Caller, command: RevertEntry) -> StockChange:
     """Undo an entry of the history by its opposite; an entry can be undone once.
 
-    Entries of one change, such as a transfer, are undone together.
+    Entries of one change, such as a transfer, are undone together. A hold that was sold stays ended.
     """
     shop_id = caller.tenant
     await lock_shop(tx, shop_id)
@@ -187,8 +194,9 @@ async def revert(tx: Tx, caller: Caller, command: RevertEntry) -> StockChange:
     if entry_and_reversal is None:
         raise NOT_FOUND(f"No entry has the id {command.entry_id}.", hint="get_stock_history shows the entries.")
     entry, reverted_by = entry_and_reversal
-    if entry.kind not in REVERTIBLE:
-        raise NOT_REVERTIBLE(f"A {entry.kind} cannot be reverted.")
+    if not is_revertible(entry):
+        by_order = " of an order" if entry.kind == "sale" else ""
+        raise NOT_REVERTIBLE(f"A {entry.kind}{by_order} cannot be reverted.")
     if reverted_by is not None:
         raise ALREADY_REVERTED(f"Entry {entry.id} was reverted by entry {reverted_by}.", reverted_by=reverted_by)
     change = await sql.list_entries_of_change(tx, shop_id, entry)

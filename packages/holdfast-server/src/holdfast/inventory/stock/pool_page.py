@@ -1,5 +1,5 @@
 """What the pages of a pool show in addition to the operations of agents: its stock over time, the sums of what was
-drawn in that time, and which entries were reverted.
+drawn in that time, and which entries were undone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,10 +33,17 @@ class GetPoolHistory(Command):
     pool_id: PoolId
 
 
-class ListRevertedEntries(Command):
-    """Get which of the entries have been reverted."""
+class GetUndoStatus(Command):
+    """Get which of the entries have been undone, and which took a hold that is still there."""
 
     entry_ids: Annotated[list[int], Meta(max_length=500)]
+
+
+class UndoStatus(NamedTuple):
+    """Of some entries: the ids of those that were reverted, and of those whose hold has not ended."""
+
+    reverted: frozenset[int]
+    held: frozenset[int]
 
 
 class GetEntry(Command):
@@ -183,13 +190,18 @@ async def _moments(reader: Reader, params: Mapping[str, Any]) -> list[StockMomen
     return [begin, *before, *reversed(newest), now]
 
 
-async def list_reverted_entries(reader: Reader, caller: Caller, command: ListRevertedEntries) -> list[int]:
-    """Those of the entries that have been reverted."""
-    rows = await reader.tuples(
-        "select reverts_id from ledger where shop_id = %(shop_id)s and reverts_id = any(%(ids)s)",
+async def get_undo_status(reader: Reader, caller: Caller, command: GetUndoStatus) -> UndoStatus:
+    """Which of the entries have been undone, and which took a hold that is still there."""
+    [row] = await reader.tuples(
+        """
+        select array(select reverts_id from ledger where shop_id = %(shop_id)s and reverts_id = any(%(ids)s)),
+               array(select ledger.id from ledger
+                       join holds on holds.shop_id = %(shop_id)s and holds.id = hold_id and released_at is null
+                      where ledger.shop_id = %(shop_id)s and ledger.id = any(%(ids)s) and kind = 'hold')
+        """,
         {"shop_id": caller.tenant, "ids": command.entry_ids},
     )
-    return [id for (id,) in rows]
+    return UndoStatus(*map(frozenset[int], row))
 
 
 async def get_entry(reader: Reader, caller: Caller, command: GetEntry) -> Entry | None:

@@ -1,4 +1,4 @@
-"""Commands of SMTP and their answers, on a connection that aiosmtplib has opened.
+"""Commands of SMTP and their answers, on a connection that aiosmtplib has opened. Written for aiosmtplib 5.1.
 
 aiosmtplib sends each command alone, and drops an answer that arrives before it is awaited. Where the server offers
 PIPELINING, several commands are sent here in one write, which saves round trips (RFC 2920, docs/upstream.md). It stays
@@ -17,12 +17,13 @@ from typing import cast
 
 from aiosmtplib import SMTP, SMTPResponse
 from aiosmtplib.errors import (
-    SMTPDataError,
     SMTPException,
     SMTPReadTimeoutError,
     SMTPResponseException,
     SMTPServerDisconnected,
 )
+
+VERSION = "5.1"
 
 MAX_ANSWER_BYTES = 65_536
 """Bytes of answers that are not read yet. A server that sends more is not one of SMTP."""
@@ -114,21 +115,3 @@ class SmtpExchange(asyncio.Protocol):
         self._error = self._error or error
         self._transport.close()
         self._changed.set()
-
-
-VERSION = "5.1"
-
-
-async def send_content(client: SMTP, content: bytes, seconds: float) -> None:
-    """Send the content after the server has accepted DATA. Returns when the server has accepted the mail.
-
-    content    lines that end with CRLF
-    seconds    how long the server may take to answer
-    """
-    protocol = client.protocol
-    if protocol is None:
-        raise SMTPServerDisconnected("Connection lost")
-    protocol.write(re.sub(rb"(?m)^\.", b"..", content) + b".\r\n")
-    answer = await protocol.read_response(timeout=seconds)
-    if answer.code != 250:
-        raise SMTPDataError(answer.code, answer.message)

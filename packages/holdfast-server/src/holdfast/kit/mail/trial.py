@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aiosmtplib import SMTP, SMTPResponse
-from aiosmtplib.errors import SMTPDataError, SMTPException, SMTPResponseException, SMTPTimeoutError
+from aiosmtplib.errors import SMTPException, SMTPResponseException, SMTPTimeoutError
 
-from holdfast.kit.compat.smtp_exchange import send_content
 from holdfast.kit.contract.addresses import envelope_address, sender_address
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.mail.message import Envelope, MailMessage
@@ -115,10 +114,7 @@ def _steps(client: SMTP, settings: Settings, envelope: Envelope) -> Sequence[_St
         return f"Recipient {envelope.recipient}: {words}"
 
     async def hand_over() -> str:
-        answer = await client.execute_command(b"DATA", timeout=COMMAND_TIMEOUT_SECONDS)
-        if answer.code != 354:
-            raise SMTPDataError(answer.code, answer.message)
-        await send_content(client, envelope.content, CONTENT_TIMEOUT_SECONDS)
+        await client.data(envelope.content, timeout=CONTENT_TIMEOUT_SECONDS)
         return "The mail server has accepted the mail"
 
     return [

@@ -1,6 +1,7 @@
 """Mails with one link. They are rendered in a subprocess that starts often, so this module imports little."""
 
 import datetime as dt
+from collections.abc import Sequence
 from typing import ClassVar
 
 from msgspec import Struct
@@ -28,19 +29,23 @@ class LinkMail(Struct):
     stop: str = ""
 
 
-def link_message(mail: LinkMail, frame: Frame, *, subject: str, first: str, button: str, rest: str) -> MailMessage:
-    """The rendered mail: a first sentence, the link with the text of its button, and the rest of the text."""
+def link_message(
+    mail: LinkMail, frame: Frame, *, subject: str, first: str, items: Sequence[str] = (), button: str, rest: str
+) -> MailMessage:
+    """The rendered mail: a first sentence, a list, the link with the text of its button, and the rest of the text."""
     language = language_with_code(mail.language)
     link = url_in_language(mail.link, language)
+    stop = "" if mail.is_asked_for else stop_text(frame, language, mail.stop)
     return MailMessage(
         recipient=mail.recipient,
         subject=subject,
-        text=f"{first}\n\n{link}\n\n{rest}\n{'' if mail.is_asked_for else stop_text(frame, language, mail.stop)}",
+        text="\n\n".join([first, *(f"* {item}" for item in items), link, f"{rest}\n{stop}"]),
         html=frame.render(
             "link_mail.html",
             language=language,
             subject=subject,
             first=first,
+            items=items,
             button=button,
             rest=rest,
             link=link,

@@ -12,6 +12,7 @@ from holdfast.events.console.events.event_operations import COUNT_FIGURES, READ_
 from holdfast.events.console.events.share import COPY_SCRIPT, share_of
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import GetEvent
+from holdfast.events.pages.cover import cover_svg
 from holdfast.events.pages.event.page import preview_path, price_chart
 from holdfast.events.paths import EventId, event_path, id_of
 from holdfast.events.pricing.model import ListPriceHistory, PriceChange
@@ -19,6 +20,7 @@ from holdfast.events.processor.currencies import digits, is_payable, rules_of
 from holdfast.events.registrations.model import NAME, RegistrationStatus
 from holdfast.events.resources import Reader
 from holdfast.events.settings import Settings
+from holdfast.events.texts.markdown import one_line
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.http.handler import Reply, Request, read_query
@@ -164,11 +166,12 @@ class ConsoleEventPage:
             is_payable=is_payable(event.current_price or 0, event.currency),
             history=history,
             price_text=partial(language.money, currency=event.currency, digits=digits(event.currency)),
-            by_day=draw_bars(figures.by_day) if figures else None,
+            by_day=draw_bars(figures.by_day) if figures and len(figures.by_day) > 1 else None,
             entered=figures.entered if figures else 0,
             revenue=_revenue(figures, language) if figures else None,
             changes=changes[:MAX_CHANGES],
             photos=details.photos,
+            cover=cover_svg(one_line(event.title)),
             public=event_path(event.organizer_slug, event.id),
             preview=(preview := preview_path(self._secret, event.id)),
             preview_url=self._settings.base_url + preview,

@@ -133,7 +133,7 @@ async def read_event(reader: Reader, caller: Caller, command: GetEvent) -> Event
     known_sizes = await find_sizes(reader, event.image_keys) if event.image_keys else {}
     settings = reader.resources.settings
     photos = [image_attributes(key, known_sizes.get(key), settings) for key in event.image_keys]
-    prices = await list_prices(reader, event.id)
+    prices = (await list_prices(reader, [event.id]))[event.id]
     order = await reader.row(PublicOrder, _ORDER, {"event_id": event.id})
     queue = await find_queue(reader, event.id) if event.queue_id is not None else None
     return EventDetails(event, pending, prices, photos, photo_origin(settings), now, order, queue)

@@ -1,7 +1,8 @@
-"""The page of the photos of an event: upload files, add a photo by its URL, set the primary photo, remove one."""
+"""The page of the photos of an event: upload, add a photo by its URL, set the primary one, remove it, undo that."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event import PATH
@@ -10,10 +11,12 @@ from holdfast.events.console.events.uploads import FileRefusal, UploadForm, Uplo
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import GetEvent
 from holdfast.events.events.photos import AddPhoto, RemovePhoto, SetPrimaryPhoto
+from holdfast.events.pages.cover import cover_svg
 from holdfast.events.paths import id_of
 from holdfast.events.photos.model import MAX_PHOTOS
 from holdfast.events.problems import TOO_MANY_PHOTOS
 from holdfast.events.site import SITE
+from holdfast.events.texts.markdown import one_line
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import BAD_REQUEST, IDEMPOTENCY_KEY_REUSED, Problem
@@ -62,7 +65,7 @@ class PhotosPage:
             messages = form_errors(problem.errors, {"url": INSTRUCTION, "key": INSTRUCTION}).values()
             errors = {"url": [error for field_errors in messages for error in field_errors]}
             return await self._page(session, request, event_id, 422, values=form.fields, errors=errors)
-        return self._console.to(request, f"{HOME}/events/{event_id}/photos")
+        return self._console.to(request, f"{HOME}/events/{event_id}/photos{_removal(details, form.fields)}")
 
     async def _upload(self, session: Session, request: Request, event_id: int, form: UploadForm) -> Reply:
         """Add the stored photos to the event, each once even if the form is sent twice."""
@@ -96,6 +99,10 @@ class PhotosPage:
                 await run["set_primary_photo"](caller, check(SetPrimaryPhoto, key))
             case "remove":
                 await run["remove_event_photo"](caller, check(RemovePhoto, key))
+            case "restore" | "restore first":
+                await run["add_event_photo"](caller, check(AddPhoto, key))
+                if fields["do"] == "restore first":
+                    await run["set_primary_photo"](caller, check(SetPrimaryPhoto, key))
             case _:
                 raise BAD_REQUEST("The form says nothing that can be done.", hint="Open the page again.")
 
@@ -111,6 +118,8 @@ class PhotosPage:
         refused: Sequence[FileRefusal] = (),
     ) -> Reply:
         details: EventDetails = await self._get_event(organizer(session), GetEvent(event_id=event_id))
+        query = SITE.read_query(request)
+        removed = query.get("done")
         return self._console.page(
             session,
             request,
@@ -118,9 +127,20 @@ class PhotosPage:
             status,
             event=details.event,
             photos=[*zip(details.event.image_keys, details.photos, strict=True)],
+            cover=cover_svg(one_line(details.event.title)),
+            removed=removed if removed not in details.event.image_keys else None,
+            was_first=query.get("state") == "first",
             values=values,
             errors=errors,
             refused=refused,
             once=form_once.new_token(),
             images=details.images_from,
         )
+
+
+def _removal(details: EventDetails, fields: Mapping[str, str]) -> str:
+    """The query of the page after a photo was removed, which then offers to put it back; empty after other changes."""
+    if fields.get("do") != "remove":
+        return ""
+    place = {"state": "first"} if details.event.image_keys[:1] == [fields.get("key")] else {}
+    return f"?{urlencode({'done': fields.get('key', ''), **place})}"

@@ -153,8 +153,9 @@ class FormPage:
             # The form alone costs a crowded service less.
             headers = headers_of(refusal.problem) if refusal.problem else ()
             return self._page(linked_event.event, language, refusal.status, headers, **form_values)
-        if signed_up.is_repeated:
-            await self._send_details(caller, SendDetails(**signed_up.link._asdict()))
+        if signed_up.is_repeated or not (signed_up.is_stored or signed_up.is_from_form):
+            is_noted = not signed_up.is_repeated
+            await self._send_details(caller, SendDetails(**signed_up.link._asdict(), is_noted=is_noted))
         if not signed_up.is_from_form:
             values = branding_values(event.accent, event.logo, self._settings)
             return SITE.page("pages/known.html", language=language, framed=self._framed, event=event, **values)

@@ -1,22 +1,26 @@
 """The page that shows a visitor the status of a sent form. It reloads until the status is final.
 
-It shows the mail address masked, for a visitor who has mistyped it. It has no way to cancel: the address may be that of
-another person.
+It shows the mail address masked, and a visitor who has mistyped it can correct it for a while. It has no way to cancel:
+the address may be that of another person.
 """
 
 import random
+from typing import Literal
 
+from holdfast.accounts.addresses import usable
 from holdfast.events.organizers.branding import photo_origin
 from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.pages.cover import cover_svg
 from holdfast.events.pages.registration import own_registration
+from holdfast.events.pages.registration.form import MAX_REDISPLAYED_CHARACTERS
 from holdfast.events.pages.registration.own_registration import qr
 from holdfast.events.paths import event_path
 from holdfast.events.photos.model import ImageAttributes, image_attributes, read_sizes
 from holdfast.events.processor.currencies import digits
-from holdfast.events.registrations import links
+from holdfast.events.registrations import address_correction, links
+from holdfast.events.registrations.address_correction import CorrectAddress, CorrectionResult
 from holdfast.events.registrations.code import short_code
-from holdfast.events.registrations.links import OUTCOME_PAGE, OWN_PAGE
+from holdfast.events.registrations.links import OUTCOME_PAGE, OWN_PAGE, Link
 from holdfast.events.registrations.own_registration import (
     GetOwnRegistration,
     GetRemovedPayment,
@@ -28,11 +32,18 @@ from holdfast.events.site import SITE
 from holdfast.events.texts.markdown import one_line
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from holdfast.kit.http.handler import Access, Handler, Reply, Request
+from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit
 from holdfast.kit.http.index import Route
+from holdfast.kit.pages.forms import read_form, require_same_site
 from holdfast.kit.pages.language import language_of
+from holdfast.kit.pages.site import redirect
+from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.rate_limits import Limits
+from holdfast.kit.running.run_modes import single
 from holdfast.kit.running.runner import Runner
+
+CORRECT_ADDRESS = Operation("correct_address", None, single(address_correction.correct), limit="forms")
+"""Counts like a form. It has no route and no tool of its own."""
 
 MAX_OUTCOME_AGE_SECONDS = 86_400
 """The seconds for which the page works after the form was sent, or after a move up from the waiting list, since the
@@ -43,13 +54,18 @@ payment for that seat returns to this page.
 def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     """The routes of the page."""
 
-    def route(path: str, *, framed: bool) -> Route:
+    def of_page(path: str, *, framed: bool) -> list[Route]:
         page = OutcomePage(database, runner, limits, framed=framed)
-        return Route(path, Handler(page.access, limits, page.answer, page.refuse))
+        correcting = Access("framed_address_correction" if framed else "address_correction")
+        correct = Handler(correcting, limits, page.correct, page.refuse, methods=("GET", "HEAD", "POST"))
+        return [
+            Route(path, Handler(page.access, limits, page.answer, page.refuse)),
+            Route(f"{path}/address", correct),
+        ]
 
     return [
-        route("/registrations/{link}/outcome", framed=False),
-        route("/registrations/{link}/outcome/embed", framed=True),
+        *of_page("/registrations/{link}/outcome", framed=False),
+        *of_page("/registrations/{link}/outcome/embed", framed=True),
         *SITE.assets("pages/outcome.js", "pages/countdown.js"),
     ]
 
@@ -62,16 +78,49 @@ class OutcomePage:
         self._get_registration = runner[own_registration.READ_REGISTRATION]
         self._get_removed_payment = runner[own_registration.READ_REMOVED_PAYMENT]
         self._receipts = own_registration.ReceiptFiles(database, runner)
+        self._correct, self._correcting = runner[CORRECT_ADDRESS], Access.of(CORRECT_ADDRESS, runner)
         self._limits = limits
         self._framed = framed
         self.access = Access("framed_outcome" if framed else "outcome")
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """Show the status of the registration. Raises `not_found`."""
+        link = await own_registration.read_link(OUTCOME_PAGE, request, self._secret, self._limits, caller)
+        return await self._show(caller, request, link)
+
+    async def correct(self, caller: Caller, request: Request) -> Reply:
+        """Give the registration to another address, and redirect to its outcome. Raises `not_found`."""
+        link = await own_registration.read_link(OUTCOME_PAGE, request, self._secret, self._limits, caller)
+        language = language_of(request)
+        if request.method != "POST":
+            return redirect(language.at(self._path(link)), framed=self._framed)
+        require_same_site(request, self._settings.base_url)
+        email = (await read_form(request)).get("email", "")
+        if usable(email) is None:
+            return await self._show(caller, request, link, 422, correction="malformed", email=email)
+        await admit(self._correcting, self._limits, caller)
+        result: CorrectionResult = await self._correct(caller, CorrectAddress(**link._asdict(), email=email))
+        if result.link is None:
+            return await self._show(caller, request, link, 422, correction=result.status, email=email)
+        return redirect(language.at(self._path(result.link)), framed=self._framed)
+
+    def _path(self, link: Link) -> str:
+        return links.outcome_path(self._secret, link, framed=self._framed)
+
+    async def _show(
+        self,
+        caller: Caller,
+        request: Request,
+        link: Link,
+        status: int = 200,
+        *,
+        correction: Literal["malformed", "known", "late", "corrected"] | None = None,
+        email: str = "",
+    ) -> Reply:
+        """The page. `correction`: why the address `email` was not taken."""
         language = language_of(request)
         # The payment processor redirects here after a payment. Only its report to the service confirms the payment.
         paid = "paid" in SITE.read_query(request)
-        link = await own_registration.read_link(OUTCOME_PAGE, request, self._secret, self._limits, caller)
         try:
             registration: OwnRegistration = await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
         except Problem as problem:
@@ -90,6 +139,7 @@ class OutcomePage:
         code = str(short_code(links.write(self._secret, OWN_PAGE, link))) if has_code else None
         return SITE.page(
             "pages/outcome.html",
+            status,
             language=language,
             framed=self._framed,
             own=registration,
@@ -103,7 +153,10 @@ class OutcomePage:
             paid=paid,
             code=code,
             qr=qr(code) if code else None,
-            receipt_path=f"{request.path}?{own_registration.RECEIPT}",
+            correction=correction,
+            typed=email[:MAX_REDISPLAYED_CHARACTERS],
+            correction_path=language.at(f"{self._path(link)}/address"),
+            receipt_path=f"{self._path(link)}?{own_registration.RECEIPT}",
             form_path=language.at(f"/events/{registration.event_id}/{'embed' if self._framed else 'registrations'}"),
             event_address=language.at(event_path(registration.organizer_slug, registration.event_id)),
         )

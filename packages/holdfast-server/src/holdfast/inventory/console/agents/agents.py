@@ -1,8 +1,9 @@
 """The page "Agents" of merchants: the key of the shop, which agents used it, and what they did to the stock."""
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -23,9 +24,11 @@ from holdfast.accounts.agents.requests_page import MAX_REQUESTS, RequestsPage
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.agents import access
 from holdfast.inventory.agents.access import EndKey, Key, RenewKey, ShowAccess
+from holdfast.inventory.agents.actions import AgentAction, ListAgentActions
 from holdfast.inventory.console.agents.requests import describe
 from holdfast.inventory.console.frame import Console, merchant
 from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRow, HistoryRows
+from holdfast.inventory.cursor import cursor_after
 from holdfast.inventory.pools.model import GetPool, PoolWithMembers
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.shops.model import SCOPES
@@ -34,6 +37,7 @@ from holdfast.inventory.site import SITE
 from holdfast.inventory.stock.model import GetStockHistory
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import translatable
+from holdfast.kit.contract.problems import invalid
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
@@ -86,13 +90,100 @@ ICONS: Mapping[str, str] = {
 }
 """The icon of each kind of entry; a pencil for any other."""
 
+ACTION_ICONS: Mapping[str, str] = {
+    "create_pool": "package-plus",
+    "update_pool": "pencil",
+    "pause_pool": "pause",
+    "resume_pool": "play",
+    "archive_pool": "archive",
+    "restore_pool": "archive-restore",
+    "link_variants": "link",
+    "update_member": "pencil",
+    "unlink_variants": "unlink",
+    "import_csv": "sheet",
+    "resync": "refresh-cw",
+}
+"""The icon of each operation on pools and variants."""
 
-class PoolDeed(Struct, frozen=True):
+
+class ThreadPosition(NamedTuple):
+    """Where the thread goes on: the oldest entry and the oldest action that were shown; None: none of them was."""
+
+    entry_id: int | None = None
+    action_id: int | None = None
+
+    @property
+    def text(self) -> str:
+        return f"{self.entry_id or ''}-{self.action_id or ''}"
+
+
+class StockDeed(Struct, frozen=True):
     """An entry that an agent made, with its pool. `actors`: the words for those who have no name."""
 
     row: HistoryRow
     pool: PoolWithMembers
     actors: Mapping[str, str]
+
+    def position(self, before: ThreadPosition) -> ThreadPosition:
+        """Where the thread goes on after this one."""
+        return before._replace(entry_id=self.row.entry.id)
+
+
+class PoolDeed(Struct, frozen=True):
+    """What an agent did to a pool or to its variants."""
+
+    action: AgentAction
+
+    def position(self, before: ThreadPosition) -> ThreadPosition:
+        """Where the thread goes on after this one."""
+        return before._replace(action_id=self.action.id)
+
+
+def _position(text: str) -> ThreadPosition:
+    """The position in an address. Raises `validation_failed`."""
+    if not text:
+        return ThreadPosition()
+    parts = re.fullmatch("([0-9]{1,18})?-([0-9]{1,18})?", text)
+    if not parts:
+        raise invalid({"before": ["is not one of ours: open the page of agents again"]})
+    return ThreadPosition(*(int(part) if part else None for part in parts.groups()))
+
+
+def _entry_line(row: HistoryRow, pool: PoolWithMembers) -> AgentLine:
+    return AgentLine(
+        icon=ICONS.get(row.entry.kind, "pencil"),
+        at=row.entry.created_at,
+        action=StockDeed(row, pool, ACTORS),
+        undo=f"/console/pools/{pool.id}/entries/{row.entry.id}/undo" if row.can_be_undone else "",
+        is_undone=row.is_undone,
+    )
+
+
+class Opposite(NamedTuple):
+    """What undoes an action: the page of a pool, while the pool has the status that the action gave it."""
+
+    status: str
+    page: str
+
+
+OPPOSITES: Mapping[str, Opposite] = {
+    "create_pool": Opposite("active", "archive"),
+    "pause_pool": Opposite("paused", "resume"),
+    "resume_pool": Opposite("active", "pause"),
+    "archive_pool": Opposite("archived", "restore"),
+    "restore_pool": Opposite("active", "archive"),
+}
+
+
+def _action_line(action: AgentAction) -> AgentLine:
+    opposite = OPPOSITES.get(action.operation)
+    can_be_undone = opposite is not None and action.pool_status == opposite.status
+    return AgentLine(
+        icon=ACTION_ICONS[action.operation],
+        at=action.done_at,
+        action=PoolDeed(action),
+        undo=f"/console/pools/{action.pool_id}/{opposite.page}" if opposite and can_be_undone else "",
+    )
 
 
 class ShopAgents:
@@ -102,6 +193,7 @@ class ShopAgents:
         self._requests = requests
         self._limits = account_runner[LIMITS.list]
         self._show, self._get_pool = console.run["show_access"], console.run["get_pool"]
+        self._actions = console.run["list_shop_agent_actions"]
         self._rows = HistoryRows(console, platform)
 
     async def cards(self, session: Session, request: Request) -> Sequence[AgentCard]:
@@ -126,25 +218,28 @@ class ShopAgents:
         ]
 
     async def lines(self, session: Session, request: Request, before: str, limit: int) -> AgentLines:
-        """What agents did to the stock, the newest first."""
-        command = check(GetStockHistory, {"actor": "agent", "limit": limit, "cursor": before or None})
-        rows, older = await self._rows.read(session, request, command)
+        """What agents did to stock and to pools, the newest first."""
+        position = _position(before)
+        cursor = {"cursor": cursor_after(position.entry_id)} if position.entry_id else {}
+        history = check(GetStockHistory, {"actor": "agent", "limit": limit, **cursor})
+        rows, older = await self._rows.read(session, request, history)
         ids = sorted({row.entry.pool_id for row in rows})
         pools: Sequence[PoolWithMembers] = await asyncio.gather(
             *(self._get_pool(merchant(session), GetPool(pool_id=id)) for id in ids)
         )
         by_id = dict(zip(ids, pools, strict=True))
-        actions = [
-            AgentLine(
-                icon=ICONS.get(row.entry.kind, "pencil"),
-                at=row.entry.created_at,
-                action=PoolDeed(row, by_id[row.entry.pool_id], ACTORS),
-                undo=f"/console/pools/{row.entry.pool_id}/entries/{row.entry.id}/undo" if row.can_be_undone else "",
-                is_undone=row.is_undone,
-            )
-            for row in rows
-        ]
-        return AgentLines(actions, older or "")
+        actions: Sequence[AgentAction] = await self._actions(
+            merchant(session), ListAgentActions(before=position.action_id, limit=limit + 1)
+        )
+        both = sorted(
+            [*(_entry_line(row, by_id[row.entry.pool_id]) for row in rows), *map(_action_line, actions)],
+            key=lambda line: line.at,
+            reverse=True,
+        )
+        lines = both[:limit]
+        for line in lines:
+            position = line.action.position(position)
+        return AgentLines(lines, position.text if older or len(both) > limit else "")
 
     async def requests(self, session: Session, request: Request) -> Sequence[RequestCard]:
         """What waits for the merchant."""

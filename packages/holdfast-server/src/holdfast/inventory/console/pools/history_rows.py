@@ -13,10 +13,11 @@ from holdfast.inventory.console.variants.variants import gids_in, names_of, with
 from holdfast.inventory.merchants.model import EntryActor, ListActors
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.stock.model import Entry, GetStockHistory, StockHistory
-from holdfast.inventory.stock.operations import REVERTIBLE
+from holdfast.inventory.stock.operations import is_revertible
 from holdfast.inventory.stock.pool_page import (
-    ListRevertedEntries,
+    GetUndoStatus,
     ListUnitsPerSale,
+    UndoStatus,
     VariantEntry,
 )
 from holdfast.kit.contract.messages import translatable
@@ -57,19 +58,21 @@ class HistoryRow(Struct):
 
     actor    the merchant or the key that made it; None: neither did
     key      the beginning of the key; empty if it is not known
+    is_held  whether it took a hold that has not ended
     """
 
     entry: Entry
     actor: EntryActor | None
     key: str
     is_undone: bool
+    is_held: bool
     reason: str | None
     order: OrderLink | None
     sold: Sequence[SoldVariant]
 
     @property
     def can_be_undone(self) -> bool:
-        return self.entry.kind in REVERTIBLE and not self.is_undone
+        return self.is_held or (is_revertible(self.entry) and not self.is_undone)
 
 
 class HistoryRows:
@@ -80,7 +83,7 @@ class HistoryRows:
         self._platform = platform
         self._history, self._actors = console.run["get_stock_history"], console.run["list_actors"]
         self._keys = console.run["name_keys"]
-        self._undone, self._units = console.run["list_undone"], console.run["list_units_per_sale"]
+        self._undo_status, self._units = console.run["get_undo_status"], console.run["list_units_per_sale"]
 
     async def read(
         self, session: Session, request: Request, command: GetStockHistory
@@ -95,7 +98,7 @@ class HistoryRows:
         actors: list[EntryActor] = await self._actors(merchant(session), ListActors(entry_ids=ids))
         actors_by_entry = {actor.entry_id: actor for actor in actors}
         keys = await self._name_keys(session, {actor.key_id for actor in actors if actor.key_id})
-        undone: list[int] = await self._undone(merchant(session), ListRevertedEntries(entry_ids=ids))
+        undo: UndoStatus = await self._undo_status(merchant(session), GetUndoStatus(entry_ids=ids))
         sales = _direct_sales(entries)
         units = await self._units_per_sale(session, sales)
         order_reasons = [entry.reason or "" for entry in entries if entry.source == ORDERS]
@@ -108,7 +111,8 @@ class HistoryRows:
                 entry,
                 actor := actors_by_entry.get(entry.id or 0),
                 keys.get(actor.key_id, "") if actor and actor.key_id else "",
-                entry.id in undone,
+                entry.id in undo.reverted,
+                entry.id in undo.held,
                 reason,
                 order,
                 [

@@ -8,13 +8,21 @@ from msgspec import Struct
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import Availability, GetAvailability
 from holdfast.inventory.console.frame import HOME, Console, merchant
-from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRow, HistoryRows
+from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRows
 from holdfast.inventory.console.variants.variants import names_of
 from holdfast.inventory.pools.model import GetPool, PoolWithMembers
-from holdfast.inventory.problems import ALREADY_REVERTED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE
+from holdfast.inventory.problems import ALREADY_REVERTED, HOLD_ENDED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE
 from holdfast.inventory.shopify.platform import Platform
 from holdfast.inventory.site import SITE
-from holdfast.inventory.stock.model import Entry, EntryKind, GetStockHistory, PoolId, RevertEntry, StockChange
+from holdfast.inventory.stock.model import (
+    Entry,
+    EntryKind,
+    GetStockHistory,
+    PoolId,
+    ReleaseHold,
+    RevertEntry,
+    StockChange,
+)
 from holdfast.inventory.stock.pool_page import (
     GetEntry,
     GetPoolHistory,
@@ -209,7 +217,7 @@ async def pool_of(
     return await console.run["get_pool"](merchant(session), command)
 
 
-WHY_NOT = (ALREADY_REVERTED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE)
+WHY_NOT = (ALREADY_REVERTED, HOLD_ENDED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE)
 
 
 class EntryOfPool(PoolPath):
@@ -217,12 +225,16 @@ class EntryOfPool(PoolPath):
 
 
 class UndoEffect(Struct):
-    """The effect of undoing on one pool."""
+    """The effect of undoing on one pool.
+
+    is_hold    whether it changes what is held, not what is on hand
+    """
 
     name: str
     unit: str
     delta: int
     after: int
+    is_hold: bool
 
 
 class UndoPage:
@@ -232,6 +244,7 @@ class UndoPage:
         self._console = console
         self._rows = HistoryRows(console, platform)
         self._entry, self._revert = console.run["get_entry"], console.run["revert_entry"]
+        self._release = console.run["release_hold"]
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{POOL}/entries/{{entry_id}}/undo", "undo", self.answer, "POST")]
@@ -241,18 +254,14 @@ class UndoPage:
         entry_id = command_in_path(EntryOfPool, request).entry_id
         fields = await self._console.signed_in.read(session, request) if request.method == "POST" else {}
         pool = await pool_of(self._console, session, request, EntryOfPool)
+        entry: Entry | None = await self._entry(merchant(session), GetEntry(pool_id=pool.id, entry_id=entry_id))
         refusal = NOT_REFUSED
         if request.method == "POST":
-            command = check(RevertEntry, {"entry_id": entry_id, "reason": fields.get("reason") or None})
-            done = await try_form(
-                lambda: forms.run_once(self._revert, merchant(session), command, fields, StockChange),
-                *WHY_NOT,
-            )
+            done = await try_form(lambda: self._undo(session, entry_id, entry, fields), *WHY_NOT)
             if not isinstance(done, FormRefusal):
                 return self._console.to(request, f"{HOME}/pools/{pool.id}")
             refusal = done
-        trial = RevertEntry(entry_id=entry_id, dry_run=True)
-        would = await try_form(lambda: self._revert(merchant(session), trial), *WHY_NOT)
+        would = await try_form(lambda: self._undo(session, entry_id, entry), *WHY_NOT)
         return self._console.page(
             session,
             request,
@@ -260,7 +269,7 @@ class UndoPage:
             refusal.status,
             pool=pool,
             entry_id=entry_id,
-            row=await self._row(session, request, pool.id, entry_id),
+            row=(await self._rows.rows_of(session, request, [entry]))[0] if entry else None,
             actors=ACTORS,
             effects=[] if isinstance(would, FormRefusal) else _effects(would),
             code=would.code if isinstance(would, FormRefusal) else "",
@@ -269,16 +278,28 @@ class UndoPage:
             once=forms.new_token(),
         )
 
-    async def _row(self, session: Session, request: Request, pool_id: int, entry_id: int) -> HistoryRow | None:
-        """The entry as the history shows it; None if the pool has no such entry."""
-        command = GetEntry(pool_id=pool_id, entry_id=entry_id)
-        entry: Entry | None = await self._entry(merchant(session), command)
-        return (await self._rows.rows_of(session, request, [entry]))[0] if entry else None
+    async def _undo(
+        self, session: Session, entry_id: int, entry: Entry | None, fields: Mapping[str, str] | None = None
+    ) -> StockChange:
+        """Undo an entry: a hold by its release, any other by its opposite. `fields`: of the form; None: only try it."""
+        is_hold = entry is not None and entry.kind == "hold" and entry.hold_id is not None
+        target = {"hold_id": entry.hold_id} if entry and is_hold else {"entry_id": entry_id}
+        reason = fields and fields.get("reason")
+        command = check(
+            ReleaseHold if is_hold else RevertEntry,
+            {**target, "reason": reason or None, "dry_run": fields is None},
+        )
+        run = self._release if is_hold else self._revert
+        if fields is None:
+            return await run(merchant(session), command)
+        return await forms.run_once(run, merchant(session), command, fields, StockChange)
 
 
 def _effects(change: StockChange) -> list[UndoEffect]:
     pools = {pool.id: pool for pool in change.pools}
     return [
-        UndoEffect((pool := pools[entry.pool_id]).name, pool.unit, entry.delta, entry.balance_after)
+        UndoEffect((pool := pools[entry.pool_id]).name, pool.unit, entry.held_delta, entry.held_after, True)
+        if entry.kind == "release"
+        else UndoEffect((pool := pools[entry.pool_id]).name, pool.unit, entry.delta, entry.balance_after, False)
         for entry in change.entries
     ]

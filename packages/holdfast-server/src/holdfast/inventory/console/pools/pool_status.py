@@ -6,6 +6,7 @@ from typing import NamedTuple
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.pools.pool import POOL, pool_of
+from holdfast.inventory.console.variants.variants import names_of
 from holdfast.inventory.pools.model import ArchivePool, ChangePool, PausePool, PoolChange, RestorePool, ResumePool
 from holdfast.inventory.problems import NAME_TAKEN, POOL_HAS_HOLDS, POOL_NOT_ACTIVE
 from holdfast.kit.contract.command import check
@@ -22,6 +23,7 @@ class Step(NamedTuple):
     """A change of a pool's status.
 
     question, meaning, button    in English, as they are in the catalogues
+    hides                        whether the storefront shows its variants no longer
     """
 
     name: str
@@ -30,6 +32,7 @@ class Step(NamedTuple):
     question: str
     meaning: str
     button: str
+    hides: bool = False
 
 
 STEPS = (
@@ -38,15 +41,16 @@ STEPS = (
         "pause_pool",
         PausePool,
         translatable("Pause this pool?"),
-        translatable("The storefront no longer shows its variants. Its stock can still be changed."),
+        translatable("Its stock can still be changed. You can resume the pool at any time."),
         translatable("Pause"),
+        hides=True,
     ),
     Step(
         "resume",
         "resume_pool",
         ResumePool,
         translatable("Resume this pool?"),
-        translatable("The storefront shows its variants again."),
+        translatable("You can pause it again at any time."),
         translatable("Resume"),
     ),
     Step(
@@ -54,15 +58,16 @@ STEPS = (
         "archive_pool",
         ArchivePool,
         translatable("Archive this pool?"),
-        translatable("Its history stays. Its stock cannot be changed until you restore it."),
-        translatable("Archive it"),
+        translatable("Its stock cannot be changed until you restore the pool, which you can do at any time."),
+        translatable("Archive"),
+        hides=True,
     ),
     Step(
         "restore",
         "restore_pool",
         RestorePool,
         translatable("Restore this pool?"),
-        translatable("It is active again, with the stock it had."),
+        translatable("Its stock can be changed again. You can archive it again at any time."),
         translatable("Restore"),
     ),
 )
@@ -103,6 +108,9 @@ class PoolStatusPages:
                 pool=pool,
                 step=step,
                 code=refusal.code,
+                names_by_gid=await names_of(
+                    self._console, session, request, [member.variant_gid for member in pool.members[:5]]
+                ),
                 once=forms.new_token(),
             )
 

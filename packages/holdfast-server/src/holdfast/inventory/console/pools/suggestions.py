@@ -40,7 +40,7 @@ from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 
 SUGGESTIONS = f"{HOME}/suggestions"
 
-LABELS = {"name": translatable("Name"), "quantity": translatable("Single units in stock")}
+LABELS = {"name": translatable("Name"), "quantity": translatable("Units in stock")}
 
 BLOCK = "live-stock"
 """The name of the theme block with the live number, that of its file in `extensions/live-stock/blocks`."""
@@ -163,7 +163,6 @@ class SuggestionsPage:
             imported=status.imported,
             is_connected=status.connected,
             is_unconnected=refusal.code == SHOP_NOT_CONNECTED.code,
-            done=done_steps,
             step=2 if cards else next(number for number in (1, 2, 3) if number not in done_steps),
             after=suggestions.next_cursor,
             cursor=cursor,

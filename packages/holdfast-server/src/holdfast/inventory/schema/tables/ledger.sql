@@ -141,14 +141,18 @@ begin
             raise exception 'these entries revert one that does not exist' using errcode = 'foreign_key_violation';
         end if;
         insert into drawn (shop_id, pool_id, day, source, variant_gid, times, taken, returned)
-        select original.shop_id, original.pool_id, (original.created_at at time zone 'UTC')::date, original.source, '',
-               0, 0, -sum(original.delta)
+        select original.shop_id, original.pool_id, (original.created_at at time zone 'UTC')::date, original.source,
+               taken.variant_gid, 0, 0, sum(taken.units)
           from new_entries
          cross join lateral (select * from ledger
                               where shop_id = new_entries.shop_id and id = new_entries.reverts_id limit 1) as original
-         where original.by_variant is null and original.delta < 0
-         group by 1, 2, 3, 4
-         order by 2, 3, 4
+         cross join lateral (
+               select '' as variant_gid, -original.delta as units where original.by_variant is null
+                union all
+               select each.key, each.value::bigint from jsonb_each_text(original.by_variant) as each) as taken
+         where original.delta < 0 and taken.units > 0
+         group by 1, 2, 3, 4, 5
+         order by 2, 3, 4, 5
             on conflict (pool_id, day, source, variant_gid) do update
            set returned = drawn.returned + excluded.returned;
     end if;

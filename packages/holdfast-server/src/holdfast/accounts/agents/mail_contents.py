@@ -1,0 +1,109 @@
+"""What is in the mails to people whose approval agents wait for, read when the mails are sent.
+
+A mail has all requests of its credential that wait then. If none does, or its people want no such mails any more, it is
+outdated.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from holdfast.accounts.agent_requests import CredentialId, RequestReader, WaitingRequest
+from holdfast.accounts.agents.agents_page import AGENTS, REQUESTS
+from holdfast.accounts.agents.mail import RequestMail
+from holdfast.kit.mail.outbox import Mail
+from holdfast.kit.pages.language import Language, language_with_code
+from holdfast.kit.pages.layout import Frame
+from holdfast.kit.postgres.database import Database, Reader
+
+MAX_SENTENCES = 5
+"""The most requests that a mail names; of others it says how many there are."""
+
+_FOREIGN_TEXT = re.compile("<bdi>(.*?)</bdi>", re.DOTALL)
+
+
+class RequestSentences(NamedTuple):
+    """Writes what an agent wants to do as a sentence.
+
+    frame      has the templates of the console
+    wishes     the template with the macro `wish(request)`
+    cleaned    a text that strangers wrote, as a mail may have it
+    """
+
+    frame: Frame
+    wishes: str
+    cleaned: Callable[[str], str] = str
+
+    def sentence(self, request: WaitingRequest, language: Language) -> str:
+        """The sentence of the page as text. Texts of strangers keep their direction."""
+        written = self.frame.render("agents/wish.html", language=language, wishes=self.wishes, request=request)
+
+        def isolated(match: re.Match[str]) -> str:
+            return f"\u2068{Markup.escape(self.cleaned(Markup(match[1]).unescape()))}\u2069"  # noqa: S704 - a template wrote it
+
+        return Markup(_FOREIGN_TEXT.sub(isolated, written)).striptags()  # noqa: S704 - the same
+
+
+class _Asking(NamedTuple):
+    """A credential that waits for people. `waiting`: how many of its requests wait."""
+
+    tenant_id: int
+    credential: CredentialId
+    language: str | None
+    waiting: int
+
+
+async def mail_contents(
+    database: Database[Any], mails: Sequence[Mail], requests: RequestReader, sentences: RequestSentences
+) -> dict[int, RequestMail]:
+    """The contents of mails by their ids, without outdated ones."""
+    if not mails:
+        return {}
+    ids = {int(mail.arguments["limit_id"]) for mail in mails}
+    asking: dict[int, _Asking] = await database.read(lambda reader: _find_asking(reader, ids))
+    waiting: dict[int, Sequence[WaitingRequest]] = {
+        id: await requests.waiting(database.read, one.tenant_id, MAX_SENTENCES, one.credential)
+        for id, one in asking.items()
+    }
+    base_url, domain = database.resources.settings.base_url, database.resources.mailer.domain
+    contents: dict[int, RequestMail] = {}
+    for mail in mails:
+        id = int(mail.arguments["limit_id"])
+        listed = waiting.get(id)
+        if not listed:
+            continue
+        one = asking[id]
+        contents[mail.id] = RequestMail(
+            mail.recipient,
+            mail.message_id(domain),
+            mail.inserted_at,
+            one.language,
+            f"{base_url}{REQUESTS}/{listed[0].id}" if one.waiting == 1 else f"{base_url}{AGENTS}",
+            agent=sentences.cleaned(listed[0].agent_name),
+            sentences=[sentences.sentence(request, language_with_code(one.language)) for request in listed],
+            count=one.waiting,
+        )
+    return contents
+
+
+async def _find_asking(reader: Reader[Any], limit_ids: set[int]) -> dict[int, _Asking]:
+    """The credentials of limits that still wait for people, by the ids of the limits."""
+    rows = await reader.tuples(
+        """
+        select id, tenant_id, key_id, client_id, language, waiting.count
+          from agent_limits
+         cross join lateral (
+               select count(*) from agent_requests
+                where agent_requests.tenant_id = agent_limits.tenant_id and status = 'waiting' and expires_at > now()
+                  and (agent_requests.key_id = agent_limits.key_id
+                       or agent_requests.client_id = agent_limits.client_id)) as waiting
+         where id = any(%(ids)s) and mails_requests
+        """,
+        {"ids": [*limit_ids]},
+    )
+    return {
+        id: _Asking(tenant_id, CredentialId(key_id, client_id), language, count)
+        for id, tenant_id, key_id, client_id, language, count in rows
+    }

@@ -1,0 +1,28 @@
+"""An organizer at a desk, and an agent that asks the organizer first."""
+
+import json
+from typing import Any
+
+from holdfast.accounts.agent_limits import SetLimit
+from holdfast.events.keys import operations as keys
+from holdfast.kit.contract.caller import system
+from tests.events.console.scene import Desk, open_desk
+from tests.kit.mcp.wire import Agent
+from tests.support import Service, event_fields
+
+NIGHT = event_fields(title="Jazz night")
+"""The same for all calls: a call is the same request only if all of its arguments are."""
+
+
+async def asking_desk(service: Service) -> tuple[Desk, Agent]:
+    """Ada at her desk, and an agent with a key of hers that asks her first."""
+    at = await open_desk(service)
+    made = (await at.ada.post("/api/keys", {"api_key": {"name": "Claude"}})).json()["data"]
+    command = SetLimit(key_id=made["id"], asks_first=True)
+    await service.database.transact(lambda tx: keys.LIMITS.store(tx, system(at.ada.id), command))
+    return at, Agent(service.app, made["key"], "2025-11-25")
+
+
+def refusal(result: dict[str, Any]) -> dict[str, Any]:
+    assert result["isError"], result
+    return json.loads(result["content"][0]["text"])
