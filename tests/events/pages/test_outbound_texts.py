@@ -64,6 +64,8 @@ POSTED = (
     "/registrations/{link}/cancel",
     "/registrations/{link}/undo",
     "/registrations/{link}/confirm",
+    "/registrations/{link}/outcome/address",
+    "/registrations/{link}/outcome/embed/address",
 )
 """Pages after a form was sent."""
 
@@ -206,6 +208,11 @@ async def test_heads_of_pages_after_a_form_contain_no_web_address_of_an_unproved
         "confirmed": await visitor.http.post(f"{own_page}/confirm"),
         "asked": await visitor.http.post(f"{own_page}/cancel", data={"token": token}),
         "leaving": await visitor.http.get(own_page),
+        **{
+            path: await visitor.http.post(await scene.path(path), data={"email": "nobody"})
+            for path in POSTED
+            if path.endswith("/address")
+        },
     }
 
     await scene.service.cancel_due()
