@@ -105,7 +105,7 @@ async def test_a_program_gets_nothing_of_another_organizer(service: Service, pro
     assert program.receiver.received == []
 
 
-async def test_nothing_is_stored_for_an_organizer_without_a_program(service: Service, programs: Programs) -> None:
+async def test_an_organizer_without_a_program_stores_no_messages(service: Service, programs: Programs) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     await programs.add(ada)
     event = await ben.create_event()
@@ -129,7 +129,7 @@ async def test_messages_about_one_event_are_numbered_without_gaps(service: Servi
     numbers: dict[str, list[int]] = {}
     for message in program.receiver.received:
         numbers.setdefault(message.content["subject"], []).append(message.content["number"])
-    assert {subject: sorted(each) for subject, each in numbers.items()} == {
+    assert {subject: sorted(every) for subject, every in numbers.items()} == {
         f"event {events[0]['id']}": [1, 2, 3, 4, 5, 6],
         f"event {events[1]['id']}": [1, 2, 3],
     }

@@ -83,7 +83,7 @@ async def test_an_organizer_has_at_most_so_many_endpoints(ada: Client) -> None:
         ("GET", "/messages/msg_1/attempts"),
     ],
 )
-async def test_another_organizer_does_not_find_the_endpoint(
+async def test_an_organizer_does_not_find_the_endpoint_of_another(
     service: Service, program: Program, method: str, path: str
 ) -> None:
     ben = await service.organizer()

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.kit.webhooks import sending
 from holdfast.kit.webhooks.fan_out import fan_out
-from holdfast.kit.webhooks.sending import MAX_FAILING_ENDPOINTS, PAUSES, WebhookWork
+from holdfast.kit.webhooks.sending import MAX_FAILING_ENDPOINTS, RETRY_SECONDS, DeliveryWork
 from tests.events.webhooks.programs import Programs, change, deliver
 from tests.events.webhooks.receiver import Answer
 from tests.support import Service
@@ -48,7 +48,7 @@ async def test_the_pauses_between_attempts_are_those_of_the_specification_with_j
     program.receiver.answer = lambda _: Answer(500)
 
     pauses: list[float] = []
-    for _ in PAUSES:
+    for _ in RETRY_SECONDS:
         await program.deliver()
         [(pause,)] = await service.run_sql(
             "select extract(epoch from due_at - now())::float8 from webhook_deliveries where due_at is not null"
@@ -57,9 +57,9 @@ async def test_the_pauses_between_attempts_are_those_of_the_specification_with_j
         await program.pass_pauses()
     await program.deliver()
 
-    assert all(least - 5 <= pause <= 1.2 * least for pause, least in zip(pauses, PAUSES, strict=True))
+    assert all(least - 5 <= pause <= 1.2 * least for pause, least in zip(pauses, RETRY_SECONDS, strict=True))
     [delivery] = await program.deliveries()
-    assert (delivery["status"], delivery["attempts"]) == ("failed", len(PAUSES) + 1)
+    assert (delivery["status"], delivery["attempts"]) == ("failed", len(RETRY_SECONDS) + 1)
 
 
 @pytest.mark.parametrize("form", ["seconds", "date"])
@@ -146,7 +146,7 @@ async def test_endpoints_that_fail_leave_half_of_the_places_to_others(service: S
     await service.run_sql("update webhook_endpoints set leased_until = now() - id * interval '1 second'")
     while await service.database.transact(fan_out):
         pass
-    work = WebhookWork(service.database)
+    work = DeliveryWork(service.database)
 
     rows = await work.lease(sending.MAX_ENDPOINTS, (), scan_all=True)
 
@@ -166,7 +166,7 @@ async def test_an_organizer_with_many_endpoints_takes_only_its_share_of_the_plac
         await organizer.create_event()
     while await service.database.transact(fan_out):
         pass
-    work = WebhookWork(service.database)
+    work = DeliveryWork(service.database)
 
     rows = [*await work.lease(4, (), scan_all=True), *await work.lease(12, (), scan_all=True)]
 

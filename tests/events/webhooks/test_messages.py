@@ -32,7 +32,7 @@ async def free_a_seat(service: Service, ada: Client) -> None:
 async def pay(service: Service, ada: Client) -> None:
     """A held seat becomes a registered one, as settling a payment does it."""
     await settle_one(service, ada)
-    await service.run_sql("update registrations set status = 'held', held_until = now()")
+    await service.run_sql("update registrations set status = 'held', held_until = now(), amount_due = 1250")
     await service.run_sql("update registrations set status = 'registered', held_until = null, amount_paid = 1250")
 
 

@@ -135,15 +135,15 @@ async def test_a_hold_is_told_when_it_is_placed_and_when_it_is_released(
     hold = change["hold"]
     await shop.call("release_hold", hold_id=hold["id"])
 
-    kept: dict[str, Any] = {
+    of_hold: dict[str, Any] = {
         "hold_id": hold["id"],
         "reference": "cart 7",
         "pools": [{"pool_id": pool["id"], "quantity": 12}],
     }
     placed, ended = await program.contents()
     assert placed[:2] == ("hold.placed", f"hold {hold['id']}")
-    assert placed[2] == kept | {"expires_at": hold["expires_at"]}
-    assert ended == ("hold.ended", f"hold {hold['id']}", kept | {"reason": "released"})
+    assert placed[2] == of_hold | {"expires_at": hold["expires_at"]}
+    assert ended == ("hold.ended", f"hold {hold['id']}", of_hold | {"reason": "released"})
 
 
 async def test_the_end_of_a_hold_says_whether_it_was_sold_or_expired(inventory: Inventory, programs: Programs) -> None:
@@ -202,7 +202,7 @@ async def test_an_example_has_the_members_of_its_message(inventory: Inventory, p
     assert examples.keys() - sent.keys() == {"reconcile.drift_found", "app.connected"}
 
 
-async def test_nothing_is_stored_for_a_shop_without_an_endpoint(inventory: Inventory, programs: Programs) -> None:
+async def test_a_shop_without_an_endpoint_stores_no_messages(inventory: Inventory, programs: Programs) -> None:
     ada, ben = await inventory.shop(), await inventory.shop()
     await programs.add(ada, "stock.changed")
 
@@ -221,7 +221,7 @@ async def test_a_shop_never_gets_the_messages_of_another(inventory: Inventory, p
     assert await of_ada.contents() == []
 
 
-async def test_what_is_deleted_with_a_shop_has_its_endpoints_and_their_messages(
+async def test_endpoints_and_their_messages_are_deleted_with_their_shop(
     inventory: Inventory, programs: Programs
 ) -> None:
     ada, ben = await inventory.shop(), await inventory.shop()

@@ -44,8 +44,8 @@ async def test_a_dry_run_of_reconcile_tells_nobody(place: Settings | Place) -> N
 
 async def edit_and_reconcile(scene: Scene, *, dry_run: bool) -> None:
     scene.count("6-pack", 10)
-    found = await scene.shop.call("reconcile", pool_id=scene.pool_id, dry_run=dry_run)
-    assert [difference["difference"] for difference in found["drift"]] == [2]
+    report = await scene.shop.call("reconcile", pool_id=scene.pool_id, dry_run=dry_run)
+    assert [difference["difference"] for difference in report["drift"]] == [2]
 
 
 async def test_an_app_that_is_installed_again_is_told_with_what_the_shop_has_granted(place: Settings | Place) -> None:

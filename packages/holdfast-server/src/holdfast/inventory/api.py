@@ -61,8 +61,8 @@ OPERATIONS = (
     Operation("export_csv",           None, read(spreadsheets.export), READS, scope="read_pools"),
     Operation("import_csv",           None, single(spreadsheets.load), REWRITES, scope="write_pools"),
 
-    Operation("list_webhook_endpoints", None, read(webhooks.list), READS, scope="read_pools"),
-    Operation("set_webhook_endpoint", None, single(webhooks.set), REWRITES, scope="write_pools"),
+    Operation("list_webhooks", None, read(webhooks.list), READS, scope="read_pools"),
+    Operation("set_webhook", None, single(webhooks.set), REWRITES, scope="write_pools"),
 )
 # fmt: on
 

@@ -139,7 +139,7 @@ TOO_MANY_ENDPOINTS = ProblemType(
     "too_many_endpoints",
     409,
     "The shop has as many endpoints of webhooks as it may have.",
-    "Delete one with delete_webhook_endpoint, or change one with update_webhook_endpoint.",
+    "Give one of them another address with set_webhook; list_webhooks has them.",
 )
 
 ALL: tuple[ProblemType, ...] = (

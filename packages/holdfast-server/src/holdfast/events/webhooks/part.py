@@ -11,8 +11,7 @@ from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.contract.messages import message
 from holdfast.kit.process.part import Part
 from holdfast.kit.security.secrets import SealedTable
-from holdfast.kit.webhooks import sql
-from holdfast.kit.webhooks.endpoints import EndpointOperations
+from holdfast.kit.webhooks.endpoints import COUNT_ENDPOINTS, EndpointOperations, forget_messages
 from holdfast.kit.webhooks.fan_out import FAN_OUT_LOOP
 from holdfast.kit.webhooks.sending import DeliveryWork
 
@@ -22,7 +21,7 @@ MAX_ENDPOINTS = 20
 
 async def require_room_for_endpoint(tx: Tx, organizer_id: int) -> None:
     """Raises `quota_exceeded` if the organizer has as many endpoints as it may have."""
-    await require_room(tx, organizer_id, message("endpoints of webhooks"), MAX_ENDPOINTS, sql.COUNT)
+    await require_room(tx, organizer_id, message("endpoints of webhooks"), MAX_ENDPOINTS, COUNT_ENDPOINTS)
 
 
 ENDPOINTS = EndpointOperations(MESSAGES, require_room_for_endpoint)
@@ -36,6 +35,6 @@ def rows(database: Database) -> Sequence[RowWork[Any]]:
 PART: Part[Context] = Part(
     row_work=rows,
     loops=(FAN_OUT_LOOP,),
-    timed_tasks=(TimedTask("forget_webhooks", Schedule.daily("03:57"), in_batches(sql.forget_messages)),),
+    timed_tasks=(TimedTask("forget_webhooks", Schedule.daily("03:57"), in_batches(forget_messages)),),
     sealed=(SealedTable("webhook_endpoints", "id", "bigint"),),
 )

@@ -39,7 +39,7 @@ class ChangedStock(Struct):
     ]
 
 
-class LowStock(Struct):
+class LowStockPool(Struct):
     """A pool that has fallen to its limit."""
 
     pool_id: PoolId
@@ -110,7 +110,7 @@ MESSAGES = (
         "The stock of a pool changed, by whatever cause.",
         ChangedStock(1, 44, 0, 44, 2, -6, 0, ["sale"], 1, 2, {_SINGLE: 44, _SIX_PACK: 7}),
     ),
-    MessageType("stock.low", "A pool fell to its limit for low stock.", LowStock(1, 5, 5, 9)),
+    MessageType("stock.low", "A pool fell to its limit for low stock.", LowStockPool(1, 5, 5, 9)),
     MessageType(
         "hold.placed",
         "Stock was held.",

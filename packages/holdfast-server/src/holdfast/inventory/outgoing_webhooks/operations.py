@@ -9,8 +9,7 @@ from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock.remembered_stock import lock_shop
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, refuses
-from holdfast.kit.webhooks import sql
-from holdfast.kit.webhooks.endpoints import EndpointOperations
+from holdfast.kit.webhooks.endpoints import COUNT_ENDPOINTS, EndpointOperations
 from holdfast.kit.webhooks.model import (
     CreateWebhookEndpoint,
     ListWebhookEndpoints,
@@ -25,7 +24,7 @@ MAX_ENDPOINTS = 20
 async def require_room_for_endpoint(tx: Tx, shop_id: int) -> None:
     """Raises `too_many_endpoints` if the shop has as many endpoints as it may have."""
     await lock_shop(tx, shop_id)
-    if len(await sql.list_endpoints(tx, shop_id)) >= MAX_ENDPOINTS:
+    if await tx.value(COUNT_ENDPOINTS, {"organizer_id": shop_id}) >= MAX_ENDPOINTS:
         raise TOO_MANY_ENDPOINTS(limit=MAX_ENDPOINTS)
 
 

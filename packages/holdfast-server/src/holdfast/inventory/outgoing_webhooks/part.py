@@ -8,7 +8,7 @@ from holdfast.kit.background.row_work import RowWork
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.process.part import Part
 from holdfast.kit.security.secrets import SealedTable
-from holdfast.kit.webhooks import sql
+from holdfast.kit.webhooks.endpoints import forget_messages
 from holdfast.kit.webhooks.fan_out import FAN_OUT_LOOP
 from holdfast.kit.webhooks.sending import DeliveryWork
 
@@ -21,6 +21,6 @@ def rows(database: Database) -> Sequence[RowWork[Any]]:
 PART: Part[Any] = Part(
     row_work=rows,
     loops=(FAN_OUT_LOOP,),
-    timed_tasks=(TimedTask("forget_webhooks", Schedule.daily("03:57"), in_batches(sql.forget_messages)),),
+    timed_tasks=(TimedTask("forget_webhooks", Schedule.daily("03:57"), in_batches(forget_messages)),),
     sealed=(SealedTable("webhook_endpoints", "id", "bigint"),),
 )

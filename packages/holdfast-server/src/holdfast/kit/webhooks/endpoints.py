@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Any
+from typing import Any, LiteralString
 
 import msgspec
 from msgspec import UNSET
@@ -43,6 +43,15 @@ PING = "ping"
 
 OVERLAP = dt.timedelta(hours=24)
 """How long the secret before a rotation signs too."""
+
+
+COUNT_ENDPOINTS: LiteralString = "select count(*) from webhook_endpoints where tenant_id = %(organizer_id)s"
+"""The endpoints of a tenant, for quotas."""
+
+BATCH_SIZE = 5_000
+
+KEPT_DAYS = 30
+"""Days for which messages and their attempts are kept."""
 
 
 class EndpointOperations:
@@ -176,13 +185,13 @@ class EndpointOperations:
             raise invalid(errors)
 
     async def _find(self, reader: Reader[Any], caller: Caller, id: int) -> EndpointRow:
-        return _found(id, await sql.find_endpoint(reader, caller.tenant, id))
+        return _known_endpoint(id, await sql.find_endpoint(reader, caller.tenant, id))
 
     async def _lock(self, tx: Tx[Any], caller: Caller, id: int) -> EndpointRow:
-        return _found(id, await sql.lock_endpoint(tx, caller.tenant, id))
+        return _known_endpoint(id, await sql.lock_endpoint(tx, caller.tenant, id))
 
 
-def _found(id: int, row: EndpointRow | None) -> EndpointRow:
+def _known_endpoint(id: int, row: EndpointRow | None) -> EndpointRow:
     if row is None:
         raise NOT_FOUND(f"You have no endpoint of webhooks with the id {id}.")
     return row
@@ -216,3 +225,8 @@ def _endpoint(row: EndpointRow, secrets: Sequence[SigningSecret], *, shows_secre
         row.failing_since,
         secret if shows_secret and scheme == "v1" else UNSET,
     )
+
+
+async def forget_messages(tx: Tx[Any]) -> int:
+    """Delete a batch of old messages, with their deliveries and attempts. Returns the number deleted."""
+    return await sql.delete_old_messages(tx, KEPT_DAYS, BATCH_SIZE)

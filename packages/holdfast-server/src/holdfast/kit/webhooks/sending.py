@@ -53,7 +53,7 @@ TURN_SECONDS = 5.0
 ANSWER_SECONDS = 15
 """Seconds that an endpoint may take to answer."""
 
-PAUSES = (5.0, 300.0, 1_800.0, 7_200.0, 18_000.0, 36_000.0, 50_400.0, 72_000.0, 86_400.0)
+RETRY_SECONDS = (5.0, 300.0, 1_800.0, 7_200.0, 18_000.0, 36_000.0, 50_400.0, 72_000.0, 86_400.0)
 """Seconds before each further attempt of a message, as the specification recommends."""
 
 MAX_RETRY_AFTER_SECONDS = 86_400.0
@@ -94,7 +94,7 @@ class DueMessage(Struct):
     attempts: int
 
 
-class AttemptResult(Struct):
+class SendResult(Struct):
     """What came of sending a message.
 
     status      the HTTP status; None: no answer came
@@ -184,11 +184,11 @@ class DeliveryWork(TableWork):
 
     async def _send(
         self, session: PostSession, endpoint: EndpointRow, messages: Sequence[DueMessage]
-    ) -> Sequence[AttemptResult]:
+    ) -> Sequence[SendResult]:
         """Send messages, at most `MAX_CONNECTIONS` at the same time. After a failure no further one is begun."""
         secrets = self._secrets(endpoint)
         waiting = [*reversed(messages)]
-        results: list[AttemptResult] = []
+        results: list[SendResult] = []
 
         async def send_next() -> None:
             while waiting and all(result.error is None for result in results):
@@ -205,7 +205,7 @@ class DeliveryWork(TableWork):
         secrets = msgspec.json.decode(sealed, type=list[SigningSecret])
         return [secret.value for secret in secrets if secret.until is None or secret.until > now]
 
-    async def _store(self, row: LeasedRow, endpoint: EndpointRow, results: Sequence[AttemptResult]) -> float:
+    async def _store(self, row: LeasedRow, endpoint: EndpointRow, results: Sequence[SendResult]) -> float:
         """Store what came of messages. Returns seconds for which the endpoint gets no more."""
         for result in results:
             ATTEMPTS.labels("failed" if result.error else "delivered").inc()
@@ -236,7 +236,7 @@ def body_of(message: DueMessage) -> bytes:
 
 async def _attempt(
     session: PostSession, endpoint: EndpointRow, message: DueMessage, secrets: Sequence[str]
-) -> AttemptResult:
+) -> SendResult:
     """Send one message."""
     body, started = body_of(message), time.monotonic()
     headers = {
@@ -248,23 +248,23 @@ async def _attempt(
     except FetchRefusal as refusal:
         return _failure(message, endpoint, f"The address {refusal}.", started)
     if 200 <= answer.status < 300:
-        return AttemptResult(message.id, answer.status, _milliseconds(started))
+        return SendResult(message.id, answer.status, _milliseconds(started))
     error = f"The answer has the status {answer.status}; a message is delivered with 200 to 299."
     return _failure(message, endpoint, error, started, answer)
 
 
 def _failure(
     message: DueMessage, endpoint: EndpointRow, error: str, started: float, answer: PostAnswer | None = None
-) -> AttemptResult:
+) -> SendResult:
     """The result of a failed attempt. Messages in strict order are tried until the endpoint ends."""
     pause: float | None = None
-    if message.attempts < len(PAUSES) or endpoint.is_ordered:
-        pause = PAUSES[min(message.attempts, len(PAUSES) - 1)] * random.uniform(1.0, 1.2)  # noqa: S311
+    if message.attempts < len(RETRY_SECONDS) or endpoint.is_ordered:
+        pause = RETRY_SECONDS[min(message.attempts, len(RETRY_SECONDS) - 1)] * random.uniform(1.0, 1.2)  # noqa: S311
         if answer and answer.status in {429, 503}:
             pause = max(pause, _retry_after(answer.headers.get("retry-after", "")))
     is_gone = answer is not None and answer.status == 410
     status = answer.status if answer else None
-    return AttemptResult(message.id, status, _milliseconds(started), error, pause, is_gone)
+    return SendResult(message.id, status, _milliseconds(started), error, pause, is_gone)
 
 
 def _retry_after(text: str) -> float:
@@ -345,7 +345,7 @@ async def due_messages(reader: Reader[Any], endpoint_id: int, limit: int) -> lis
     )
 
 
-async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[AttemptResult]) -> int:
+async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendResult]) -> int:
     """Store what came of messages. Returns how many attempts have failed since the last success."""
     return await tx.value(
         """

@@ -16,8 +16,6 @@ ENDPOINT: LiteralString = """
     select id, tenant_id, url, types, is_ordered, status, sealed, created_at, failing_since from webhook_endpoints
 """
 
-COUNT: LiteralString = "select count(*) from webhook_endpoints where tenant_id = %(organizer_id)s"
-
 
 async def list_endpoints(reader: Reader[Any], tenant_id: int) -> list[EndpointRow]:
     return await reader.rows(
@@ -190,14 +188,8 @@ async def resend_range(
     return count
 
 
-BATCH_SIZE = 5_000
-
-KEPT_DAYS = 30
-"""Days for which messages and their attempts are kept."""
-
-
-async def forget_messages(tx: Tx[Any]) -> int:
-    """Delete a batch of old messages, with their deliveries and attempts. Returns the number deleted."""
+async def delete_old_messages(tx: Tx[Any], days: int, limit: int) -> int:
+    """Delete at most `limit` older messages, with their deliveries and attempts. Returns the number deleted."""
     return await tx.value(
         """
         with deleted as (
@@ -208,5 +200,5 @@ async def forget_messages(tx: Tx[Any]) -> int:
          returning 1)
         select count(*) from deleted
         """,
-        {"days": KEPT_DAYS, "limit": BATCH_SIZE},
+        {"days": days, "limit": limit},
     )

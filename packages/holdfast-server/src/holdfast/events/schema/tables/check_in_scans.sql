@@ -11,8 +11,6 @@ create or replace trigger tell_of_new_scans after insert on check_in_scans refer
 create or replace trigger tell_of_changed_scans after update on check_in_scans referencing new table as changed
     for each statement execute function tell_of_event_details();
 
--- webhooks ------------------------------------------------------------------------------------------------------------
-
 -- The first scan of a registration is its entry.
 create or replace function tell_webhooks_of_check_ins() returns trigger language plpgsql as $$
 begin

@@ -13,7 +13,8 @@
 -- * update of the places, cancelled_at, published, public_log or datetime: its log is told, opened or closed
 --   (log_event)
 -- * update of when or where it is, or of cancelled_at: all who are registered get a mail (announce)
--- * insert, update of what its page says, update that fills it or makes room: webhooks are told (tell_webhooks_of_event)
+-- * insert or update of what its page says, of its seats, of published or of cancelled_at: webhooks are told
+--   (tell_webhooks_of_event)
 
 -- refuse --------------------------------------------------------------------------------------------------------------
 
@@ -250,8 +251,6 @@ create or replace trigger tell_organizers_of_changed_events after update on even
 
 create or replace trigger tell_of_moved_event after update of organizer_id on events
     for each row when (old.organizer_id <> new.organizer_id) execute function tell_of_any_event();
-
--- webhooks ------------------------------------------------------------------------------------------------------------
 
 -- The argument says what happened. A draft is told when it is published: until then nobody else knows it.
 create or replace function tell_webhooks_of_event() returns trigger language plpgsql as $$

@@ -77,8 +77,6 @@ end $$;
 create or replace trigger tell_of_refunds after update on refunds referencing new table as changed
     for each statement execute function tell_of_refunds();
 
--- webhooks ------------------------------------------------------------------------------------------------------------
-
 create or replace function tell_webhooks_of_refund() returns trigger language plpgsql as $$
 begin
     insert into webhook_messages (tenant_id, type, subject, data)

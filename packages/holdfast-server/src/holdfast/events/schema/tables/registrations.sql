@@ -374,8 +374,6 @@ create or replace trigger tell_of_changed_registrations after update on registra
 create or replace trigger tell_of_deleted_registrations after delete on registrations referencing old table as changed
     for each statement execute function tell_of_event_details();
 
--- webhooks ------------------------------------------------------------------------------------------------------------
-
 -- Messages of webhooks about registrations whose status has changed, for the present organizer of their event.
 create or replace function tell_webhooks_of_registrations() returns trigger language plpgsql as $$
 begin

@@ -2,7 +2,7 @@
 --
 -- * update that ends it: programs are told (tell_webhooks_of_ended_key)
 
--- webhooks ------------------------------------------------------------------------------------------------------------
+-- tell ----------------------------------------------------------------------------------------------------------------
 
 create or replace function tell_webhooks_of_ended_key() returns trigger language plpgsql security definer
     set search_path = pg_catalog, public, pg_temp as $$

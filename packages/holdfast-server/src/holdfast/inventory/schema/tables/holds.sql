@@ -3,7 +3,7 @@
 -- * insert: programs are told that it was placed (tell_webhooks_of_new_holds)
 -- * update: programs are told that it has ended, and why (tell_webhooks_of_ended_holds)
 
--- webhooks ------------------------------------------------------------------------------------------------------------
+-- tell ----------------------------------------------------------------------------------------------------------------
 
 -- These cause no notices, since they would be part of the commit (decision 57): the program sends one afterwards.
 create or replace function tell_webhooks_of_new_holds() returns trigger language plpgsql security definer
@@ -45,8 +45,3 @@ end $$;
 
 create or replace trigger tell_webhooks_of_ended_holds after update on holds
     referencing old table as before new table as after for each statement execute function tell_webhooks_of_ended_holds();
-
-create or replace function pools_of_hold(shop bigint, hold bigint) returns jsonb language sql stable as $$
-    select jsonb_agg(jsonb_build_object('pool_id', pool_id, 'quantity', quantity) order by pool_id)
-      from hold_lines where shop_id = shop and hold_id = hold
-$$;

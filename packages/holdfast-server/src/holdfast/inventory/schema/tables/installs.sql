@@ -1,8 +1,8 @@
 -- What a change of a row causes:
 --
--- * insert, or update that connects the shop again: programs are told (tell_webhooks_of_app)
+-- * insert or update, if the shop is connected now: programs are told (tell_webhooks_of_app)
 
--- webhooks ------------------------------------------------------------------------------------------------------------
+-- tell ----------------------------------------------------------------------------------------------------------------
 
 create or replace function tell_webhooks_of_app() returns trigger language plpgsql security definer
     set search_path = pg_catalog, public, pg_temp as $$

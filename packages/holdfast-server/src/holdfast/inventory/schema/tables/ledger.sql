@@ -162,7 +162,7 @@ end $$;
 create or replace trigger count_drawn after insert on ledger
     referencing new table as new_entries for each statement execute function count_drawn();
 
--- webhooks ------------------------------------------------------------------------------------------------------------
+-- tell ----------------------------------------------------------------------------------------------------------------
 
 -- Messages of webhooks about pools whose stock has changed: one for each pool, however many entries it has got at once,
 -- and one more if little is left. A trigger with this name runs after `count_stock`. It causes no notice, since that
@@ -202,12 +202,3 @@ end $$;
 
 create or replace trigger tell_webhooks_of_stock after insert on ledger
     referencing new table as new_entries for each statement execute function tell_webhooks_of_stock();
-
--- How many of each variant of a pool can be sold; null if it has more than 100 variants.
-create or replace function sellable_of_pool(shop bigint, pool bigint) returns jsonb language sql stable as $$
-    select case when count(*) <= 100
-                then coalesce(jsonb_object_agg(variant_gid, quantity) filter (where quantity is not null), '{}') end
-      from (select variant_gid from members where shop_id = shop and pool_id = pool limit 101) as member
-     cross join lateral (select quantity from availability
-                          where availability.shop_id = shop and availability.variant_gid = member.variant_gid) as sellable
-$$;
