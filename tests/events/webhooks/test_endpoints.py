@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
+from holdfast.events.organizers import accounts
+from holdfast.events.ownership import end_stranger
 from holdfast.events.webhooks.part import MAX_ENDPOINTS
 from tests.events.webhooks.programs import Program, Programs, change, deliver
 from tests.events.webhooks.receiver import Answer
@@ -183,6 +185,30 @@ async def test_all_messages_of_a_time_are_sent_again_if_asked_for(ada: Client, p
 
     assert answer.json()["data"] == {"count": 3}
     assert len(program.receiver.received) == 6
+
+
+async def test_endpoints_are_paused_when_all_access_to_the_account_ends(
+    service: Service, ada: Client, program: Program
+) -> None:
+    await service.database.transact(lambda tx: accounts.end_access(tx, ada.id))
+    await service.run_sql(
+        "insert into webhook_messages (tenant_id, type, subject, data)"
+        " select tenant_id, 'event.created', 'event 1', '{}' from webhook_endpoints"
+    )
+
+    assert await program.deliver() == 0
+    assert await service.run_sql("select status from webhook_endpoints") == [("paused",)]
+
+
+async def test_endpoints_of_a_stranger_are_deleted_when_the_owner_of_the_address_ends_it(
+    service: Service, programs: Programs
+) -> None:
+    stranger = await service.organizer(is_proved=False)
+    await programs.add(stranger)
+
+    await service.database.transact(lambda tx: end_stranger(tx, stranger.id))
+
+    assert await service.run_sql("select count(*) from webhook_endpoints") == [(0,)]
 
 
 async def test_deleting_an_endpoint_ends_what_waits_for_it(service: Service, ada: Client, program: Program) -> None:

@@ -227,6 +227,16 @@ def _endpoint(row: EndpointRow, secrets: Sequence[SigningSecret], *, shows_secre
     )
 
 
+async def pause_all(tx: Tx[Any], tenant_id: int) -> None:
+    """Pause all endpoints of a tenant: nothing more is sent to them."""
+    await sql.pause_endpoints(tx, tenant_id)
+
+
+async def delete_all(tx: Tx[Any], tenant_id: int) -> None:
+    """Delete all endpoints of a tenant, and what waits for them."""
+    await sql.delete_endpoints(tx, tenant_id)
+
+
 async def forget_messages(tx: Tx[Any]) -> int:
     """Delete a batch of old messages, with their deliveries and attempts. Returns the number deleted."""
     return await sql.delete_old_messages(tx, KEPT_DAYS, BATCH_SIZE)

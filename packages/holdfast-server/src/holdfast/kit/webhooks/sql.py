@@ -99,6 +99,14 @@ async def delete_endpoint(tx: Tx[Any], id: int) -> None:
     await tx.run("delete from webhook_endpoints where id = %(id)s", {"id": id})
 
 
+async def pause_endpoints(tx: Tx[Any], tenant_id: int) -> None:
+    await tx.run("update webhook_endpoints set status = 'paused' where tenant_id = %(id)s", {"id": tenant_id})
+
+
+async def delete_endpoints(tx: Tx[Any], tenant_id: int) -> None:
+    await tx.run("delete from webhook_endpoints where tenant_id = %(id)s", {"id": tenant_id})
+
+
 async def store_secrets(tx: Tx[Any], id: int, sealed: bytes) -> None:
     await tx.run("update webhook_endpoints set sealed = %(sealed)s where id = %(id)s", {"id": id, "sealed": sealed})
 
