@@ -14,7 +14,7 @@ UserId = Annotated[str, Meta(description="The person: the last part of the path 
 Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"}, description="UTC.")]
 
 
-class ChangedRegistration(Struct):
+class ChangedRegistration(Struct, frozen=True):
     """A registration whose status has changed. `GET /api/registrations/{event_id}/{user_id}` has the rest."""
 
     event_id: int
@@ -25,7 +25,7 @@ class ChangedRegistration(Struct):
     amount_paid: Annotated[int, Meta(description="In minor units.")]
 
 
-class RemovedRegistration(Struct):
+class RemovedRegistration(Struct, frozen=True):
     """A registration that does not exist any more."""
 
     event_id: int
@@ -33,7 +33,7 @@ class RemovedRegistration(Struct):
     was: str
 
 
-class CheckedIn(Struct):
+class CheckedIn(Struct, frozen=True):
     """A person who has come in."""
 
     event_id: int
@@ -42,7 +42,7 @@ class CheckedIn(Struct):
     at: Moment
 
 
-class Refunded(Struct):
+class Refunded(Struct, frozen=True):
     """Money that the payment processor has given back."""
 
     event_id: int
@@ -52,7 +52,7 @@ class Refunded(Struct):
     reason: Literal["no_seat", "seat_lost", "event_cancelled", "by_organizer"]
 
 
-class ChangedEvent(Struct):
+class ChangedEvent(Struct, frozen=True):
     """An event as it was when the message was stored. `GET /api/events/{event_id}` has the rest."""
 
     event_id: int
