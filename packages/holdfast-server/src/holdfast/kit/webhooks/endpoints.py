@@ -125,7 +125,7 @@ class EndpointOperations:
 
     @refuses(NOT_FOUND)
     async def ping(self, tx: Tx[Any], caller: Caller, command: PingWebhookEndpoint) -> None:
-        """Send a test message, of the type `ping`."""
+        """Send a test message, of the type ping."""
         row = await self._lock(tx, caller, command.endpoint_id)
         await sql.insert_ping(tx, row, PING)
         await tx.notify(CHANNEL)

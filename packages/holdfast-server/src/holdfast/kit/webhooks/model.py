@@ -25,7 +25,6 @@ Url = Annotated[
         min_length=1,
         max_length=2000,
         description="Begins with https://. Messages are posted to it.",
-        examples=["https://shop.example/webhooks"],
     ),
 ]
 Types = Annotated[list[str], Meta(max_length=MAX_TYPES, description="The messages that it gets; empty: all.")]
