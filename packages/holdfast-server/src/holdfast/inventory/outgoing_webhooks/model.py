@@ -2,14 +2,14 @@
 
 from typing import Annotated
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.kit.contract.command import Command, Id, Repeatable, rule
-from holdfast.kit.webhooks.model import Types, Url
+from holdfast.kit.webhooks.model import Types, Url, WebhookEndpoint
 
 
 class ListEndpoints(Command):
-    """No options: every endpoint is listed."""
+    endpoint_id: Annotated[Id, Meta(description="Only this one.")] | None = None
 
 
 class SetEndpoint(Repeatable, kw_only=True):
@@ -21,3 +21,10 @@ class SetEndpoint(Repeatable, kw_only=True):
     @rule("endpoint_id", "url")
     def _has_address(self) -> str | None:
         return "is required, or a url for a new endpoint" if self.endpoint_id is None and not self.url else None
+
+
+class ChangedEndpoint(Struct):
+    """An endpoint as it is after the call. A dry run of a new one has no secret."""
+
+    dry_run: bool
+    endpoint: WebhookEndpoint

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from msgspec import UNSET
+
 from holdfast.inventory.outgoing_webhooks.messages import MESSAGES
-from holdfast.inventory.outgoing_webhooks.model import ListEndpoints, SetEndpoint
+from holdfast.inventory.outgoing_webhooks.model import ChangedEndpoint, ListEndpoints, SetEndpoint
 from holdfast.inventory.problems import TOO_MANY_ENDPOINTS
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock.remembered_stock import lock_shop
@@ -33,19 +35,20 @@ ENDPOINTS = EndpointOperations(MESSAGES, require_room_for_endpoint)
 
 async def list(reader: Reader, caller: Caller, command: ListEndpoints) -> Sequence[WebhookEndpoint]:
     """List the webhook endpoints: addresses that are told what happens."""
-    return await ENDPOINTS.list(reader, caller, ListWebhookEndpoints())
+    endpoints = await ENDPOINTS.list(reader, caller, ListWebhookEndpoints())
+    return [endpoint for endpoint in endpoints if command.endpoint_id in {None, endpoint.id}]
 
 
 @refuses(NOT_FOUND, VALIDATION_FAILED, TOO_MANY_ENDPOINTS)
-async def set(tx: Tx, caller: Caller, command: SetEndpoint) -> WebhookEndpoint:
+async def set(tx: Tx, caller: Caller, command: SetEndpoint) -> ChangedEndpoint:
     """Have what happens posted to an address. A new endpoint's secret is shown once (Standard Webhooks)."""
-    if command.endpoint_id is not None:
-        changes = UpdateWebhookEndpoint(
-            endpoint_id=command.endpoint_id, url=command.url, types=command.types, active=command.active
-        )
-        return await ENDPOINTS.update(tx, caller, changes)
-    created = await ENDPOINTS.create(tx, caller, CreateWebhookEndpoint(command.url or "", command.types or []))
-    if command.active is False:
-        await ENDPOINTS.update(tx, caller, UpdateWebhookEndpoint(endpoint_id=created.id, active=False))
-        created.status = "paused"
-    return created
+    endpoint_id, secret = command.endpoint_id, UNSET
+    if endpoint_id is None:
+        created = await ENDPOINTS.create(tx, caller, CreateWebhookEndpoint(command.url or "", command.types or []))
+        endpoint_id, secret = created.id, created.secret
+    changes = UpdateWebhookEndpoint(
+        endpoint_id=endpoint_id, url=command.url, types=command.types, active=command.active
+    )
+    endpoint = await ENDPOINTS.update(tx, caller, changes)
+    endpoint.secret = UNSET if command.dry_run else secret
+    return ChangedEndpoint(command.dry_run, endpoint)
