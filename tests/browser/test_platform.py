@@ -170,7 +170,7 @@ async def install(page: Page, started: Started, shop: str, language: str) -> str
     await page.goto(started.shops)
     await page.get_by_label("Domain").fill(shop)
     await page.get_by_role("button", name="Open").click()
-    await expect(page.locator("h1")).to_have_text(shop)
+    await expect(page.get_by_text(shop).first).to_be_visible()
     await page.get_by_role("link", name="Install").click()
     await page.get_by_role("button", name="Install").click()
     app = page.frame_locator("iframe")

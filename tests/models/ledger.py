@@ -96,7 +96,7 @@ class Ledger:
         if entry_id > len(self.entries):
             raise LedgerRefusal("not_found")
         entry = self.entries[entry_id - 1]
-        if entry["kind"] not in {"restock", "set", "adjust", "transfer"}:
+        if entry["kind"] not in {"restock", "set", "adjust", "transfer", "sale"}:
             raise LedgerRefusal("not_revertible")
         if any(entry["reverts_id"] == entry_id for entry in self.entries):
             raise LedgerRefusal("already_reverted")

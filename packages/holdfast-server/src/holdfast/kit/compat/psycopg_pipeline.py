@@ -5,10 +5,6 @@ process may stall between any two writes. `AsyncPipeline.sync` sends a Sync too,
 `fetch` sends a Flush, which ends the idle timeout (docs/upstream.md). It stays for safety: decision 8 promises that a
 process that stalls between two statements is cut off after 10 s.
 
-Each write is a system call, and wakes the process of the server. psycopg writes BEGIN, COMMIT, the last Sync and a
-Flush one by one: five writes for a transaction of one statement. Here it has two: BEGIN with the statement, COMMIT with
-the last Sync.
-
 psycopg counts a statement as prepared as soon as Parse was sent for it. In a transaction that has failed, Parse fails
 too. The server does not know the statement then, and each later use of it on this connection would fail.
 
@@ -16,10 +12,9 @@ In a process whose turns of the event loop take long, psycopg waits a turn befor
 the transaction holds its locks. `kit/http/connection_limits.py` keeps turns short.
 """
 
-import contextlib
 import math
-from collections.abc import AsyncGenerator, Generator, Mapping
-from typing import Any, LiteralString, TypeVar
+from collections.abc import Generator
+from typing import Any, TypeVar
 
 from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, _queries, waiting
 from psycopg._preparing import Key
@@ -51,64 +46,21 @@ class SyncingCursor(AsyncCursor[T]):
         yield from super()._maybe_prepare_gen(query, *args, **options)
         self._newly_prepared = key if key in names and not was_prepared else None
         if pipeline := self._conn._pipeline:  # pyright: ignore[reportPrivateUsage]
-            pipeline._enqueue_sync()  # pyright: ignore[reportPrivateUsage]
-            _write_together(pipeline)
+            put, pgconn = pipeline.command_queue.pop(), self._conn.pgconn
+
+            def send_both() -> None:
+                # The first call fills a buffer, and the second sends both.
+                put()
+                pgconn.pipeline_sync()
+
+            pipeline.command_queue.append(send_both)
+            pipeline.result_queue.append(None)
 
     def _check_results(self, results: list[PGresult]) -> None:
         # What follows a Parse that failed is skipped, up to the Sync.
         if self._newly_prepared and results and results[0].status == ExecStatus.PIPELINE_ABORTED:
             self._conn._prepared._names.pop(self._newly_prepared, None)  # pyright: ignore[reportPrivateUsage]
         super()._check_results(results)
-
-
-class Pipeline(AsyncPipeline):
-    """A pipeline that ends with a Sync. psycopg sends a Flush too, although the server answers all before a Sync."""
-
-    def _exit_gen(self) -> Generator[Any, Any, None]:
-        try:
-            self._enqueue_sync()
-            _write_together(self)
-            yield from self._communicate_gen()
-        finally:
-            yield from self._fetch_gen(flush=False)
-
-
-def _write_together(pipeline: AsyncPipeline) -> None:
-    """Make one command of all that wait: psycopg writes after each. Calls before the last one only fill a buffer."""
-    commands = tuple(pipeline.command_queue)
-    pipeline.command_queue.clear()
-
-    def write() -> None:
-        for command in commands:
-            command()
-
-    pipeline.command_queue.append(write)
-
-
-@contextlib.asynccontextmanager
-async def pipeline_of(connection: AsyncConnection[Any]) -> AsyncGenerator[AsyncPipeline]:
-    """A pipeline on a connection that has none."""
-    connection._pipeline = Pipeline(connection)  # pyright: ignore[reportPrivateUsage]
-    async with connection.pipeline() as pipeline:
-        yield pipeline
-
-
-def add_statement(
-    connection: AsyncConnection[Any], sql: LiteralString, params: Mapping[str, Any] | None = None
-) -> AsyncCursor[Any]:
-    """Add a statement to the pipeline of a connection. It is sent with the next one, or at the end of the pipeline."""
-    cursor = AsyncCursor(connection)
-    # In a pipeline, these wait for nothing.
-    _run(cursor._start_query(sql))  # pyright: ignore[reportPrivateUsage]
-    query = cursor._convert_query(sql, params)  # pyright: ignore[reportPrivateUsage]
-    _run(cursor._maybe_prepare_gen(query))  # pyright: ignore[reportPrivateUsage]
-    return cursor
-
-
-def _run(steps: Generator[Any, Any, Any]) -> None:
-    """Run a generator of the library that waits for nothing."""
-    for _ in steps:
-        pass
 
 
 async def wait_for_answer(connection: AsyncConnection[Any]) -> None:

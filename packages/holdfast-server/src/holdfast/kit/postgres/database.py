@@ -19,7 +19,7 @@ from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
 from psycopg.pq import ExecStatus
 from psycopg.rows import AsyncRowFactory, RowMaker, no_result, tuple_row
 
-from holdfast.kit.compat.psycopg_pipeline import add_statement, wait_for_answer
+from holdfast.kit.compat.psycopg_pipeline import wait_for_answer
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, OUTAGE_TIMEOUT_SECONDS, Pool
 from holdfast.kit.postgres.notifications import CHANNEL, SEND, Notices, Receiver, listener_name
 from holdfast.kit.postgres.transactions import (
@@ -294,7 +294,7 @@ class Database(Generic[R]):
     ) -> AsyncGenerator[Tx[R]]:
         """A transaction, committed when the block ends and rolled back when it raises.
 
-        Its statements are pipelined: BEGIN is sent with the first one.
+        Its statements are pipelined: BEGIN and statements whose result is not read are sent with the next one.
 
         can_commit_early    whether the block may send the commit together with its last statement (`tuples_and_commit`)
         """
@@ -307,7 +307,7 @@ class Database(Generic[R]):
                     connection, await stack.enter_async_context(pipelined_transaction(connection, begin))
                 )
                 if self.tenancy is not None and tenant is not None:
-                    add_statement(connection, self.tenancy, {"tenant": str(tenant)})
+                    await AsyncCursor(connection).execute(self.tenancy, {"tenant": str(tenant)})
                 return opened
 
             async def commit(tx: Tx[Any]) -> None:

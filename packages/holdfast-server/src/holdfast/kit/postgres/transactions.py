@@ -20,11 +20,10 @@ from typing import Any, Generic, LiteralString, TypeVar
 import psycopg
 import structlog
 from msgspec import Struct
-from psycopg import AsyncConnection, AsyncPipeline, errors
+from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, errors
 from psycopg.errors import Diagnostic
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
-from holdfast.kit.compat.psycopg_pipeline import add_statement, pipeline_of
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 from holdfast.kit.environment.logs import first_line
@@ -120,12 +119,12 @@ async def pipelined_transaction(
 
     commit_sent = False
     try:
-        async with pipeline_of(connection) as pipeline:
-            add_statement(connection, begin)
+        async with connection.pipeline() as pipeline:
+            await AsyncCursor(connection).execute(begin)
             yield pipeline
             connection.add_notice_handler(collect_warning)
             commit_sent = True
-            commit = add_statement(connection, "commit")
+            commit = await AsyncCursor(connection).execute("commit")
         if commit.statusmessage != "COMMIT":
             # The block caught the error of a statement and continued; then COMMIT rolls back without an error.
             raise psycopg.InternalError("the transaction was rolled back")
