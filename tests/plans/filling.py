@@ -79,7 +79,7 @@ def fill_webhooks(connection: psycopg.Connection[Any]) -> None:
         insert into webhook_subjects (endpoint_id, subject, last_number)
         select case when g % 2 = 0 then 1 else 1000 + g end, 'event ' || g, 1 from generate_series(1, 20000) as g;
         insert into webhook_deliveries (subject_id, number, endpoint_id, message_id, status, ended_at)
-        select webhook_subjects.id, 1, endpoint_id, webhook_messages.id, 'delivered', now()
+        select webhook_subjects.id, 1, webhook_subjects.endpoint_id, webhook_messages.id, 'delivered', now()
           from webhook_subjects join webhook_messages using (subject) on conflict do nothing;
         insert into webhook_attempts (endpoint_id, message_id, status, milliseconds)
         select webhook_deliveries.endpoint_id, message_id, 204, 10 from webhook_deliveries

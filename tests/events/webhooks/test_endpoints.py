@@ -98,6 +98,13 @@ async def test_an_organizer_does_not_find_the_endpoint_of_another(
     assert await service.run_sql("select count(*) from webhook_endpoints") == [(1,)]
 
 
+async def test_an_admin_is_told_to_use_the_key_of_an_organizer(service: Service, program: Program) -> None:
+    admin = await service.admin()
+
+    for answer in (await admin.get("/api/webhook_endpoints"), await admin.get(program.path), await make(admin)):
+        assert (answer.status_code, answer.json()["error"]) == (403, "An admin has no webhooks.")
+
+
 async def test_a_paused_endpoint_gets_nothing_of_what_happens_meanwhile(ada: Client, program: Program) -> None:
     await change(ada, program.path, active=False)
     await ada.create_event()

@@ -50,7 +50,8 @@ class Programs:
         database = self.inventory.database
         client = OutboundClient(exempt=[(LOCAL, port) for port in self._ports], seconds=1)
         database.resources = replace(database.resources, webhooks=client)
-        endpoint = await shop.call("set_webhook", url="https://program.example/hooks", types=[*types])
+        change = await shop.call("set_webhook", url="https://program.example/hooks", types=[*types])
+        endpoint = change["endpoint"]
         # The service sends to public addresses at their default ports only, so nobody could name this one.
         await self.inventory.sql(
             "update webhook_endpoints set url = %(url)s where id = %(id)s", url=receiver.url, id=endpoint["id"]

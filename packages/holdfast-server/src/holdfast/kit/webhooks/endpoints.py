@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import message
-from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, invalid, refuses
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
 from holdfast.kit.outbound.requests import FetchRefusal, checked_url
 from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.postgres.pagination import Page, offset_page
@@ -65,28 +65,29 @@ class EndpointOperations:
         self._types = [type.name for type in types]
         self._require_room = require_room
 
+    @refuses(FORBIDDEN)
     async def list(
         self, reader: Reader[Any], caller: Caller, command: ListWebhookEndpoints
     ) -> Sequence[WebhookEndpoint]:
         """List the addresses at which programs are told what happened."""
-        return [_endpoint(row, secrets_of(reader, row)) for row in await sql.list_endpoints(reader, caller.tenant)]
+        return [_endpoint(row, secrets_of(reader, row)) for row in await sql.list_endpoints(reader, _tenant_of(caller))]
 
-    @refuses(NOT_FOUND)
+    @refuses(NOT_FOUND, FORBIDDEN)
     async def get(self, reader: Reader[Any], caller: Caller, command: GetWebhookEndpoint) -> WebhookEndpoint:
         """Get one endpoint."""
         row = await self._find(reader, caller, command.endpoint_id)
         return _endpoint(row, secrets_of(reader, row))
 
-    @refuses(VALIDATION_FAILED)
+    @refuses(VALIDATION_FAILED, FORBIDDEN)
     async def create(self, tx: Tx[Any], caller: Caller, command: CreateWebhookEndpoint) -> WebhookEndpoint:
         """Have messages sent to an address. The answer shows the secret, once."""
         self._check(command.url, command.types)
-        await self._require_room(tx, caller.tenant)
+        await self._require_room(tx, _tenant_of(caller))
         secrets = [SigningSecret(new_secret(command.signature))]
-        row = await sql.insert_endpoint(tx, caller.tenant, command, _sealed(tx, secrets))
+        row = await sql.insert_endpoint(tx, _tenant_of(caller), command, _sealed(tx, secrets))
         return _endpoint(row, secrets, shows_secret=True)
 
-    @refuses(NOT_FOUND, VALIDATION_FAILED)
+    @refuses(NOT_FOUND, VALIDATION_FAILED, FORBIDDEN)
     async def update(self, tx: Tx[Any], caller: Caller, command: UpdateWebhookEndpoint) -> WebhookEndpoint:
         """Change an endpoint. One that is activated again gets what waited, the oldest first."""
         self._check(command.url or "", command.types or [])
@@ -107,13 +108,13 @@ class EndpointOperations:
         await tx.notify(CHANNEL)
         return _endpoint(row, secrets_of(tx, row))
 
-    @refuses(NOT_FOUND)
+    @refuses(NOT_FOUND, FORBIDDEN)
     async def delete(self, tx: Tx[Any], caller: Caller, command: DeleteWebhookEndpoint) -> None:
         """Delete an endpoint, and what waits for it."""
         row = await self._lock(tx, caller, command.endpoint_id)
         await sql.delete_endpoint(tx, row.id)
 
-    @refuses(NOT_FOUND)
+    @refuses(NOT_FOUND, FORBIDDEN)
     async def rotate(self, tx: Tx[Any], caller: Caller, command: RotateWebhookSecret) -> WebhookEndpoint:
         """Give an endpoint a new secret, which the answer shows once. For 24 hours the one before signs too."""
         row = await self._lock(tx, caller, command.endpoint_id)
@@ -123,14 +124,14 @@ class EndpointOperations:
         await sql.store_secrets(tx, row.id, _sealed(tx, secrets))
         return _endpoint(row, secrets, shows_secret=True)
 
-    @refuses(NOT_FOUND)
+    @refuses(NOT_FOUND, FORBIDDEN)
     async def ping(self, tx: Tx[Any], caller: Caller, command: PingWebhookEndpoint) -> None:
         """Send a test message, of the type ping."""
         row = await self._lock(tx, caller, command.endpoint_id)
         await sql.insert_ping(tx, row, PING)
         await tx.notify(CHANNEL)
 
-    @refuses(NOT_FOUND)
+    @refuses(NOT_FOUND, FORBIDDEN)
     async def list_deliveries(
         self, reader: Reader[Any], caller: Caller, command: ListWebhookDeliveries
     ) -> Page[WebhookDelivery]:
@@ -138,7 +139,7 @@ class EndpointOperations:
         row = await self._find(reader, caller, command.endpoint_id)
         return offset_page(await sql.list_deliveries(reader, row.id, command), command)
 
-    @refuses(NOT_FOUND)
+    @refuses(NOT_FOUND, FORBIDDEN)
     async def list_attempts(
         self, reader: Reader[Any], caller: Caller, command: ListWebhookAttempts
     ) -> Sequence[WebhookAttempt]:
@@ -146,7 +147,7 @@ class EndpointOperations:
         row = await self._find(reader, caller, command.endpoint_id)
         return await sql.list_attempts(reader, row.id, _id_of(command.message_id))
 
-    @refuses(NOT_FOUND)
+    @refuses(NOT_FOUND, FORBIDDEN)
     async def resend(self, tx: Tx[Any], caller: Caller, command: ResendWebhookMessage) -> ResentMessages:
         """Send one message again, with the same id."""
         row = await self._lock(tx, caller, command.endpoint_id)
@@ -156,7 +157,7 @@ class EndpointOperations:
         await tx.notify(CHANNEL)
         return ResentMessages(count)
 
-    @refuses(NOT_FOUND)
+    @refuses(NOT_FOUND, FORBIDDEN)
     async def resend_range(self, tx: Tx[Any], caller: Caller, command: ResendWebhookMessages) -> ResentMessages:
         """Send the messages of a time again, each with the same id."""
         row = await self._lock(tx, caller, command.endpoint_id)
@@ -185,10 +186,17 @@ class EndpointOperations:
             raise invalid(errors)
 
     async def _find(self, reader: Reader[Any], caller: Caller, id: int) -> EndpointRow:
-        return _known_endpoint(id, await sql.find_endpoint(reader, caller.tenant, id))
+        return _known_endpoint(id, await sql.find_endpoint(reader, _tenant_of(caller), id))
 
     async def _lock(self, tx: Tx[Any], caller: Caller, id: int) -> EndpointRow:
-        return _known_endpoint(id, await sql.lock_endpoint(tx, caller.tenant, id))
+        return _known_endpoint(id, await sql.lock_endpoint(tx, _tenant_of(caller), id))
+
+
+def _tenant_of(caller: Caller) -> int:
+    """The tenant of a caller. Raises `forbidden` for an admin, who has none."""
+    if caller.tenant_id is None:
+        raise FORBIDDEN("An admin has no webhooks.", hint="Use a key of the organizer whose programs are to be told.")
+    return caller.tenant_id
 
 
 def _known_endpoint(id: int, row: EndpointRow | None) -> EndpointRow:
