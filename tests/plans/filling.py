@@ -73,11 +73,11 @@ def fill_webhooks(connection: psycopg.Connection[Any]) -> None:
     connection.execute(
         """
         insert into webhook_messages (tenant_id, type, subject, data, is_fanned_out, created_at)
-        select case when g % 2 = 0 then 1 else 2000 + g end, 'event.changed', 'event ' || g, '{}', true,
+        select case when g % 2 = 0 then 1 else 2000 + g end, 'event.changed', 'subject ' || g, '{}', true,
                now() - g * interval '1 minute'
           from generate_series(1, 20000) as g;
         insert into webhook_subjects (endpoint_id, subject, last_number)
-        select case when g % 2 = 0 then 1 else 1000 + g end, 'event ' || g, 1 from generate_series(1, 20000) as g;
+        select case when g % 2 = 0 then 1 else 1000 + g end, 'subject ' || g, 1 from generate_series(1, 20000) as g;
         insert into webhook_deliveries (subject_id, number, endpoint_id, message_id, status, ended_at)
         select webhook_subjects.id, 1, webhook_subjects.endpoint_id, webhook_messages.id, 'delivered', now()
           from webhook_subjects join webhook_messages using (subject) on conflict do nothing;

@@ -3069,7 +3069,7 @@ ALTER TABLE ONLY webhook_messages
 CREATE INDEX webhook_messages_by_age ON webhook_messages USING btree (created_at);
 CREATE INDEX webhook_messages_new ON webhook_messages USING btree (id) WHERE (NOT is_fanned_out);
 CREATE INDEX webhook_messages_of_endpoint ON webhook_messages USING btree (endpoint_id) WHERE (endpoint_id IS NOT NULL);
-CREATE INDEX webhook_messages_of_tenant ON webhook_messages USING btree (tenant_id, id);
+CREATE INDEX webhook_messages_of_tenant ON webhook_messages USING btree (tenant_id, created_at);
 
 -- webhook_subjects ----------------------------------------------------------------------------------------------------
 

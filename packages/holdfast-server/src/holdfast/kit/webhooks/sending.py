@@ -357,6 +357,11 @@ async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendRes
             insert into webhook_attempts (endpoint_id, message_id, status, milliseconds, error)
             select %(endpoint_id)s, message_id, answer, milliseconds, error from result
               join webhook_messages on webhook_messages.id = message_id),
+        sent as materialized (
+            select result.*, subject_id, number from result
+             cross join lateral (
+                    select subject_id, number from webhook_deliveries
+                     where endpoint_id = %(endpoint_id)s and message_id = result.message_id limit 1) as delivery),
         changed as (
             update webhook_deliveries
                set attempts = attempts + 1,
@@ -364,9 +369,9 @@ async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendRes
                                  when pause is null then 'failed' else 'waiting' end,
                    due_at = case when error is not null then now() + pause * interval '1 second' end,
                    ended_at = case when error is null or pause is null then now() end
-              from result
-             where endpoint_id = %(endpoint_id)s and webhook_deliveries.message_id = result.message_id
-            returning subject_id, number, status),
+              from sent
+             where webhook_deliveries.subject_id = sent.subject_id and webhook_deliveries.number = sent.number
+            returning webhook_deliveries.subject_id, webhook_deliveries.number, webhook_deliveries.status),
         next as (
             update webhook_deliveries as delivery set due_at = now()
               from changed, webhook_endpoints as endpoint

@@ -125,15 +125,18 @@ async def insert_ping(tx: Tx[Any], row: EndpointRow, type: str) -> None:
 async def list_deliveries(
     reader: Reader[Any], endpoint_id: int, command: ListWebhookDeliveries
 ) -> list[WebhookDelivery]:
+    condition: LiteralString = "and status = %(status)s" if command.status else ""
     return await reader.rows(
         WebhookDelivery,
-        """
+        f"""
         select 'msg_' || message_id as message_id, type, subject, number, status, attempts, created_at,
                due_at as next_attempt_at, ended_at, data
-          from webhook_deliveries join webhook_messages on webhook_messages.id = message_id
-         where webhook_deliveries.endpoint_id = %(endpoint_id)s
-           and (%(status)s::text is null or status = %(status)s)
-         order by message_id desc offset %(offset)s limit %(limit)s + 1
+          from (select message_id, number, status, attempts, due_at, ended_at from webhook_deliveries
+                 where endpoint_id = %(endpoint_id)s {condition}
+                 order by message_id desc offset %(offset)s limit %(limit)s + 1) as delivery
+         cross join lateral (
+                select type, subject, created_at, data from webhook_messages where id = message_id limit 1) as message
+         order by delivery.message_id desc
         """,
         {
             "endpoint_id": endpoint_id,

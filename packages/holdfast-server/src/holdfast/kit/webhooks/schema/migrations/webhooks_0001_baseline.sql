@@ -45,7 +45,7 @@ comment on column webhook_messages.endpoint_id is 'The only endpoint that gets i
 comment on column webhook_messages.subject is 'What it is about. Messages about one subject are numbered, and have an order.';
 comment on column webhook_messages.is_fanned_out is 'Whether its deliveries are stored.';
 create index webhook_messages_new on webhook_messages (id) where not is_fanned_out;
-create index webhook_messages_of_tenant on webhook_messages (tenant_id, id);
+create index webhook_messages_of_tenant on webhook_messages (tenant_id, created_at);
 create index webhook_messages_of_endpoint on webhook_messages (endpoint_id) where endpoint_id is not null;
 create index webhook_messages_by_age on webhook_messages (created_at);
 
