@@ -54,16 +54,19 @@ async def test_work_is_cancelled_when_its_lease_could_not_be_renewed_in_time() -
 async def test_a_process_that_stalled_makes_no_further_call_when_it_wakes() -> None:
     calls: list[str] = []
     answered = asyncio.Event()
+    loop = asyncio.get_running_loop()
 
     async def renew() -> bool:
         return True
 
+    def stall() -> None:
+        time.sleep(1.0)
+        loop.call_soon(answered.set)  # the answer is there when the process wakes: the work could go on at once
+
     async def work() -> None:
         async with keep_lease(renew, leases.lease_clock()):
             calls.append("first")
-            # The process stalls, and the answer is there when it wakes: the work could go on at once.
-            asyncio.get_running_loop().call_later(0.01, time.sleep, 1.0)
-            asyncio.get_running_loop().call_later(0.02, answered.set)
+            loop.call_later(0.01, stall)
             await answered.wait()
             calls.append("second")
 
