@@ -78,7 +78,7 @@ class Repeatable(Command, kw_only=True):
             Meta(
                 min_length=1,
                 max_length=200,
-                description="One key is done once.",
+                description="Repeats are safe.",
             ),
         ]
         | None

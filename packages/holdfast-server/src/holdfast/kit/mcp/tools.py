@@ -17,13 +17,11 @@ import msgspec
 from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType
 
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.contract.command import NOTHING_READ_ONLY, Command, Errors, Repeatable, broken_rules, check, has_times
+from holdfast.kit.contract.command import NOTHING_READ_ONLY, Command, Errors, broken_rules, check, has_times
 from holdfast.kit.contract.problems import (
     DAILY_LIMIT_REACHED,
-    IDEMPOTENCY_KEY_REUSED,
     VALIDATION_FAILED,
     Problem,
-    ProblemType,
     invalid,
 )
 from holdfast.kit.http.handler import Access, admit
@@ -148,7 +146,6 @@ class Tools:
 
     def __init__(self, operations: Operations, runner: Runner, limits: Limits) -> None:
         self._tools = {operation.name: Tool(operation, runner) for operation in operations if operation.tool}
-        self._reused = runner.idempotency.reused
         self._scopes = frozenset(tool.operation.scope for tool in self._tools.values())
         self._listed: dict[frozenset[str | None], Raw] = {}
         self._limits = limits
@@ -163,7 +160,7 @@ class Tools:
 
     def _list(self, scopes: frozenset[str | None]) -> Raw:
         allowed_operations = [tool.operation for tool in self._tools.values() if tool.operation.scope in scopes]
-        return self._listed.setdefault(scopes, Raw(rpc.encode(definitions(allowed_operations, self._reused))))
+        return self._listed.setdefault(scopes, Raw(rpc.encode(definitions(allowed_operations))))
 
     async def admit_call(self, caller: Caller, params: rpc.Params) -> rpc.AdmittedRequest:
         """Admit a call of one tool; `rpc.perform` runs it. Raises `insufficient_scope` and `rate_limited`."""
@@ -182,7 +179,7 @@ class Tool:
         self.operation = operation
         self.access = Access.of(operation, runner)
         # Built when the service starts, so that an answer type that is no object is found at that time.
-        self.definition = definition(operation, runner.idempotency.reused)
+        self.definition = definition(operation)
         self._run = runner[operation]
         self._read_only = ReadOnlyMembers(operation, runner)
         self._command = ArgumentReader(operation.tool_command, operation.read_only_fields)
@@ -255,24 +252,21 @@ class ArgumentReader:
         return {**rest, **dict.fromkeys(cast(list[str], names))}, {}
 
 
-def definitions(operations: Operations, reused: ProblemType = IDEMPOTENCY_KEY_REUSED) -> list[Schema]:
-    """The definitions of operations for `tools/list`. An answer type that several tools share is outlined once.
-
-    reused    the problem for an idempotency key that was used for another call
-    """
+def definitions(operations: Operations) -> list[Schema]:
+    """The definitions of operations for `tools/list`. An answer type that several tools share is outlined once."""
     first: dict[Any, str] = {}
     schemas: list[Schema] = []
     for operation in operations:
         alike = first.setdefault(operation.answer, operation.name)
         outlined = alike == operation.name or operation.answer is None
-        tool = definition(operation, reused)
+        tool = definition(operation)
         output = tool["outputSchema"] if outlined else {"type": "object", "description": f"As {alike}."}
         schemas.append({**tool, "outputSchema": output})
     return schemas
 
 
 @cache
-def definition(operation: Operation, reused: ProblemType = IDEMPOTENCY_KEY_REUSED) -> Schema:
+def definition(operation: Operation) -> Schema:
     """The full definition of a tool."""
     hints = operation.tool
     assert hints
@@ -284,17 +278,16 @@ def definition(operation: Operation, reused: ProblemType = IDEMPOTENCY_KEY_REUSE
     return {
         "name": operation.name,
         # On one line: breaks are tokens too.
-        "description": " ".join((operation.description + _refusals(operation, reused)).split()),
+        "description": " ".join((operation.description + _refusals(operation)).split()),
         "inputSchema": command_schema(operation.tool_command),
         "outputSchema": answer_outline(answer_type(operation)),
         "annotations": annotations,
     }
 
 
-def _refusals(operation: Operation, reused: ProblemType) -> str:
+def _refusals(operation: Operation) -> str:
     """The codes of the problems of this tool, without those of every tool, and of every tool that changes something."""
-    keyed = (reused,) if issubclass(operation.command, Repeatable) else ()
-    types = {*operation.mode.refuses, *keyed} - {VALIDATION_FAILED, DAILY_LIMIT_REACHED}
+    types = {*operation.mode.refuses} - {VALIDATION_FAILED, DAILY_LIMIT_REACHED}
     codes = sorted(problem_type.code for problem_type in types)
     return f" Errors: {', '.join(codes)}." if codes else ""
 

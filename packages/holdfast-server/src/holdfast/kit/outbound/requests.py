@@ -28,6 +28,9 @@ CONNECT_TIMEOUT_SECONDS = 3
 """Seconds that the connection to one of several addresses may take."""
 
 MAX_REDIRECTS = 3
+MAX_SKIPPED_BYTES = 65_536
+"""The longest body of an answer to a post that is read. Its connection is used again."""
+
 REDIRECT_STATUSES = {301, 302, 303, 307, 308}
 
 NOT_PUBLIC = message("names a host that has no public address")
@@ -101,6 +104,25 @@ class PostAnswer(NamedTuple):
     headers: Mapping[str, str]
 
 
+def checked_url(url: str, *, seen_from: httpx2.URL | None = None, ports: Collection[int] = ()) -> httpx2.URL:
+    """The parsed URL, after all checks that need no look-up. Raises `FetchRefusal`.
+
+    seen_from    the URL of the answer that redirects to it
+    ports        ports that it may name
+    """
+    try:
+        parsed = seen_from.join(url) if seen_from else httpx2.URL(url)
+    except httpx2.InvalidURL as error:
+        raise FetchRefusal(message("is not a URL, or redirects to what is none")) from error
+    if parsed.scheme not in {"http", "https"} or not parsed.host:
+        raise FetchRefusal(message("must begin with http:// or https:// and a host"))
+    if parsed.userinfo:
+        raise FetchRefusal(message("must not carry a user name or password"))
+    if parsed.port is not None and parsed.port not in ports:
+        raise FetchRefusal(message("must use the default port, 80 for http or 443 for https"))
+    return parsed
+
+
 class OutboundClient:
     """A client for public http and https addresses on their default ports.
 
@@ -145,7 +167,7 @@ class OutboundClient:
 
         Raises `FetchRefusal`, or `service_unavailable` if too many requests wait.
         """
-        at = self._checked(url)
+        at = checked_url(url, ports=self._ports)
         async with self._slots.of(owner):
             try:
                 async with asyncio.timeout(self._seconds):
@@ -161,7 +183,7 @@ class OutboundClient:
 
         Raises `FetchRefusal`, or `service_unavailable` if too many requests wait.
         """
-        at = self._checked(url)
+        at = checked_url(url, ports=self._ports)
         async with self._slots.of(owner):
             try:
                 async with asyncio.timeout(self._seconds), self._answer(owner, at, "*/*", content, headers) as answer:
@@ -172,29 +194,33 @@ class OutboundClient:
             except httpx2.TransportError as error:
                 raise FetchRefusal(message("broke off, or is not answered as HTTP has it")) from error
 
+    @asynccontextmanager
+    async def session(self, url: str, *, owner: Owner, connections: int) -> AsyncGenerator["PostSession"]:
+        """Up to `connections` connections, which stay open, to post much to one URL. Its name is looked up once.
+
+        Raises `FetchRefusal`, or `service_unavailable` if too many requests wait.
+        """
+        at = checked_url(url, ports=self._ports)
+        async with self._slots.of(owner):
+            try:
+                async with asyncio.timeout(self._seconds):
+                    addresses = await self._addresses(owner, at)
+            except TimeoutError as error:
+                seconds = f"{self._seconds:g}"
+                raise FetchRefusal(message("took longer than %(seconds)s seconds", seconds=seconds)) from error
+            limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
+            async with httpx2.AsyncHTTPTransport(verify=await self._trusted(), limits=limits) as transport:
+                yield PostSession(transport, at, addresses, self._seconds)
+
     async def _follow(self, owner: Owner, at: httpx2.URL, limit: int, accept: str, redirects: int) -> FetchedContent:
         for _ in range(redirects + 1):
             async with self._answer(owner, at, accept) as response:
                 if response.status_code not in REDIRECT_STATUSES:
                     return await _read(response, limit)
-                at = self._checked(response.headers.get("location", ""), at)
+                at = checked_url(response.headers.get("location", ""), seen_from=at, ports=self._ports)
         if redirects:
             raise FetchRefusal(message("redirects more than %(most)s times", most=redirects))
         raise FetchRefusal(message("redirects to another address"))
-
-    def _checked(self, url: str, seen_from: httpx2.URL | None = None) -> httpx2.URL:
-        """The parsed URL, after all checks that need no look-up. Raises `FetchRefusal`."""
-        try:
-            parsed = seen_from.join(url) if seen_from else httpx2.URL(url)
-        except httpx2.InvalidURL as error:
-            raise FetchRefusal(message("is not a URL, or redirects to what is none")) from error
-        if parsed.scheme not in {"http", "https"} or not parsed.host:
-            raise FetchRefusal(message("must begin with http:// or https:// and a host"))
-        if parsed.userinfo:
-            raise FetchRefusal(message("must not carry a user name or password"))
-        if parsed.port is not None and parsed.port not in self._ports:
-            raise FetchRefusal(message("must use the default port, 80 for http or 443 for https"))
-        return parsed
 
     @asynccontextmanager
     async def _answer(
@@ -264,6 +290,67 @@ class OutboundClient:
         ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
         results = await asyncio.get_running_loop().run_in_executor(self._threads, ask)
         return list(dict.fromkeys(str(place[0]) for *_, place in results))
+
+
+class PostSession:
+    """Posts to one URL over connections that stay open, to addresses that were checked."""
+
+    def __init__(
+        self, transport: httpx2.AsyncHTTPTransport, url: httpx2.URL, addresses: Sequence[str], seconds: float
+    ) -> None:
+        self._transport = transport
+        self._url = url
+        self._addresses = [*addresses]
+        self._seconds = seconds
+        self._extensions = {
+            "sni_hostname": url.raw_host.decode("ascii"),
+            "timeout": {"connect": CONNECT_TIMEOUT_SECONDS},
+        }
+
+    async def post(self, content: bytes, headers: Mapping[str, str]) -> PostAnswer:
+        """Post content. Redirects are not followed. Raises `FetchRefusal`."""
+        every = {
+            **headers,
+            "Host": self._url.netloc.decode("ascii"),
+            "User-Agent": "Holdfast",
+            "Accept": "*/*",
+            "Accept-Encoding": "identity",
+        }
+        try:
+            async with asyncio.timeout(self._seconds):
+                response = await self._post(content, every)
+                try:
+                    await _skip_body(response)
+                finally:
+                    await response.aclose()
+        except TimeoutError as error:
+            seconds = f"{self._seconds:g}"
+            raise FetchRefusal(message("took longer than %(seconds)s seconds", seconds=seconds)) from error
+        except httpx2.TransportError as error:
+            raise FetchRefusal(message("broke off, or is not answered as HTTP has it")) from error
+        return PostAnswer(response.status_code, dict(response.headers))
+
+    async def _post(self, content: bytes, headers: Mapping[str, str]) -> httpx2.Response:
+        for address in [*self._addresses]:
+            at = self._url.copy_with(host=address)
+            request = httpx2.Request("POST", at, headers=headers, content=content, extensions=self._extensions)
+            try:
+                with reset_connections():
+                    response = await self._transport.handle_async_request(request)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                continue
+            self._addresses = [address]  # the next request uses the connection to the address that answers
+            return response
+        raise FetchRefusal(message("cannot be reached, or has no certificate to be believed"))
+
+
+async def _skip_body(response: httpx2.Response) -> None:
+    """Read a short body, so that its connection can be used again. One that is longer is left unread."""
+    size = 0
+    async for chunk in response.aiter_raw():
+        size += len(chunk)
+        if size > MAX_SKIPPED_BYTES:
+            return
 
 
 async def _read(response: httpx2.Response, limit: int) -> FetchedContent:

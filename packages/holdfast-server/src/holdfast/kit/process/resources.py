@@ -1,12 +1,14 @@
 """Resources: the objects that operations and jobs use besides the database, built from the settings at start."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.mail.transport import Mailer
+from holdfast.kit.outbound.requests import OutboundClient
 from holdfast.kit.security.secrets import Secret, secret
+from holdfast.kit.webhooks.sending import ANSWER_SECONDS
 
 S = TypeVar("S", bound=Settings)
 
@@ -15,13 +17,15 @@ S = TypeVar("S", bound=Settings)
 class Resources(Generic[S]):
     """Base of a service's resources.
 
-    secret    the secret from which all other secrets of the service are derived
-    mailer    sends mails
+    secret      the secret from which all other secrets of the service are derived
+    mailer      sends mails
+    webhooks    the HTTP client for the addresses at which programs are told what happened
     """
 
     settings: S
     secret: Secret
     mailer: Mailer
+    webhooks: OutboundClient = field(default_factory=lambda: OutboundClient(seconds=ANSWER_SECONDS), kw_only=True)
 
 
 def secret_of(settings: Settings) -> Secret:

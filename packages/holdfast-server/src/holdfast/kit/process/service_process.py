@@ -20,6 +20,7 @@ from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from holdfast import __version__
+from holdfast.kit import webhooks
 from holdfast.kit.background import tasks as jobs
 from holdfast.kit.contract.problems import CannotStart, ErrorBody, Problem
 from holdfast.kit.environment import logs
@@ -52,8 +53,12 @@ from holdfast_verify.terminal import names_text
 
 log = structlog.get_logger()
 
-KIT_SCHEMA_FOLDERS = (Path(transactions.__file__).parent, Path(outbox.__file__).parent / "schema")
-"""The folders of the kit with a part of the schema: a function of tasks, and all about mails."""
+KIT_SCHEMA_FOLDERS = (
+    Path(transactions.__file__).parent,
+    Path(outbox.__file__).parent / "schema",
+    Path(webhooks.__file__).parent / "schema",
+)
+"""The folders of the kit with a part of the schema: a function of tasks, and all about mails and webhooks."""
 
 S = TypeVar("S", bound=Settings)
 R = TypeVar("R", bound=Resources[Any])

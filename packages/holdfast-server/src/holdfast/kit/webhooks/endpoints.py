@@ -1,0 +1,250 @@
+"""The operations on endpoints of webhooks: their addresses, their secrets, a test, and what was sent to them."""
+
+import datetime as dt
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Any, LiteralString
+
+import msgspec
+from msgspec import UNSET
+
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
+from holdfast.kit.outbound.requests import FetchRefusal, checked_url
+from holdfast.kit.postgres.database import Reader, Tx
+from holdfast.kit.postgres.pagination import Page, offset_page
+from holdfast.kit.webhooks import sql
+from holdfast.kit.webhooks.model import (
+    CreateWebhookEndpoint,
+    DeleteWebhookEndpoint,
+    EndpointRow,
+    GetWebhookEndpoint,
+    ListWebhookAttempts,
+    ListWebhookDeliveries,
+    ListWebhookEndpoints,
+    MessageType,
+    PingWebhookEndpoint,
+    ResendWebhookMessage,
+    ResendWebhookMessages,
+    ResentMessages,
+    RotateWebhookSecret,
+    SigningSecret,
+    UpdateWebhookEndpoint,
+    WebhookAttempt,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
+from holdfast.kit.webhooks.signing import new_secret, public_key, scheme_of
+
+CHANNEL = "webhook_messages"
+
+PING = "ping"
+"""The type of a test message."""
+
+OVERLAP = dt.timedelta(hours=24)
+"""How long the secret before a rotation signs too."""
+
+
+COUNT_ENDPOINTS: LiteralString = "select count(*) from webhook_endpoints where tenant_id = %(organizer_id)s"
+"""The endpoints of a tenant, for quotas."""
+
+BATCH_SIZE = 5_000
+
+KEPT_DAYS = 30
+"""Days for which messages and their attempts are kept."""
+
+
+class EndpointOperations:
+    """The operations on the endpoints of the tenants of one service.
+
+    types           the types of messages that the service sends
+    require_room    locks a tenant, and raises a problem if it has as many endpoints as it may have
+    """
+
+    def __init__(self, types: Collection[MessageType], require_room: Callable[[Tx[Any], int], Awaitable[None]]) -> None:
+        self._types = [type.name for type in types]
+        self._require_room = require_room
+
+    @refuses(FORBIDDEN)
+    async def list(
+        self, reader: Reader[Any], caller: Caller, command: ListWebhookEndpoints
+    ) -> Sequence[WebhookEndpoint]:
+        """List the addresses at which programs are told what happened."""
+        return [_endpoint(row, secrets_of(reader, row)) for row in await sql.list_endpoints(reader, _tenant_of(caller))]
+
+    @refuses(NOT_FOUND, FORBIDDEN)
+    async def get(self, reader: Reader[Any], caller: Caller, command: GetWebhookEndpoint) -> WebhookEndpoint:
+        """Get one endpoint."""
+        row = await self._find(reader, caller, command.endpoint_id)
+        return _endpoint(row, secrets_of(reader, row))
+
+    @refuses(VALIDATION_FAILED, FORBIDDEN)
+    async def create(self, tx: Tx[Any], caller: Caller, command: CreateWebhookEndpoint) -> WebhookEndpoint:
+        """Have messages sent to an address. The answer shows the secret, once."""
+        self._check(command.url, command.types)
+        await self._require_room(tx, _tenant_of(caller))
+        secrets = [SigningSecret(new_secret(command.signature))]
+        row = await sql.insert_endpoint(tx, _tenant_of(caller), command, _sealed(tx, secrets))
+        return _endpoint(row, secrets, shows_secret=True)
+
+    @refuses(NOT_FOUND, VALIDATION_FAILED, FORBIDDEN)
+    async def update(self, tx: Tx[Any], caller: Caller, command: UpdateWebhookEndpoint) -> WebhookEndpoint:
+        """Change an endpoint. One that is activated again gets what waited, the oldest first."""
+        self._check(command.url or "", command.types or [])
+        row = await self._lock(tx, caller, command.endpoint_id)
+        if command.url is not UNSET:
+            row.url = command.url
+        if command.types is not UNSET:
+            row.types = command.types
+        if command.active is not UNSET and command.active != (row.status == "active"):
+            row.status = "active" if command.active else "paused"
+            row.failing_since = None
+        unordered = row.is_ordered and command.ordered is False
+        if command.ordered is not UNSET:
+            row.is_ordered = command.ordered
+        await sql.update_endpoint(tx, row)
+        if unordered:
+            await sql.make_all_due(tx, row.id)
+        await tx.notify(CHANNEL)
+        return _endpoint(row, secrets_of(tx, row))
+
+    @refuses(NOT_FOUND, FORBIDDEN)
+    async def delete(self, tx: Tx[Any], caller: Caller, command: DeleteWebhookEndpoint) -> None:
+        """Delete an endpoint, and what waits for it."""
+        row = await self._lock(tx, caller, command.endpoint_id)
+        await sql.delete_endpoint(tx, row.id)
+
+    @refuses(NOT_FOUND, FORBIDDEN)
+    async def rotate(self, tx: Tx[Any], caller: Caller, command: RotateWebhookSecret) -> WebhookEndpoint:
+        """Give an endpoint a new secret, which the answer shows once. For 24 hours the one before signs too."""
+        row = await self._lock(tx, caller, command.endpoint_id)
+        now: dt.datetime = await tx.value("select now()")
+        present = secrets_of(tx, row)[0]
+        secrets = [SigningSecret(new_secret(scheme_of(present.value))), SigningSecret(present.value, now + OVERLAP)]
+        await sql.store_secrets(tx, row.id, _sealed(tx, secrets))
+        return _endpoint(row, secrets, shows_secret=True)
+
+    @refuses(NOT_FOUND, FORBIDDEN)
+    async def ping(self, tx: Tx[Any], caller: Caller, command: PingWebhookEndpoint) -> None:
+        """Send a test message, of the type ping."""
+        row = await self._lock(tx, caller, command.endpoint_id)
+        await sql.insert_ping(tx, row, PING)
+        await tx.notify(CHANNEL)
+
+    @refuses(NOT_FOUND, FORBIDDEN)
+    async def list_deliveries(
+        self, reader: Reader[Any], caller: Caller, command: ListWebhookDeliveries
+    ) -> Page[WebhookDelivery]:
+        """List the messages for an endpoint, the newest first. They are kept for 30 days."""
+        row = await self._find(reader, caller, command.endpoint_id)
+        return offset_page(await sql.list_deliveries(reader, row.id, command), command)
+
+    @refuses(NOT_FOUND, FORBIDDEN)
+    async def list_attempts(
+        self, reader: Reader[Any], caller: Caller, command: ListWebhookAttempts
+    ) -> Sequence[WebhookAttempt]:
+        """List each time that a message was sent to an endpoint, and what came back."""
+        row = await self._find(reader, caller, command.endpoint_id)
+        return await sql.list_attempts(reader, row.id, _id_of(command.message_id))
+
+    @refuses(NOT_FOUND, FORBIDDEN)
+    async def resend(self, tx: Tx[Any], caller: Caller, command: ResendWebhookMessage) -> ResentMessages:
+        """Send one message again, with the same id."""
+        row = await self._lock(tx, caller, command.endpoint_id)
+        count = await sql.resend_message(tx, row.id, _id_of(command.message_id))
+        if not count:
+            raise NOT_FOUND(f"No message {command.message_id} was for this endpoint in the last 30 days.")
+        await tx.notify(CHANNEL)
+        return ResentMessages(count)
+
+    @refuses(NOT_FOUND, FORBIDDEN)
+    async def resend_range(self, tx: Tx[Any], caller: Caller, command: ResendWebhookMessages) -> ResentMessages:
+        """Send the messages of a time again, each with the same id."""
+        row = await self._lock(tx, caller, command.endpoint_id)
+        count = await sql.resend_range(tx, row.id, command.since, command.until, only_failed=command.only_failed)
+        await tx.notify(CHANNEL)
+        return ResentMessages(count)
+
+    def _check(self, url: str, types: Sequence[str]) -> None:
+        """Raises `validation_failed`."""
+        errors: dict[str, list[str]] = {}
+        if url:
+            try:
+                if checked_url(url).scheme != "https":
+                    raise FetchRefusal(message("must begin with https://"))
+            except FetchRefusal as refusal:
+                errors["url"] = [refusal.args[0]]
+        if unknown := [type for type in types if type not in self._types]:
+            errors["types"] = [
+                message(
+                    "%(type)s is not a type of message; choose from %(types)s",
+                    type=unknown[0],
+                    types=", ".join(self._types),
+                )
+            ]
+        if errors:
+            raise invalid(errors)
+
+    async def _find(self, reader: Reader[Any], caller: Caller, id: int) -> EndpointRow:
+        return _known_endpoint(id, await sql.find_endpoint(reader, _tenant_of(caller), id))
+
+    async def _lock(self, tx: Tx[Any], caller: Caller, id: int) -> EndpointRow:
+        return _known_endpoint(id, await sql.lock_endpoint(tx, _tenant_of(caller), id))
+
+
+def _tenant_of(caller: Caller) -> int:
+    """The tenant of a caller. Raises `forbidden` for an admin, who has none."""
+    if caller.tenant_id is None:
+        raise FORBIDDEN("An admin has no webhooks.", hint="Use a key of the organizer whose programs are to be told.")
+    return caller.tenant_id
+
+
+def _known_endpoint(id: int, row: EndpointRow | None) -> EndpointRow:
+    if row is None:
+        raise NOT_FOUND(f"You have no endpoint of webhooks with the id {id}.")
+    return row
+
+
+def _id_of(message_id: str) -> int:
+    return int(message_id.removeprefix("msg_"))
+
+
+def secrets_of(reader: Reader[Any], row: EndpointRow) -> list[SigningSecret]:
+    """The secrets of an endpoint, the present one first."""
+    return msgspec.json.decode(reader.resources.secret.unseal(row.sealed), type=list[SigningSecret])
+
+
+def _sealed(tx: Tx[Any], secrets: Sequence[SigningSecret]) -> bytes:
+    return tx.resources.secret.seal(msgspec.json.encode(secrets).decode())
+
+
+def _endpoint(row: EndpointRow, secrets: Sequence[SigningSecret], *, shows_secret: bool = False) -> WebhookEndpoint:
+    secret = secrets[0].value
+    scheme = scheme_of(secret)
+    return WebhookEndpoint(
+        row.id,
+        row.url,
+        row.types,
+        row.is_ordered,
+        row.status,
+        scheme,
+        public_key(secret),
+        row.created_at,
+        row.failing_since,
+        secret if shows_secret and scheme == "v1" else UNSET,
+    )
+
+
+async def pause_all(tx: Tx[Any], tenant_id: int) -> None:
+    """Pause all endpoints of a tenant: nothing more is sent to them."""
+    await sql.pause_endpoints(tx, tenant_id)
+
+
+async def delete_all(tx: Tx[Any], tenant_id: int) -> None:
+    """Delete all endpoints of a tenant, and what waits for them."""
+    await sql.delete_endpoints(tx, tenant_id)
+
+
+async def forget_messages(tx: Tx[Any]) -> int:
+    """Delete a batch of old messages, with their deliveries and attempts. Returns the number deleted."""
+    return await sql.delete_old_messages(tx, KEPT_DAYS, BATCH_SIZE)

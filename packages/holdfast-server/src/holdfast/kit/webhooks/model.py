@@ -1,0 +1,175 @@
+"""Endpoints of webhooks, the messages that they get, and the deliveries of these."""
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NamedTuple
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from holdfast.kit.contract.command import Command, Id, Timestamp
+from holdfast.kit.postgres.pagination import OffsetPage
+from holdfast.kit.webhooks.signing import SignatureScheme
+
+MAX_TYPES = 100
+
+EndpointStatus = Literal["active", "paused", "failing"]
+DeliveryStatus = Literal["waiting", "delivered", "failed"]
+
+EndpointId = Annotated[Id, Meta(description="From list_webhook_endpoints.", examples=[1])]
+MessageId = Annotated[
+    str, Meta(pattern=r"^msg_[1-9][0-9]{0,17}$", description="From list_webhook_deliveries.", examples=["msg_1"])
+]
+Url = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=2000,
+        description="Begins with https://. Messages are posted to it.",
+    ),
+]
+Types = Annotated[list[str], Meta(max_length=MAX_TYPES, description="The messages that it gets; empty: all.")]
+Ordered = Annotated[bool, Meta(description="A message waits until the one before it, of its subject, is delivered.")]
+
+
+class MessageType(NamedTuple):
+    """A type of message that a service sends.
+
+    name           `subject.what_happened`
+    description    a sentence that says when it is sent
+    example        its data, as an example; its class is the schema
+    """
+
+    name: str
+    description: str
+    example: Struct
+
+
+class ListWebhookEndpoints(Command):
+    """No options: every endpoint is listed."""
+
+
+class CreateWebhookEndpoint(Command):
+    url: Url
+    types: Types = field(default_factory=list[str])
+    ordered: Ordered = False
+    signature: Annotated[
+        SignatureScheme, Meta(description="v1: HMAC with a shared secret. v1a: Ed25519, with a public key.")
+    ] = "v1"
+
+
+class GetWebhookEndpoint(Command):
+    endpoint_id: EndpointId
+
+
+class UpdateWebhookEndpoint(Command):
+    endpoint_id: EndpointId
+    url: Url | UnsetType = UNSET
+    types: Types | UnsetType = UNSET
+    ordered: Ordered | UnsetType = UNSET
+    active: Annotated[bool, Meta(description="False pauses it: what happens meanwhile is not sent.")] | UnsetType = (
+        UNSET
+    )
+
+
+class DeleteWebhookEndpoint(Command):
+    endpoint_id: EndpointId
+
+
+class RotateWebhookSecret(Command):
+    endpoint_id: EndpointId
+
+
+class PingWebhookEndpoint(Command):
+    endpoint_id: EndpointId
+
+
+class ListWebhookDeliveries(OffsetPage, kw_only=True):
+    endpoint_id: EndpointId
+    status: DeliveryStatus | None = None
+
+
+class ListWebhookAttempts(Command):
+    endpoint_id: EndpointId
+    message_id: MessageId
+
+
+class ResendWebhookMessages(Command):
+    endpoint_id: EndpointId
+    since: Annotated[Timestamp, Meta(description="Messages from then on are sent again.")]
+    until: Annotated[Timestamp | None, Meta(description="Messages up to then.")] = None
+    only_failed: Annotated[bool, Meta(description="Only those that were not delivered.")] = True
+
+
+class ResendWebhookMessage(Command):
+    endpoint_id: EndpointId
+    message_id: MessageId
+
+
+class WebhookEndpoint(Struct):
+    """An address at which a program is told what happened."""
+
+    id: int
+    url: str
+    types: Annotated[list[str], Meta(description="Empty: all.")]
+    ordered: bool
+    status: Annotated[
+        EndpointStatus,
+        Meta(description="paused: it gets nothing. failing: nothing was delivered for days, and messages wait."),
+    ]
+    signature: SignatureScheme
+    public_key: Annotated[str | None, Meta(description="For v1a: verify messages with it.")]
+    created_at: Timestamp
+    failing_since: Annotated[Timestamp | None, Meta(description="The first failure since the last delivery.")]
+    secret: Annotated[str | UnsetType, Meta(description="For v1; shown on creation and on rotation only.")] = UNSET
+
+
+class WebhookDelivery(Struct):
+    """A message for an endpoint."""
+
+    message_id: str
+    type: str
+    subject: str
+    number: Annotated[int, Meta(description="Of its subject, at this endpoint: 1, 2, 3 ...")]
+    status: DeliveryStatus
+    attempts: int
+    created_at: Timestamp
+    next_attempt_at: Annotated[Timestamp | None, Meta(description="null: not while the one before it waits.")]
+    ended_at: Timestamp | None
+    data: Mapping[str, Any]
+
+
+class WebhookAttempt(Struct):
+    """A time at which a message was sent."""
+
+    attempt: int
+    attempted_at: Timestamp
+    status: Annotated[int | None, Meta(description="The HTTP status of the answer; null: there was none.")]
+    milliseconds: int
+    error: Annotated[str | None, Meta(description="Why it failed; null: it was delivered.")]
+
+
+class ResentMessages(Struct):
+    """How many messages are sent again."""
+
+    count: int
+
+
+class SigningSecret(Struct):
+    """A secret of an endpoint. `until`: until when it signs; None: no end is set."""
+
+    value: str
+    until: dt.datetime | None = None
+
+
+class EndpointRow(Struct):
+    """A stored endpoint."""
+
+    id: int
+    tenant_id: int
+    url: str
+    types: list[str]
+    is_ordered: bool
+    status: EndpointStatus
+    sealed: bytes
+    created_at: dt.datetime
+    failing_since: dt.datetime | None

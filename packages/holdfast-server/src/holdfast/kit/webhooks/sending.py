@@ -1,0 +1,424 @@
+"""Sends webhooks: a process leases an endpoint, and sends the messages that are due for it.
+
+A message is sent until the endpoint answers with a status of 2xx, or until the pauses of the specification are used up
+(three days). It may be sent twice, with the same `webhook-id`: a process may end between the answer and the commit.
+
+While an endpoint fails, one message at a time is tried, with growing pauses, and such endpoints use at most half of the
+places. After five days it gets the status `failing`, and its messages wait for a person. An endpoint that answers 410
+is paused.
+"""
+
+import asyncio
+import datetime as dt
+import random
+import time
+from collections.abc import Mapping, Sequence
+from email.utils import parsedate_to_datetime
+from functools import partial
+from typing import Any, LiteralString
+from uuid import uuid4
+
+import msgspec
+from msgspec import Struct
+from prometheus_client import Counter
+
+from holdfast.kit.background.leases import LEASE_SECONDS
+from holdfast.kit.background.row_work import LeasedRow, RowTable, TableWork
+from holdfast.kit.contract.bounds import Bound
+from holdfast.kit.contract.problems import Problem
+from holdfast.kit.outbound.requests import FetchRefusal, PostAnswer, PostSession
+from holdfast.kit.postgres.database import Database, Reader, Tx
+from holdfast.kit.webhooks.model import EndpointRow, SigningSecret
+from holdfast.kit.webhooks.signing import signed_headers
+
+DELIVERIES_CHANNEL = "webhook_deliveries"
+
+MAX_ENDPOINTS = 16
+"""Endpoints to which one process sends at the same time."""
+
+MAX_FAILING_ENDPOINTS = 8
+"""Those of them that failed last time."""
+
+MAX_ENDPOINTS_OF_TENANT = 4
+"""Endpoints of one tenant to which all processes send at the same time."""
+
+MAX_CONNECTIONS = 8
+"""Connections to one endpoint."""
+
+MESSAGES_PER_READ = 64
+
+TURN_SECONDS = 5.0
+"""Seconds after which an endpoint with more messages lets others have its place."""
+
+ANSWER_SECONDS = 15
+"""Seconds that an endpoint may take to answer."""
+
+RETRY_SECONDS = (5.0, 300.0, 1_800.0, 7_200.0, 18_000.0, 36_000.0, 50_400.0, 72_000.0, 86_400.0)
+"""Seconds before each further attempt of a message, as the specification recommends."""
+
+MAX_RETRY_AFTER_SECONDS = 86_400.0
+
+FIRST_ENDPOINT_PAUSE, MAX_ENDPOINT_PAUSE = 1.0, 300.0
+"""Seconds for which an endpoint gets nothing after a failure: at first, and after many."""
+
+FAILING_DAYS = 5
+"""Days without any delivery after which an endpoint gets the status `failing`."""
+
+SENDING = Bound(
+    name="Endpoints to which one process sends webhooks at the same time",
+    service="both",
+    total=f"{MAX_ENDPOINTS}, of which {MAX_FAILING_ENDPOINTS} may be endpoints that fail",
+    tenant=f"{MAX_ENDPOINTS_OF_TENANT} in all processes, in turns of {TURN_SECONDS:g} seconds",
+    address="none: only tenants have endpoints",
+    reserved="half, for endpoints that answer",
+    stranger=f"Others wait a turn of {TURN_SECONDS:g} seconds. An endpoint that does not answer holds a place for "
+    f"{ANSWER_SECONDS} seconds, and then waits up to five minutes.",
+)
+
+ATTEMPTS = Counter("holdfast_webhook_attempts", "Messages of webhooks that were sent, by result.", ["result"])
+
+TABLE = RowTable(
+    "webhook_endpoints", "id", due_at="leased_until", condition="status = 'active' and next_due_at <= now()"
+)
+
+
+class DueMessage(Struct):
+    """A message that is due for an endpoint."""
+
+    id: int
+    type: str
+    subject: str
+    number: int
+    data: Mapping[str, Any]
+    created_at: dt.datetime
+    attempts: int
+
+
+class SendResult(Struct):
+    """What came of sending a message.
+
+    status      the HTTP status; None: no answer came
+    error       why it failed; None: it was delivered
+    pause       seconds until the next attempt; None: there is none
+    is_gone     whether the endpoint said that it wants nothing any more
+    """
+
+    message_id: int
+    status: int | None
+    milliseconds: int
+    error: str | None = None
+    pause: float | None = None
+    is_gone: bool = False
+
+
+class DeliveryWork(TableWork):
+    """Sends the messages that are due, in turns of endpoints."""
+
+    name = "webhook_deliveries"
+    channels = (DELIVERIES_CHANNEL,)
+    max_concurrent = MAX_ENDPOINTS
+
+    def __init__(self, database: Database[Any]) -> None:
+        super().__init__(database, TABLE)
+        self._failing: set[int] = set()
+        """The endpoints that this process has leased, and that failed last time."""
+
+    async def lease(self, limit: int, excluded: Sequence[int], *, scan_all: bool) -> Sequence[LeasedRow]:
+        rows = await self.database.autocommit(
+            lambda reader: reader.tuples(
+                LEASE,
+                {
+                    "limit": limit,
+                    "excluded": [*excluded],
+                    "failing": MAX_FAILING_ENDPOINTS - len(self._failing),
+                    "of_tenant": MAX_ENDPOINTS_OF_TENANT,
+                    "lease_id": uuid4(),
+                    "seconds": LEASE_SECONDS,
+                },
+            )
+        )
+        self._failing.update(id for id, _, _, is_failing in rows if is_failing)
+        return [LeasedRow(id, attempts, lease_id) for id, attempts, lease_id, _ in rows]
+
+    async def seconds_until_due(self, reader: Reader[Any], excluded: Sequence[int]) -> float | None:
+        return await reader.value(SECONDS_UNTIL_DUE, {"excluded": [*excluded]})
+
+    async def handle(self, row: LeasedRow) -> int:
+        """Send what is due for an endpoint, and give it back."""
+        pause = 0.0
+        try:
+            count, pause = await self._send_due(row)
+        finally:
+            self._failing.discard(row.key)
+        await self.database.transact(partial(give_back, row=row, pause=pause))
+        return count
+
+    async def _send_due(self, row: LeasedRow) -> tuple[int, float]:
+        """Send what is due for an endpoint. Returns how many messages, and seconds for which it gets no more."""
+        endpoint = await self.database.read(partial(find_endpoint, id=row.key))
+        if endpoint is None or not (messages := await self._due(row.key, endpoint.failing_since is not None)):
+            return 0, 0.0
+        owner = ("webhooks", f"tenant {endpoint.tenant_id}")
+        count, ends_at = 0, time.monotonic() + TURN_SECONDS
+        try:
+            async with self.database.resources.webhooks.session(
+                endpoint.url, owner=owner, connections=MAX_CONNECTIONS
+            ) as session:
+                while messages:
+                    results = await self._send(session, endpoint, messages)
+                    pause = await self._store(row, endpoint, results)
+                    count += len(messages)
+                    if pause or time.monotonic() >= ends_at:
+                        return count, pause
+                    messages = await self._due(row.key, is_failing=False)
+        except FetchRefusal as refusal:  # the address cannot be used
+            results = [_failure(messages[0], endpoint, f"The address {refusal}.", started=time.monotonic())]
+            return 1, await self._store(row, endpoint, results)
+        except Problem as problem:  # too many messages of this tenant wait for their turn
+            return count, float(problem.extra.get("retry_after", FIRST_ENDPOINT_PAUSE))
+        return count, 0.0
+
+    async def _due(self, endpoint_id: int, is_failing: bool) -> list[DueMessage]:
+        limit = 1 if is_failing else MESSAGES_PER_READ
+        return await self.database.read(partial(due_messages, endpoint_id=endpoint_id, limit=limit))
+
+    async def _send(
+        self, session: PostSession, endpoint: EndpointRow, messages: Sequence[DueMessage]
+    ) -> Sequence[SendResult]:
+        """Send messages, at most `MAX_CONNECTIONS` at the same time. After a failure no further one is begun."""
+        secrets = self._secrets(endpoint)
+        waiting = [*reversed(messages)]
+        results: list[SendResult] = []
+
+        async def send_next() -> None:
+            while waiting and all(result.error is None for result in results):
+                results.append(await _attempt(session, endpoint, waiting.pop(), secrets))
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(MAX_CONNECTIONS, len(messages))):
+                group.create_task(send_next(), name="webhook")
+        return results
+
+    def _secrets(self, endpoint: EndpointRow) -> Sequence[str]:
+        sealed = self.database.resources.secret.unseal(endpoint.sealed)
+        now = dt.datetime.now(dt.UTC)
+        secrets = msgspec.json.decode(sealed, type=list[SigningSecret])
+        return [secret.value for secret in secrets if secret.until is None or secret.until > now]
+
+    async def _store(self, row: LeasedRow, endpoint: EndpointRow, results: Sequence[SendResult]) -> float:
+        """Store what came of messages. Returns seconds for which the endpoint gets no more."""
+        for result in results:
+            ATTEMPTS.labels("failed" if result.error else "delivered").inc()
+
+        async def store(tx: Tx[Any]) -> int:
+            failures = await store_results(tx, endpoint.id, results)
+            await self.table.fence(row).check(tx)
+            return failures
+
+        failures = await self.database.transact(store)
+        return min(FIRST_ENDPOINT_PAUSE * 2 ** min(failures - 1, 20), MAX_ENDPOINT_PAUSE) if failures else 0.0
+
+
+def body_of(message: DueMessage) -> bytes:
+    """The body of a message."""
+    return msgspec.json.encode(
+        {
+            "type": message.type,
+            "timestamp": message.created_at.astimezone(dt.UTC)
+            .isoformat(timespec="milliseconds")
+            .replace("+00:00", "Z"),
+            "subject": message.subject,
+            "number": message.number,
+            "data": message.data,
+        }
+    )
+
+
+async def _attempt(
+    session: PostSession, endpoint: EndpointRow, message: DueMessage, secrets: Sequence[str]
+) -> SendResult:
+    """Send one message."""
+    body, started = body_of(message), time.monotonic()
+    headers = {
+        **signed_headers(secrets, f"msg_{message.id}", int(time.time()), body),
+        "Content-Type": "application/json",
+    }
+    try:
+        answer = await session.post(body, headers)
+    except FetchRefusal as refusal:
+        return _failure(message, endpoint, f"The address {refusal}.", started)
+    if 200 <= answer.status < 300:
+        return SendResult(message.id, answer.status, _milliseconds(started))
+    error = f"The answer has the status {answer.status}; a message is delivered with 200 to 299."
+    return _failure(message, endpoint, error, started, answer)
+
+
+def _failure(
+    message: DueMessage, endpoint: EndpointRow, error: str, started: float, answer: PostAnswer | None = None
+) -> SendResult:
+    """The result of a failed attempt. Messages in strict order are tried until the endpoint ends."""
+    pause: float | None = None
+    if message.attempts < len(RETRY_SECONDS) or endpoint.is_ordered:
+        pause = RETRY_SECONDS[min(message.attempts, len(RETRY_SECONDS) - 1)] * random.uniform(1.0, 1.2)  # noqa: S311
+        if answer and answer.status in {429, 503}:
+            pause = max(pause, _retry_after(answer.headers.get("retry-after", "")))
+    is_gone = answer is not None and answer.status == 410
+    status = answer.status if answer else None
+    return SendResult(message.id, status, _milliseconds(started), error, pause, is_gone)
+
+
+def _retry_after(text: str) -> float:
+    """Seconds that the header Retry-After asks for, as a number or a date; 0 if it is neither."""
+    try:
+        seconds = (
+            float(text) if text.isascii() and text.isdigit() else parsedate_to_datetime(text).timestamp() - time.time()
+        )
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
+    return min(max(seconds, 0.0), MAX_RETRY_AFTER_SECONDS)
+
+
+def _milliseconds(started: float) -> int:
+    return round((time.monotonic() - started) * 1_000)
+
+
+# Tenants take turns: of each, the endpoints that were leased longest ago come first.
+LEASE: LiteralString = """
+    with leased as materialized (
+        select tenant_id, count(*) as leases from webhook_endpoints
+         where lease_id is not null and leased_until > clock_timestamp() group by tenant_id),
+    due as materialized (
+        select id, tenant_id, leased_until, failing_since is not null as is_failing,
+               row_number() over (partition by tenant_id order by leased_until, id) as place
+          from webhook_endpoints
+         where status = 'active' and next_due_at <= now() and leased_until <= clock_timestamp()
+           and id <> all(%(excluded)s)),
+    ranked as materialized (
+        select id, leased_until, is_failing,
+               row_number() over (partition by is_failing order by leased_until, id) as rank
+          from due left join leased using (tenant_id)
+         where place + coalesce(leases, 0) <= %(of_tenant)s),
+    chosen as materialized (
+        select id from webhook_endpoints
+         where id = any(array(
+                select id from ranked where not is_failing or rank <= %(failing)s
+                 order by leased_until, id limit %(limit)s))
+           and next_due_at <= now() and leased_until <= clock_timestamp()
+           for no key update skip locked)
+    update webhook_endpoints
+       set leased_until = clock_timestamp() + %(seconds)s * interval '1 second', lease_id = %(lease_id)s,
+           next_due_at = clock_timestamp() + %(seconds)s * interval '1 second', attempts = attempts + 1
+     where id = any(array(select id from chosen))
+    returning id, attempts, lease_id, failing_since is not null
+"""
+
+SECONDS_UNTIL_DUE: LiteralString = """
+    select extract(epoch from min(greatest(next_due_at, leased_until)) - clock_timestamp())::float8
+      from webhook_endpoints
+     where status = 'active' and next_due_at is not null and id <> all(%(excluded)s)
+"""
+
+
+async def find_endpoint(reader: Reader[Any], id: int) -> EndpointRow | None:
+    """An active endpoint."""
+    return await reader.row(
+        EndpointRow,
+        """
+        select id, tenant_id, url, types, is_ordered, status, sealed, created_at, failing_since from webhook_endpoints
+         where id = %(id)s and status = 'active'
+        """,
+        {"id": id},
+    )
+
+
+async def due_messages(reader: Reader[Any], endpoint_id: int, limit: int) -> list[DueMessage]:
+    """The messages that are due for an endpoint, those that wait longest first."""
+    return await reader.rows(
+        DueMessage,
+        """
+        select message_id as id, type, subject, number, data, created_at, attempts
+          from webhook_deliveries join webhook_messages on webhook_messages.id = message_id
+         where webhook_deliveries.endpoint_id = %(endpoint_id)s and due_at <= now()
+         order by due_at, message_id limit %(limit)s
+        """,
+        {"endpoint_id": endpoint_id, "limit": limit},
+    )
+
+
+async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendResult]) -> int:
+    """Store what came of messages. Returns how many attempts have failed since the last success."""
+    return await tx.value(
+        """
+        with result as materialized (
+            select * from unnest(%(ids)s::bigint[], %(statuses)s::integer[], %(milliseconds)s::integer[],
+                                 %(errors)s::text[], %(pauses)s::float8[])
+                       as result (message_id, answer, milliseconds, error, pause)),
+        logged as (
+            insert into webhook_attempts (endpoint_id, message_id, status, milliseconds, error)
+            select %(endpoint_id)s, message_id, answer, milliseconds, error from result
+              join webhook_messages on webhook_messages.id = message_id),
+        sent as materialized (
+            select result.*, subject_id, number from result
+             cross join lateral (
+                    select subject_id, number from webhook_deliveries
+                     where endpoint_id = %(endpoint_id)s and message_id = result.message_id limit 1) as delivery),
+        changed as (
+            update webhook_deliveries
+               set attempts = attempts + 1,
+                   status = case when error is null then 'delivered'
+                                 when pause is null then 'failed' else 'waiting' end,
+                   due_at = case when error is not null then now() + pause * interval '1 second' end,
+                   ended_at = case when error is null or pause is null then now() end
+              from sent
+             where webhook_deliveries.subject_id = sent.subject_id and webhook_deliveries.number = sent.number
+            returning webhook_deliveries.subject_id, webhook_deliveries.number, webhook_deliveries.status),
+        next as (
+            update webhook_deliveries as delivery set due_at = now()
+              from changed, webhook_endpoints as endpoint
+             where endpoint.id = %(endpoint_id)s and is_ordered and changed.status <> 'waiting'
+               and delivery.subject_id = changed.subject_id and delivery.due_at is null
+               and delivery.number = (
+                    select min(number) from webhook_deliveries as later
+                     where later.subject_id = changed.subject_id and later.number > changed.number
+                       and later.status = 'waiting'))
+        update webhook_endpoints
+           set failures = case when %(delivered)s then 0 else failures + 1 end,
+               failing_since = case when not %(delivered)s then coalesce(failing_since, now()) end,
+               status = case when %(is_gone)s then 'paused'
+                             when not %(delivered)s
+                                  and failing_since < now() - %(days)s * interval '1 day' then 'failing'
+                             else status end
+         where id = %(endpoint_id)s
+        returning failures
+        """,
+        {
+            "endpoint_id": endpoint_id,
+            "ids": [result.message_id for result in results],
+            "statuses": [result.status for result in results],
+            "milliseconds": [result.milliseconds for result in results],
+            "errors": [result.error for result in results],
+            "pauses": [result.pause for result in results],
+            "delivered": any(result.error is None for result in results),
+            "is_gone": any(result.is_gone for result in results),
+            "days": FAILING_DAYS,
+        },
+    )
+
+
+async def give_back(tx: Tx[Any], row: LeasedRow, pause: float) -> None:
+    """Let other processes lease an endpoint, after a pause in seconds. It is due when the next of its deliveries is.
+
+    What was stored since it was leased has made it due; that stays.
+    """
+    await tx.run(
+        """
+        update webhook_endpoints
+           set lease_id = null, leased_until = clock_timestamp() + %(pause)s * interval '1 second',
+               next_due_at = least(
+                    case when next_due_at <= clock_timestamp() then next_due_at end,
+                    (select min(due_at) from webhook_deliveries
+                      where endpoint_id = %(id)s and due_at is not null))
+         where id = %(id)s and lease_id = %(lease_id)s
+        """,
+        {"id": row.key, "lease_id": row.lease_id, "pause": pause},
+    )

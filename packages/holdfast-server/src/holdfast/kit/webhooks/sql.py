@@ -1,0 +1,215 @@
+"""Statements on endpoints of webhooks, and on what was sent to them."""
+
+import datetime as dt
+from typing import Any, LiteralString
+
+from holdfast.kit.postgres.database import Reader, Tx
+from holdfast.kit.webhooks.model import (
+    CreateWebhookEndpoint,
+    EndpointRow,
+    ListWebhookDeliveries,
+    WebhookAttempt,
+    WebhookDelivery,
+)
+
+ENDPOINT: LiteralString = """
+    select id, tenant_id, url, types, is_ordered, status, sealed, created_at, failing_since from webhook_endpoints
+"""
+
+
+async def list_endpoints(reader: Reader[Any], tenant_id: int) -> list[EndpointRow]:
+    return await reader.rows(
+        EndpointRow, f"{ENDPOINT} where tenant_id = %(tenant_id)s order by id", {"tenant_id": tenant_id}
+    )
+
+
+async def find_endpoint(reader: Reader[Any], tenant_id: int, id: int) -> EndpointRow | None:
+    return await reader.row(
+        EndpointRow,
+        f"{ENDPOINT} where tenant_id = %(tenant_id)s and id = %(id)s",
+        {"tenant_id": tenant_id, "id": id},
+    )
+
+
+async def lock_endpoint(tx: Tx[Any], tenant_id: int, id: int) -> EndpointRow | None:
+    return await tx.row(
+        EndpointRow,
+        f"{ENDPOINT} where tenant_id = %(tenant_id)s and id = %(id)s for no key update",
+        {"tenant_id": tenant_id, "id": id},
+    )
+
+
+async def insert_endpoint(tx: Tx[Any], tenant_id: int, command: CreateWebhookEndpoint, sealed: bytes) -> EndpointRow:
+    row = await tx.row(
+        EndpointRow,
+        """
+        insert into webhook_endpoints (tenant_id, url, types, is_ordered, sealed)
+        values (%(tenant_id)s, %(url)s, %(types)s, %(is_ordered)s, %(sealed)s)
+        returning id, tenant_id, url, types, is_ordered, status, sealed, created_at, failing_since
+        """,
+        {
+            "tenant_id": tenant_id,
+            "url": command.url,
+            "types": command.types,
+            "is_ordered": command.ordered,
+            "sealed": sealed,
+        },
+    )
+    assert row
+    return row
+
+
+async def update_endpoint(tx: Tx[Any], row: EndpointRow) -> None:
+    """Store an endpoint that was changed by a person, and have what waits for it sent."""
+    await tx.run(
+        """
+        update webhook_endpoints
+           set url = %(url)s, types = %(types)s, is_ordered = %(is_ordered)s, status = %(status)s,
+               failing_since = %(failing_since)s, failures = 0,
+               leased_until = case when lease_id is null then now() else leased_until end,
+               next_due_at = (select min(due_at) from webhook_deliveries
+                               where endpoint_id = %(id)s and due_at is not null)
+         where id = %(id)s
+        """,
+        {
+            "id": row.id,
+            "url": row.url,
+            "types": row.types,
+            "is_ordered": row.is_ordered,
+            "status": row.status,
+            "failing_since": row.failing_since,
+        },
+    )
+
+
+async def make_all_due(tx: Tx[Any], endpoint_id: int) -> None:
+    """Let deliveries that wait for the one before them wait no longer."""
+    await tx.run(
+        """
+        with made_due as (
+            update webhook_deliveries set due_at = now()
+             where endpoint_id = %(id)s and status = 'waiting' and due_at is null)
+        update webhook_endpoints set next_due_at = least(next_due_at, now()) where id = %(id)s
+        """,
+        {"id": endpoint_id},
+    )
+
+
+async def delete_endpoint(tx: Tx[Any], id: int) -> None:
+    await tx.run("delete from webhook_endpoints where id = %(id)s", {"id": id})
+
+
+async def pause_endpoints(tx: Tx[Any], tenant_id: int) -> None:
+    await tx.run("update webhook_endpoints set status = 'paused' where tenant_id = %(id)s", {"id": tenant_id})
+
+
+async def delete_endpoints(tx: Tx[Any], tenant_id: int) -> None:
+    await tx.run("delete from webhook_endpoints where tenant_id = %(id)s", {"id": tenant_id})
+
+
+async def store_secrets(tx: Tx[Any], id: int, sealed: bytes) -> None:
+    await tx.run("update webhook_endpoints set sealed = %(sealed)s where id = %(id)s", {"id": id, "sealed": sealed})
+
+
+async def insert_ping(tx: Tx[Any], row: EndpointRow, type: str) -> None:
+    """Store a test message for one endpoint."""
+    await tx.run(
+        """
+        insert into webhook_messages (tenant_id, endpoint_id, type, subject, data)
+        values (%(tenant_id)s, %(id)s, %(type)s, 'endpoint ' || %(id)s, jsonb_build_object('endpoint_id', %(id)s))
+        """,
+        {"tenant_id": row.tenant_id, "id": row.id, "type": type},
+    )
+
+
+async def list_deliveries(
+    reader: Reader[Any], endpoint_id: int, command: ListWebhookDeliveries
+) -> list[WebhookDelivery]:
+    condition: LiteralString = "and status = %(status)s" if command.status else ""
+    return await reader.rows(
+        WebhookDelivery,
+        f"""
+        select 'msg_' || message_id as message_id, type, subject, number, status, attempts, created_at,
+               due_at as next_attempt_at, ended_at, data
+          from (select message_id, number, status, attempts, due_at, ended_at from webhook_deliveries
+                 where endpoint_id = %(endpoint_id)s {condition}
+                 order by message_id desc offset %(offset)s limit %(limit)s + 1) as delivery
+         cross join lateral (
+                select type, subject, created_at, data from webhook_messages where id = message_id limit 1) as message
+         order by delivery.message_id desc
+        """,
+        {
+            "endpoint_id": endpoint_id,
+            "status": command.status,
+            "offset": command.offset,
+            "limit": command.limit,
+        },
+    )
+
+
+async def list_attempts(reader: Reader[Any], endpoint_id: int, message_id: int) -> list[WebhookAttempt]:
+    return await reader.rows(
+        WebhookAttempt,
+        """
+        select row_number() over (order by id) as attempt, attempted_at, status, milliseconds, error
+          from webhook_attempts
+         where endpoint_id = %(endpoint_id)s and message_id = %(message_id)s order by id
+        """,
+        {"endpoint_id": endpoint_id, "message_id": message_id},
+    )
+
+
+RESEND: LiteralString = """
+    update webhook_deliveries set status = 'waiting', due_at = now(), ended_at = null, attempts = 0
+     where endpoint_id = %(endpoint_id)s and
+"""
+
+WAKE: LiteralString = """
+    update webhook_endpoints set next_due_at = least(next_due_at, now()) where id = %(endpoint_id)s
+"""
+
+
+async def resend_message(tx: Tx[Any], endpoint_id: int, message_id: int) -> int:
+    """Make the delivery of a message due. Returns how many there are: 1 or 0."""
+    parameters = {"endpoint_id": endpoint_id, "message_id": message_id}
+    rows = await tx.tuples(f"{RESEND} message_id = %(message_id)s returning 1", parameters)
+    await tx.run(WAKE, parameters)
+    return len(rows)
+
+
+async def resend_range(
+    tx: Tx[Any], endpoint_id: int, since: dt.datetime, until: dt.datetime | None, *, only_failed: bool
+) -> int:
+    """Make the deliveries of messages of a time due. Returns their number."""
+    parameters = {"endpoint_id": endpoint_id, "since": since, "until": until, "only_failed": only_failed}
+    count = await tx.value(
+        f"""
+        with resent as (
+            {RESEND} message_id = any(array(
+                 select id from webhook_messages
+                  where created_at >= %(since)s and created_at <= coalesce(%(until)s::timestamptz, 'infinity')
+                    and tenant_id = (select tenant_id from webhook_endpoints where id = %(endpoint_id)s)))
+               and (status = 'failed' or status = 'delivered' and not %(only_failed)s::boolean)
+            returning 1)
+        select count(*) from resent
+        """,
+        parameters,
+    )
+    await tx.run(WAKE, parameters)
+    return count
+
+
+async def delete_old_messages(tx: Tx[Any], days: int, limit: int) -> int:
+    """Delete at most `limit` older messages, with their deliveries and attempts. Returns the number deleted."""
+    return await tx.value(
+        """
+        with deleted as (
+            delete from webhook_messages
+             where id = any(array(select id from webhook_messages
+                                   where created_at < now() - %(days)s * interval '1 day'
+                                   order by created_at limit %(limit)s for update skip locked))
+         returning 1)
+        select count(*) from deleted
+        """,
+        {"days": days, "limit": limit},
+    )
