@@ -82,4 +82,7 @@ async def scene(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> 
             spec = (await service.http.get("/openapi.json")).json()
             ids = {"id": key["id"], "event_id": event["id"], "user_id": poll.rpartition("/")[2]}
             ids |= {"queue_id": queue["id"], "visitor_id": "ann"}
+            endpoint = {"webhook_endpoint": {"url": "https://shop.example/hooks"}}
+            ids["endpoint_id"] = (await ada.post("/api/webhook_endpoints", endpoint)).json()["data"]["id"]
+            ids["message_id"] = "msg_1"
             yield Scene(service, ada, spec, ids)

@@ -57,6 +57,8 @@ class Scene:
             "create_queue": queue_fields(),
             "join_queue": {"visitor_id": "ann"},
             "verify_queue_token": {"token": "x"},
+            "create_webhook_endpoint": {"url": "https://shop.example/hooks"},
+            "resend_webhook_messages": {"since": "2027-05-01T18:00:00Z"},
         }
         inside = {**acceptable.get(operation.name, {}), **fields}
         return {operation.body_member: inside} if operation.body_member else inside

@@ -16,7 +16,7 @@ from holdfast.kit.running.operation import Operation
 from tests.support import Service
 
 TAKING_A_BODY = [operation for operation in OPERATIONS if operation.has_body_fields]
-IDS = {"event_id": 7, "queue_id": 7, "id": 7, "user_id": "sht2pjgt"}
+IDS = {"event_id": 7, "queue_id": 7, "id": 7, "user_id": "sht2pjgt", "endpoint_id": 7}
 
 
 class Page(HTMLParser):

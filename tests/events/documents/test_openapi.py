@@ -14,11 +14,13 @@ from holdfast.events.api import OPERATIONS
 from holdfast.events.problems import ALL
 from holdfast.events.queues import release
 from holdfast.events.settings import Settings
+from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.running.operation import Operation
 from tests.events.photos.pictures import picture
 from tests.events.photos.steps import upload
 from tests.events.scene import PROCESSOR_KEY
+from tests.events.webhooks.programs import deliver
 from tests.support import Client, Service, event_fields, queue_fields
 
 
@@ -188,8 +190,28 @@ async def test_every_answer_has_the_shape_that_is_documented_for_it(service: Ser
     assert keeps(await ada.post("/api/registrations", {"registration": people[0]}))["code"] == "event_cancelled"
 
     await _queues(service, document, ada)
+    await _webhooks(service, document, ada)
 
     assert document.checked == {operation.name for operation in OPERATIONS}
+
+
+async def _webhooks(service: Service, document: Document, ada: Client) -> None:
+    keeps = document.keeps
+    fields = {"url": "https://shop.example.com/webhooks", "signature": "v1a"}
+    endpoint = keeps(await ada.post("/api/webhook_endpoints", {"webhook_endpoint": fields}))["data"]
+    path = f"/api/webhook_endpoints/{endpoint['id']}"
+    assert keeps(await ada.get("/api/webhook_endpoints"))["data"] == [endpoint] == [keeps(await ada.get(path))["data"]]
+    keeps(await ada.patch(path, {"webhook_endpoint": {"ordered": True}}))
+    assert keeps(await ada.post(f"{path}/rotate_secret"))["data"]["public_key"] != endpoint["public_key"]
+    keeps(await ada.post(f"{path}/ping"))
+    await deliver(service)
+    [delivery] = keeps(await ada.get(f"{path}/deliveries"))["data"]
+    message = f"{path}/messages/{delivery['message_id']}"
+    [attempt] = keeps(await ada.get(f"{message}/attempts"))["data"]
+    assert (delivery["status"], attempt["status"]) == ("waiting", None)
+    assert keeps(await ada.post(f"{message}/resend"))["data"] == {"count": 1}
+    assert keeps(await ada.post(f"{path}/resend", {"since": "2026-01-01T00:00:00Z"}))["data"] == {"count": 0}
+    keeps(await ada.delete(path))
 
 
 async def _photos(service: Service, document: Document, ada: Client, event_id: int) -> None:
@@ -280,3 +302,13 @@ async def test_the_headers_and_members_of_refusals_are_documented(document: Docu
     assert "Link" in registration["200"]["headers"]
     verified = document.spec["paths"]["/api/queues/verify_token"]["post"]["responses"]["401"]
     assert "valid" in verified["content"]["application/json"]["schema"]["allOf"][1]["properties"]
+
+
+async def test_every_example_of_a_message_has_the_shape_that_is_documented_for_it(service: Service) -> None:
+    spec = (await service.http.get("/openapi.json")).json()
+
+    assert {*spec["webhooks"]} == {message.name for message in MESSAGES}
+    for name, entry in spec["webhooks"].items():
+        content = entry["post"]["requestBody"]["content"]["application/json"]
+        assert content["example"]["type"] == name
+        jsonschema.validate(content["example"], {**content["schema"], "components": spec["components"]})

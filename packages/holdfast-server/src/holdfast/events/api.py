@@ -15,6 +15,7 @@ from holdfast.events.queues.model import Joined
 from holdfast.events.registrations import operations as registrations
 from holdfast.events.registrations.model import Accepted
 from holdfast.events.users import operations as users
+from holdfast.events.webhooks.part import ENDPOINTS
 from holdfast.kit.running.operation import ADDS, FETCHES, OVERWRITES, READS, SETS, SIGN_IN_LANE, Operation
 from holdfast.kit.running.run_modes import batched, read, read_batched, single, steps
 
@@ -58,6 +59,18 @@ OPERATIONS = (
     Operation("join_queue",           "POST   /api/queues/{queue_id}/join", batched(queues.join, signing(Joined)), scope="write_events", status=202, bare=True, limit="queue joins"),
     Operation("get_queue_status",     "GET    /api/queues/{queue_id}/status/{visitor_id}", batched(queues.status), scope="read_events", bare=True, follows_up=True),
     Operation("verify_queue_token",   "POST   /api/queues/verify_token", single(queues.verify), scope="write_events", bare=True, follows_up=True),
+
+    Operation("list_webhook_endpoints",  "GET    /api/webhook_endpoints", read(ENDPOINTS.list), scope="manage_keys", group="webhooks"),
+    Operation("create_webhook_endpoint", "POST   /api/webhook_endpoints", single(ENDPOINTS.create), scope="manage_keys", body_member="webhook_endpoint", status=201, limit="keys", group="webhooks"),
+    Operation("get_webhook_endpoint",    "GET    /api/webhook_endpoints/{endpoint_id}", read(ENDPOINTS.get), scope="manage_keys", group="webhooks"),
+    Operation("update_webhook_endpoint", "PATCH  /api/webhook_endpoints/{endpoint_id}", single(ENDPOINTS.update), scope="manage_keys", body_member="webhook_endpoint", group="webhooks"),
+    Operation("delete_webhook_endpoint", "DELETE /api/webhook_endpoints/{endpoint_id}", single(ENDPOINTS.delete), scope="manage_keys", status=204, group="webhooks"),
+    Operation("rotate_webhook_secret",   "POST   /api/webhook_endpoints/{endpoint_id}/rotate_secret", single(ENDPOINTS.rotate), scope="manage_keys", limit="keys", group="webhooks"),
+    Operation("ping_webhook_endpoint",   "POST   /api/webhook_endpoints/{endpoint_id}/ping", single(ENDPOINTS.ping), scope="manage_keys", status=204, limit="keys", group="webhooks"),
+    Operation("list_webhook_deliveries", "GET    /api/webhook_endpoints/{endpoint_id}/deliveries", read(ENDPOINTS.list_deliveries), scope="manage_keys", group="webhooks"),
+    Operation("resend_webhook_messages", "POST   /api/webhook_endpoints/{endpoint_id}/resend", single(ENDPOINTS.resend_range), scope="manage_keys", limit="keys", group="webhooks"),
+    Operation("list_webhook_attempts",   "GET    /api/webhook_endpoints/{endpoint_id}/messages/{message_id}/attempts", read(ENDPOINTS.list_attempts), scope="manage_keys", group="webhooks"),
+    Operation("resend_webhook_message",  "POST   /api/webhook_endpoints/{endpoint_id}/messages/{message_id}/resend", single(ENDPOINTS.resend), scope="manage_keys", limit="keys", group="webhooks"),
 )
 # fmt: on
 

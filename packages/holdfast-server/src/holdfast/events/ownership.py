@@ -29,6 +29,7 @@ from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
 from holdfast.kit.postgres.transactions import Task
 from holdfast.kit.process.part import Part
+from holdfast.kit.webhooks.endpoints import delete_all as delete_webhooks
 
 MAX_TITLES = 5
 """The most events that are shown by their titles."""
@@ -137,6 +138,7 @@ async def end_stranger(tx: Tx, organizer_id: int, *, except_session_id: int | No
     await end_account(tx, organizer_id)
     await end_queues(tx, organizer_id)
     await agent_actions.forget_organizer(tx, organizer_id)
+    await delete_webhooks(tx, organizer_id)
     await tx.notify(CHANGE_CHANNEL)
     await tx.enqueue(CANCEL, CancelEventsArguments(organizer_id))
 

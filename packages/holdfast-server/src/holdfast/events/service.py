@@ -47,6 +47,8 @@ from holdfast.events.seats.drawn import EVENT_DRAWS
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.events.users.directory import UserDirectory
+from holdfast.events.webhooks import part as webhooks
+from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit import mcp
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.http.event_streams import Streams
@@ -79,6 +81,7 @@ PARTS: Sequence[Part[Context]] = (
     keys.PART,
     agent_actions.PART,
     pricing.PART,
+    webhooks.PART,
 )
 
 ALL_OPERATIONS = (*OPERATIONS, *(operation for part in PARTS for operation in part.operations))
@@ -106,7 +109,8 @@ def service(database: Database) -> Service:
         agent_requests=RequestDesk(RequestReader(OPERATIONS, database, find_credentials, read_facts), runner),
     )
     credentials = Credentials(ring, database, configured_issuer(settings), accepts_own_tokens=settings.has_own_server)
-    spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, (*COMMON_PROBLEMS, *ALL))
+    problems = (*COMMON_PROBLEMS, *ALL)
+    spec = openapi.document(TITLE, VERSION, DESCRIPTION, settings.base_url, OPERATIONS, problems, MESSAGES)
     documents = discovery.documents(OPERATIONS, spec, settings)
     for_agents = agent_endpoint(settings, [*documents.values()], credentials)
     own_endpoints = Endpoints(

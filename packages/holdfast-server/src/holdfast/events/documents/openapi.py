@@ -10,15 +10,23 @@ import msgspec
 from holdfast.kit.contract.command import body_type, with_descriptions
 from holdfast.kit.contract.problems import ProblemType
 from holdfast.kit.running.operation import Operation, Operations
+from holdfast.kit.webhooks.model import MessageType
 
 
 @lru_cache(4)
 def document(
-    title: str, version: str, description: str, base_url: str, operations: Operations, problems: Sequence[ProblemType]
+    title: str,
+    version: str,
+    description: str,
+    base_url: str,
+    operations: Operations,
+    problems: Sequence[ProblemType],
+    messages: Sequence[MessageType] = (),
 ) -> dict[str, Any]:
-    """The OpenAPI 3.1 document of a service."""
+    """The OpenAPI 3.1 document of a service. `messages`: those that its webhooks send."""
     described = {operation: _OperationEntry(operation) for operation in operations if operation.route}
     types = [type_ for entry in described.values() for type_ in entry.types]
+    types += {type(message.example): None for message in messages}
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     components = {_name(name): with_descriptions(_with_document_names(schema)) for name, schema in components.items()}
     schemas = [_with_document_names(schema) for schema in schemas]
@@ -31,6 +39,7 @@ def document(
         "info": {"title": title, "version": version, "description": description},
         "servers": [{"url": base_url}],
         "paths": paths,
+        "webhooks": {message.name: _message_entry(message, by_type) for message in messages},
         "components": {
             "schemas": {**components, "Error": _error_schema(problems)},
             "securitySchemes": {
@@ -94,6 +103,51 @@ MEMBERS = {
     }
 }
 """Further members of errors, by their code."""
+
+
+MESSAGE_HEADERS = [
+    {"name": name, "in": "header", "required": True, "schema": {"type": "string"}, "description": description}
+    for name, description in {
+        "webhook-id": "The same each time that the message is sent.",
+        "webhook-timestamp": "Seconds since 1970: when it was sent.",
+        "webhook-signature": "Signatures, with a space between them: `v1,` or `v1a,` and base64.",
+    }.items()
+]
+"""The headers of a message of a webhook, as Standard Webhooks 1.0.0 has them."""
+
+
+def _message_entry(message: MessageType, by_type: Mapping[int, Any]) -> dict[str, Any]:
+    """The entry of a message that is sent to endpoints of webhooks."""
+    schema = {
+        "type": "object",
+        "required": ["type", "timestamp", "subject", "number", "data"],
+        "properties": {
+            "type": {"const": message.name},
+            "timestamp": {"type": "string", "format": "date-time", "description": "When it happened."},
+            "subject": {"type": "string", "description": "What it is about. Messages about it are numbered."},
+            "number": {"type": "integer", "description": "Of this subject, at this endpoint: 1, 2, 3 ..."},
+            "data": by_type[id(type(message.example))],
+        },
+    }
+    data = msgspec.to_builtins(message.example)
+    example = {
+        "type": message.name,
+        "timestamp": "2027-05-01T18:00:00.000Z",
+        "subject": f"event {data['event_id']}",
+        "number": 1,
+        "data": data,
+    }
+    return {
+        "post": {
+            "summary": message.description,
+            "parameters": MESSAGE_HEADERS,
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": schema, "example": example}},
+            },
+            "responses": {"2XX": {"description": "The message is delivered. With any other answer it is sent again."}},
+        }
+    }
 
 
 class _OperationEntry:

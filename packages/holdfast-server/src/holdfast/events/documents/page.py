@@ -51,6 +51,9 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "update_queue": {"active": False},
     "join_queue": {"visitor_id": "visitor-1"},
     "verify_queue_token": {"token": "eyJhbGciOiJSUzI1NiJ9.eyJxaWQiOjd9.c2lnbmF0dXJl"},
+    "create_webhook_endpoint": {"url": "https://shop.example.com/webhooks", "types": ["registration.settled"]},
+    "update_webhook_endpoint": {"active": False},
+    "resend_webhook_messages": {"since": "2031-05-01T18:00:00Z"},
 }
 """Example request bodies by operation."""
 

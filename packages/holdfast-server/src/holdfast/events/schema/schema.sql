@@ -1142,6 +1142,118 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION tell_webhooks_of_check_ins() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if not exists (select from webhook_endpoints) then
+        return null;
+    end if;
+    insert into webhook_messages (tenant_id, type, subject, data)
+    select organizer_id, 'registration.checked_in', 'event ' || event_id,
+           jsonb_build_object('event_id', event_id, 'user_id', person.public_id, 'device', device,
+                              'at', log_time(told_at))
+      from added
+      join events on events.id = event_id
+      join users as person on person.id = user_id
+     where is_entry and wants_webhook(organizer_id, 'registration.checked_in')
+     order by number;
+    if found then
+        perform pg_notify('holdfast', 'webhook_messages ');
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION tell_webhooks_of_event() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into webhook_messages (tenant_id, type, subject, data)
+    select new.organizer_id, tg_argv[0], 'event ' || new.id,
+           jsonb_build_object('event_id', new.id, 'title', new.title, 'datetime', log_time(new.datetime),
+                              'capacity', new.capacity, 'registered_count', new.registered_count,
+                              'waitlisted_count', new.waitlisted_count)
+     where wants_webhook(new.organizer_id, tg_argv[0]);
+    if found then
+        perform pg_notify('holdfast', 'webhook_messages ');
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION tell_webhooks_of_refund() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into webhook_messages (tenant_id, type, subject, data)
+    select organizer_id, 'registration.refunded', 'event ' || event_id,
+           jsonb_build_object('event_id', event_id, 'user_id', person.public_id, 'amount', new.amount,
+                              'currency', payments.currency, 'reason', new.reason)
+      from payments
+      join events on events.id = event_id
+      join users as person on person.id = user_id
+     where payments.id = new.payment_id and wants_webhook(organizer_id, 'registration.refunded');
+    if found then
+        perform pg_notify('holdfast', 'webhook_messages ');
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION tell_webhooks_of_registrations() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    -- Most services have none. To find that out costs less than to begin the insert.
+    if not exists (select from webhook_endpoints) then
+        return null;
+    end if;
+    if tg_op = 'DELETE' then
+        insert into webhook_messages (tenant_id, type, subject, data)
+        select events.organizer_id, 'registration.removed', 'event ' || event_id,
+               jsonb_build_object('event_id', event_id, 'user_id', person.public_id, 'was', status)
+          from before
+          join events on events.id = event_id
+          join users as person on person.id = user_id
+         where wants_webhook(events.organizer_id, 'registration.removed')
+         order by arrival;
+    else
+        insert into webhook_messages (tenant_id, type, subject, data)
+        select events.organizer_id, type, 'event ' || event_id,
+               jsonb_build_object('event_id', event_id, 'user_id', person.public_id, 'status', becomes, 'was', was,
+                                  'reason', reason, 'amount_paid', amount_paid)
+          from (select event_id, user_id, max(arrival) as arrival, max(was) as was, max(becomes) as becomes,
+                       max(reason) as reason, max(amount_paid) as amount_paid
+                  from (select event_id, user_id, status as was, null::registration_status as becomes,
+                               null::bigint as arrival, null as reason, null::bigint as amount_paid
+                          from before
+                        union all
+                        select event_id, user_id, null, status, arrival, reason, amount_paid from after) as rows
+                 group by event_id, user_id) as moved
+          join events on events.id = event_id
+          join users as person on person.id = user_id
+         cross join lateral (
+                select 'registration.'
+                       || case when was in ('pending', 'in_draw') then 'settled'
+                               when was = 'waitlisted' and becomes in ('registered', 'held') then 'promoted'
+                               when was = 'held' and becomes = 'registered' then 'paid'
+                               else 'moved' end) as message (type)
+         where was <> becomes and becomes not in ('pending', 'in_draw') and wants_webhook(events.organizer_id, type)
+         order by arrival;
+    end if;
+    if found then
+        -- The name of the channel and a space: it must match CHANNEL in kit/webhooks/fan_out.py.
+        perform pg_notify('holdfast', 'webhook_messages ');
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION wants_webhook(tenant bigint, type text) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    select exists (
+        select from webhook_endpoints
+         where tenant_id = tenant and status <> 'paused' and (types = '{}' or wants_webhook.type = any(types)))
+$$;
+
 CREATE FUNCTION word_parts(event bigint, whole text) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
@@ -1339,6 +1451,7 @@ CREATE INDEX check_in_scans_of_registration ON check_in_scans USING btree (event
 CREATE UNIQUE INDEX one_entry_a_registration ON check_in_scans USING btree (event_id, user_id) WHERE is_entry;
 CREATE TRIGGER tell_of_changed_scans AFTER UPDATE ON check_in_scans REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
 CREATE TRIGGER tell_of_new_scans AFTER INSERT ON check_in_scans REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
+CREATE TRIGGER tell_webhooks_of_check_ins AFTER INSERT ON check_in_scans REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION tell_webhooks_of_check_ins();
 
 -- disputes ------------------------------------------------------------------------------------------------------------
 
@@ -1655,6 +1768,12 @@ CREATE TRIGGER tell_of_changed_events AFTER UPDATE ON events REFERENCING NEW TAB
 CREATE TRIGGER tell_of_moved_event AFTER UPDATE OF organizer_id ON events FOR EACH ROW WHEN ((old.organizer_id <> new.organizer_id)) EXECUTE FUNCTION tell_of_any_event();
 CREATE TRIGGER tell_organizers_of_changed_events AFTER UPDATE ON events REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_organizers();
 CREATE TRIGGER tell_organizers_of_new_events AFTER INSERT ON events REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_organizers();
+CREATE TRIGGER tell_webhooks_of_cancelled AFTER UPDATE OF cancelled_at ON events FOR EACH ROW WHEN ((new.published AND (old.cancelled_at IS NULL) AND (new.cancelled_at IS NOT NULL))) EXECUTE FUNCTION tell_webhooks_of_event('event.cancelled');
+CREATE TRIGGER tell_webhooks_of_created AFTER INSERT ON events FOR EACH ROW WHEN (new.published) EXECUTE FUNCTION tell_webhooks_of_event('event.created');
+CREATE TRIGGER tell_webhooks_of_edited AFTER UPDATE OF title, body, datetime, end_datetime, timezone, capacity, waitinglist_capacity, price, min_price, max_price, address, location_name, latitude, longitude, image_keys ON events FOR EACH ROW WHEN ((new.published AND old.published AND (((((((((((((((old.title IS DISTINCT FROM new.title) OR (old.body IS DISTINCT FROM new.body)) OR (old.datetime IS DISTINCT FROM new.datetime)) OR (old.end_datetime IS DISTINCT FROM new.end_datetime)) OR (old.timezone IS DISTINCT FROM new.timezone)) OR (old.capacity IS DISTINCT FROM new.capacity)) OR (old.waitinglist_capacity IS DISTINCT FROM new.waitinglist_capacity)) OR (old.price IS DISTINCT FROM new.price)) OR (old.min_price IS DISTINCT FROM new.min_price)) OR (old.max_price IS DISTINCT FROM new.max_price)) OR (old.address IS DISTINCT FROM new.address)) OR (old.location_name IS DISTINCT FROM new.location_name)) OR (old.latitude IS DISTINCT FROM new.latitude)) OR (old.longitude IS DISTINCT FROM new.longitude)) OR (old.image_keys IS DISTINCT FROM new.image_keys)))) EXECUTE FUNCTION tell_webhooks_of_event('event.changed');
+CREATE TRIGGER tell_webhooks_of_full AFTER UPDATE OF registered_count, capacity ON events FOR EACH ROW WHEN (((old.registered_count < old.capacity) AND (new.registered_count >= new.capacity))) EXECUTE FUNCTION tell_webhooks_of_event('event.full');
+CREATE TRIGGER tell_webhooks_of_published AFTER UPDATE OF published ON events FOR EACH ROW WHEN ((new.published AND (NOT old.published))) EXECUTE FUNCTION tell_webhooks_of_event('event.created');
+CREATE TRIGGER tell_webhooks_of_room AFTER UPDATE OF registered_count, capacity ON events FOR EACH ROW WHEN (((old.registered_count >= old.capacity) AND (new.registered_count < new.capacity) AND (new.cancelled_at IS NULL))) EXECUTE FUNCTION tell_webhooks_of_event('event.available');
 
 -- freeze_proofs -------------------------------------------------------------------------------------------------------
 
@@ -2592,6 +2711,7 @@ CREATE TRIGGER mail_refund_news AFTER UPDATE OF state, awaits_dispute ON refunds
 CREATE TRIGGER note_dispute_of_refund BEFORE INSERT ON refunds FOR EACH ROW EXECUTE FUNCTION note_dispute_of_refund();
 CREATE TRIGGER sum_refunds AFTER INSERT ON refunds FOR EACH ROW EXECUTE FUNCTION sum_refunds();
 CREATE TRIGGER tell_of_refunds AFTER UPDATE ON refunds REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_refunds();
+CREATE TRIGGER tell_webhooks_of_refund AFTER UPDATE OF state ON refunds FOR EACH ROW WHEN (((new.state = 'made'::refund_state) AND (old.state <> 'made'::refund_state))) EXECUTE FUNCTION tell_webhooks_of_refund();
 
 -- registrations -------------------------------------------------------------------------------------------------------
 
@@ -2662,6 +2782,8 @@ CREATE TRIGGER push_promotion AFTER UPDATE OF status ON registrations FOR EACH R
 CREATE TRIGGER search_registration_anew AFTER UPDATE OF name ON registrations FOR EACH ROW WHEN (((old.name IS DISTINCT FROM new.name) AND (new.status <> 'pending'::registration_status))) EXECUTE FUNCTION search_registration_anew();
 CREATE TRIGGER tell_of_changed_registrations AFTER UPDATE ON registrations REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
 CREATE TRIGGER tell_of_deleted_registrations AFTER DELETE ON registrations REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
+CREATE TRIGGER tell_webhooks_of_changed AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION tell_webhooks_of_registrations();
+CREATE TRIGGER tell_webhooks_of_removed AFTER DELETE ON registrations REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION tell_webhooks_of_registrations();
 
 -- searched_events -----------------------------------------------------------------------------------------------------
 
@@ -2828,3 +2950,146 @@ CREATE TRIGGER show_changed_logo AFTER UPDATE OF logo_key ON users FOR EACH ROW 
 CREATE TRIGGER tell_of_any_event AFTER UPDATE OF name, slug, proved_at ON users FOR EACH ROW WHEN (((old.slug IS NOT NULL) AND (((old.name IS DISTINCT FROM new.name) OR (old.slug IS DISTINCT FROM new.slug)) OR ((old.proved_at IS NULL) IS DISTINCT FROM (new.proved_at IS NULL))))) EXECUTE FUNCTION tell_of_any_event();
 CREATE TRIGGER tell_of_look AFTER UPDATE OF about, accent, logo_key, erased_at ON users FOR EACH ROW WHEN (((old.slug IS NOT NULL) AND ((((old.about IS DISTINCT FROM new.about) OR (old.accent IS DISTINCT FROM new.accent)) OR (old.logo_key IS DISTINCT FROM new.logo_key)) OR (old.erased_at IS DISTINCT FROM new.erased_at)))) EXECUTE FUNCTION tell_of_look();
 CREATE TRIGGER tell_of_ready_organizers AFTER UPDATE OF payouts_ready ON users FOR EACH ROW WHEN ((old.payouts_ready <> new.payouts_ready)) EXECUTE FUNCTION tell_of_any_event();
+
+-- webhook_attempts ----------------------------------------------------------------------------------------------------
+
+CREATE TABLE webhook_attempts (
+    id bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    message_id bigint NOT NULL,
+    attempted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    status integer,
+    milliseconds integer NOT NULL,
+    error text
+);
+ALTER TABLE webhook_attempts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME webhook_attempts_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY webhook_attempts
+    ADD CONSTRAINT webhook_attempts_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY webhook_attempts
+    ADD CONSTRAINT webhook_attempts_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE CASCADE;
+ALTER TABLE ONLY webhook_attempts
+    ADD CONSTRAINT webhook_attempts_message_id_fkey FOREIGN KEY (message_id) REFERENCES webhook_messages(id) ON DELETE CASCADE;
+CREATE INDEX webhook_attempts_of_endpoint ON webhook_attempts USING btree (endpoint_id);
+CREATE INDEX webhook_attempts_of_message ON webhook_attempts USING btree (message_id, endpoint_id, id);
+
+-- webhook_deliveries --------------------------------------------------------------------------------------------------
+
+CREATE TABLE webhook_deliveries (
+    subject_id bigint NOT NULL,
+    number bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    message_id bigint NOT NULL,
+    status text DEFAULT 'waiting'::text NOT NULL,
+    due_at timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT ends_once CHECK (((status = 'waiting'::text) = (ended_at IS NULL))),
+    CONSTRAINT is_due_while_it_waits CHECK (((due_at IS NULL) OR (status = 'waiting'::text))),
+    CONSTRAINT webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text])))
+);
+ALTER TABLE ONLY webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (subject_id, number);
+ALTER TABLE ONLY webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE CASCADE;
+ALTER TABLE ONLY webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_message_id_fkey FOREIGN KEY (message_id) REFERENCES webhook_messages(id) ON DELETE CASCADE;
+ALTER TABLE ONLY webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_subject_id_fkey FOREIGN KEY (subject_id) REFERENCES webhook_subjects(id) ON DELETE CASCADE;
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries USING btree (endpoint_id, due_at) WHERE (due_at IS NOT NULL);
+CREATE UNIQUE INDEX webhook_deliveries_of_endpoint ON webhook_deliveries USING btree (endpoint_id, message_id);
+CREATE INDEX webhook_deliveries_of_message ON webhook_deliveries USING btree (message_id);
+CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries USING btree (subject_id, number) WHERE (status = 'waiting'::text);
+
+-- webhook_endpoints ---------------------------------------------------------------------------------------------------
+
+CREATE TABLE webhook_endpoints (
+    id bigint NOT NULL,
+    tenant_id bigint NOT NULL,
+    url text NOT NULL,
+    types text[] NOT NULL,
+    is_ordered boolean NOT NULL,
+    status text DEFAULT 'active'::text NOT NULL,
+    sealed bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    failing_since timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    next_due_at timestamp with time zone,
+    leased_until timestamp with time zone DEFAULT now() NOT NULL,
+    lease_id uuid,
+    attempts integer DEFAULT 0 NOT NULL,
+    CONSTRAINT webhook_endpoints_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'failing'::text]))),
+    CONSTRAINT webhook_endpoints_types_check CHECK ((cardinality(types) <= 100)),
+    CONSTRAINT webhook_endpoints_url_check CHECK ((length(url) <= 2000))
+);
+ALTER TABLE webhook_endpoints ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME webhook_endpoints_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY webhook_endpoints
+    ADD CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (id);
+CREATE INDEX webhook_endpoints_due ON webhook_endpoints USING btree (next_due_at) WHERE ((status = 'active'::text) AND (next_due_at IS NOT NULL));
+CREATE INDEX webhook_endpoints_leased ON webhook_endpoints USING btree (tenant_id) WHERE (lease_id IS NOT NULL);
+CREATE INDEX webhook_endpoints_of_tenant ON webhook_endpoints USING btree (tenant_id);
+
+-- webhook_messages ----------------------------------------------------------------------------------------------------
+
+CREATE TABLE webhook_messages (
+    id bigint NOT NULL,
+    tenant_id bigint NOT NULL,
+    endpoint_id bigint,
+    type text NOT NULL,
+    subject text NOT NULL,
+    data jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    is_fanned_out boolean DEFAULT false NOT NULL
+);
+ALTER TABLE webhook_messages ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME webhook_messages_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY webhook_messages
+    ADD CONSTRAINT webhook_messages_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY webhook_messages
+    ADD CONSTRAINT webhook_messages_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE CASCADE;
+CREATE INDEX webhook_messages_by_age ON webhook_messages USING btree (created_at);
+CREATE INDEX webhook_messages_new ON webhook_messages USING btree (id) WHERE (NOT is_fanned_out);
+CREATE INDEX webhook_messages_of_endpoint ON webhook_messages USING btree (endpoint_id) WHERE (endpoint_id IS NOT NULL);
+CREATE INDEX webhook_messages_of_tenant ON webhook_messages USING btree (tenant_id, created_at);
+
+-- webhook_subjects ----------------------------------------------------------------------------------------------------
+
+CREATE TABLE webhook_subjects (
+    id bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    subject text NOT NULL,
+    last_number bigint NOT NULL
+);
+ALTER TABLE webhook_subjects ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME webhook_subjects_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY webhook_subjects
+    ADD CONSTRAINT webhook_subjects_endpoint_id_subject_key UNIQUE (endpoint_id, subject);
+ALTER TABLE ONLY webhook_subjects
+    ADD CONSTRAINT webhook_subjects_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY webhook_subjects
+    ADD CONSTRAINT webhook_subjects_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE CASCADE;

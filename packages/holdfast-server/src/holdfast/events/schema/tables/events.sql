@@ -13,6 +13,8 @@
 -- * update of the places, cancelled_at, published, public_log or datetime: its log is told, opened or closed
 --   (log_event)
 -- * update of when or where it is, or of cancelled_at: all who are registered get a mail (announce)
+-- * insert or update of what its page says, of its seats, of published or of cancelled_at: webhooks are told
+--   (tell_webhooks_of_event)
 
 -- refuse --------------------------------------------------------------------------------------------------------------
 
@@ -249,3 +251,45 @@ create or replace trigger tell_organizers_of_changed_events after update on even
 
 create or replace trigger tell_of_moved_event after update of organizer_id on events
     for each row when (old.organizer_id <> new.organizer_id) execute function tell_of_any_event();
+
+-- The argument says what happened. A draft is told when it is published: until then nobody else knows it.
+create or replace function tell_webhooks_of_event() returns trigger language plpgsql as $$
+begin
+    insert into webhook_messages (tenant_id, type, subject, data)
+    select new.organizer_id, tg_argv[0], 'event ' || new.id,
+           jsonb_build_object('event_id', new.id, 'title', new.title, 'datetime', log_time(new.datetime),
+                              'capacity', new.capacity, 'registered_count', new.registered_count,
+                              'waitlisted_count', new.waitlisted_count)
+     where wants_webhook(new.organizer_id, tg_argv[0]);
+    if found then
+        perform pg_notify('holdfast', 'webhook_messages ');
+    end if;
+    return null;
+end $$;
+
+create or replace trigger tell_webhooks_of_created after insert on events
+    for each row when (new.published) execute function tell_webhooks_of_event('event.created');
+create or replace trigger tell_webhooks_of_published after update of published on events
+    for each row when (new.published and not old.published) execute function tell_webhooks_of_event('event.created');
+create or replace trigger tell_webhooks_of_edited
+    after update of title, body, datetime, end_datetime, timezone, capacity, waitinglist_capacity, price, min_price,
+                    max_price, address, location_name, latitude, longitude, image_keys on events
+    for each row when (new.published and old.published
+                       and (old.title, old.body, old.datetime, old.end_datetime, old.timezone, old.capacity,
+                            old.waitinglist_capacity, old.price, old.min_price, old.max_price, old.address,
+                            old.location_name, old.latitude, old.longitude, old.image_keys)
+                           is distinct from
+                           (new.title, new.body, new.datetime, new.end_datetime, new.timezone, new.capacity,
+                            new.waitinglist_capacity, new.price, new.min_price, new.max_price, new.address,
+                            new.location_name, new.latitude, new.longitude, new.image_keys))
+    execute function tell_webhooks_of_event('event.changed');
+create or replace trigger tell_webhooks_of_cancelled after update of cancelled_at on events
+    for each row when (new.published and old.cancelled_at is null and new.cancelled_at is not null)
+    execute function tell_webhooks_of_event('event.cancelled');
+create or replace trigger tell_webhooks_of_full after update of registered_count, capacity on events
+    for each row when (old.registered_count < old.capacity and new.registered_count >= new.capacity)
+    execute function tell_webhooks_of_event('event.full');
+create or replace trigger tell_webhooks_of_room after update of registered_count, capacity on events
+    for each row when (old.registered_count >= old.capacity and new.registered_count < new.capacity
+                       and new.cancelled_at is null)
+    execute function tell_webhooks_of_event('event.available');

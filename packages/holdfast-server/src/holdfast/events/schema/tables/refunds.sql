@@ -2,6 +2,7 @@
 --
 -- * insert: waits for a dispute of the payment (note_dispute_of_refund); is counted in its payment (sum_refunds); the
 --   person gets a mail (mail_refund)
+-- * update of state to `made`: webhooks are told (tell_webhooks_of_refund)
 -- * update: tells the pages of organizers (tell_of_refunds)
 -- * update of state or awaits_dispute: the person gets a mail, if that is news (mail_refund)
 
@@ -75,3 +76,22 @@ end $$;
 
 create or replace trigger tell_of_refunds after update on refunds referencing new table as changed
     for each statement execute function tell_of_refunds();
+
+create or replace function tell_webhooks_of_refund() returns trigger language plpgsql as $$
+begin
+    insert into webhook_messages (tenant_id, type, subject, data)
+    select organizer_id, 'registration.refunded', 'event ' || event_id,
+           jsonb_build_object('event_id', event_id, 'user_id', person.public_id, 'amount', new.amount,
+                              'currency', payments.currency, 'reason', new.reason)
+      from payments
+      join events on events.id = event_id
+      join users as person on person.id = user_id
+     where payments.id = new.payment_id and wants_webhook(organizer_id, 'registration.refunded');
+    if found then
+        perform pg_notify('holdfast', 'webhook_messages ');
+    end if;
+    return null;
+end $$;
+
+create or replace trigger tell_webhooks_of_refund after update of state on refunds
+    for each row when (new.state = 'made' and old.state <> 'made') execute function tell_webhooks_of_refund();

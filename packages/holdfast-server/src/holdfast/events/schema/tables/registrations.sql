@@ -2,8 +2,8 @@
 --
 -- * insert: its account and its owner must exist (check_references); seats are counted (count_seats)
 -- * update: seats are counted (count_seats); a change of status is told to the log of the event
---   (log_changed_registrations) and to the person by mail (mail_registrations); tells the pages of organizers
---   (tell_of_event_details)
+--   (log_changed_registrations), to the person by mail (mail_registrations) and to webhooks
+--   (tell_webhooks_of_registrations); tells the pages of organizers (tell_of_event_details)
 -- * update of event_id, user_id or organizer_id: the account and the owner must exist (check_changed_reference)
 -- * update of status: the moment of a move up from the waiting list is noted (note_promotion); a move to the waiting
 --   list forgets what was paid (forget_amount); a move away from it forgets its reason (forget_move); a rejection has
@@ -11,8 +11,8 @@
 --   waiting list is told to the browsers that asked for it (push_promotion)
 -- * update of name: searches find the new name (search_registration_anew)
 -- * delete: seats are counted (count_seats); a person who loses a seat gets the money back (give_back); the log of the event
---   (log_removed_registrations) and the person (mail_registrations) are told; tells the pages of organizers
---   (tell_of_event_details)
+--   (log_removed_registrations), the person (mail_registrations) and webhooks (tell_webhooks_of_registrations) are told;
+--   tells the pages of organizers (tell_of_event_details)
 
 -- refuse --------------------------------------------------------------------------------------------------------------
 
@@ -373,3 +373,55 @@ create or replace trigger tell_of_changed_registrations after update on registra
     for each statement execute function tell_of_event_details();
 create or replace trigger tell_of_deleted_registrations after delete on registrations referencing old table as changed
     for each statement execute function tell_of_event_details();
+
+-- Messages of webhooks about registrations whose status has changed, for the present organizer of their event.
+create or replace function tell_webhooks_of_registrations() returns trigger language plpgsql as $$
+begin
+    -- Most services have none. To find that out costs less than to begin the insert.
+    if not exists (select from webhook_endpoints) then
+        return null;
+    end if;
+    if tg_op = 'DELETE' then
+        insert into webhook_messages (tenant_id, type, subject, data)
+        select events.organizer_id, 'registration.removed', 'event ' || event_id,
+               jsonb_build_object('event_id', event_id, 'user_id', person.public_id, 'was', status)
+          from before
+          join events on events.id = event_id
+          join users as person on person.id = user_id
+         where wants_webhook(events.organizer_id, 'registration.removed')
+         order by arrival;
+    else
+        insert into webhook_messages (tenant_id, type, subject, data)
+        select events.organizer_id, type, 'event ' || event_id,
+               jsonb_build_object('event_id', event_id, 'user_id', person.public_id, 'status', becomes, 'was', was,
+                                  'reason', reason, 'amount_paid', amount_paid)
+          from (select event_id, user_id, max(arrival) as arrival, max(was) as was, max(becomes) as becomes,
+                       max(reason) as reason, max(amount_paid) as amount_paid
+                  from (select event_id, user_id, status as was, null::registration_status as becomes,
+                               null::bigint as arrival, null as reason, null::bigint as amount_paid
+                          from before
+                        union all
+                        select event_id, user_id, null, status, arrival, reason, amount_paid from after) as rows
+                 group by event_id, user_id) as moved
+          join events on events.id = event_id
+          join users as person on person.id = user_id
+         cross join lateral (
+                select 'registration.'
+                       || case when was in ('pending', 'in_draw') then 'settled'
+                               when was = 'waitlisted' and becomes in ('registered', 'held') then 'promoted'
+                               when was = 'held' and becomes = 'registered' then 'paid'
+                               else 'moved' end) as message (type)
+         where was <> becomes and becomes not in ('pending', 'in_draw') and wants_webhook(events.organizer_id, type)
+         order by arrival;
+    end if;
+    if found then
+        -- The name of the channel and a space: it must match CHANNEL in kit/webhooks/fan_out.py.
+        perform pg_notify('holdfast', 'webhook_messages ');
+    end if;
+    return null;
+end $$;
+
+create or replace trigger tell_webhooks_of_changed after update on registrations
+    referencing old table as before new table as after for each statement execute function tell_webhooks_of_registrations();
+create or replace trigger tell_webhooks_of_removed after delete on registrations
+    referencing old table as before for each statement execute function tell_webhooks_of_registrations();

@@ -1,0 +1,100 @@
+"""The messages of webhooks of the events service: their types, and what each says.
+
+Triggers store them (`schema/tables/`). They are thin: ids, numbers and times. The rest is read over the API.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from holdfast.kit.webhooks.model import MessageType
+
+Status = Literal["registered", "held", "waitlisted", "rejected"]
+UserId = Annotated[str, Meta(description="The person: the last part of the path of the registration.")]
+Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"}, description="UTC.")]
+
+
+class ChangedRegistration(Struct, frozen=True):
+    """A registration whose status has changed. `GET /api/registrations/{event_id}/{user_id}` has the rest."""
+
+    event_id: int
+    user_id: UserId
+    status: Status
+    was: Annotated[str, Meta(description="The status before; `pending` or `in_draw`: it was not settled.")]
+    reason: Annotated[str | None, Meta(description="Why, if the status does not say it.")]
+    amount_paid: Annotated[int, Meta(description="In minor units.")]
+
+
+class RemovedRegistration(Struct, frozen=True):
+    """A registration that does not exist any more."""
+
+    event_id: int
+    user_id: UserId
+    was: str
+
+
+class CheckedIn(Struct, frozen=True):
+    """A person who has come in."""
+
+    event_id: int
+    user_id: UserId
+    device: Annotated[str, Meta(description="The name of the device at the door.")]
+    at: Moment
+
+
+class Refunded(Struct, frozen=True):
+    """Money that the payment processor has given back."""
+
+    event_id: int
+    user_id: UserId
+    amount: Annotated[int, Meta(description="In minor units.")]
+    currency: str
+    reason: Literal["no_seat", "seat_lost", "event_cancelled", "by_organizer"]
+
+
+class ChangedEvent(Struct, frozen=True):
+    """An event as it was when the message was stored. `GET /api/events/{event_id}` has the rest."""
+
+    event_id: int
+    title: str
+    datetime: Moment
+    capacity: int
+    registered_count: int
+    waitlisted_count: int
+
+
+_SEAT = ChangedRegistration(1, "u7Qk2xYd", "registered", "pending", None, 0)
+_EVENT = ChangedEvent(1, "Evening of jazz", "2027-05-01T18:00:00.000000Z", 80, 80, 3)
+
+MESSAGES = (
+    MessageType("registration.settled", "A registration got a seat, a place on the waiting list, or none.", _SEAT),
+    MessageType(
+        "registration.promoted",
+        "A registration moved up from the waiting list.",
+        ChangedRegistration(1, "u7Qk2xYd", "held", "waitlisted", None, 0),
+    ),
+    MessageType(
+        "registration.paid",
+        "A seat that was held was paid.",
+        ChangedRegistration(1, "u7Qk2xYd", "registered", "held", None, 1250),
+    ),
+    MessageType(
+        "registration.moved",
+        "A registration lost its seat or its place, and still exists.",
+        ChangedRegistration(1, "u7Qk2xYd", "waitlisted", "registered", None, 0),
+    ),
+    MessageType(
+        "registration.removed", "A registration was deleted.", RemovedRegistration(1, "u7Qk2xYd", "registered")
+    ),
+    MessageType(
+        "registration.checked_in",
+        "A person came in: the first scan of the registration.",
+        CheckedIn(1, "u7Qk2xYd", "Door 1", "2027-05-01T17:42:10.000000Z"),
+    ),
+    MessageType("registration.refunded", "A refund was made.", Refunded(1, "u7Qk2xYd", 1250, "EUR", "event_cancelled")),
+    MessageType("event.created", "An event was published.", _EVENT),
+    MessageType("event.changed", "What the page of an event says was changed.", _EVENT),
+    MessageType("event.cancelled", "An event was cancelled.", _EVENT),
+    MessageType("event.full", "The last seat of an event was taken.", _EVENT),
+    MessageType("event.available", "An event that was full has a free seat.", _EVENT),
+)

@@ -1,0 +1,88 @@
+"""Organizers with endpoints of webhooks, and programs that receive what is sent to them."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.kit.background import row_work
+from holdfast.kit.outbound.requests import OutboundClient
+from holdfast.kit.webhooks.fan_out import fan_out
+from holdfast.kit.webhooks.sending import DeliveryWork
+from tests.events.webhooks.receiver import LOCAL, Receiver, receiving
+from tests.support import Client, Service
+
+
+@dataclass
+class Program:
+    """A program of an organizer, and its endpoint."""
+
+    service: Service
+    organizer: Client
+    endpoint: dict[str, Any]
+    receiver: Receiver
+
+    @property
+    def path(self) -> str:
+        return f"/api/webhook_endpoints/{self.endpoint['id']}"
+
+    async def deliver(self) -> int:
+        """Send all that is due now. Returns how many messages were sent, also those that failed."""
+        return await deliver(self.service)
+
+    async def deliveries(self, **query: Any) -> list[dict[str, Any]]:
+        """The messages for the endpoint, the oldest first."""
+        answer = await self.organizer.get(f"{self.path}/deliveries", params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["data"][::-1]
+
+    async def pass_pauses(self) -> None:
+        """Let the pauses after failures be over."""
+        await self.service.run_sql("update webhook_deliveries set due_at = now() where due_at is not null")
+        await self.service.run_sql("update webhook_endpoints set leased_until = now(), next_due_at = now()")
+
+
+async def change(organizer: Client, path: str, **fields: Any) -> dict[str, Any]:
+    """Change an endpoint."""
+    answer = await organizer.patch(path, {"webhook_endpoint": fields})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["data"]
+
+
+async def deliver(service: Service) -> int:
+    """Fan all messages out, and send all that is due now."""
+    while await service.database.transact(fan_out):
+        pass
+    return await row_work.handle_all(DeliveryWork(service.database))
+
+
+class Programs:
+    """Makes programs for organizers of a service."""
+
+    def __init__(self, service: Service, stack: AsyncExitStack) -> None:
+        self.service = service
+        self._stack = stack
+        self._ports: list[int] = []
+
+    async def add(self, organizer: Client, **fields: Any) -> Program:
+        receiver = await self._stack.enter_async_context(receiving())
+        self._ports.append(receiver.port)
+        client = OutboundClient(exempt=[(LOCAL, port) for port in self._ports], seconds=1)
+        self.service.database.resources = replace(self.service.database.resources, webhooks=client)
+        fields = {"url": "https://shop.example/hooks", **fields}
+        answer = await organizer.post("/api/webhook_endpoints", {"webhook_endpoint": fields})
+        assert answer.status_code == 201, answer.text
+        endpoint = answer.json()["data"]
+        # The service sends to public addresses at their default ports only, so nobody could name this one.
+        await self.service.run_sql(
+            "update webhook_endpoints set url = %(url)s where id = %(id)s", url=receiver.url, id=endpoint["id"]
+        )
+        return Program(self.service, organizer, endpoint, receiver)
+
+
+async def programs_of(service: Service) -> AsyncGenerator[Programs]:
+    """Programs for organizers of a service, as a fixture."""
+    resources = service.database.resources
+    async with AsyncExitStack() as stack:
+        yield Programs(service, stack)
+    service.database.resources = resources

@@ -1,0 +1,92 @@
+"""A program that receives webhooks, for tests: it keeps connections open, and answers as a test tells it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+LOCAL = "127.0.0.1"
+
+
+@dataclass
+class Received:
+    """A message as it came in."""
+
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def id(self) -> str:
+        return self.headers["webhook-id"]
+
+    @property
+    def content(self) -> dict[str, Any]:
+        return msgspec.json.decode(self.body)
+
+    @property
+    def type(self) -> str:
+        return self.content["type"]
+
+
+@dataclass
+class Answer:
+    """What the receiver answers. `status` 0: it closes the connection instead."""
+
+    status: int = 204
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    body: bytes = b""
+
+
+class Receiver:
+    """Receives messages. `answer` is asked what to answer to each."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.url = f"http://{LOCAL}:{port}/hooks"
+        self.received: list[Received] = []
+        self.connections = 0
+        self.answer: Callable[[Received], Answer] = lambda _: Answer()
+
+    @property
+    def types(self) -> list[str]:
+        return [message.type for message in self.received]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+                headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:-2])}
+                message = Received(headers, await reader.readexactly(int(headers["content-length"])))
+                self.received.append(message)
+                answer = self.answer(message)
+                if not answer.status:
+                    return
+                lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
+                lines += [f"{name}: {value}" for name, value in answer.headers.items()]
+                if answer.status != 204:
+                    lines.append(f"Content-Length: {len(answer.body)}")
+                writer.write("\r\n".join([*lines, "", ""]).encode() + answer.body)
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass  # the sender has gone
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def receiving() -> AsyncGenerator[Receiver]:
+    """A receiver that listens."""
+    receiver: Receiver
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await receiver.serve(reader, writer)
+
+    listening = await asyncio.start_server(serve, LOCAL, 0)
+    receiver = Receiver(listening.sockets[0].getsockname()[1])
+    async with listening:
+        yield receiver

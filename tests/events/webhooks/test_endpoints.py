@@ -1,0 +1,226 @@
+"""Endpoints of webhooks over the API: make them, change them, rotate their secrets, test them, send messages again."""
+
+from typing import Any
+
+import pytest
+from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+
+from holdfast.events.organizers import accounts
+from holdfast.events.ownership import end_stranger
+from holdfast.events.webhooks.part import MAX_ENDPOINTS
+from tests.events.webhooks.programs import Program, Programs, change, deliver
+from tests.events.webhooks.receiver import Answer
+from tests.support import Client, Service
+
+
+async def make(organizer: Client, **fields: Any) -> Any:
+    fields = {"url": "https://shop.example/hooks", **fields}
+    return await organizer.post("/api/webhook_endpoints", {"webhook_endpoint": fields})
+
+
+@pytest.fixture
+async def ada(service: Service) -> Client:
+    return await service.organizer()
+
+
+@pytest.fixture
+async def program(ada: Client, programs: Programs) -> Program:
+    return await programs.add(ada)
+
+
+async def test_the_secret_of_an_endpoint_is_shown_once(ada: Client, program: Program) -> None:
+    assert program.endpoint["secret"].startswith("whsec_")
+    listed = (await ada.get("/api/webhook_endpoints")).json()["data"]
+    assert "secret" not in listed[0]
+    assert "secret" not in (await ada.get(program.path)).json()["data"]
+
+
+async def test_the_secret_of_an_endpoint_is_stored_sealed(service: Service, program: Program) -> None:
+    [(sealed,)] = await service.run_sql("select sealed from webhook_endpoints")
+
+    assert program.endpoint["secret"].removeprefix("whsec_").encode() not in bytes(sealed)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://shop.example/", "must begin with https://"),
+        ("ftp://shop.example/", "must begin with http:// or https:// and a host"),
+        ("https://shop.example:8443/", "must use the default port, 80 for http or 443 for https"),
+        ("https://ada:secret@shop.example/", "must not carry a user name or password"),
+        ("shop.example", "must begin with http:// or https:// and a host"),
+    ],
+)
+async def test_an_address_that_no_message_may_go_to_is_refused(ada: Client, url: str, reason: str) -> None:
+    answer = await make(ada, url=url)
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"] == {"url": [reason]}
+
+
+async def test_a_type_that_does_not_exist_is_refused_with_the_choices(ada: Client) -> None:
+    answer = await make(ada, types=["registration.settled", "registration.lost"])
+
+    [reason] = answer.json()["errors"]["types"]
+    assert reason.startswith("registration.lost is not a type of message; choose from registration.settled, ")
+
+
+async def test_an_organizer_has_at_most_so_many_endpoints(ada: Client) -> None:
+    answers = [await make(ada) for _ in range(MAX_ENDPOINTS + 1)]
+
+    assert [answer.status_code for answer in answers] == [201] * MAX_ENDPOINTS + [answers[-1].status_code]
+    assert answers[-1].json()["code"] == "quota_exceeded"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", ""),
+        ("PATCH", ""),
+        ("DELETE", ""),
+        ("POST", "/rotate_secret"),
+        ("POST", "/ping"),
+        ("GET", "/deliveries"),
+        ("POST", "/messages/msg_1/resend"),
+        ("GET", "/messages/msg_1/attempts"),
+    ],
+)
+async def test_an_organizer_does_not_find_the_endpoint_of_another(
+    service: Service, program: Program, method: str, path: str
+) -> None:
+    ben = await service.organizer()
+    await program.organizer.create_event()
+    await deliver(service)
+
+    answer = await ben.request(method, program.path + path, {"webhook_endpoint": {}} if method == "PATCH" else None)
+
+    assert answer.status_code == 404
+    assert await service.run_sql("select count(*) from webhook_endpoints") == [(1,)]
+
+
+async def test_an_admin_is_told_to_use_the_key_of_an_organizer(service: Service, program: Program) -> None:
+    admin = await service.admin()
+
+    for answer in (await admin.get("/api/webhook_endpoints"), await admin.get(program.path), await make(admin)):
+        assert (answer.status_code, answer.json()["error"]) == (403, "An admin has no webhooks.")
+
+
+async def test_a_paused_endpoint_gets_nothing_of_what_happens_meanwhile(ada: Client, program: Program) -> None:
+    await change(ada, program.path, active=False)
+    await ada.create_event()
+    await program.deliver()
+    await change(ada, program.path, active=True)
+    await ada.create_event(title="Later")
+    await program.deliver()
+
+    assert [message.content["data"]["title"] for message in program.receiver.received] == ["Later"]
+
+
+async def test_for_a_day_after_a_rotation_both_secrets_sign(service: Service, ada: Client, program: Program) -> None:
+    answer = await ada.post(f"{program.path}/rotate_secret")
+    secrets = program.endpoint["secret"], answer.json()["data"]["secret"]
+    await ada.create_event()
+    await program.deliver()
+
+    [message] = program.receiver.received
+    assert secrets[0] != secrets[1]
+    for secret in secrets:
+        Webhook(secret).verify(message.body, message.headers)
+
+
+async def test_a_secret_that_was_replaced_twice_signs_no_more(ada: Client, program: Program) -> None:
+    for _ in range(2):
+        await ada.post(f"{program.path}/rotate_secret")
+    await ada.create_event()
+    await program.deliver()
+
+    [message] = program.receiver.received
+    with pytest.raises(WebhookVerificationError):
+        Webhook(program.endpoint["secret"]).verify(message.body, message.headers)
+
+
+async def test_a_ping_reaches_the_endpoint_whatever_types_it_chose(
+    ada: Client, program: Program, programs: Programs
+) -> None:
+    chosen = await programs.add(ada, types=["event.full"])
+
+    assert (await ada.post(f"{chosen.path}/ping")).status_code == 204
+    await chosen.deliver()
+
+    assert chosen.receiver.types == ["ping"]
+    assert program.receiver.types == []
+
+
+async def test_one_message_is_sent_again_with_the_same_id(ada: Client, program: Program) -> None:
+    await ada.create_event()
+    await program.deliver()
+    [message] = program.receiver.received
+
+    answer = await ada.post(f"{program.path}/messages/{message.id}/resend")
+    await program.deliver()
+
+    assert answer.json()["data"] == {"count": 1}
+    assert [again.id for again in program.receiver.received] == [message.id] * 2
+
+
+async def test_the_failed_messages_of_a_time_are_sent_again(service: Service, ada: Client, program: Program) -> None:
+    program.receiver.answer = lambda message: Answer(500 if message.content["data"]["title"] == "Bad" else 204)
+    for title in ("Good", "Good", "Bad"):
+        await ada.create_event(title=title)
+        await program.deliver()
+    await service.run_sql(
+        "update webhook_deliveries set status = 'failed', due_at = null, ended_at = now() where status = 'waiting'"
+    )
+    program.receiver.answer = lambda _: Answer()
+    before = len(program.receiver.received)
+
+    answer = await ada.post(f"{program.path}/resend", {"since": "2026-01-01T00:00:00Z"})
+    await program.pass_pauses()
+    await program.deliver()
+
+    assert answer.json()["data"] == {"count": 1}
+    assert [message.content["data"]["title"] for message in program.receiver.received[before:]] == ["Bad"]
+
+
+async def test_all_messages_of_a_time_are_sent_again_if_asked_for(ada: Client, program: Program) -> None:
+    for _ in range(3):
+        await ada.create_event()
+    await program.deliver()
+
+    answer = await ada.post(f"{program.path}/resend", {"since": "2026-01-01T00:00:00Z", "only_failed": False})
+    await program.deliver()
+
+    assert answer.json()["data"] == {"count": 3}
+    assert len(program.receiver.received) == 6
+
+
+async def test_endpoints_are_paused_when_all_access_to_the_account_ends(
+    service: Service, ada: Client, program: Program
+) -> None:
+    await service.database.transact(lambda tx: accounts.end_access(tx, ada.id))
+    await service.run_sql(
+        "insert into webhook_messages (tenant_id, type, subject, data)"
+        " select tenant_id, 'event.created', 'event 1', '{}' from webhook_endpoints"
+    )
+
+    assert await program.deliver() == 0
+    assert await service.run_sql("select status from webhook_endpoints") == [("paused",)]
+
+
+async def test_endpoints_of_a_stranger_are_deleted_when_the_owner_of_the_address_ends_it(
+    service: Service, programs: Programs
+) -> None:
+    stranger = await service.organizer(is_proved=False)
+    await programs.add(stranger)
+
+    await service.database.transact(lambda tx: end_stranger(tx, stranger.id))
+
+    assert await service.run_sql("select count(*) from webhook_endpoints") == [(0,)]
+
+
+async def test_deleting_an_endpoint_ends_what_waits_for_it(service: Service, ada: Client, program: Program) -> None:
+    await ada.create_event()
+
+    assert (await ada.delete(program.path)).status_code == 204
+    assert await deliver(service) == 0
+    assert (await ada.get(program.path)).status_code == 404

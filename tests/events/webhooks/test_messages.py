@@ -1,0 +1,166 @@
+"""Each type of message is sent when what it names happens, with the data that its schema has."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from holdfast.events.webhooks.messages import MESSAGES
+from tests.events.webhooks.programs import Programs
+from tests.support import Client, Service
+
+Story = Callable[[Service, Client], Awaitable[object]]
+
+
+async def settle_one(service: Service, ada: Client, **event_fields: Any) -> tuple[dict[str, Any], str]:
+    event = await ada.create_event(**event_fields)
+    url = await ada.register(event["id"], email="ann@example.com")
+    await service.settle()
+    return event, url
+
+
+async def free_a_seat(service: Service, ada: Client) -> None:
+    """The person with the only seat leaves, and the one who waits moves up."""
+    event, url = await settle_one(service, ada, capacity=1, waitinglist_capacity=5)
+    await ada.register(event["id"], email="ben@example.com")
+    await service.settle()
+    await ada.delete(url)
+    await service.settle()
+
+
+async def pay(service: Service, ada: Client) -> None:
+    """A held seat becomes a registered one, as settling a payment does it."""
+    await settle_one(service, ada)
+    await service.run_sql("update registrations set status = 'held', held_until = now(), amount_due = 1250")
+    await service.run_sql("update registrations set status = 'registered', held_until = null, amount_paid = 1250")
+
+
+async def move(service: Service, ada: Client) -> None:
+    _, url = await settle_one(service, ada, capacity=1, waitinglist_capacity=5)
+    answer = await ada.patch(url, {"registration": {"status": "waitlisted"}})
+    assert answer.status_code == 200, answer.text
+
+
+async def remove(service: Service, ada: Client) -> None:
+    _, url = await settle_one(service, ada)
+    await ada.delete(url)
+
+
+async def check_in(service: Service, ada: Client) -> None:
+    await settle_one(service, ada)
+    await service.run_sql(
+        "insert into check_in_scans (event_id, id, user_id, device, told_at, is_entry)"
+        " select event_id, gen_random_uuid(), user_id, 'Door 1', now(), true from registrations"
+    )
+
+
+async def refund(service: Service, ada: Client) -> None:
+    await settle_one(service, ada)
+    await service.run_sql(
+        "insert into payments (event_id, user_id, arrival, amount, fee, currency, state, session_id, paid_at, ends_at)"
+        " select event_id, user_id, arrival, 1250, 0, 'EUR', 'paid', 'cs_1', now(), now() from registrations"
+    )
+    await service.run_sql(
+        "insert into refunds (payment_id, amount, reason) select id, 1250, 'by_organizer' from payments"
+    )
+    await service.run_sql("update refunds set state = 'made', refund_id = 're_1'")
+
+
+async def create(service: Service, ada: Client) -> None:
+    await ada.create_event()
+
+
+async def publish(service: Service, ada: Client) -> None:
+    event = await ada.create_event(published=False)
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"published": True}})
+
+
+async def edit(service: Service, ada: Client) -> None:
+    event = await ada.create_event()
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"title": "Life drawing, again"}})
+
+
+async def cancel(service: Service, ada: Client) -> None:
+    event = await ada.create_event()
+    await ada.delete(f"/api/events/{event['id']}")
+
+
+async def fill(service: Service, ada: Client) -> None:
+    await settle_one(service, ada, capacity=1)
+
+
+async def make_room(service: Service, ada: Client) -> None:
+    event, _ = await settle_one(service, ada, capacity=1)
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 2}})
+
+
+STORIES: dict[str, Story] = {
+    "registration.settled": settle_one,
+    "registration.promoted": free_a_seat,
+    "registration.paid": pay,
+    "registration.moved": move,
+    "registration.removed": remove,
+    "registration.checked_in": check_in,
+    "registration.refunded": refund,
+    "event.created": create,
+    "event.changed": edit,
+    "event.cancelled": cancel,
+    "event.full": fill,
+    "event.available": make_room,
+}
+
+
+def test_every_type_of_message_has_a_story() -> None:
+    assert [type.name for type in MESSAGES] == [*STORIES]
+
+
+@pytest.mark.parametrize("name", STORIES)
+async def test_a_message_is_sent_when_what_it_names_happens(service: Service, programs: Programs, name: str) -> None:
+    ada = await service.organizer()
+    program = await programs.add(ada, types=[name])
+
+    await STORIES[name](service, ada)
+    await program.deliver()
+
+    [message] = program.receiver.received
+    [kind] = [kind for kind in MESSAGES if kind.name == name]
+    assert message.type == name
+    data = msgspec.convert(message.content["data"], kind.example.__class__)
+    assert msgspec.to_builtins(data) == message.content["data"]
+    assert len(message.body) < 20_000
+
+
+async def test_a_draft_is_told_when_it_is_published_and_not_before(service: Service, programs: Programs) -> None:
+    ada = await service.organizer()
+    program = await programs.add(ada)
+    await ada.create_event(published=False, title="Secret")
+    await program.deliver()
+
+    await publish(service, ada)
+    await program.deliver()
+
+    assert [(message.type, message.content["data"]["title"]) for message in program.receiver.received] == [
+        ("event.created", "Life drawing")
+    ]
+
+
+async def test_no_message_names_a_mail_address(service: Service, programs: Programs) -> None:
+    ada = await service.organizer()
+    program = await programs.add(ada)
+    for story in (free_a_seat, move, remove, check_in):
+        await story(service, ada)
+
+    await program.deliver()
+
+    assert not any(b"example.com" in message.body for message in program.receiver.received)
+
+
+async def test_a_change_that_the_page_of_an_event_does_not_show_is_not_told(
+    service: Service, programs: Programs
+) -> None:
+    ada = await service.organizer()
+    program = await programs.add(ada, types=["event.changed"])
+    await settle_one(service, ada)
+
+    assert await program.deliver() == 0
