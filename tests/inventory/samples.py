@@ -39,6 +39,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "resync": {"pool_id": 1},
     "export_csv": {"kind": "members"},
     "import_csv": {"kind": "pools", "text": "name,quantity\nHoney jars,7\n", "dry_run": False},
+    "list_webhooks": {},
+    "set_webhook": {"url": "https://shop.example.com/webhooks"},
 }
 
 

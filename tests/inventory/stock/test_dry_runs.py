@@ -32,6 +32,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("revert_entry", {"entry_id": 3}),
     ("reconcile", {"pool_id": 1}),
     ("resync", {"pool_id": 1}),
+    ("set_webhook", {"url": "https://shop.example.com/webhooks"}),
     ("import_csv", {"kind": "pools", "text": "name,quantity\nJars,12\nCorks,3\n"}),
     ("import_csv", {"kind": "members", "text": f"pool,variant_gid,units_per_sale\nBoxes,{SINGLE},2\n"}),
 ]
@@ -49,7 +50,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("record_sale", {"pool_id": 1, "quantity": 1, "hold_id": 4}, "validation_failed"),
     ("import_csv", {"kind": "pools", "text": "name,quantity\nJars,many\n"}, "validation_failed"),
 ]
-OF_THE_MOMENT = {"id", "hold_id", "created_at", "expires_at", "inserted_at", "dry_run", "version"}
+OF_THE_MOMENT = {"secret", "id", "hold_id", "created_at", "expires_at", "inserted_at", "dry_run", "version"}
 OF_AN_IMPORT = {"applied"}
 """An import says itself whether anything was stored."""
 

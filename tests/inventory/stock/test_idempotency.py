@@ -38,6 +38,7 @@ CALLS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("revert_entry", {"entry_id": 1}, OTHERWISE),
     ("reconcile", {"pool_id": 1, "dry_run": False}, {"pool_id": 2}),
     ("resync", {"pool_id": 1}, {"pool_id": 2}),
+    ("set_webhook", {"url": "https://shop.example.com/webhooks"}, {"types": ["stock.low"]}),
     ("import_csv", {"kind": "pools", "text": "name,quantity\nJars,12\nCorks,3\n", "dry_run": False}, OTHERWISE),
 ]
 """A call of every tool that writes, on the scene below, and what makes another call of it."""

@@ -7,6 +7,7 @@ below the table.
 from holdfast.inventory.availability import operations as availability
 from holdfast.inventory.availability.cache import STATUS
 from holdfast.inventory.catalog import operations as catalog
+from holdfast.inventory.outgoing_webhooks import operations as webhooks
 from holdfast.inventory.pools import operations as pools
 from holdfast.inventory.pools.model import PoolList
 from holdfast.inventory.sales import operations as sales
@@ -59,6 +60,9 @@ OPERATIONS = (
 
     Operation("export_csv",           None, read(spreadsheets.export), READS, scope="read_pools"),
     Operation("import_csv",           None, single(spreadsheets.load), REWRITES, scope="write_pools"),
+
+    Operation("list_webhooks", None, read(webhooks.list), READS, scope="read_pools"),
+    Operation("set_webhook", None, single(webhooks.set), REWRITES, scope="write_pools"),
 )
 # fmt: on
 
@@ -69,7 +73,8 @@ max(0, min over its pools of floor((on_hand - held - buffer) / units_per_sale));
 reckoning, simulate_sale what a sale would leave.
 
 Start with list_pools ({} works), or find_variant when you know a variant. Before you write: every write takes dry_run.
-Send an idempotency_key with each write, so that you can repeat it safely when an answer gets lost. To be sure that
+Send an idempotency_key with each write, so that you can repeat it safely when an answer gets lost; for another write
+the same key is refused: `idempotency_key_reused`. To be sure that
 nothing changed since you read, send expected_version or expected_quantity; an error `stale` carries the present values.
 hold_quantity keeps stock for a buyer; record_sale sells, and with hold_id turns the hold into the sale.
 Nothing is ever taken below zero, or below what is held for somebody, unless the pool allows it: `not_enough_stock`

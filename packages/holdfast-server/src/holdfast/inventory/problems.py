@@ -135,6 +135,12 @@ HOLD_ENDED = ProblemType(
     "The hold was released or sold, or has expired.",
     "Take a new hold with hold_quantity if you need one.",
 )
+TOO_MANY_ENDPOINTS = ProblemType(
+    "too_many_endpoints",
+    409,
+    "The shop has as many endpoints of webhooks as it may have.",
+    "Give one of them another address with set_webhook; list_webhooks has them.",
+)
 
 ALL: tuple[ProblemType, ...] = (
     INVALID_SIGNATURE,
@@ -161,6 +167,7 @@ ALL: tuple[ProblemType, ...] = (
     ALREADY_REVERTED,
     NOT_REVERTIBLE,
     HOLD_ENDED,
+    TOO_MANY_ENDPOINTS,
 )
 
 

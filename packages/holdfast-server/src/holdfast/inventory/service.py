@@ -37,6 +37,7 @@ from holdfast.inventory.mails import part as mails
 from holdfast.inventory.merchants.operations import MerchantDirectory
 from holdfast.inventory.orders import catching_up
 from holdfast.inventory.orders import handling as orders
+from holdfast.inventory.outgoing_webhooks import part as outgoing_webhooks
 from holdfast.inventory.pages import part as pages
 from holdfast.inventory.problems import error_body
 from holdfast.inventory.replays import part as replays
@@ -142,6 +143,7 @@ PARTS: Sequence[Part[Any]] = (
     ANSWERS,
     stock.PART,
     installs.PART,
+    outgoing_webhooks.PART,
 )
 
 ALL_OPERATIONS = (*OPERATIONS, *console.PART.operations)

@@ -15,7 +15,7 @@ BY_TITLE = SearchedTable("catalog_variants", "searched", "product_title, title, 
 
 
 class SearchVariants(Command):
-    query: Annotated[Filled | None, Meta(description="Part of a product's title, a variant's title or a SKU.")] = None
+    query: Annotated[Filled | None, Meta(description="Part of a title or SKU.")] = None
     unlinked_only: Annotated[bool, Meta(description="Only those of no pool.")] = False
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
 

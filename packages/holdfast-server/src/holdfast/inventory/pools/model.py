@@ -58,13 +58,9 @@ Label = Annotated[
         description="One line, to find it by.",
     ),
 ]
-Buffer = Annotated[
-    int, Meta(ge=0, le=MAX_QUANTITY, description="Kept back: not sold, not held; only a correction may use it.")
-]
+Buffer = Annotated[int, Meta(ge=0, le=MAX_QUANTITY, description="Kept back: only a correction may use it.")]
 LowStockAt = Annotated[int, Meta(ge=0, le=MAX_QUANTITY, description="Low when available is at or below this.")]
-AllowNegative = Annotated[
-    bool, Meta(description="Sales, adjustments and transfers may take more than there is; holds never do.")
-]
+AllowNegative = Annotated[bool, Meta(description="All but holds may take more than there is.")]
 UnitsPerSale = Annotated[int, Meta(ge=1, le=10**9, description="What one sale takes from the pool.", examples=[6])]
 
 
@@ -83,14 +79,14 @@ Members = Annotated[list[MemberFields], Meta(max_length=250, description="Varian
 class ListPools(CursorPage):
     """All options are optional: `{}` lists the first page."""
 
-    status: Annotated[PoolStatus | None, Meta(description="Only these; archived pools are left out otherwise.")] = None
+    status: Annotated[PoolStatus | None, Meta(description="Without it: all but archived pools.")] = None
     query: Annotated[Filled | None, Meta(description="Only pools whose name contains this.")] = None
-    low_stock_only: Annotated[bool, Meta(description="Only pools at or below their low_stock_at.")] = False
+    low_stock_only: Annotated[bool, Meta(description="Only low pools.")] = False
 
 
 class GetPool(Command):
     pool_id: PoolId
-    include_members: Annotated[bool, Meta(description="With the variants and their effective quantities.")] = True
+    include_members: Annotated[bool, Meta(description="With the variants.")] = True
 
 
 class CreatePool(Write):

@@ -140,10 +140,7 @@ async def find_variant(reader: Reader, caller: Caller, command: FindVariant) -> 
 
 @refuses(INSUFFICIENT_SCOPE, VALIDATION_FAILED, NAME_TAKEN, DAILY_LIMIT_REACHED)
 async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
-    """Create a pool, with its first quantity and the variants that draw on it.
-
-    A quantity above 0 needs the scope write_inventory too.
-    """
+    """Create a pool, with its first quantity and the variants that draw on it."""
     if command.quantity:
         membership.require_stock_scope(caller)
     gids = _distinct("members", [member.variant_gid for member in command.members])
@@ -164,10 +161,7 @@ async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NAME_TAKEN, VALIDATION_FAILED)
 async def update(tx: Tx, caller: Caller, command: UpdatePool) -> PoolChange:
-    """Change a pool's name, unit, buffer, low-stock threshold, policy, or whether it may go below zero.
-
-    Only the fields given change. The unit is a word: changing it converts nothing.
-    """
+    """Change the given fields of a pool. The unit is a word: changing it converts nothing."""
     fields = sent_fields(command, "name", "unit", "buffer", "low_stock_at", "allow_negative", "policy")
     if not fields:
         raise invalid({"name": ["name at least one field to change"]})
@@ -198,7 +192,7 @@ async def resume(tx: Tx, caller: Caller, command: ResumePool) -> PoolChange:
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, POOL_HAS_HOLDS)
 async def archive(tx: Tx, caller: Caller, command: ArchivePool) -> PoolChange:
-    """Put a pool away. Its history stays; its stock can no longer be changed until it is restored."""
+    """Put a pool away. Its history stays; its stock cannot change until it is restored."""
 
     async def make(version: int, pool: Pool) -> None:
         if pool.held:
@@ -258,7 +252,7 @@ async def link_many(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[in
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE)
 async def update_member(tx: Tx, caller: Caller, command: UpdateMember) -> PoolChange:
-    """Change how much of a pool one sale of a variant takes. What was sold before stays as it was counted."""
+    """Change how much of a pool one sale of a variant takes. What was sold before stays."""
 
     async def make(version: int, pool: Pool) -> None:
         await _expect_members(tx, caller, pool, [command.variant_gid])

@@ -18,10 +18,10 @@ from holdfast.kit.running.run_modes import Batch
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, HOLD_ENDED, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
 async def record(tx: Tx, batch: Batch[RecordSale]) -> Sequence[StockChange | Problem]:
-    """Record a sale of a variant, or of a quantity of a pool. A variant in several pools is taken from each of them.
+    """Record a sale of a variant, or of a quantity of a pool. A variant in several pools is taken from each.
 
-    With `hold_id` the hold becomes the sale in one step. It ends as a whole: what is left of it is available again, and
-    what is sold beyond it must be available. A sale takes no more than is available, unless the pool allows it.
+    With `hold_id` the hold becomes the sale: it ends as a whole, and what is sold beyond it must be available. A sale
+    takes no more than is available, unless the pool allows it.
     """
 
     def draft(stock: Stock, command: RecordSale) -> Draft:

@@ -191,6 +191,7 @@ CREATE FUNCTION delete_of_shop(shop bigint, most integer) RETURNS bigint
     AS $_$
 declare
     name regclass;
+    owner text;
     has_id boolean;
     deleted bigint;
     total bigint := 0;
@@ -198,17 +199,17 @@ begin
     if not exists (select from installs where shop_id = shop and redacted_at is not null) then
         return 0;
     end if;
-    for name, has_id in
-        select of_shop.attrelid::regclass, exists (select from pg_attribute as other where other.attrelid = of_shop.attrelid
+    for name, owner, has_id in
+        select of_shop.attrelid::regclass, of_shop.attname, exists (select from pg_attribute as other where other.attrelid = of_shop.attrelid
                                                       and other.attname = 'id' and not other.attisdropped)
           from pg_attribute as of_shop join pg_class on pg_class.oid = of_shop.attrelid
-         where of_shop.attname = 'shop_id' and not of_shop.attisdropped and pg_class.relkind = 'r'
+         where of_shop.attname in ('shop_id', 'tenant_id') and not of_shop.attisdropped and pg_class.relkind = 'r'
            and pg_class.relnamespace = (select relnamespace from pg_class where oid = 'shops'::regclass)
            and of_shop.attrelid <> 'installs'::regclass
     loop
         begin
-            execute format('delete from %s where ctid = any(array(select ctid from %1$s where shop_id = $1 %s limit $2))',
-                           name, case when has_id then 'order by id desc' else '' end) using shop, most;
+            execute format('delete from %s where ctid = any(array(select ctid from %1$s where %I = $1 %s limit $2))',
+                           name, owner, case when has_id then 'order by id desc' else '' end) using shop, most;
             get diagnostics deleted = row_count;
             total := total + deleted;
         exception when foreign_key_violation then
@@ -343,6 +344,13 @@ begin
     end if;
 end $$;
 
+CREATE FUNCTION pools_of_hold(shop bigint, hold bigint) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+    select jsonb_agg(jsonb_build_object('pool_id', pool_id, 'quantity', quantity) order by pool_id)
+      from hold_lines where shop_id = shop and hold_id = hold
+$$;
+
 CREATE FUNCTION refuse_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -391,6 +399,16 @@ CREATE FUNCTION search_pattern(whole text) RETURNS text
     select '%' || replace(replace(replace(fold_text(whole), '\', '\\'), '%', '\%'), '_', '\_') || '%'
 $$;
 
+CREATE FUNCTION sellable_of_pool(shop bigint, pool bigint) RETURNS jsonb
+    LANGUAGE sql STABLE
+    AS $$
+    select case when count(*) <= 100
+                then coalesce(jsonb_object_agg(variant_gid, quantity) filter (where quantity is not null), '{}') end
+      from (select variant_gid from members where shop_id = shop and pool_id = pool limit 101) as member
+     cross join lateral (select quantity from availability
+                          where availability.shop_id = shop and availability.variant_gid = member.variant_gid) as sellable
+$$;
+
 CREATE VIEW settable_locations WITH (security_invoker='true') AS
  SELECT locations.shop_id,
     locations.gid,
@@ -420,6 +438,109 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION tell_webhooks_of_app() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+begin
+    insert into webhook_messages (tenant_id, type, subject, data)
+    select new.shop_id, 'app.connected', 'app', jsonb_build_object('shop', domain, 'scopes', to_jsonb(new.scopes))
+      from shops where id = new.shop_id and wants_webhook(new.shop_id, 'app.connected');
+    if found then
+        -- The name of the channel and a space: it must match CHANNEL in kit/webhooks/endpoints.py.
+        perform pg_notify('holdfast', 'webhook_messages ');
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION tell_webhooks_of_ended_holds() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+begin
+    if not exists (select from webhook_endpoints) then
+        return null;
+    end if;
+    insert into webhook_messages (tenant_id, type, subject, data)
+    select shop_id, 'hold.ended', 'hold ' || id,
+           jsonb_build_object('hold_id', id, 'reference', after.reference,
+                              'reason', case when after.sold then 'sold'
+                                             when after.released_at >= after.expires_at then 'expired'
+                                             else 'released' end,
+                              'pools', pools_of_hold(shop_id, id))
+      from before join after using (shop_id, id)
+     where before.released_at is null and after.released_at is not null and wants_webhook(shop_id, 'hold.ended')
+     order by id;
+    return null;
+end $$;
+
+CREATE FUNCTION tell_webhooks_of_ended_key() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+begin
+    insert into webhook_messages (tenant_id, type, subject, data)
+    select new.shop_id, 'key.revoked', 'key ' || new.id, jsonb_build_object('key_id', new.id, 'scopes', to_jsonb(new.scopes))
+     where wants_webhook(new.shop_id, 'key.revoked');
+    if found then
+        -- The name of the channel and a space: it must match CHANNEL in kit/webhooks/endpoints.py.
+        perform pg_notify('holdfast', 'webhook_messages ');
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION tell_webhooks_of_new_holds() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+begin
+    if not exists (select from webhook_endpoints) then
+        return null;
+    end if;
+    insert into webhook_messages (tenant_id, type, subject, data)
+    select shop_id, 'hold.placed', 'hold ' || id,
+           jsonb_build_object('hold_id', id, 'reference', reference,
+                              'expires_at', to_char(expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+                              'pools', pools_of_hold(shop_id, id))
+      from added where wants_webhook(shop_id, 'hold.placed') order by id;
+    return null;
+end $$;
+
+CREATE FUNCTION tell_webhooks_of_stock() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+begin
+    -- Most services have none. To find that out costs less than to begin the insert.
+    if not exists (select from webhook_endpoints) then
+        return null;
+    end if;
+    insert into webhook_messages (tenant_id, type, subject, data)
+    select change.shop_id, type, 'pool ' || change.pool_id, data
+      from (select shop_id, pool_id, count(*) as entries, max(id) as last_entry_id, sum(delta)::bigint as delta,
+                   sum(held_delta)::bigint as held_delta, array_agg(distinct kind order by kind) as kinds
+              from new_entries group by shop_id, pool_id) as change
+      join pools on pools.shop_id = change.shop_id and pools.id = change.pool_id
+     cross join lateral (select greatest(0, on_hand - pools.held - buffer) as available) as level
+     cross join lateral (
+           values (1, 'stock.changed', true), (2, 'stock.low',
+                   is_low and status = 'active' and on_hand - pools.held - buffer - delta + held_delta > low_stock_at))
+               as message (place, type, applies)
+     cross join lateral (
+           select case when type = 'stock.low'
+                       then jsonb_build_object('pool_id', pools.id, 'available', available,
+                                               'low_stock_at', low_stock_at, 'version', pools.version)
+                       else jsonb_build_object('pool_id', pools.id, 'on_hand', on_hand, 'held', pools.held,
+                                               'available', available, 'version', pools.version, 'delta', delta,
+                                               'held_delta', held_delta, 'kinds', kinds, 'entries', change.entries,
+                                               'last_entry_id', last_entry_id,
+                                               'variants', sellable_of_pool(pools.shop_id, pools.id)) end as data)
+                         as body
+     where applies and wants_webhook(change.shop_id, type)
+     order by change.pool_id, place;
+    return null;
+end $$;
+
 CREATE FUNCTION variants_containing(part text) RETURNS SETOF variants
     LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 100
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -440,6 +561,14 @@ begin
         return query select * from variants where shop_id = own and fold_text(searched) like pattern;
     end if;
 end $$;
+
+CREATE FUNCTION wants_webhook(tenant bigint, type text) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    select exists (
+        select from webhook_endpoints
+         where tenant_id = tenant and status <> 'paused' and (types = '{}' or wants_webhook.type = any(types)))
+$$;
 
 -- FUNCTION ------------------------------------------------------------------------------------------------------------
 
@@ -638,6 +767,7 @@ ALTER TABLE ONLY api_keys
 ALTER TABLE ONLY api_keys
     ADD CONSTRAINT api_keys_shop_id_fkey FOREIGN KEY (shop_id) REFERENCES shops(id);
 CREATE UNIQUE INDEX one_active_key_a_shop ON api_keys USING btree (shop_id) WHERE active;
+CREATE TRIGGER tell_webhooks_of_ended_key AFTER UPDATE OF active ON api_keys FOR EACH ROW WHEN ((old.active AND (NOT new.active))) EXECUTE FUNCTION tell_webhooks_of_ended_key();
 ALTER TABLE api_keys ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON api_keys TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
 
@@ -813,6 +943,8 @@ ALTER TABLE ONLY holds
 CREATE INDEX holds_active ON holds USING btree (shop_id, id) WHERE (released_at IS NULL);
 CREATE INDEX holds_ended ON holds USING btree (released_at) WHERE (released_at IS NOT NULL);
 CREATE INDEX holds_to_expire ON holds USING btree (expires_at) WHERE (released_at IS NULL);
+CREATE TRIGGER tell_webhooks_of_ended_holds AFTER UPDATE ON holds REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION tell_webhooks_of_ended_holds();
+CREATE TRIGGER tell_webhooks_of_new_holds AFTER INSERT ON holds REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION tell_webhooks_of_new_holds();
 ALTER TABLE holds ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON holds TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
 GRANT UPDATE(released_at) ON TABLE holds TO holdfast_shop;
@@ -864,6 +996,8 @@ ALTER TABLE ONLY installs
 ALTER TABLE ONLY installs
     ADD CONSTRAINT installs_shop_id_fkey FOREIGN KEY (shop_id) REFERENCES shops(id);
 CREATE INDEX installs_uninstalled ON installs USING btree (uninstalled_at) WHERE (uninstalled_at IS NOT NULL);
+CREATE TRIGGER tell_webhooks_of_connected AFTER UPDATE ON installs FOR EACH ROW WHEN (((new.uninstalled_at IS NULL) AND (new.broken IS NULL) AND ((old.uninstalled_at IS NOT NULL) OR (old.broken IS NOT NULL)))) EXECUTE FUNCTION tell_webhooks_of_app();
+CREATE TRIGGER tell_webhooks_of_installed AFTER INSERT ON installs FOR EACH ROW WHEN (((new.uninstalled_at IS NULL) AND (new.broken IS NULL))) EXECUTE FUNCTION tell_webhooks_of_app();
 ALTER TABLE installs ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON installs TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
 GRANT UPDATE(broken) ON TABLE installs TO holdfast_shop;
@@ -922,6 +1056,7 @@ CREATE TRIGGER append_only BEFORE UPDATE OR TRUNCATE ON ledger FOR EACH STATEMEN
 CREATE TRIGGER count_drawn AFTER INSERT ON ledger REFERENCING NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION count_drawn();
 CREATE TRIGGER count_stock AFTER INSERT ON ledger REFERENCING NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION count_stock();
 CREATE TRIGGER kept_with_its_shop BEFORE DELETE ON ledger FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER tell_webhooks_of_stock AFTER INSERT ON ledger REFERENCING NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION tell_webhooks_of_stock();
 ALTER TABLE ledger ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON ledger TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
 GRANT SELECT,INSERT ON TABLE ledger TO holdfast_shop;
@@ -1768,6 +1903,168 @@ CREATE INDEX variants_of_sku ON variants USING btree (shop_id, sku_key) WHERE (s
 ALTER TABLE variants ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON variants TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
 GRANT SELECT,INSERT,UPDATE ON TABLE variants TO holdfast_shop;
+
+-- webhook_attempts ----------------------------------------------------------------------------------------------------
+
+CREATE TABLE webhook_attempts (
+    id bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    message_id bigint NOT NULL,
+    attempted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    status integer,
+    milliseconds integer NOT NULL,
+    error text
+);
+ALTER TABLE webhook_attempts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME webhook_attempts_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY webhook_attempts
+    ADD CONSTRAINT webhook_attempts_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY webhook_attempts
+    ADD CONSTRAINT webhook_attempts_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE CASCADE;
+ALTER TABLE ONLY webhook_attempts
+    ADD CONSTRAINT webhook_attempts_message_id_fkey FOREIGN KEY (message_id) REFERENCES webhook_messages(id) ON DELETE CASCADE;
+CREATE INDEX webhook_attempts_of_endpoint ON webhook_attempts USING btree (endpoint_id);
+CREATE INDEX webhook_attempts_of_message ON webhook_attempts USING btree (message_id, endpoint_id, id);
+ALTER TABLE webhook_attempts ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_shop ON webhook_attempts TO holdfast_shop USING ((endpoint_id IN ( SELECT webhook_endpoints.id
+   FROM webhook_endpoints)));
+GRANT SELECT ON TABLE webhook_attempts TO holdfast_shop;
+
+-- webhook_deliveries --------------------------------------------------------------------------------------------------
+
+CREATE TABLE webhook_deliveries (
+    subject_id bigint NOT NULL,
+    number bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    message_id bigint NOT NULL,
+    status text DEFAULT 'waiting'::text NOT NULL,
+    due_at timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT ends_once CHECK (((status = 'waiting'::text) = (ended_at IS NULL))),
+    CONSTRAINT is_due_while_it_waits CHECK (((due_at IS NULL) OR (status = 'waiting'::text))),
+    CONSTRAINT webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text])))
+);
+ALTER TABLE ONLY webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (subject_id, number);
+ALTER TABLE ONLY webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE CASCADE;
+ALTER TABLE ONLY webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_message_id_fkey FOREIGN KEY (message_id) REFERENCES webhook_messages(id) ON DELETE CASCADE;
+ALTER TABLE ONLY webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_subject_id_fkey FOREIGN KEY (subject_id) REFERENCES webhook_subjects(id) ON DELETE CASCADE;
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries USING btree (endpoint_id, due_at) WHERE (due_at IS NOT NULL);
+CREATE UNIQUE INDEX webhook_deliveries_of_endpoint ON webhook_deliveries USING btree (endpoint_id, message_id);
+CREATE INDEX webhook_deliveries_of_message ON webhook_deliveries USING btree (message_id);
+CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries USING btree (subject_id, number) WHERE (status = 'waiting'::text);
+ALTER TABLE webhook_deliveries ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_shop ON webhook_deliveries TO holdfast_shop USING ((endpoint_id IN ( SELECT webhook_endpoints.id
+   FROM webhook_endpoints)));
+GRANT SELECT,UPDATE ON TABLE webhook_deliveries TO holdfast_shop;
+
+-- webhook_endpoints ---------------------------------------------------------------------------------------------------
+
+CREATE TABLE webhook_endpoints (
+    id bigint NOT NULL,
+    tenant_id bigint NOT NULL,
+    url text NOT NULL,
+    types text[] NOT NULL,
+    is_ordered boolean NOT NULL,
+    status text DEFAULT 'active'::text NOT NULL,
+    sealed bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    failing_since timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    next_due_at timestamp with time zone,
+    leased_until timestamp with time zone DEFAULT now() NOT NULL,
+    lease_id uuid,
+    attempts integer DEFAULT 0 NOT NULL,
+    CONSTRAINT webhook_endpoints_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'failing'::text]))),
+    CONSTRAINT webhook_endpoints_types_check CHECK ((cardinality(types) <= 100)),
+    CONSTRAINT webhook_endpoints_url_check CHECK ((length(url) <= 2000))
+);
+ALTER TABLE webhook_endpoints ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME webhook_endpoints_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY webhook_endpoints
+    ADD CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY webhook_endpoints
+    ADD CONSTRAINT webhook_endpoints_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES shops(id);
+CREATE INDEX webhook_endpoints_due ON webhook_endpoints USING btree (next_due_at) WHERE ((status = 'active'::text) AND (next_due_at IS NOT NULL));
+CREATE INDEX webhook_endpoints_leased ON webhook_endpoints USING btree (tenant_id) WHERE (lease_id IS NOT NULL);
+CREATE INDEX webhook_endpoints_of_tenant ON webhook_endpoints USING btree (tenant_id);
+ALTER TABLE webhook_endpoints ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_shop ON webhook_endpoints TO holdfast_shop USING ((tenant_id = ( SELECT current_shop() AS current_shop)));
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE webhook_endpoints TO holdfast_shop;
+
+-- webhook_messages ----------------------------------------------------------------------------------------------------
+
+CREATE TABLE webhook_messages (
+    id bigint NOT NULL,
+    tenant_id bigint NOT NULL,
+    endpoint_id bigint,
+    type text NOT NULL,
+    subject text NOT NULL,
+    data jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    is_fanned_out boolean DEFAULT false NOT NULL
+);
+ALTER TABLE webhook_messages ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME webhook_messages_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY webhook_messages
+    ADD CONSTRAINT webhook_messages_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY webhook_messages
+    ADD CONSTRAINT webhook_messages_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE CASCADE;
+CREATE INDEX webhook_messages_by_age ON webhook_messages USING btree (created_at);
+CREATE INDEX webhook_messages_new ON webhook_messages USING btree (id) WHERE (NOT is_fanned_out);
+CREATE INDEX webhook_messages_of_endpoint ON webhook_messages USING btree (endpoint_id) WHERE (endpoint_id IS NOT NULL);
+CREATE INDEX webhook_messages_of_tenant ON webhook_messages USING btree (tenant_id, created_at);
+ALTER TABLE webhook_messages ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_shop ON webhook_messages TO holdfast_shop USING ((tenant_id = ( SELECT current_shop() AS current_shop)));
+GRANT SELECT,INSERT ON TABLE webhook_messages TO holdfast_shop;
+
+-- webhook_subjects ----------------------------------------------------------------------------------------------------
+
+CREATE TABLE webhook_subjects (
+    id bigint NOT NULL,
+    endpoint_id bigint NOT NULL,
+    subject text NOT NULL,
+    last_number bigint NOT NULL
+);
+ALTER TABLE webhook_subjects ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME webhook_subjects_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+ALTER TABLE ONLY webhook_subjects
+    ADD CONSTRAINT webhook_subjects_endpoint_id_subject_key UNIQUE (endpoint_id, subject);
+ALTER TABLE ONLY webhook_subjects
+    ADD CONSTRAINT webhook_subjects_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY webhook_subjects
+    ADD CONSTRAINT webhook_subjects_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE CASCADE;
+ALTER TABLE webhook_subjects ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own_shop ON webhook_subjects TO holdfast_shop USING ((endpoint_id IN ( SELECT webhook_endpoints.id
+   FROM webhook_endpoints)));
 
 -- webhooks ------------------------------------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ class ImportCsv(Write, kw_only=True):
         ),
     ]
     mode: Annotated[Literal["set", "adjust"], Meta(description="Replace quantities, or add to them.")] = "set"
-    dry_run: Annotated[bool, Meta(description="Report what would happen, and change nothing: the default.")] = True
+    dry_run: Annotated[bool, Meta(description="Change nothing: the default.")] = True
 
 
 class PoolRow(Struct):

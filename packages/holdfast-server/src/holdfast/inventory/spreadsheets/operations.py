@@ -27,10 +27,7 @@ HISTORY = (*Entry.__struct_fields__, "pool", "skus", "titles")
 
 @refuses(INSUFFICIENT_SCOPE, VALIDATION_FAILED)
 async def export(reader: Reader, caller: Caller, command: ExportCsv) -> Exported:
-    """Read pools, their variants or the history as CSV.
-
-    What is exported as `pools` or `members` can be changed in a spreadsheet and imported again.
-    """
+    """Read pools, their variants or the history as CSV."""
     if command.kind == "history":
         require_scope(caller, "read_pools", "read_inventory")
         page = await stock.history(reader, caller, GetStockHistory(limit=command.limit, cursor=command.cursor))
@@ -52,7 +49,7 @@ async def export(reader: Reader, caller: Caller, command: ExportCsv) -> Exported
 async def load(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
     """Import pools or variants from CSV: all rows, or none. A dry run unless you say `dry_run: false`.
 
-    One bad row refuses them all; `errors` names every bad row. Pools are recognized by their ids, else their names;
+    `errors` names every bad row. Pools are recognized by their ids, else their names;
     unknown ones are created. Quantities need write_inventory too.
     """
     await lock_shop(tx, caller.tenant)

@@ -50,7 +50,7 @@ Delta = Annotated[
         examples=[-6],
     ),
 ]
-Reason = Annotated[str, Meta(min_length=1, max_length=500, description="Shown in the history.")]
+Reason = Annotated[str, Meta(min_length=1, max_length=500, description="For the history.")]
 ExpectedVersion = Annotated[int, Meta(ge=0, le=2**63 - 1, description="Refuse any other version.")]
 ExpectedQuantity = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description="Refuse unless on_hand is still this.")]
 Filled = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -97,7 +97,7 @@ class Adjustment(Struct, forbid_unknown_fields=True):
 class BulkAdjust(Write):
     items: Annotated[
         list[Adjustment],
-        Meta(min_length=1, max_length=250, description="All are applied, or none. Lines of one pool are added up."),
+        Meta(min_length=1, max_length=250, description="Lines of one pool are added up."),
     ]
 
     @rule("items")
@@ -110,12 +110,8 @@ class TransferQuantity(Write):
     from_pool_id: PoolId
     to_pool_id: PoolId
     quantity: Positive
-    expected_version: Annotated[
-        ExpectedVersion | None, Meta(description="Refuse unless the pool taken from still has this version.")
-    ] = None
-    expected_quantity: Annotated[
-        ExpectedQuantity | None, Meta(description="Refuse unless on_hand of the pool taken from is still this.")
-    ] = None
+    expected_version: Annotated[ExpectedVersion | None, Meta(description="Of the pool taken from.")] = None
+    expected_quantity: Annotated[ExpectedQuantity | None, Meta(description="Of the pool taken from.")] = None
 
     @rule("to_pool_id", "from_pool_id")
     def _names_two_pools(self) -> str | None:
@@ -128,9 +124,7 @@ class HoldQuantity(Write):
     ]
     pool_id: PoolId | None = None
     variant_gid: VariantGid | None = None
-    ttl_s: Annotated[
-        int, Meta(ge=1, le=604_800, description="Seconds until it ends by itself; at most a week.", examples=[900])
-    ] = 900
+    ttl_s: Annotated[int, Meta(ge=1, le=604_800, description="In seconds; at most a week.", examples=[900])] = 900
     reference: Annotated[Filled | None, Meta(description="What it is for, such as a cart.")] = None
 
     @rule("pool_id", "variant_gid")
@@ -140,7 +134,7 @@ class HoldQuantity(Write):
 
 class ListHolds(CursorPage):
     pool_id: PoolId | None = None
-    reference: Annotated[Filled | None, Meta(description="Only holds with exactly this reference.")] = None
+    reference: Annotated[Filled | None, Meta(description="Only those with this reference.")] = None
 
 
 class ReleaseHold(Write):

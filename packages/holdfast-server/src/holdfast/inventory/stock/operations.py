@@ -61,8 +61,8 @@ def is_revertible(entry: Entry) -> bool:
 async def set(tx: Tx, batch: Batch[SetPoolQuantity]) -> Sequence[StockChange | Problem]:
     """Set what a pool has on hand, as after counting it.
 
-    The ledger keeps the difference. Give `expected_quantity` or `expected_version` to make sure that nothing was sold
-    between your reading and this call.
+    The ledger keeps the difference. With `expected_quantity` or `expected_version` it is refused if
+    something was sold since you read.
     """
 
     def draft(stock: Stock, command: SetPoolQuantity) -> Draft:
@@ -168,7 +168,7 @@ async def end_holds(tx: Tx, batch: Batch[ReleaseHold], source: str) -> Sequence[
 
 @refuses(VALIDATION_FAILED)
 async def list_holds(reader: Reader, caller: Caller, command: ListHolds) -> HoldList:
-    """List the holds that have not ended, with what each keeps, the newest first."""
+    """List the holds that have not ended, the newest first."""
     rows = await sql.list_holds(reader, caller.tenant, command)
     holds, cursor = cursor_page(rows, command, lambda hold: hold.id)
     return HoldList(holds, cursor)
@@ -186,8 +186,7 @@ async def list_holds(reader: Reader, caller: Caller, command: ListHolds) -> Hold
 async def revert(tx: Tx, caller: Caller, command: RevertEntry) -> StockChange:
     """Undo an entry of the history by its opposite; an entry can be undone once.
 
-    Entries of one change (a transfer, a bulk adjustment, an import, a kit) are undone together. A hold that was sold
-    stays ended.
+    Entries of one change, such as a transfer, are undone together. A hold that was sold stays ended.
     """
     shop_id = caller.tenant
     await lock_shop(tx, shop_id)
@@ -216,7 +215,7 @@ async def revert(tx: Tx, caller: Caller, command: RevertEntry) -> StockChange:
 
 @refuses(VALIDATION_FAILED)
 async def history(reader: Reader, caller: Caller, command: GetStockHistory) -> StockHistory:
-    """Read the ledger, the newest entries first: what changed, by how much, when, by whom and why."""
+    """Read the ledger, the newest entries first."""
     rows = await sql.history(reader, caller.tenant, command)
     entries, cursor = cursor_page(rows, command, lambda entry: entry.id or 0)
     return StockHistory(entries, cursor)

@@ -36,6 +36,7 @@ class RememberedStock:
         self.stock = Stock(position.version, position.entry_count, position.now, ())
         self.stamp = position.stamp
         self.was_current = was_current
+        self.has_endpoints = position.has_endpoints
         self._complete: set[int] = set()
         """The ids of pools that are in the stock together with every pool that shares a variant with them."""
 
@@ -85,6 +86,7 @@ async def lock_stock(tx: Tx, shop_id: int, touched: TouchedRows) -> RememberedSt
     else:
         remembered, position = await _read_stock(tx, shop_id, remembered, touched)
     remembered.stock.now = position.now
+    remembered.has_endpoints = position.has_endpoints
     remembered.stock.set_holds(holds)
     return remembered
 

@@ -25,12 +25,19 @@ from holdfast.inventory.stock.model import (
 
 
 class ShopPosition(NamedTuple):
-    """The version of a shop, the number of entries in its ledger, the database's time, and the shop's stamp."""
+    """The version of a shop, the number of entries in its ledger, the database's time, and the shop's stamp.
+
+    has_endpoints    whether programs are told by webhooks what happens
+    """
 
     version: int
     entry_count: int
     now: datetime
     stamp: int | None
+    has_endpoints: bool
+
+
+HAS_ENDPOINTS: LiteralString = "exists (select from webhook_endpoints where tenant_id = %(shop_id)s)"
 
 
 async def pools_around(
@@ -41,7 +48,7 @@ async def pools_around(
     The position of the shop comes from the same statement: callers need both, and each statement is a round trip.
     """
     rows = await reader.tuples(
-        """
+        f"""
         -- `offset 0` keeps each look-up as it stands, down an index: as plain joins they read every member of the shop,
         -- and right after a load searches by arrays are slower.
         with requested_pool as materialized (
@@ -60,8 +67,8 @@ async def pools_around(
                                   where shop_id = %(shop_id)s and pool_id = requested_pool.id offset 0) as member
              cross join lateral (select pool_id from members
                                   where shop_id = %(shop_id)s and variant_gid = member.variant_gid offset 0) as other)
-        select shop.version, shop.entries, clock_timestamp(), shop.stamp, pool.*,
-               (select coalesce(json_object_agg(variant_gid, units_per_sale), '{}')
+        select shop.version, shop.entries, clock_timestamp(), shop.stamp, {HAS_ENDPOINTS}, pool.*,
+               (select coalesce(json_object_agg(variant_gid, units_per_sale), '{{}}')
                   from members where shop_id = %(shop_id)s and pool_id = pool.id)
           from shared_inventories as shop
           left join (around
@@ -74,7 +81,7 @@ async def pools_around(
         {"shop_id": shop_id, "pool_ids": list(pool_ids), "variant_gids": list(variant_gids)},
     )
     [first, *_] = rows
-    return ShopPosition(*first[:4]), [StockPool(*row[4:]) for row in rows if row[4] is not None]
+    return ShopPosition(*first[:5]), [StockPool(*row[5:]) for row in rows if row[5] is not None]
 
 
 MAX_ENTRIES_OF_CHANGE = 2_000
@@ -85,8 +92,8 @@ async def lock_and_read_position(tx: Tx, shop_id: int) -> ShopPosition:
     """Lock a shop and wait for the lock, which `lock_shop` does not; read its position."""
     # A row that another transaction has changed meanwhile is read again with its lock, and the time too.
     [row] = await tx.tuples(
-        """
-        select version, entries, clock_timestamp(), stamp from shared_inventories
+        f"""
+        select version, entries, clock_timestamp(), stamp, {HAS_ENDPOINTS} from shared_inventories
          where shop_id = %(shop_id)s for no key update
         """,
         {"shop_id": shop_id},

@@ -32,6 +32,7 @@ from holdfast.inventory.stock.sql import pools_around
 from holdfast.kit.contract.caller import Principal
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.run_modes import Batch, Call
+from holdfast.kit.webhooks.endpoints import CHANNEL as MESSAGES_CHANNEL
 
 NUMBERS_PER_ENTRY = 11
 """How many numbers an entry has: those of `EntryRows.add`, with the number of its cause."""
@@ -331,6 +332,8 @@ class PendingEntries:
             await sql.end_holds(tx, shop_id, self._ended)
         remember(tx, shop_id, remembered)
         await tx.notify(STOCK_CHANNEL, f"{shop_id} {self._stock.version}")
+        if remembered.has_endpoints:
+            await tx.notify(MESSAGES_CHANNEL)
 
 
 def as_dry_run(change: StockChange) -> StockChange:

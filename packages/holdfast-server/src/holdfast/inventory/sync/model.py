@@ -5,6 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from holdfast.inventory.pools.model import Policy
 from holdfast.inventory.stock.model import PoolId
 from holdfast.kit.contract.command import Command, Repeatable, Timestamp
 
@@ -93,7 +94,7 @@ class UnexplainedDifference(Struct, frozen=True):
     item_gid: str
     variant_gid: str
     amount: int
-    pools: list[tuple[int, int, str]]
+    pools: list[tuple[int, int, Policy]]
 
 
 class GetSyncStatus(Command):

@@ -1,6 +1,7 @@
 create or replace function delete_of_shop(shop bigint, most int) returns bigint language plpgsql as $$
 declare
     name regclass;
+    owner text;
     has_id boolean;
     deleted bigint;
     total bigint := 0;
@@ -8,17 +9,17 @@ begin
     if not exists (select from installs where shop_id = shop and redacted_at is not null) then
         return 0;
     end if;
-    for name, has_id in
-        select of_shop.attrelid::regclass, exists (select from pg_attribute as other where other.attrelid = of_shop.attrelid
+    for name, owner, has_id in
+        select of_shop.attrelid::regclass, of_shop.attname, exists (select from pg_attribute as other where other.attrelid = of_shop.attrelid
                                                       and other.attname = 'id' and not other.attisdropped)
           from pg_attribute as of_shop join pg_class on pg_class.oid = of_shop.attrelid
-         where of_shop.attname = 'shop_id' and not of_shop.attisdropped and pg_class.relkind = 'r'
+         where of_shop.attname in ('shop_id', 'tenant_id') and not of_shop.attisdropped and pg_class.relkind = 'r'
            and pg_class.relnamespace = (select relnamespace from pg_class where oid = 'shops'::regclass)
            and of_shop.attrelid <> 'installs'::regclass
     loop
         begin
-            execute format('delete from %s where ctid = any(array(select ctid from %1$s where shop_id = $1 %s limit $2))',
-                           name, case when has_id then 'order by id desc' else '' end) using shop, most;
+            execute format('delete from %s where ctid = any(array(select ctid from %1$s where %I = $1 %s limit $2))',
+                           name, owner, case when has_id then 'order by id desc' else '' end) using shop, most;
             get diagnostics deleted = row_count;
             total := total + deleted;
         exception when foreign_key_violation then

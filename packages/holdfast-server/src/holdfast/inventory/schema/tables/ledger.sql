@@ -1,7 +1,8 @@
 -- What a change of a row causes:
 --
 -- * insert: must continue the ledger of its pool, whose stock it counts; merchants get a mail when little is left
---   (count_stock); is counted in the sums of its day, and must revert an entry that exists (count_drawn)
+--   (count_stock); is counted in the sums of its day, and must revert an entry that exists (count_drawn); programs are
+--   told of the pools (tell_webhooks_of_stock)
 -- * update or truncate: refused (refuse_change)
 -- * delete: refused while its shop is not to be deleted (refuse_change)
 
@@ -160,3 +161,44 @@ end $$;
 
 create or replace trigger count_drawn after insert on ledger
     referencing new table as new_entries for each statement execute function count_drawn();
+
+-- tell ----------------------------------------------------------------------------------------------------------------
+
+-- Messages of webhooks about pools whose stock has changed: one for each pool, however many entries it has got at once,
+-- and one more if little is left. A trigger with this name runs after `count_stock`. It causes no notice, since that
+-- would be part of the commit (decision 57): the program sends one afterwards.
+create or replace function tell_webhooks_of_stock() returns trigger language plpgsql security definer
+    set search_path = pg_catalog, public, pg_temp as $$
+begin
+    -- Most services have none. To find that out costs less than to begin the insert.
+    if not exists (select from webhook_endpoints) then
+        return null;
+    end if;
+    insert into webhook_messages (tenant_id, type, subject, data)
+    select change.shop_id, type, 'pool ' || change.pool_id, data
+      from (select shop_id, pool_id, count(*) as entries, max(id) as last_entry_id, sum(delta)::bigint as delta,
+                   sum(held_delta)::bigint as held_delta, array_agg(distinct kind order by kind) as kinds
+              from new_entries group by shop_id, pool_id) as change
+      join pools on pools.shop_id = change.shop_id and pools.id = change.pool_id
+     cross join lateral (select greatest(0, on_hand - pools.held - buffer) as available) as level
+     cross join lateral (
+           values (1, 'stock.changed', true), (2, 'stock.low',
+                   is_low and status = 'active' and on_hand - pools.held - buffer - delta + held_delta > low_stock_at))
+               as message (place, type, applies)
+     cross join lateral (
+           select case when type = 'stock.low'
+                       then jsonb_build_object('pool_id', pools.id, 'available', available,
+                                               'low_stock_at', low_stock_at, 'version', pools.version)
+                       else jsonb_build_object('pool_id', pools.id, 'on_hand', on_hand, 'held', pools.held,
+                                               'available', available, 'version', pools.version, 'delta', delta,
+                                               'held_delta', held_delta, 'kinds', kinds, 'entries', change.entries,
+                                               'last_entry_id', last_entry_id,
+                                               'variants', sellable_of_pool(pools.shop_id, pools.id)) end as data)
+                         as body
+     where applies and wants_webhook(change.shop_id, type)
+     order by change.pool_id, place;
+    return null;
+end $$;
+
+create or replace trigger tell_webhooks_of_stock after insert on ledger
+    referencing new table as new_entries for each statement execute function tell_webhooks_of_stock();

@@ -1,0 +1,147 @@
+"""The messages of webhooks of the inventory service: their types, and what each says.
+
+Triggers store them (`schema/tables/`), and `edits.handle_edits`. They are thin: ids and numbers. Tools have the rest.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from holdfast.inventory.pools.model import Policy
+from holdfast.inventory.resources import Tx
+from holdfast.kit.webhooks.endpoints import CHANNEL
+from holdfast.kit.webhooks.model import MessageType
+
+PoolId = Annotated[int, Meta(description="`get_pool` has the rest.")]
+
+
+class ChangedStock(Struct):
+    """The stock of a pool, after all changes that were stored together. `get_stock_history` has each of them."""
+
+    pool_id: PoolId
+    on_hand: int
+    held: int
+    available: Annotated[int, Meta(description="max(0, on_hand - held - buffer)")]
+    version: Annotated[int, Meta(description="Of the pool; grows with every change.")]
+    delta: Annotated[int, Meta(description="What was added to on_hand; negative: taken.")]
+    held_delta: Annotated[int, Meta(description="What was added to held.")]
+    kinds: Annotated[Sequence[str], Meta(description="Kinds of the entries, such as `sale`.")]
+    entries: Annotated[int, Meta(description="How many entries the history got.")]
+    last_entry_id: int
+    variants: Annotated[
+        Mapping[str, int] | None,
+        Meta(
+            description="How many of each variant of the pool can be sold. A variant that is not sold is left out."
+            " null: the pool has more than 100; `get_availability` has them."
+        ),
+    ]
+
+
+class LowStockPool(Struct):
+    """A pool that has fallen to its limit."""
+
+    pool_id: PoolId
+    available: int
+    low_stock_at: int
+    version: int
+
+
+class HeldPool(Struct):
+    """What a hold keeps of a pool."""
+
+    pool_id: int
+    quantity: int
+
+
+class PlacedHold(Struct):
+    """A hold that keeps stock from now on."""
+
+    hold_id: int
+    reference: Annotated[str | None, Meta(description="As its caller gave it.")]
+    expires_at: Annotated[str, Meta(extra_json_schema={"format": "date-time"}, description="UTC.")]
+    pools: Sequence[HeldPool]
+
+
+class EndedHold(Struct):
+    """A hold that keeps nothing any more."""
+
+    hold_id: int
+    reference: str | None
+    reason: Annotated[
+        Literal["sold", "released", "expired"], Meta(description="sold: `record_sale` sold what it kept.")
+    ]
+    pools: Annotated[Sequence[HeldPool], Meta(description="What it kept.")]
+
+
+class FoundDrift(Struct):
+    """Quantities at the platform that no order and no call of this service explains."""
+
+    pool_id: PoolId
+    policy: Policy
+    variants: Annotated[
+        dict[str, int], Meta(description="By how much each variant differs; positive: the platform has more.")
+    ]
+
+
+class ConnectedApp(Struct):
+    """The app at the storefront platform."""
+
+    shop: Annotated[str, Meta(description="The domain of the shop.")]
+    scopes: Annotated[Sequence[str], Meta(description="What the shop has granted the app.")]
+
+
+class RevokedKey(Struct):
+    """An API key that no longer works."""
+
+    key_id: int
+    scopes: Annotated[Sequence[str], Meta(description="What it allowed.")]
+
+
+_SINGLE, _SIX_PACK = (f"gid://shopify/ProductVariant/{number}" for number in (1001, 1006))
+_POOLS = [HeldPool(1, 12)]
+
+FOUND_DRIFT = "reconcile.drift_found"
+
+MESSAGES = (
+    MessageType(
+        "stock.changed",
+        "The stock of a pool changed, by whatever cause.",
+        ChangedStock(1, 44, 0, 44, 2, -6, 0, ["sale"], 1, 2, {_SINGLE: 44, _SIX_PACK: 7}),
+    ),
+    MessageType("stock.low", "A pool fell to its limit for low stock.", LowStockPool(1, 5, 5, 9)),
+    MessageType(
+        "hold.placed",
+        "Stock was held.",
+        PlacedHold(3, "cart 7", "2027-05-01T18:15:00.000000Z", _POOLS),
+    ),
+    MessageType("hold.ended", "A hold was sold, released, or expired.", EndedHold(3, "cart 7", "sold", _POOLS)),
+    MessageType(
+        FOUND_DRIFT,
+        "Somebody else changed quantities at the storefront platform.",
+        FoundDrift(1, "adopt", {_SINGLE: -2}),
+    ),
+    MessageType(
+        "app.connected",
+        "The app was installed at the shop, or connected with it again.",
+        ConnectedApp("honey.myshopify.com", ["read_products", "write_inventory"]),
+    ),
+    MessageType("key.revoked", "The API key of the shop was removed or replaced.", RevokedKey(1, ["read_inventory"])),
+)
+
+
+async def store_found_drift(tx: Tx, shop_id: int, drifts: Sequence[FoundDrift]) -> None:
+    """Store a message for each pool that differs from the platform."""
+    if not drifts:
+        return
+    await tx.run(
+        """
+        insert into webhook_messages (tenant_id, type, subject, data)
+        select %(shop_id)s, %(type)s, 'pool ' || (drift ->> 'pool_id'), drift
+          from jsonb_array_elements(%(drifts)s::jsonb) as drift
+         where wants_webhook(%(shop_id)s, %(type)s)
+        """,
+        {"shop_id": shop_id, "type": FOUND_DRIFT, "drifts": msgspec.json.encode(drifts).decode()},
+    )
+    await tx.notify(CHANNEL)

@@ -1,0 +1,54 @@
+"""The operations on endpoints of webhooks of a shop: all of them for its console, and two tools for agents."""
+
+from collections.abc import Sequence
+
+from msgspec import UNSET
+
+from holdfast.inventory.outgoing_webhooks.messages import MESSAGES
+from holdfast.inventory.outgoing_webhooks.model import ChangedEndpoint, ListEndpoints, SetEndpoint
+from holdfast.inventory.problems import TOO_MANY_ENDPOINTS
+from holdfast.inventory.resources import Reader, Tx
+from holdfast.inventory.stock.remembered_stock import lock_shop
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, refuses
+from holdfast.kit.webhooks.endpoints import COUNT_ENDPOINTS, EndpointOperations
+from holdfast.kit.webhooks.model import (
+    CreateWebhookEndpoint,
+    ListWebhookEndpoints,
+    UpdateWebhookEndpoint,
+    WebhookEndpoint,
+)
+
+MAX_ENDPOINTS = 20
+"""The most endpoints of a shop."""
+
+
+async def require_room_for_endpoint(tx: Tx, shop_id: int) -> None:
+    """Raises `too_many_endpoints` if the shop has as many endpoints as it may have."""
+    await lock_shop(tx, shop_id)
+    if await tx.value(COUNT_ENDPOINTS, {"organizer_id": shop_id}) >= MAX_ENDPOINTS:
+        raise TOO_MANY_ENDPOINTS(limit=MAX_ENDPOINTS)
+
+
+ENDPOINTS = EndpointOperations(MESSAGES, require_room_for_endpoint)
+
+
+async def list(reader: Reader, caller: Caller, command: ListEndpoints) -> Sequence[WebhookEndpoint]:
+    """List the webhook endpoints: addresses that are told what happens."""
+    endpoints = await ENDPOINTS.list(reader, caller, ListWebhookEndpoints())
+    return [endpoint for endpoint in endpoints if command.endpoint_id in {None, endpoint.id}]
+
+
+@refuses(NOT_FOUND, VALIDATION_FAILED, TOO_MANY_ENDPOINTS)
+async def set(tx: Tx, caller: Caller, command: SetEndpoint) -> ChangedEndpoint:
+    """Have what happens posted to an address. A new endpoint's secret is shown once (Standard Webhooks)."""
+    endpoint_id, secret = command.endpoint_id, UNSET
+    if endpoint_id is None:
+        created = await ENDPOINTS.create(tx, caller, CreateWebhookEndpoint(command.url or "", command.types or []))
+        endpoint_id, secret = created.id, created.secret
+    changes = UpdateWebhookEndpoint(
+        endpoint_id=endpoint_id, url=command.url, types=command.types, active=command.active
+    )
+    endpoint = await ENDPOINTS.update(tx, caller, changes)
+    endpoint.secret = UNSET if command.dry_run else secret
+    return ChangedEndpoint(command.dry_run, endpoint)

@@ -1,0 +1,26 @@
+"""What outgoing webhooks register: the fan-out, the sending, the sealed secrets, and the forgetting of old messages."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.inventory.resources import Database
+from holdfast.kit.background.row_work import RowWork
+from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
+from holdfast.kit.process.part import Part
+from holdfast.kit.security.secrets import SealedTable
+from holdfast.kit.webhooks.endpoints import forget_messages
+from holdfast.kit.webhooks.fan_out import FAN_OUT_LOOP
+from holdfast.kit.webhooks.sending import DeliveryWork
+
+
+def rows(database: Database) -> Sequence[RowWork[Any]]:
+    """The endpoints that messages are due for."""
+    return [DeliveryWork(database)]
+
+
+PART: Part[Any] = Part(
+    row_work=rows,
+    loops=(FAN_OUT_LOOP,),
+    timed_tasks=(TimedTask("forget_webhooks", Schedule.daily("03:57"), in_batches(forget_messages)),),
+    sealed=(SealedTable("webhook_endpoints", "id", "bigint"),),
+)

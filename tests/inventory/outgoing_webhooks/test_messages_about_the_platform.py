@@ -1,0 +1,61 @@
+"""Programs of a shop are told when the app is connected with the platform, and when quantities there drift."""
+
+from contextlib import asynccontextmanager
+
+import pytest
+
+from holdfast.inventory.settings import Settings
+from holdfast.inventory.shopify.domains import REQUIRED
+from holdfast_demo.shopify.model import gid
+from tests.inventory.installs.merchants import DOMAIN, Place, beside_the_platform
+from tests.inventory.outgoing_webhooks.programs import programs_of
+from tests.inventory.sync.scene import Scene, open_pooled_shop
+
+opened = asynccontextmanager(programs_of)
+
+
+@pytest.mark.parametrize("policy", ["adopt", "enforce", "flag"])
+async def test_quantities_that_somebody_else_changed_are_told_with_the_policy_of_the_pool(
+    place: Settings | Place, policy: str
+) -> None:
+    async with open_pooled_shop(place, policy=policy) as scene, opened(scene.inventory) as programs:
+        program = await programs.add(scene.shop, "reconcile.drift_found")
+
+        await edit_and_reconcile(scene, dry_run=False)
+
+        six_pack = gid("ProductVariant", scene.variants["6-pack"].id)
+        assert await program.contents() == [
+            (
+                "reconcile.drift_found",
+                f"pool {scene.pool_id}",
+                {"pool_id": scene.pool_id, "policy": policy, "variants": {six_pack: 2}},
+            )
+        ]
+
+
+async def test_a_dry_run_of_reconcile_tells_nobody(place: Settings | Place) -> None:
+    async with open_pooled_shop(place) as scene, opened(scene.inventory) as programs:
+        program = await programs.add(scene.shop, "reconcile.drift_found")
+
+        await edit_and_reconcile(scene, dry_run=True)
+
+        assert await program.contents() == []
+
+
+async def edit_and_reconcile(scene: Scene, *, dry_run: bool) -> None:
+    scene.count("6-pack", 10)
+    report = await scene.shop.call("reconcile", pool_id=scene.pool_id, dry_run=dry_run)
+    assert [difference["difference"] for difference in report["drift"]] == [2]
+
+
+async def test_an_app_that_is_installed_again_is_told_with_what_the_shop_has_granted(place: Settings | Place) -> None:
+    async with beside_the_platform(place) as scene, opened(scene.inventory) as programs:
+        shop = await scene.installed("read_pools", "write_pools")
+        program = await programs.add(shop, "app.connected")
+
+        await scene.install()
+        assert await program.contents() == []
+        await scene.inventory.sql("update installs set uninstalled_at = now()")
+        await scene.install()
+
+        assert await program.contents() == [("app.connected", "app", {"shop": DOMAIN, "scopes": sorted(REQUIRED)})]
