@@ -46,7 +46,9 @@ async def test_every_urgent_path_is_a_route_and_every_webhook_is_urgent(
     prefixes = tuple({request.decode().split(" ")[1] for request in URGENT})
 
     assert [prefix for prefix in prefixes if not any(path.startswith(prefix) for path in known)] == []
-    assert [path for path in known if "webhook" in path and not path.startswith(prefixes)] == []
+    # Not the endpoints to which the service sends webhooks itself.
+    incoming = [path for path in known if re.search(r"webhooks?(/|$)", path) and not path.startswith("/docs/")]
+    assert [path for path in incoming if not path.startswith(prefixes)] == []
 
 
 @pytest.mark.parametrize("name", ["events", "inventory"])

@@ -34,7 +34,10 @@ from tests.generated import Schema, fits, from_schema
 
 SPEC = openapi.document("Events", "1", "", "https://events.example", events.OPERATIONS, ())
 COMPONENTS: Schema = SPEC["components"]["schemas"]
-PATH = {"event_id": "1", "id": "1", "queue_id": "1", "user_id": "abcdefgh", "visitor_id": "ann"}
+PATH = {"event_id": "1", "id": "1", "queue_id": "1", "user_id": "abcdefgh", "visitor_id": "ann"} | {
+    "endpoint_id": "1",
+    "message_id": "msg_1",
+}
 
 UNHURRIED: list[Any] = list(HealthCheck)
 EXAMPLES = 400 if "HOLDFAST_SOAK" in os.environ else 15

@@ -29,7 +29,7 @@ FILES = [*FUNCTION_FILES, *TABLE_FILES]
 FUNCTION = re.compile(r"^create or replace function (\w+)", re.MULTILINE)
 TRIGGER = re.compile(
     r"^create or replace trigger (?P<name>\w+)\s+(?P<changes>[^;]*?)\son (?P<table>\w+)"
-    r"[^;]*?\sexecute function (?P<function>\w+)\(\);",
+    r"[^;]*?\sexecute function (?P<function>\w+)\([^()]*\);",
     re.MULTILINE,
 )
 CHANGE = r"\b(?:insert|update|delete|truncate)\b"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.plans.filling import copies, fill_accounts
+from tests.plans.filling import copies, fill_accounts, fill_webhooks
 
 ORGANIZERS, EVENTS, REGISTRATIONS = 1_000, 15_000, 60_000
 
@@ -30,6 +30,7 @@ def fill(connection: Any) -> None:
     _logs(connection)
     _rest(connection)
     fill_accounts(connection, "person", 10_000)
+    fill_webhooks(connection)
 
 
 def _people(connection: Any) -> None:

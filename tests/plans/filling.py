@@ -65,6 +65,28 @@ def fill_accounts(connection: psycopg.Connection[Any], name: str, first: int) ->
     )
 
 
+def fill_webhooks(connection: psycopg.Connection[Any]) -> None:
+    """Many endpoints of webhooks of others, and many messages: half of them for the first endpoint."""
+    copies(connection, "webhook_endpoints", 5, "id = 1", id="100 + g")
+    others = {"id": "1000 + g", "tenant_id": "2000 + g", "next_due_at": "null"}
+    copies(connection, "webhook_endpoints", 20_000, "id = 1", **others)
+    connection.execute(
+        """
+        insert into webhook_messages (tenant_id, type, subject, data, is_fanned_out, created_at)
+        select case when g % 2 = 0 then 1 else 2000 + g end, 'event.changed', 'subject ' || g, '{}', true,
+               now() - g * interval '1 minute'
+          from generate_series(1, 20000) as g;
+        insert into webhook_subjects (endpoint_id, subject, last_number)
+        select case when g % 2 = 0 then 1 else 1000 + g end, 'subject ' || g, 1 from generate_series(1, 20000) as g;
+        insert into webhook_deliveries (subject_id, number, endpoint_id, message_id, status, ended_at)
+        select webhook_subjects.id, 1, webhook_subjects.endpoint_id, webhook_messages.id, 'delivered', now()
+          from webhook_subjects join webhook_messages using (subject) on conflict do nothing;
+        insert into webhook_attempts (endpoint_id, message_id, status, milliseconds)
+        select webhook_deliveries.endpoint_id, message_id, 204, 10 from webhook_deliveries
+        """
+    )
+
+
 def copies(connection: psycopg.Connection[Any], table: str, count: int, where: str = "true", **changed: str) -> None:
     """Copy the rows of a table that fit, so many times each.
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.plans.filling import copies, fill_accounts
+from tests.plans.filling import copies, fill_accounts, fill_webhooks
 
 SHOPS, POOLS, VARIANTS = 1_000, 3_000, 9_000
 
@@ -27,6 +27,7 @@ def fill(connection: Any) -> None:
     _platform(connection)
     _work(connection)
     fill_accounts(connection, "merchant", 1_000)
+    fill_webhooks(connection)
 
 
 def _shops(connection: Any) -> None:
