@@ -66,7 +66,15 @@ async def test_tokens_are_accepted_by_the_agent_endpoint_only(scene: Scene) -> N
 
     for operation in OPERATIONS:
         if operation.route and not operation.public:
-            path = operation.path.format(id=1, event_id=1, user_id="abcdefgh", queue_id=1, visitor_id="ann")
+            path = operation.path.format(
+                id=1,
+                event_id=1,
+                user_id="abcdefgh",
+                queue_id=1,
+                visitor_id="ann",
+                endpoint_id=1,
+                message_id="msg_1",
+            )
             for headers in ({"Authorization": f"Bearer {token}"}, {"X-API-Key": token}):
                 response = await scene.service.http.request(operation.method, path, headers=headers)
                 assert status_and_code(response) == (401, "invalid_api_key")

@@ -51,7 +51,7 @@ async def change(organizer: Client, path: str, **fields: Any) -> dict[str, Any]:
 
 async def deliver(service: Service) -> int:
     """Fan all messages out, and send all that is due now."""
-    while await service.database.transact(fan_out):
+    while (await service.database.transact(fan_out)).messages:
         pass
     return await row_work.handle_all(DeliveryWork(service.database))
 

@@ -7,7 +7,7 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from holdfast.events.organizers import accounts
 from holdfast.events.ownership import end_stranger
-from holdfast.events.webhooks.part import MAX_ENDPOINTS
+from holdfast.events.webhooks.operations import MAX_ENDPOINTS
 from tests.events.webhooks.programs import Program, Programs, change, deliver
 from tests.events.webhooks.receiver import Answer
 from tests.support import Client, Service

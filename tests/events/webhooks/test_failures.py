@@ -144,7 +144,7 @@ async def test_endpoints_that_fail_leave_half_of_the_places_to_others(service: S
     last = await programs.add(await service.organizer())
     await last.organizer.create_event()
     await service.run_sql("update webhook_endpoints set leased_until = now() - id * interval '1 second'")
-    while await service.database.transact(fan_out):
+    while (await service.database.transact(fan_out)).messages:
         pass
     work = DeliveryWork(service.database)
 
@@ -164,7 +164,7 @@ async def test_an_organizer_with_many_endpoints_takes_only_its_share_of_the_plac
     other = await programs.add(ben)
     for organizer in (ada, ben):
         await organizer.create_event()
-    while await service.database.transact(fan_out):
+    while (await service.database.transact(fan_out)).messages:
         pass
     work = DeliveryWork(service.database)
 

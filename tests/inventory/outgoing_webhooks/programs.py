@@ -23,7 +23,7 @@ class Program:
 
     async def messages(self) -> list[Received]:
         """What the program has received, after all that is due was sent, the oldest message first."""
-        while await self.inventory.database.transact(fan_out):
+        while (await self.inventory.database.transact(fan_out)).messages:
             pass
         await row_work.handle_all(DeliveryWork(self.inventory.database))
         # Different subjects have no order among each other.

@@ -15,7 +15,8 @@ from holdfast.events.queues.model import Joined
 from holdfast.events.registrations import operations as registrations
 from holdfast.events.registrations.model import Accepted
 from holdfast.events.users import operations as users
-from holdfast.events.webhooks.part import ENDPOINTS
+from holdfast.events.webhooks import operations as webhooks
+from holdfast.events.webhooks.operations import ENDPOINTS
 from holdfast.kit.running.operation import ADDS, FETCHES, OVERWRITES, READS, SETS, SIGN_IN_LANE, Operation
 from holdfast.kit.running.run_modes import batched, read, read_batched, single, steps
 
@@ -61,7 +62,7 @@ OPERATIONS = (
     Operation("verify_queue_token",   "POST   /api/queues/verify_token", single(queues.verify), scope="write_events", bare=True, follows_up=True),
 
     Operation("list_webhook_endpoints",  "GET    /api/webhook_endpoints", read(ENDPOINTS.list), scope="manage_keys", group="webhooks"),
-    Operation("create_webhook_endpoint", "POST   /api/webhook_endpoints", single(ENDPOINTS.create), scope="manage_keys", body_member="webhook_endpoint", status=201, limit="keys", group="webhooks"),
+    Operation("create_webhook_endpoint", "POST   /api/webhook_endpoints", single(webhooks.create), scope="manage_keys", body_member="webhook_endpoint", status=201, limit="keys", group="webhooks"),
     Operation("get_webhook_endpoint",    "GET    /api/webhook_endpoints/{endpoint_id}", read(ENDPOINTS.get), scope="manage_keys", group="webhooks"),
     Operation("update_webhook_endpoint", "PATCH  /api/webhook_endpoints/{endpoint_id}", single(ENDPOINTS.update), scope="manage_keys", body_member="webhook_endpoint", group="webhooks"),
     Operation("delete_webhook_endpoint", "DELETE /api/webhook_endpoints/{endpoint_id}", single(ENDPOINTS.delete), scope="manage_keys", status=204, group="webhooks"),

@@ -1981,6 +1981,7 @@ CREATE TABLE webhook_endpoints (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     failing_since timestamp with time zone,
     failures integer DEFAULT 0 NOT NULL,
+    is_slow boolean DEFAULT false NOT NULL,
     next_due_at timestamp with time zone,
     leased_until timestamp with time zone DEFAULT now() NOT NULL,
     lease_id uuid,
@@ -2033,7 +2034,7 @@ ALTER TABLE ONLY webhook_messages
 ALTER TABLE ONLY webhook_messages
     ADD CONSTRAINT webhook_messages_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE CASCADE;
 CREATE INDEX webhook_messages_by_age ON webhook_messages USING btree (created_at);
-CREATE INDEX webhook_messages_new ON webhook_messages USING btree (id) WHERE (NOT is_fanned_out);
+CREATE INDEX webhook_messages_new ON webhook_messages USING btree (tenant_id, id) WHERE (NOT is_fanned_out);
 CREATE INDEX webhook_messages_of_endpoint ON webhook_messages USING btree (endpoint_id) WHERE (endpoint_id IS NOT NULL);
 CREATE INDEX webhook_messages_of_tenant ON webhook_messages USING btree (tenant_id, created_at);
 ALTER TABLE webhook_messages ENABLE ROW LEVEL SECURITY;

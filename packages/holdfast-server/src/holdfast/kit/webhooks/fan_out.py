@@ -3,26 +3,61 @@
 The transaction in which something happens only stores a message. Numbers are given here, one statement after the
 other, so they have no gaps and no such transaction waits for another. Messages of rows that one transaction after the
 other has locked have ascending ids, so their numbers have the order of the commits.
+
+Tenants take turns: a batch has as many messages of each tenant as of any other, so a tenant with a million new messages
+delays those of others by no more than one batch for each `MAX_TENANTS` tenants. A tenant with an endpoint that another
+transaction has locked is left out of the batch, and is tried again a moment later.
 """
 
-from typing import Any, LiteralString
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, LiteralString, NamedTuple
 
-from holdfast.kit.background.loops import Loop, RowWaiters
+from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
 from holdfast.kit.postgres.database import Database, Tx
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 from holdfast.kit.webhooks.endpoints import CHANNEL
 from holdfast.kit.webhooks.sending import DELIVERIES_CHANNEL
 
 BATCH_SIZE = 2_000
+"""The most messages of a batch."""
+
+MAX_TENANTS = 100
+"""The most tenants of a batch."""
+
+LOCKED_RETRY_SECONDS = 0.05
+"""Seconds until tenants with a locked endpoint are tried again."""
 
 FAN_OUT_LOCK = 0x776562686F6F6B73
 """The key of the advisory lock ("webhooks") that one transaction holds while it gives numbers."""
 
-# What an endpoint in strict order gets is due only if nothing of the subject waits before it.
+# `turns` jumps from one tenant with new messages to the next, however many messages each has. What an endpoint in
+# strict order gets is due only if nothing of the subject waits before it.
 FAN_OUT: LiteralString = """
-    with fresh as materialized (
-        select id, tenant_id, endpoint_id, type, subject from webhook_messages
-         where not is_fanned_out order by id limit %(limit)s),
+    with recursive turns (tenant_id) as (
+        (select tenant_id from webhook_messages where not is_fanned_out and tenant_id > %(after)s
+          order by tenant_id limit 1)
+        union all
+        select (select next.tenant_id from webhook_messages as next
+                 where not next.is_fanned_out and next.tenant_id > turns.tenant_id
+                 order by next.tenant_id limit 1)
+          from turns where turns.tenant_id is not null),
+    taken as materialized (select tenant_id from turns where tenant_id is not null limit %(tenants)s),
+    locked as materialized (
+        select id from webhook_endpoints where tenant_id = any(array(select tenant_id from taken))
+           for no key update skip locked),
+    free as materialized (
+        select tenant_id from taken
+         where not exists (select from webhook_endpoints as endpoint
+                            where endpoint.tenant_id = taken.tenant_id
+                              and endpoint.id <> all(array(select id from locked)))),
+    fresh as materialized (
+        select message.* from free
+         cross join lateral (
+                select id, tenant_id, endpoint_id, type, subject from webhook_messages
+                 where webhook_messages.tenant_id = free.tenant_id and not is_fanned_out
+                 order by id limit %(limit)s / (select count(*) from taken)) as message),
     wanted as materialized (
         select fresh.id as message_id, endpoint.id as endpoint_id, fresh.subject, is_ordered,
                row_number() over (partition by endpoint.id, fresh.subject order by fresh.id) as place,
@@ -52,23 +87,55 @@ FAN_OUT: LiteralString = """
          where id = any(array(select endpoint_id from stored))),
     done as (
         update webhook_messages set is_fanned_out = true where id = any(array(select id from fresh)) returning 1)
-    select (select count(*) from done), (select count(*) from stored)
+    select (select count(*) from taken), (select count(*) from free), (select max(tenant_id) from taken),
+           (select count(*) from done), (select count(*) from stored)
 """
 
 
-async def fan_out(tx: Tx[Any]) -> int:
-    """Store the deliveries of a batch of new messages. Returns the number of messages."""
+class Batch(NamedTuple):
+    """A batch that was fanned out.
+
+    tenants     the tenants whose turn it was
+    unlocked    those of them whose messages were taken
+    last        the last tenant, in the order of ids; None: there was none
+    messages    the messages that were taken
+    """
+
+    tenants: int
+    unlocked: int
+    last: int | None
+    messages: int
+
+
+NOTHING = Batch(0, 0, None, 0)
+
+
+async def fan_out(tx: Tx[Any], after: int = 0) -> Batch:
+    """Store the deliveries of new messages of tenants with ids above `after`."""
     if not await tx.value("select pg_try_advisory_xact_lock(%(key)s)", {"key": FAN_OUT_LOCK}):
-        return 0  # another process does it
-    [(messages, deliveries)] = await tx.tuples(FAN_OUT, {"limit": BATCH_SIZE})
+        return NOTHING  # another process does it
+    parameters = {"after": after, "tenants": MAX_TENANTS, "limit": BATCH_SIZE}
+    [(tenants, unlocked, last, messages, deliveries)] = await tx.tuples(FAN_OUT, parameters)
     if deliveries:
         await tx.notify(DELIVERIES_CHANNEL)
-    return messages
+    return Batch(tenants, unlocked, last, messages)
 
 
-async def _step(database: Database[Any], locked: RowWaiters) -> float:
-    messages = await database.transact(fan_out)
-    return 0.0 if messages == BATCH_SIZE else POLL_SECONDS
+@asynccontextmanager
+async def _turns(_: Database[Any]) -> AsyncGenerator[LoopStep]:
+    """The step of the loop. It remembers whose turn was the last."""
+    after = 0
+
+    async def step(database: Database[Any], _: RowWaiters) -> float:
+        nonlocal after
+        begun_after = after
+        batch = await database.transact(partial(fan_out, after=after))
+        after = batch.last if batch.last is not None and batch.tenants == MAX_TENANTS else 0
+        if batch.messages or begun_after:
+            return 0.0
+        return LOCKED_RETRY_SECONDS if batch.unlocked < batch.tenants else POLL_SECONDS
+
+    yield step
 
 
-FAN_OUT_LOOP = Loop("webhooks.fan_out", _step, channels=(CHANNEL,))
+FAN_OUT_LOOP = Loop("webhooks.fan_out", channels=(CHANNEL,), begin=_turns)

@@ -3,9 +3,9 @@
 A message is sent until the endpoint answers with a status of 2xx, or until the pauses of the specification are used up
 (three days). It may be sent twice, with the same `webhook-id`: a process may end between the answer and the commit.
 
-While an endpoint fails, one message at a time is tried, with growing pauses, and such endpoints use at most half of the
-places. After five days it gets the status `failing`, and its messages wait for a person. An endpoint that answers 410
-is paused.
+While an endpoint fails, one message at a time is tried, with growing pauses. Endpoints that failed last time, or were
+slow, use at most half of the places. After five days of failures an endpoint gets the status `failing`, and its messages
+wait for a person. An endpoint that answers 410 is paused.
 """
 
 import asyncio
@@ -37,7 +37,10 @@ MAX_ENDPOINTS = 16
 """Endpoints to which one process sends at the same time."""
 
 MAX_FAILING_ENDPOINTS = 8
-"""Those of them that failed last time."""
+"""Those of them that failed last time, or were slow."""
+
+SLOW_SECONDS = 2.0
+"""An endpoint is slow if a message took longer in its last turn."""
 
 MAX_ENDPOINTS_OF_TENANT = 4
 """Endpoints of one tenant to which all processes send at the same time."""
@@ -67,12 +70,13 @@ FAILING_DAYS = 5
 SENDING = Bound(
     name="Endpoints to which one process sends webhooks at the same time",
     service="both",
-    total=f"{MAX_ENDPOINTS}, of which {MAX_FAILING_ENDPOINTS} may be endpoints that fail",
+    total=f"{MAX_ENDPOINTS}, of which {MAX_FAILING_ENDPOINTS} may be endpoints that fail or take longer than "
+    f"{SLOW_SECONDS:g} seconds",
     tenant=f"{MAX_ENDPOINTS_OF_TENANT} in all processes, in turns of {TURN_SECONDS:g} seconds",
     address="none: only tenants have endpoints",
-    reserved="half, for endpoints that answer",
-    stranger=f"Others wait a turn of {TURN_SECONDS:g} seconds. An endpoint that does not answer holds a place for "
-    f"{ANSWER_SECONDS} seconds, and then waits up to five minutes.",
+    reserved="half, for endpoints that answer quickly",
+    stranger=f"Others wait a turn of {TURN_SECONDS:g} seconds. An endpoint that does not answer, or slowly, holds a place "
+    f"for at most {TURN_SECONDS + ANSWER_SECONDS:g} seconds, and then only one of the other half.",
 )
 
 ATTEMPTS = Counter("holdfast_webhook_attempts", "Messages of webhooks that were sent, by result.", ["result"])
@@ -111,17 +115,38 @@ class SendResult(Struct):
     is_gone: bool = False
 
 
+class Turn(Struct):
+    """What came of the turn of an endpoint.
+
+    messages    how many messages were sent, also those that failed
+    pause       seconds for which it gets no more
+    is_slow     whether a message took long
+    """
+
+    messages: int = 0
+    pause: float = 0.0
+    is_slow: bool = False
+
+
 class DeliveryWork(TableWork):
-    """Sends the messages that are due, in turns of endpoints."""
+    """Sends the messages that are due, in turns of endpoints.
+
+    turn_seconds    seconds after which an endpoint with more messages lets others have its place
+    slow_seconds    seconds from which on a message has taken long
+    """
 
     name = "webhook_deliveries"
     channels = (DELIVERIES_CHANNEL,)
     max_concurrent = MAX_ENDPOINTS
 
-    def __init__(self, database: Database[Any]) -> None:
+    def __init__(
+        self, database: Database[Any], turn_seconds: float = TURN_SECONDS, slow_seconds: float = SLOW_SECONDS
+    ) -> None:
         super().__init__(database, TABLE)
+        self._turn_seconds = turn_seconds
+        self._slow_seconds = slow_seconds
         self._failing: set[int] = set()
-        """The endpoints that this process has leased, and that failed last time."""
+        """The endpoints that this process has leased, and that failed last time or were slow."""
 
     async def lease(self, limit: int, excluded: Sequence[int], *, scan_all: bool) -> Sequence[LeasedRow]:
         rows = await self.database.autocommit(
@@ -145,53 +170,57 @@ class DeliveryWork(TableWork):
 
     async def handle(self, row: LeasedRow) -> int:
         """Send what is due for an endpoint, and give it back."""
-        pause = 0.0
         try:
-            count, pause = await self._send_due(row)
+            turn = await self._send_due(row)
         finally:
             self._failing.discard(row.key)
-        await self.database.transact(partial(give_back, row=row, pause=pause))
-        return count
+        await self.database.transact(partial(give_back, row=row, turn=turn))
+        return turn.messages
 
-    async def _send_due(self, row: LeasedRow) -> tuple[int, float]:
-        """Send what is due for an endpoint. Returns how many messages, and seconds for which it gets no more."""
+    async def _send_due(self, row: LeasedRow) -> Turn:
+        """Send what is due for an endpoint, for a while."""
         endpoint = await self.database.read(partial(find_endpoint, id=row.key))
         if endpoint is None or not (messages := await self._due(row.key, endpoint.failing_since is not None)):
-            return 0, 0.0
+            return Turn()
         owner = ("webhooks", f"tenant {endpoint.tenant_id}")
-        count, ends_at = 0, time.monotonic() + TURN_SECONDS
+        turn, ends_at = Turn(), time.monotonic() + self._turn_seconds
         try:
             async with self.database.resources.webhooks.session(
                 endpoint.url, owner=owner, connections=MAX_CONNECTIONS
             ) as session:
                 while messages:
-                    results = await self._send(session, endpoint, messages)
-                    pause = await self._store(row, endpoint, results)
-                    count += len(messages)
-                    if pause or time.monotonic() >= ends_at:
-                        return count, pause
+                    results = await self._send(session, endpoint, messages, ends_at)
+                    turn.pause = await self._store(row, endpoint, results)
+                    turn.messages += len(results)
+                    turn.is_slow |= any(result.milliseconds >= self._slow_seconds * 1_000 for result in results)
+                    if turn.pause or time.monotonic() >= ends_at:
+                        return turn
                     messages = await self._due(row.key, is_failing=False)
         except FetchRefusal as refusal:  # the address cannot be used
             results = [_failure(messages[0], endpoint, f"The address {refusal}.", started=time.monotonic())]
-            return 1, await self._store(row, endpoint, results)
+            turn.messages, turn.pause = 1, await self._store(row, endpoint, results)
         except Problem as problem:  # too many messages of this tenant wait for their turn
-            return count, float(problem.extra.get("retry_after", FIRST_ENDPOINT_PAUSE))
-        return count, 0.0
+            turn.pause = float(problem.extra.get("retry_after", FIRST_ENDPOINT_PAUSE))
+        return turn
 
     async def _due(self, endpoint_id: int, is_failing: bool) -> list[DueMessage]:
         limit = 1 if is_failing else MESSAGES_PER_READ
         return await self.database.read(partial(due_messages, endpoint_id=endpoint_id, limit=limit))
 
     async def _send(
-        self, session: PostSession, endpoint: EndpointRow, messages: Sequence[DueMessage]
+        self, session: PostSession, endpoint: EndpointRow, messages: Sequence[DueMessage], ends_at: float
     ) -> Sequence[SendResult]:
-        """Send messages, at most `MAX_CONNECTIONS` at the same time. After a failure no further one is begun."""
+        """Send messages, at most `MAX_CONNECTIONS` at the same time. After a failure, and after the end of the turn, no
+        further one is begun.
+        """
         secrets = self._secrets(endpoint)
         waiting = [*reversed(messages)]
         results: list[SendResult] = []
 
         async def send_next() -> None:
             while waiting and all(result.error is None for result in results):
+                if results and time.monotonic() >= ends_at:
+                    return
                 results.append(await _attempt(session, endpoint, waiting.pop(), secrets))
 
         async with asyncio.TaskGroup() as group:
@@ -288,7 +317,7 @@ LEASE: LiteralString = """
         select tenant_id, count(*) as leases from webhook_endpoints
          where lease_id is not null and leased_until > clock_timestamp() group by tenant_id),
     due as materialized (
-        select id, tenant_id, leased_until, failing_since is not null as is_failing,
+        select id, tenant_id, leased_until, failing_since is not null or is_slow as is_failing,
                row_number() over (partition by tenant_id order by leased_until, id) as place
           from webhook_endpoints
          where status = 'active' and next_due_at <= now() and leased_until <= clock_timestamp()
@@ -309,7 +338,7 @@ LEASE: LiteralString = """
        set leased_until = clock_timestamp() + %(seconds)s * interval '1 second', lease_id = %(lease_id)s,
            next_due_at = clock_timestamp() + %(seconds)s * interval '1 second', attempts = attempts + 1
      where id = any(array(select id from chosen))
-    returning id, attempts, lease_id, failing_since is not null
+    returning id, attempts, lease_id, failing_since is not null or is_slow
 """
 
 SECONDS_UNTIL_DUE: LiteralString = """
@@ -405,20 +434,20 @@ async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendRes
     )
 
 
-async def give_back(tx: Tx[Any], row: LeasedRow, pause: float) -> None:
-    """Let other processes lease an endpoint, after a pause in seconds. It is due when the next of its deliveries is.
+async def give_back(tx: Tx[Any], row: LeasedRow, turn: Turn) -> None:
+    """Let other processes lease an endpoint, after the pause of its turn. It is due when the next of its deliveries is.
 
     What was stored since it was leased has made it due; that stays.
     """
     await tx.run(
         """
         update webhook_endpoints
-           set lease_id = null, leased_until = clock_timestamp() + %(pause)s * interval '1 second',
+           set lease_id = null, leased_until = clock_timestamp() + %(pause)s * interval '1 second', is_slow = %(is_slow)s,
                next_due_at = least(
                     case when next_due_at <= clock_timestamp() then next_due_at end,
                     (select min(due_at) from webhook_deliveries
                       where endpoint_id = %(id)s and due_at is not null))
          where id = %(id)s and lease_id = %(lease_id)s
         """,
-        {"id": row.key, "lease_id": row.lease_id, "pause": pause},
+        {"id": row.key, "lease_id": row.lease_id, "pause": turn.pause, "is_slow": turn.is_slow},
     )

@@ -11,6 +11,7 @@ create table webhook_endpoints (
     created_at       timestamptz not null default now(),
     failing_since    timestamptz,
     failures         integer not null default 0,
+    is_slow          boolean not null default false,
     next_due_at      timestamptz,
     leased_until     timestamptz not null default now(),
     lease_id         uuid,
@@ -23,6 +24,7 @@ comment on column webhook_endpoints.status is 'paused: by a person or by the rec
 comment on column webhook_endpoints.sealed is 'Its secrets, and until when each of them signs.';
 comment on column webhook_endpoints.failing_since is 'The first failure after the last success.';
 comment on column webhook_endpoints.failures is 'Failed attempts since the last success.';
+comment on column webhook_endpoints.is_slow is 'Whether a message took long in its last turn.';
 comment on column webhook_endpoints.next_due_at is 'When its next delivery is due; null: none waits. While it is leased: the end of the lease, or earlier if more has come.';
 comment on column webhook_endpoints.leased_until is 'Until then one process sends to it; or, without a lease, nobody does, after a failure.';
 comment on column webhook_endpoints.attempts is 'How often it was leased.';
@@ -44,7 +46,7 @@ comment on table webhook_messages is 'What happened, stored by the transaction i
 comment on column webhook_messages.endpoint_id is 'The only endpoint that gets it; null: all of the tenant that want its type.';
 comment on column webhook_messages.subject is 'What it is about. Messages about one subject are numbered, and have an order.';
 comment on column webhook_messages.is_fanned_out is 'Whether its deliveries are stored.';
-create index webhook_messages_new on webhook_messages (id) where not is_fanned_out;
+create index webhook_messages_new on webhook_messages (tenant_id, id) where not is_fanned_out;
 create index webhook_messages_of_tenant on webhook_messages (tenant_id, created_at);
 create index webhook_messages_of_endpoint on webhook_messages (endpoint_id) where endpoint_id is not null;
 create index webhook_messages_by_age on webhook_messages (created_at);

@@ -1,0 +1,28 @@
+"""The operations on endpoints of webhooks of an organizer."""
+
+from holdfast.events.problems import QUOTA_EXCEEDED
+from holdfast.events.resources import Tx
+from holdfast.events.users.quotas import require_room
+from holdfast.events.webhooks.messages import MESSAGES
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import FORBIDDEN, VALIDATION_FAILED, refuses
+from holdfast.kit.webhooks.endpoints import COUNT_ENDPOINTS, EndpointOperations
+from holdfast.kit.webhooks.model import CreateWebhookEndpoint, WebhookEndpoint
+
+MAX_ENDPOINTS = 20
+"""The most endpoints of an organizer."""
+
+
+async def require_room_for_endpoint(tx: Tx, organizer_id: int) -> None:
+    """Raises `quota_exceeded` if the organizer has as many endpoints as it may have."""
+    await require_room(tx, organizer_id, message("endpoints of webhooks"), MAX_ENDPOINTS, COUNT_ENDPOINTS)
+
+
+ENDPOINTS = EndpointOperations(MESSAGES, require_room_for_endpoint)
+
+
+@refuses(VALIDATION_FAILED, FORBIDDEN, QUOTA_EXCEEDED)
+async def create(tx: Tx, caller: Caller, command: CreateWebhookEndpoint) -> WebhookEndpoint:
+    """Have messages sent to an address. The answer shows the secret, once."""
+    return await ENDPOINTS.create(tx, caller, command)
