@@ -69,15 +69,10 @@ class Programs:
         self._ports.append(receiver.port)
         client = OutboundClient(exempt=[(LOCAL, port) for port in self._ports], seconds=1)
         self.service.database.resources = replace(self.service.database.resources, webhooks=client)
-        fields = {"url": "https://shop.example/hooks", **fields}
+        fields = {"url": receiver.url, **fields}
         answer = await organizer.post("/api/webhook_endpoints", {"webhook_endpoint": fields})
         assert answer.status_code == 201, answer.text
-        endpoint = answer.json()["data"]
-        # The service sends to public addresses at their default ports only, so nobody could name this one.
-        await self.service.run_sql(
-            "update webhook_endpoints set url = %(url)s where id = %(id)s", url=receiver.url, id=endpoint["id"]
-        )
-        return Program(self.service, organizer, endpoint, receiver)
+        return Program(self.service, organizer, answer.json()["data"], receiver)
 
 
 async def programs_of(service: Service) -> AsyncGenerator[Programs]:

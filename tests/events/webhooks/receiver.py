@@ -16,6 +16,7 @@ LOCAL = "127.0.0.1"
 class Received:
     """A message as it came in."""
 
+    path: str
     headers: dict[str, str]
     body: bytes
 
@@ -34,9 +35,14 @@ class Received:
 
 @dataclass
 class Answer:
-    """What the receiver answers. `status` 0: it closes the connection instead."""
+    """What the receiver answers.
+
+    status    0: it closes the connection instead; -1: it waits until the sender gives up
+    closes    whether it closes the connection afterwards
+    """
 
     status: int = 204
+    closes: bool = False
     headers: dict[str, str] = field(default_factory=dict[str, str])
     body: bytes = b""
 
@@ -61,10 +67,14 @@ class Receiver:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
                 headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:-2])}
-                message = Received(headers, await reader.readexactly(int(headers["content-length"])))
+                message = Received(
+                    head[0].split(" ")[1], headers, await reader.readexactly(int(headers["content-length"]))
+                )
                 self.received.append(message)
                 answer = self.answer(message)
-                if not answer.status:
+                if answer.status == -1:
+                    await reader.read()
+                if answer.status <= 0:
                     return
                 lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
                 lines += [f"{name}: {value}" for name, value in answer.headers.items()]
@@ -72,6 +82,8 @@ class Receiver:
                     lines.append(f"Content-Length: {len(answer.body)}")
                 writer.write("\r\n".join([*lines, "", ""]).encode() + answer.body)
                 await writer.drain()
+                if answer.closes:
+                    return
         except (ConnectionError, asyncio.IncompleteReadError):
             pass  # the sender has gone
         finally:
@@ -79,14 +91,14 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receiving() -> AsyncGenerator[Receiver]:
-    """A receiver that listens."""
+async def receiving(port: int = 0) -> AsyncGenerator[Receiver]:
+    """A receiver that listens at a port; 0: at any."""
     receiver: Receiver
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await receiver.serve(reader, writer)
 
-    listening = await asyncio.start_server(serve, LOCAL, 0)
+    listening = await asyncio.start_server(serve, LOCAL, port)
     receiver = Receiver(listening.sockets[0].getsockname()[1])
     async with listening:
         yield receiver

@@ -13,6 +13,7 @@ from holdfast.commands import check as checking
 from holdfast.commands.backups.commands import backup, move, restore
 from holdfast.commands.config import config, secret
 from holdfast.commands.status import status
+from holdfast.commands.webhooks import webhooks
 from holdfast.events.commands import apps, draw, keys, organizers, payments, people
 from holdfast.inventory import commands as of_inventory
 from holdfast.kit.compat.typer_missing_values import skip_missing_values
@@ -224,6 +225,7 @@ app.command()(status)
 app.command()(verify)
 app.add_typer(config, name="config")
 app.add_typer(secret, name="secret")
+app.add_typer(webhooks, name="webhooks")
 app.command("backup")(backup)
 app.command("restore")(restore)
 app.command("move")(move)

@@ -7,10 +7,11 @@ import sys
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from holdfast.commands.webhooks import LISTEN_PORT
 from holdfast.kit.process.startup import importing
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ MISSING_DEMO = "Demonstrations need the package holdfast-demo; docs/deploy.md sa
 
 DEMO_CLIENT_ID = "holdfast-demo"
 """The client id of the app in demo shops."""
+
+S = TypeVar("S", "EventsSettings", "InventorySettings")
 
 Sight = tuple[str, str]
 """A name and a URL to open in a browser."""
@@ -104,6 +107,8 @@ def up(
         stock = _with_demo_shops(listeners["shops"], stock)
     if "oauth_builtin" not in tickets.model_fields_set:
         tickets = tickets.model_copy(update={"oauth_builtin": True})
+    if is_ours:
+        stock, tickets = _with_webhook_port(stock), _with_webhook_port(tickets)
     stock, tickets = INVENTORY.ready(stock), EVENTS.ready(tickets)
     for settings in (stock, tickets):
         served_address.store(settings)
@@ -296,6 +301,13 @@ def _demo_components(served: "Sequence[ServedService]", settings: "EventsSetting
     for service in served[:2]:
         service.config.app = with_gallery(service.config.app)  # pyright: ignore[reportArgumentType] - an application, not its name
     return [("components", settings.base_url + PATH)]
+
+
+def _with_webhook_port(settings: "S") -> "S":
+    """The settings of a service with the port of `holdfast webhooks listen`."""
+    if "webhook_test_port" in settings.model_fields_set:
+        return settings
+    return settings.model_copy(update={"webhook_test_port": LISTEN_PORT})
 
 
 def _with_demo_payments(listener: "socket", settings: "EventsSettings") -> "EventsSettings":

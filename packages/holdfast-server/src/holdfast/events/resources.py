@@ -75,6 +75,7 @@ def build(settings: Settings) -> Resources:
         texts=TextRenderer(),
         photos=photo_store(settings, secret),
         processor=_processor(settings, secret),
+        webhooks=resources.webhook_client(settings),
     )
 
 

@@ -69,6 +69,7 @@ def build(settings: Settings) -> Resources:
         platform,
         TokenEndpoint(platform, settings.client_id, client_secrets[0].decode()),
         AdminApi(platform),
+        webhooks=resources.webhook_client(settings),
     )
 
 

@@ -84,6 +84,15 @@ class Settings(BaseSettings):
         validation_alias="TRUSTED_PROXIES",
         description="Addresses or networks, with commas between, whose X-Forwarded-For is believed.",
     )
+    webhook_test_port: int = Field(
+        0,
+        ge=0,
+        le=65_535,
+        validation_alias="WEBHOOK_TEST_PORT",
+        description="Port of this machine that endpoints of webhooks may name, as http://127.0.0.1:PORT, so that "
+        "`holdfast webhooks listen` gets their messages; 0: none. Only for trials. `holdfast up` takes 8787. "
+        "From 0 to 65535.",
+    )
     max_connections: int = Field(
         20_000,
         ge=1,

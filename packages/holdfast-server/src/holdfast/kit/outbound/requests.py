@@ -127,7 +127,7 @@ class OutboundClient:
     """A client for public http and https addresses on their default ports.
 
     seconds    the timeout of a request, with its look-ups and redirects
-    exempt     pairs of address and port that may be reached although they are not public; only tests set them
+    exempt     pairs of address and port that may be reached although they are not public; only for tests and trials
     trust      the trusted certificate authorities; None: those of the system
     look_up    the function that finds the addresses of a name
     """
@@ -158,6 +158,17 @@ class OutboundClient:
             retry_after=lambda: 10,
         )
 
+    def checked(self, url: str) -> httpx2.URL:
+        """The parsed URL, after all checks that need no look-up. Raises `FetchRefusal`."""
+        return checked_url(url, ports=self._ports)
+
+    def is_exempt(self, url: httpx2.URL) -> bool:
+        """Whether a URL names an address and a port that are exempt."""
+        try:
+            return (ip_address(url.host), url.port) in self._exempt
+        except ValueError:
+            return False
+
     async def get(
         self, url: str, *, owner: Owner, limit: int, accept: str = "*/*", redirects: int = MAX_REDIRECTS
     ) -> FetchedContent:
@@ -167,7 +178,7 @@ class OutboundClient:
 
         Raises `FetchRefusal`, or `service_unavailable` if too many requests wait.
         """
-        at = checked_url(url, ports=self._ports)
+        at = self.checked(url)
         async with self._slots.of(owner):
             try:
                 async with asyncio.timeout(self._seconds):
@@ -183,7 +194,7 @@ class OutboundClient:
 
         Raises `FetchRefusal`, or `service_unavailable` if too many requests wait.
         """
-        at = checked_url(url, ports=self._ports)
+        at = self.checked(url)
         async with self._slots.of(owner):
             try:
                 async with asyncio.timeout(self._seconds), self._answer(owner, at, "*/*", content, headers) as answer:
@@ -200,7 +211,7 @@ class OutboundClient:
 
         Raises `FetchRefusal`, or `service_unavailable` if too many requests wait.
         """
-        at = checked_url(url, ports=self._ports)
+        at = self.checked(url)
         async with self._slots.of(owner):
             try:
                 async with asyncio.timeout(self._seconds):

@@ -25,7 +25,13 @@ class Resources(Generic[S]):
     settings: S
     secret: Secret
     mailer: Mailer
-    webhooks: OutboundClient = field(default_factory=lambda: OutboundClient(seconds=ANSWER_SECONDS), kw_only=True)
+    webhooks: OutboundClient = field(kw_only=True)
+
+
+def webhook_client(settings: Settings) -> OutboundClient:
+    """The HTTP client for endpoints of webhooks."""
+    port = settings.webhook_test_port
+    return OutboundClient(seconds=ANSWER_SECONDS, exempt=[("127.0.0.1", port)] if port else [])
 
 
 def secret_of(settings: Settings) -> Secret:

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import message
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, VALIDATION_FAILED, invalid, refuses
-from holdfast.kit.outbound.requests import FetchRefusal, checked_url
+from holdfast.kit.outbound.requests import FetchRefusal, OutboundClient
 from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.postgres.pagination import Page, offset_page
 from holdfast.kit.webhooks import sql
@@ -81,7 +81,7 @@ class EndpointOperations:
     @refuses(VALIDATION_FAILED, FORBIDDEN)
     async def create(self, tx: Tx[Any], caller: Caller, command: CreateWebhookEndpoint) -> WebhookEndpoint:
         """Have messages sent to an address. The answer shows the secret, once."""
-        self._check(command.url, command.types)
+        self._check(tx, command.url, command.types)
         await self._require_room(tx, _tenant_of(caller))
         secrets = [SigningSecret(new_secret(command.signature))]
         row = await sql.insert_endpoint(tx, _tenant_of(caller), command, _sealed(tx, secrets))
@@ -90,7 +90,7 @@ class EndpointOperations:
     @refuses(NOT_FOUND, VALIDATION_FAILED, FORBIDDEN)
     async def update(self, tx: Tx[Any], caller: Caller, command: UpdateWebhookEndpoint) -> WebhookEndpoint:
         """Change an endpoint. One that is activated again gets what waited, the oldest first."""
-        self._check(command.url or "", command.types or [])
+        self._check(tx, command.url or "", command.types or [])
         row = await self._lock(tx, caller, command.endpoint_id)
         if command.url is not UNSET:
             row.url = command.url
@@ -165,12 +165,14 @@ class EndpointOperations:
         await tx.notify(CHANNEL)
         return ResentMessages(count)
 
-    def _check(self, url: str, types: Sequence[str]) -> None:
+    def _check(self, tx: Tx[Any], url: str, types: Sequence[str]) -> None:
         """Raises `validation_failed`."""
         errors: dict[str, list[str]] = {}
         if url:
             try:
-                if checked_url(url).scheme != "https":
+                client: OutboundClient = tx.resources.webhooks
+                parsed = client.checked(url)
+                if parsed.scheme != "https" and not client.is_exempt(parsed):
                     raise FetchRefusal(message("must begin with https://"))
             except FetchRefusal as refusal:
                 errors["url"] = [refusal.args[0]]

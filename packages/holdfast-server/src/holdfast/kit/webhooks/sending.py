@@ -4,8 +4,8 @@ A message is sent until the endpoint answers with a status of 2xx, or until the 
 (three days). It may be sent twice, with the same `webhook-id`: a process may end between the answer and the commit.
 
 While an endpoint fails, one message at a time is tried, with growing pauses. Endpoints that failed last time, or were
-slow, use at most half of the places. After five days of failures an endpoint gets the status `failing`, and its messages
-wait for a person. An endpoint that answers 410 is paused.
+slow, use at most half of the places. After five days of failures an endpoint gets the status `failing`, and its
+messages wait for a person. An endpoint that answers 410 is paused.
 """
 
 import asyncio
@@ -75,8 +75,8 @@ SENDING = Bound(
     tenant=f"{MAX_ENDPOINTS_OF_TENANT} in all processes, in turns of {TURN_SECONDS:g} seconds",
     address="none: only tenants have endpoints",
     reserved="half, for endpoints that answer quickly",
-    stranger=f"Others wait a turn of {TURN_SECONDS:g} seconds. An endpoint that does not answer, or slowly, holds a place "
-    f"for at most {TURN_SECONDS + ANSWER_SECONDS:g} seconds, and then only one of the other half.",
+    stranger=f"Others wait a turn of {TURN_SECONDS:g} seconds. An endpoint that does not answer, or slowly, holds a "
+    f"place for at most {TURN_SECONDS + ANSWER_SECONDS:g} seconds, and then only one of the other half.",
 )
 
 ATTEMPTS = Counter("holdfast_webhook_attempts", "Messages of webhooks that were sent, by result.", ["result"])
@@ -442,7 +442,8 @@ async def give_back(tx: Tx[Any], row: LeasedRow, turn: Turn) -> None:
     await tx.run(
         """
         update webhook_endpoints
-           set lease_id = null, leased_until = clock_timestamp() + %(pause)s * interval '1 second', is_slow = %(is_slow)s,
+           set lease_id = null, leased_until = clock_timestamp() + %(pause)s * interval '1 second',
+               is_slow = %(is_slow)s,
                next_due_at = least(
                     case when next_due_at <= clock_timestamp() then next_due_at end,
                     (select min(due_at) from webhook_deliveries

@@ -4,14 +4,17 @@ The signed text is `id.timestamp.body`. A receiver of `v1` has the secret itself
 key, with which nobody can sign.
 """
 
+import binascii
 import hmac
 import secrets
+import time
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Literal
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 SignatureScheme = Literal["v1", "v1a"]
 
@@ -49,6 +52,65 @@ def signed_headers(secrets: Iterable[str], message_id: str, timestamp: int, body
         "webhook-timestamp": str(timestamp),
         "webhook-signature": " ".join(_signature(secret, content) for secret in secrets),
     }
+
+
+TOLERANCE_SECONDS = 300
+"""How old a message may be, and how far in the future, as the libraries of the specification have it."""
+
+SignatureFault = Literal["key", "headers", "time", "signature"]
+
+FAULTS: Mapping[SignatureFault, str] = {
+    "key": "the secret or public key is not one of Standard Webhooks",
+    "headers": "webhook-id, webhook-timestamp or webhook-signature is missing or is not readable",
+    "time": f"its time differs from that of this machine by more than {TOLERANCE_SECONDS // 60} minutes",
+    "signature": "no signature is right: the secret is another one, or the message was altered",
+}
+"""Why a message is refused, in words."""
+
+
+def signature_fault(
+    key: str, headers: Mapping[str, str], body: bytes, now: float | None = None
+) -> SignatureFault | None:
+    """Why a receiver must refuse a message; None: its signature is right.
+
+    key        the secret (`whsec_`), or the public key (`whpk_`)
+    headers    the headers of the message, their names in small letters
+    now        the time, in seconds since 1970; None: that of this machine
+    """
+    scheme: SignatureScheme = "v1a" if key.startswith(PUBLIC_PREFIX) else "v1"
+    prefix = PUBLIC_PREFIX if scheme == "v1a" else PREFIXES["v1"]
+    try:
+        raw = b64decode(key.removeprefix(prefix), validate=True)
+        public = Ed25519PublicKey.from_public_bytes(raw) if scheme == "v1a" else None
+    except (ValueError, binascii.Error):
+        return "key"
+    if not key.startswith(prefix) or not raw:
+        return "key"
+    id, sent_at = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+    if not id or not (sent_at.isascii() and sent_at.isdigit() and len(sent_at) < 16):
+        return "headers"
+    if abs((time.time() if now is None else now) - int(sent_at)) > TOLERANCE_SECONDS:
+        return "time"
+    content = f"{id}.{sent_at}.".encode() + body
+    for part in headers.get("webhook-signature", "").split(" "):
+        name, _, text = part.partition(",")
+        try:
+            signature = b64decode(text, validate=True)
+        except (ValueError, binascii.Error):
+            continue
+        if name == scheme and _is_signature(signature, content, raw, public):
+            return None
+    return "signature"
+
+
+def _is_signature(signature: bytes, content: bytes, secret: bytes, public: Ed25519PublicKey | None) -> bool:
+    if public is None:
+        return hmac.compare_digest(signature, hmac.digest(secret, content, sha256))
+    try:
+        public.verify(signature, content)
+    except InvalidSignature:
+        return False
+    return True
 
 
 def _signature(secret: str, content: bytes) -> str:
