@@ -52,6 +52,7 @@ async def test_signing_keys_stored_answers_and_upload_addresses_survive_a_rotati
         "idempotency_answers: 1 sealed again.\n"
         "push_subscriptions: 0 sealed again.\n"
         "trusted_auth_keys: 0 sealed again.\n"
+        "webhook_endpoints: 0 sealed again.\n"
     )
     async with running(under(SECOND)) as service:
         again = await create(service, body, str(ada.key))

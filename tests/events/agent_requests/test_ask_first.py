@@ -12,7 +12,7 @@ from holdfast.events.api import OPERATIONS as TABLE
 from tests.accounts.browser import main_text
 from tests.events.agent_requests.asking import NIGHT, asking_desk, refusal
 from tests.events.console.scene import Desk, hidden_field, open_desk
-from tests.support import Service, event_fields
+from tests.support import Client, Service, event_fields
 
 
 async def decide(at: Desk, path: str, do: str, seen: str | None = None) -> int:
@@ -243,7 +243,27 @@ async def test_only_calls_of_visitors_and_uploads_do_not_wait_for_a_person() -> 
         if not operation.mode.reads and not operation.public and operation.name not in OPERATIONS
     }
 
-    assert at_once == {"presign_upload", "join_queue", "get_queue_status", "verify_queue_token"}
+    webhooks = {operation.name for operation in TABLE if operation.group == "webhooks"}
+    assert at_once - webhooks == {"presign_upload", "join_queue", "get_queue_status", "verify_queue_token"}
+
+
+async def test_an_agent_that_asks_first_may_not_change_webhooks(service: Service) -> None:
+    at, agent = await asking_desk(service)
+    made = await at.ada.post("/api/webhook_endpoints", {"webhook_endpoint": {"url": "https://shop.example/"}})
+    asking = Client(service.http, agent.key)
+    path = f"/api/webhook_endpoints/{made.json()['data']['id']}"
+
+    answers = [
+        await asking.post("/api/webhook_endpoints", {"webhook_endpoint": {"url": "https://shop.example/"}}),
+        await asking.patch(path, {"webhook_endpoint": {"url": "https://shop.example/"}}),
+        await asking.post(f"{path}/rotate_secret"),
+        await asking.post(f"{path}/ping"),
+        await asking.post(f"{path}/resend", {"since": "2026-01-01T00:00:00Z"}),
+        await asking.delete(path),
+    ]
+
+    assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(403, "forbidden")] * 6
+    assert (await asking.get("/api/webhook_endpoints")).status_code == 200
 
 
 @pytest.mark.parametrize("text", ["x", "0", "99999999999999999999"])

@@ -21,6 +21,7 @@ OTHERWISE: dict[str, dict[str, Any]] = {
     "presign_upload": {"content_type": "image/png"},
     "create_queue": {"title": "Summer sale"},
     "join_queue": {"visitor_id": "ben"},
+    "create_webhook_endpoint": {"url": "https://shop.example/other"},
 }
 """What makes another request of it, for each operation that takes the header."""
 
@@ -29,7 +30,7 @@ of_each = pytest.mark.parametrize("operation", REPEATABLE, ids=[operation.name f
 COUNT: LiteralString = """
     select (select count(*) from events), (select count(*) from api_keys), (select count(*) from registrations),
            (select count(*) from photos), (select count(*) from event_photos), (select count(*) from queues),
-           (select count(*) from queue_visitors)
+           (select count(*) from queue_visitors), (select count(*) from webhook_endpoints)
 """
 
 
@@ -51,6 +52,7 @@ class Scene:
             "presign_upload": {"content_type": "image/jpeg", "content_length": 1000},
             "create_queue": queue_fields(),
             "join_queue": {"visitor_id": "ann"},
+            "create_webhook_endpoint": {"url": "https://shop.example/hooks"},
         }
         content = {**acceptable[operation.name], **fields}
         return {operation.body_member: content} if operation.body_member else content
@@ -69,7 +71,7 @@ class Scene:
         return await self.send(CREATE_EVENT, key, client, **fields)
 
     async def count(self) -> tuple[int, ...]:
-        """Events, API keys, registrations, photos, photos shown, queues and visitors there are."""
+        """Events, API keys, registrations, photos, photos shown, queues, visitors and endpoints there are."""
         return (await self.service.run_sql(COUNT))[0]
 
     async def stored(self) -> int:

@@ -42,9 +42,9 @@ class Answer:
     """
 
     status: int = 204
-    closes: bool = False
     headers: dict[str, str] = field(default_factory=dict[str, str])
     body: bytes = b""
+    closes: bool = False
 
 
 class Receiver:

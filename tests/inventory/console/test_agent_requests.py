@@ -129,6 +129,10 @@ async def test_every_tool_that_changes_something_waits_and_is_told_in_words(admi
             {"kind": "pools", "text": "name,quantity\nJam,3\n", "dry_run": False},
             "import a spreadsheet with 1 row",
         ),
+        "set_webhook": (
+            {"url": "https://shop.example/hooks"},
+            "wants to have what happens in your shop sent to https://shop.example/hooks",
+        ),
     }
 
     for tool, (arguments, _) in calls.items():

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from holdfast.commands.webhooks import LISTEN_PORT
 from holdfast.kit.process.startup import importing
+from holdfast.kit.webhooks import LISTEN_PORT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,16 +1,14 @@
 """`holdfast webhooks listen`: gets webhooks on this machine, verifies them, and prints them."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from holdfast.kit.process.startup import importing
+from holdfast.kit.webhooks import LISTEN_PORT
 
 if TYPE_CHECKING:
     from http.server import ThreadingHTTPServer
-
-LISTEN_PORT = 8787
-"""The port at which endpoints are, and which `holdfast up` lets endpoints name."""
 
 MAX_BODY_BYTES = 65_536
 """The longest message that is read. Those of our services have less than 20 kB."""
@@ -94,7 +92,7 @@ def _server(port: int, secret: str, status: int) -> "ThreadingHTTPServer":
             self.send_header("Connection", "keep-alive" if status < 400 else "close")
             self.end_headers()
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:
             """Nothing: each message is printed by itself."""
 
     return ThreadingHTTPServer(("127.0.0.1", port), Handler)
@@ -110,7 +108,8 @@ def describe(secret: str, headers: "dict[str, str]", body: bytes) -> "tuple[bool
         content: Any = json.loads(body)
     except ValueError:
         content = None
-    name = content.get("type", "no type") if isinstance(content, dict) else "not JSON"
+    members = cast(dict[str, Any], content) if isinstance(content, dict) else None
+    name = "not JSON" if members is None else members.get("type", "no type")
     fault = signature_fault(secret, headers, body) if secret else None
     verdict = "not verified" if not secret else "verified" if fault is None else f"REFUSED: {FAULTS[fault]}"
     text = json.dumps(content, ensure_ascii=True, indent=2) if content is not None else ascii(body[:200])

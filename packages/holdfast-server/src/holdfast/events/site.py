@@ -15,6 +15,7 @@ PARAMETERS = (
             "before",
             "copy",
             "count",
+            "delivery",
             "device",
             "do",
             "event",

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from holdfast.accounts.agents.agents_page import AGENTS
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import ACCOUNT, HOME, Console
+from holdfast.accounts.webhooks.webhook_pages import WEBHOOKS
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.pages.site import NavigationEntry
@@ -21,6 +22,7 @@ NAVIGATION = {
     HOME: NavigationEntry(translatable("Events"), "calendar-days"),
     "/console/queues": NavigationEntry(translatable("Waiting rooms"), "list-ordered"),
     AGENTS: NavigationEntry(translatable("Agents"), "bot"),
+    WEBHOOKS: NavigationEntry(translatable("Webhooks"), "webhook"),
     "/console/mails": NavigationEntry(translatable("E-mails"), "mail"),
     "/console/look": NavigationEntry(translatable("Appearance"), "palette"),
     "/console/payouts": NavigationEntry(translatable("Payouts"), "wallet"),

@@ -4,6 +4,7 @@ from holdfast.accounts.agent_limit_page import AgentLimitPage
 from holdfast.accounts.agents.agents_page import AGENTS, public_page
 from holdfast.accounts.agents.requests_page import RequestsPage
 from holdfast.accounts.signed_in_pages import ACCOUNT
+from holdfast.accounts.webhooks.webhook_pages import WebhookPages
 from holdfast.events import api
 from holdfast.events.check_in import no_shows
 from holdfast.events.check_in import operations as check_in
@@ -44,8 +45,10 @@ from holdfast.events.console.queues import queues
 from holdfast.events.console.queues.queues import QueuesPages
 from holdfast.events.keys.operations import LIMITS
 from holdfast.events.oauth.model import SCOPES
+from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.resources import Context
 from holdfast.events.site import SITE
+from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.process.part import Endpoints, Part
 
 OPERATIONS = (
@@ -121,6 +124,9 @@ def endpoints(context: Context) -> Endpoints:
             counts="people",
             layout="console.html",
             lists={"key": AGENTS, "app": AGENTS},
+        ).routes(),
+        *WebhookPages(
+            console, organizer, MESSAGES, layout="console.html", quota=QUOTA_EXCEEDED, manual="/docs", limit="keys"
         ).routes(),
         *BrandingPage(console, runner, uploads).routes(),
         *QueuesPages(console, runner, settings.queue_interval, settings.base_url).routes(),

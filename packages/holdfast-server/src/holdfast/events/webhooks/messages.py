@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from holdfast.kit.contract.messages import translatable
 from holdfast.kit.webhooks.model import MessageType
 
 Status = Literal["registered", "held", "waitlisted", "rejected"]
@@ -67,34 +68,42 @@ _SEAT = ChangedRegistration(1, "u7Qk2xYd", "registered", "pending", None, 0)
 _EVENT = ChangedEvent(1, "Evening of jazz", "2027-05-01T18:00:00.000000Z", 80, 80, 3)
 
 MESSAGES = (
-    MessageType("registration.settled", "A registration got a seat, a place on the waiting list, or none.", _SEAT),
+    MessageType(
+        "registration.settled", translatable("A registration got a seat, a place on the waiting list, or none."), _SEAT
+    ),
     MessageType(
         "registration.promoted",
-        "A registration moved up from the waiting list.",
+        translatable("A registration moved up from the waiting list."),
         ChangedRegistration(1, "u7Qk2xYd", "held", "waitlisted", None, 0),
     ),
     MessageType(
         "registration.paid",
-        "A seat that was held was paid.",
+        translatable("A seat that was held was paid."),
         ChangedRegistration(1, "u7Qk2xYd", "registered", "held", None, 1250),
     ),
     MessageType(
         "registration.moved",
-        "A registration lost its seat or its place, and still exists.",
+        translatable("A registration lost its seat or its place, and still exists."),
         ChangedRegistration(1, "u7Qk2xYd", "waitlisted", "registered", None, 0),
     ),
     MessageType(
-        "registration.removed", "A registration was deleted.", RemovedRegistration(1, "u7Qk2xYd", "registered")
+        "registration.removed",
+        translatable("A registration was deleted."),
+        RemovedRegistration(1, "u7Qk2xYd", "registered"),
     ),
     MessageType(
         "registration.checked_in",
-        "A person came in: the first scan of the registration.",
+        translatable("A person came in: the first scan of the registration."),
         CheckedIn(1, "u7Qk2xYd", "Door 1", "2027-05-01T17:42:10.000000Z"),
     ),
-    MessageType("registration.refunded", "A refund was made.", Refunded(1, "u7Qk2xYd", 1250, "EUR", "event_cancelled")),
-    MessageType("event.created", "An event was published.", _EVENT),
-    MessageType("event.changed", "What the page of an event says was changed.", _EVENT),
-    MessageType("event.cancelled", "An event was cancelled.", _EVENT),
-    MessageType("event.full", "The last seat of an event was taken.", _EVENT),
-    MessageType("event.available", "An event that was full has a free seat.", _EVENT),
+    MessageType(
+        "registration.refunded",
+        translatable("A refund was made."),
+        Refunded(1, "u7Qk2xYd", 1250, "EUR", "event_cancelled"),
+    ),
+    MessageType("event.created", translatable("An event was published."), _EVENT),
+    MessageType("event.changed", translatable("What the page of an event says was changed."), _EVENT),
+    MessageType("event.cancelled", translatable("An event was cancelled."), _EVENT),
+    MessageType("event.full", translatable("The last seat of an event was taken."), _EVENT),
+    MessageType("event.available", translatable("An event that was full has a free seat."), _EVENT),
 )

@@ -19,7 +19,7 @@ async def require_room_for_endpoint(tx: Tx, organizer_id: int) -> None:
     await require_room(tx, organizer_id, message("endpoints of webhooks"), MAX_ENDPOINTS, COUNT_ENDPOINTS)
 
 
-ENDPOINTS = EndpointOperations(MESSAGES, require_room_for_endpoint)
+ENDPOINTS = EndpointOperations(MESSAGES, require_room_for_endpoint, has_approvals=False)
 
 
 @refuses(VALIDATION_FAILED, FORBIDDEN, QUOTA_EXCEEDED)

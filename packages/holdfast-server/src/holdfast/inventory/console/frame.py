@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from holdfast.accounts.agents.agents_page import AGENTS
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import ACCOUNT, HOME, Console
+from holdfast.accounts.webhooks.webhook_pages import WEBHOOKS
 from holdfast.inventory.merchants.model import Merchant
 from holdfast.inventory.settings import Settings
 from holdfast.kit.contract.caller import Caller, person
@@ -32,6 +33,7 @@ NAVIGATION = {
     "/console/spreadsheets": NavigationEntry(translatable("Spreadsheets"), "sheet"),
     "/console/sync": NavigationEntry(translatable("Sync"), "refresh-cw"),
     AGENTS: NavigationEntry(translatable("Agents"), "bot"),
+    WEBHOOKS: NavigationEntry(translatable("Webhooks"), "webhook"),
     "/console/settings": NavigationEntry(translatable("Settings"), "settings"),
 }
 """The entries of the navigation, by path."""

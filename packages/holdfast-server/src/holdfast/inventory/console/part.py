@@ -3,6 +3,7 @@
 from holdfast.accounts.agent_limit_page import AgentLimitPage
 from holdfast.accounts.agents.agents_page import AGENTS
 from holdfast.accounts.signed_in_pages import ACCOUNT
+from holdfast.accounts.webhooks.webhook_pages import WebhookPages
 from holdfast.inventory import api
 from holdfast.inventory.agents.actions import LIST_AGENT_ACTIONS
 from holdfast.inventory.catalog import importing, model, pool_suggestions
@@ -25,6 +26,9 @@ from holdfast.inventory.console.sync.sync import SyncPage
 from holdfast.inventory.console.variants.variants import VariantPage, VariantsPage
 from holdfast.inventory.context import Context
 from holdfast.inventory.merchants import operations as merchants
+from holdfast.inventory.outgoing_webhooks.messages import MESSAGES
+from holdfast.inventory.outgoing_webhooks.operations import CONSOLE_OPERATIONS as WEBHOOK_OPERATIONS
+from holdfast.inventory.problems import TOO_MANY_ENDPOINTS
 from holdfast.inventory.replays import operations as replays
 from holdfast.inventory.shops.operations import LIMITS
 from holdfast.inventory.stock import pool_page
@@ -34,6 +38,7 @@ from holdfast.kit.running.run_modes import read, single
 
 OPERATIONS = (
     LIST_AGENT_ACTIONS,
+    *WEBHOOK_OPERATIONS,
     Operation("list_actors", None, read(merchants.list_actors)),
     Operation("get_pool_history", None, read(pool_page.get_pool_history)),
     Operation("get_pool_figures", None, read(pools.get_pool_figures)),
@@ -90,6 +95,14 @@ def endpoints(context: Context) -> Endpoints:
                 counts="units",
                 layout="console/page.html",
                 lists={"key": AGENTS, "app": AGENTS},
+            ).routes(),
+            *WebhookPages(
+                console,
+                merchant,
+                MESSAGES,
+                layout="console/page.html",
+                quota=TOO_MANY_ENDPOINTS,
+                manual="/auth.md",
             ).routes(),
             *SettingsPages(console).routes(),
             signed_in.missing(HOME, "console_missing"),

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 
 from holdfast.inventory.pools.model import Policy
 from holdfast.inventory.resources import Tx
+from holdfast.kit.contract.messages import translatable
 from holdfast.kit.webhooks.endpoints import CHANNEL
 from holdfast.kit.webhooks.model import MessageType
 
@@ -107,27 +108,33 @@ FOUND_DRIFT = "reconcile.drift_found"
 MESSAGES = (
     MessageType(
         "stock.changed",
-        "The stock of a pool changed, by whatever cause.",
+        translatable("The stock of a pool changed, by whatever cause."),
         ChangedStock(1, 44, 0, 44, 2, -6, 0, ["sale"], 1, 2, {_SINGLE: 44, _SIX_PACK: 7}),
     ),
-    MessageType("stock.low", "A pool fell to its limit for low stock.", LowStockPool(1, 5, 5, 9)),
+    MessageType("stock.low", translatable("A pool fell to its limit for low stock."), LowStockPool(1, 5, 5, 9)),
     MessageType(
         "hold.placed",
-        "Stock was held.",
+        translatable("Stock was held."),
         PlacedHold(3, "cart 7", "2027-05-01T18:15:00.000000Z", _POOLS),
     ),
-    MessageType("hold.ended", "A hold was sold, released, or expired.", EndedHold(3, "cart 7", "sold", _POOLS)),
+    MessageType(
+        "hold.ended", translatable("A hold was sold, released, or expired."), EndedHold(3, "cart 7", "sold", _POOLS)
+    ),
     MessageType(
         FOUND_DRIFT,
-        "Somebody else changed quantities at the storefront platform.",
+        translatable("Somebody else changed quantities at the storefront platform."),
         FoundDrift(1, "adopt", {_SINGLE: -2}),
     ),
     MessageType(
         "app.connected",
-        "The app was installed at the shop, or connected with it again.",
+        translatable("The app was installed at the shop, or connected with it again."),
         ConnectedApp("honey.myshopify.com", ["read_products", "write_inventory"]),
     ),
-    MessageType("key.revoked", "The API key of the shop was removed or replaced.", RevokedKey(1, ["read_inventory"])),
+    MessageType(
+        "key.revoked",
+        translatable("The API key of the shop was removed or replaced."),
+        RevokedKey(1, ["read_inventory"]),
+    ),
 )
 
 

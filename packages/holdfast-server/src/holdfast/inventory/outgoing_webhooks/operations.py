@@ -11,6 +11,8 @@ from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.stock.remembered_stock import lock_shop
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, refuses
+from holdfast.kit.running.operation import Operation
+from holdfast.kit.running.run_modes import read, single
 from holdfast.kit.webhooks.endpoints import COUNT_ENDPOINTS, EndpointOperations
 from holdfast.kit.webhooks.model import (
     CreateWebhookEndpoint,
@@ -30,7 +32,23 @@ async def require_room_for_endpoint(tx: Tx, shop_id: int) -> None:
         raise TOO_MANY_ENDPOINTS(limit=MAX_ENDPOINTS)
 
 
-ENDPOINTS = EndpointOperations(MESSAGES, require_room_for_endpoint)
+ENDPOINTS = EndpointOperations(MESSAGES, require_room_for_endpoint, has_approvals=True)
+
+
+CONSOLE_OPERATIONS = (
+    Operation("list_webhook_endpoints", None, read(ENDPOINTS.list)),
+    Operation("get_webhook_endpoint", None, read(ENDPOINTS.get)),
+    Operation("create_webhook_endpoint", None, single(ENDPOINTS.create)),
+    Operation("update_webhook_endpoint", None, single(ENDPOINTS.update)),
+    Operation("delete_webhook_endpoint", None, single(ENDPOINTS.delete)),
+    Operation("rotate_webhook_secret", None, single(ENDPOINTS.rotate)),
+    Operation("ping_webhook_endpoint", None, single(ENDPOINTS.ping)),
+    Operation("list_webhook_deliveries", None, read(ENDPOINTS.list_deliveries)),
+    Operation("list_webhook_attempts", None, read(ENDPOINTS.list_attempts)),
+    Operation("resend_webhook_message", None, single(ENDPOINTS.resend)),
+    Operation("resend_webhook_messages", None, single(ENDPOINTS.resend_range)),
+)
+"""The operations of the console that agents do not have."""
 
 
 async def list(reader: Reader, caller: Caller, command: ListEndpoints) -> Sequence[WebhookEndpoint]:

@@ -33,6 +33,7 @@ from holdfast.kit.webhooks.model import (
     WebhookAttempt,
     WebhookDelivery,
     WebhookEndpoint,
+    id_of,
 )
 from holdfast.kit.webhooks.signing import new_secret, public_key, scheme_of
 
@@ -59,11 +60,19 @@ class EndpointOperations:
 
     types           the types of messages that the service sends
     require_room    locks a tenant, and raises a problem if it has as many endpoints as it may have
+    has_approvals   whether a person approves what agents that ask first do here; else these may not change endpoints
     """
 
-    def __init__(self, types: Collection[MessageType], require_room: Callable[[Tx[Any], int], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        types: Collection[MessageType],
+        require_room: Callable[[Tx[Any], int], Awaitable[None]],
+        *,
+        has_approvals: bool,
+    ) -> None:
         self._types = [type.name for type in types]
         self._require_room = require_room
+        self._has_approvals = has_approvals
 
     @refuses(FORBIDDEN)
     async def list(
@@ -81,6 +90,7 @@ class EndpointOperations:
     @refuses(VALIDATION_FAILED, FORBIDDEN)
     async def create(self, tx: Tx[Any], caller: Caller, command: CreateWebhookEndpoint) -> WebhookEndpoint:
         """Have messages sent to an address. The answer shows the secret, once."""
+        self._require_right(caller)
         self._check(tx, command.url, command.types)
         await self._require_room(tx, _tenant_of(caller))
         secrets = [SigningSecret(new_secret(command.signature))]
@@ -145,13 +155,13 @@ class EndpointOperations:
     ) -> Sequence[WebhookAttempt]:
         """List each time that a message was sent to an endpoint, and what came back."""
         row = await self._find(reader, caller, command.endpoint_id)
-        return await sql.list_attempts(reader, row.id, _id_of(command.message_id))
+        return await sql.list_attempts(reader, row.id, id_of(command.message_id))
 
     @refuses(NOT_FOUND, FORBIDDEN)
     async def resend(self, tx: Tx[Any], caller: Caller, command: ResendWebhookMessage) -> ResentMessages:
         """Send one message again, with the same id."""
         row = await self._lock(tx, caller, command.endpoint_id)
-        count = await sql.resend_message(tx, row.id, _id_of(command.message_id))
+        count = await sql.resend_message(tx, row.id, id_of(command.message_id))
         if not count:
             raise NOT_FOUND(f"No message {command.message_id} was for this endpoint in the last 30 days.")
         await tx.notify(CHANNEL)
@@ -187,10 +197,19 @@ class EndpointOperations:
         if errors:
             raise invalid(errors)
 
+    def _require_right(self, caller: Caller) -> None:
+        """Raises `forbidden`."""
+        if caller.asks_first and not self._has_approvals:
+            raise FORBIDDEN(
+                "An agent that asks before each change cannot change webhooks.",
+                hint="Change them in the console, or use a key that does not ask.",
+            )
+
     async def _find(self, reader: Reader[Any], caller: Caller, id: int) -> EndpointRow:
         return _known_endpoint(id, await sql.find_endpoint(reader, _tenant_of(caller), id))
 
     async def _lock(self, tx: Tx[Any], caller: Caller, id: int) -> EndpointRow:
+        self._require_right(caller)
         return _known_endpoint(id, await sql.lock_endpoint(tx, _tenant_of(caller), id))
 
 
@@ -205,10 +224,6 @@ def _known_endpoint(id: int, row: EndpointRow | None) -> EndpointRow:
     if row is None:
         raise NOT_FOUND(f"You have no endpoint of webhooks with the id {id}.")
     return row
-
-
-def _id_of(message_id: str) -> int:
-    return int(message_id.removeprefix("msg_"))
 
 
 def secrets_of(reader: Reader[Any], row: EndpointRow) -> list[SigningSecret]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from holdfast.kit.contract.command import Command, Id, Timestamp
+from holdfast.kit.contract.messages import message
 from holdfast.kit.postgres.pagination import OffsetPage
 from holdfast.kit.webhooks.signing import SignatureScheme
 
@@ -17,7 +18,13 @@ DeliveryStatus = Literal["waiting", "delivered", "failed"]
 
 EndpointId = Annotated[Id, Meta(description="From list_webhook_endpoints.", examples=[1])]
 MessageId = Annotated[
-    str, Meta(pattern=r"^msg_[1-9][0-9]{0,17}$", description="From list_webhook_deliveries.", examples=["msg_1"])
+    str,
+    Meta(
+        pattern=r"^msg_[1-9][0-9]{0,17}$",
+        description="From list_webhook_deliveries.",
+        examples=["msg_1"],
+        extra={"noun": message("the id of a message such as msg_1")},
+    ),
 ]
 Url = Annotated[
     str,
@@ -29,6 +36,11 @@ Url = Annotated[
 ]
 Types = Annotated[list[str], Meta(max_length=MAX_TYPES, description="The messages that it gets; empty: all.")]
 Ordered = Annotated[bool, Meta(description="A message waits until the one before it, of its subject, is delivered.")]
+
+
+def id_of(message_id: str) -> int:
+    """The number in the id of a message."""
+    return int(message_id.removeprefix("msg_"))
 
 
 class MessageType(NamedTuple):
@@ -86,6 +98,7 @@ class PingWebhookEndpoint(Command):
 class ListWebhookDeliveries(OffsetPage, kw_only=True):
     endpoint_id: EndpointId
     status: DeliveryStatus | None = None
+    message_id: MessageId | None = None
 
 
 class ListWebhookAttempts(Command):

@@ -10,6 +10,7 @@ from holdfast.kit.webhooks.model import (
     ListWebhookDeliveries,
     WebhookAttempt,
     WebhookDelivery,
+    id_of,
 )
 
 ENDPOINT: LiteralString = """
@@ -126,13 +127,14 @@ async def list_deliveries(
     reader: Reader[Any], endpoint_id: int, command: ListWebhookDeliveries
 ) -> list[WebhookDelivery]:
     condition: LiteralString = "and status = %(status)s" if command.status else ""
+    one: LiteralString = "and message_id = %(message_id)s" if command.message_id else ""
     return await reader.rows(
         WebhookDelivery,
         f"""
         select 'msg_' || message_id as message_id, type, subject, number, status, attempts, created_at,
                due_at as next_attempt_at, ended_at, data
           from (select message_id, number, status, attempts, due_at, ended_at from webhook_deliveries
-                 where endpoint_id = %(endpoint_id)s {condition}
+                 where endpoint_id = %(endpoint_id)s {condition} {one}
                  order by message_id desc offset %(offset)s limit %(limit)s + 1) as delivery
          cross join lateral (
                 select type, subject, created_at, data from webhook_messages where id = message_id limit 1) as message
@@ -141,6 +143,7 @@ async def list_deliveries(
         {
             "endpoint_id": endpoint_id,
             "status": command.status,
+            "message_id": id_of(command.message_id) if command.message_id else None,
             "offset": command.offset,
             "limit": command.limit,
         },

@@ -1,0 +1,283 @@
+"""The pages of webhooks: the endpoints, their secrets, a test, and what was sent to them. Both consoles have them."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from holdfast.accounts.sessions import Session
+from holdfast.accounts.signed_in_pages import Console
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import check
+from holdfast.kit.contract.messages import message
+from holdfast.kit.contract.problems import NOT_FOUND, ProblemType, invalid
+from holdfast.kit.http.handler import Reply, Request, read_query
+from holdfast.kit.http.index import Route
+from holdfast.kit.pages import forms
+from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, try_form
+from holdfast.kit.postgres.pagination import Page
+from holdfast.kit.webhooks.endpoints import KEPT_DAYS, PING
+from holdfast.kit.webhooks.model import (
+    CreateWebhookEndpoint,
+    DeleteWebhookEndpoint,
+    DeliveryStatus,
+    GetWebhookEndpoint,
+    ListWebhookAttempts,
+    ListWebhookDeliveries,
+    ListWebhookEndpoints,
+    MessageType,
+    PingWebhookEndpoint,
+    ResendWebhookMessage,
+    ResendWebhookMessages,
+    RotateWebhookSecret,
+    UpdateWebhookEndpoint,
+    WebhookAttempt,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
+
+WEBHOOKS = "/console/webhooks"
+PAGE_SIZE = 20
+
+INSTRUCTIONS = {"url": message("Enter the address of your program, such as https://shop.example/webhooks.")}
+"""What people enter in the form, by field."""
+
+STATUSES: Sequence[DeliveryStatus] = ("waiting", "delivered", "failed")
+
+
+class WebhookPages:
+    """Answers requests for the pages of endpoints.
+
+    caller_of    the caller of a signed-in person
+    types        the messages that the service sends
+    layout       the template that the pages extend
+    quota        the problem for as many endpoints as there may be
+    manual       the address of the document about webhooks
+    limit        the name of the rate limit of pages that make or send something
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        caller_of: Callable[[Session], Caller],
+        types: Sequence[MessageType],
+        *,
+        layout: str,
+        quota: ProblemType,
+        manual: str,
+        limit: str | None = None,
+    ) -> None:
+        run = console.run
+        self._console = console
+        self._caller_of = caller_of
+        self._types = types
+        self._layout = layout
+        self._quota = quota
+        self._manual = manual
+        self._limit = limit
+        self._list, self._get = run["list_webhook_endpoints"], run["get_webhook_endpoint"]
+        self._create, self._update = run["create_webhook_endpoint"], run["update_webhook_endpoint"]
+        self._delete, self._rotate = run["delete_webhook_endpoint"], run["rotate_webhook_secret"]
+        self._ping, self._deliveries = run["ping_webhook_endpoint"], run["list_webhook_deliveries"]
+        self._attempts = run["list_webhook_attempts"]
+        self._resend, self._resend_range = run["resend_webhook_message"], run["resend_webhook_messages"]
+
+    def routes(self) -> list[Route]:
+        route, endpoint = self._console.route, f"{WEBHOOKS}/{{endpoint_id}}"
+        return [
+            route(WEBHOOKS, "webhooks", self.list),
+            route(f"{WEBHOOKS}/new", "new_webhook", self.create, "POST", limit=self._limit),
+            route(endpoint, "webhook", self.show, "POST", limit=self._limit),
+            route(f"{endpoint}/edit", "edit_webhook", self.edit, "POST"),
+            route(f"{endpoint}/secret", "webhook_secret", self.rotate, "POST", limit=self._limit),
+            route(f"{endpoint}/delete", "delete_webhook", self.delete, "POST"),
+            route(
+                f"{endpoint}/messages/{{message_id}}", "webhook_message", self.show_message, "POST", limit=self._limit
+            ),
+        ]
+
+    async def list(self, session: Session, request: Request) -> Reply:
+        """List the endpoints."""
+        endpoints: Sequence[WebhookEndpoint] = await self._list(self._caller_of(session), ListWebhookEndpoints())
+        return self._page(session, request, "webhooks.html", endpoints=endpoints, manual=self._manual)
+
+    async def create(self, session: Session, request: Request) -> Reply:
+        """Show the form of a new endpoint; with POST make it, and show its secret once."""
+        if request.method != "POST":
+            return self._form(session, request, {}, [])
+        fields = await self._console.signed_in.read(session, request)
+        made = await try_form(
+            lambda: forms.run_once(
+                self._create,
+                self._caller_of(session),
+                check(CreateWebhookEndpoint, self._values(fields)),
+                fields,
+                WebhookEndpoint,
+            ),
+            self._quota,
+            instructions=INSTRUCTIONS,
+        )
+        if isinstance(made, FormRefusal):
+            return self._form(session, request, fields, self._chosen(fields), made)
+        return self._page(session, request, "webhook_secret.html", endpoint=made, is_new=True)
+
+    async def show(self, session: Session, request: Request) -> Reply:
+        """Show an endpoint and what was sent to it; with POST test, pause or activate it, or send what failed again."""
+        command = command_in_path(GetWebhookEndpoint, request)
+        if request.method == "POST":
+            return await self._change(session, request, command.endpoint_id)
+        query = read_query(request.query)
+        status: DeliveryStatus | None = next((one for one in STATUSES if one == query.get("delivery")), None)
+        offset = query.get("offset", "")
+        listing = ListWebhookDeliveries(
+            endpoint_id=command.endpoint_id,
+            status=status,
+            limit=PAGE_SIZE,
+            offset=int(offset) if offset.isascii() and offset.isdigit() and len(offset) < 7 else 0,
+        )
+        endpoint: WebhookEndpoint = await self._get(self._caller_of(session), command)
+        page: Page[WebhookDelivery] = await self._deliveries(self._caller_of(session), listing)
+        return self._page(
+            session,
+            request,
+            "webhook.html",
+            endpoint=endpoint,
+            deliveries=page.data,
+            status_filter=status,
+            before=max(listing.offset - PAGE_SIZE, 0) if listing.offset else None,
+            after=listing.offset + PAGE_SIZE if page.pagination.has_more else None,
+            done=query.get("done"),
+            scripts=["live.js"],
+        )
+
+    async def _change(self, session: Session, request: Request, id: int) -> Reply:
+        fields = await self._console.signed_in.read(session, request)
+        caller, action = self._caller_of(session), fields.get("do", "")
+        match action:
+            case "test":
+                await self._ping(caller, PingWebhookEndpoint(endpoint_id=id))
+            case "pause" | "activate":
+                await self._update(caller, UpdateWebhookEndpoint(endpoint_id=id, active=action == "activate"))
+            case "resend":
+                since = datetime.now(UTC) - timedelta(days=KEPT_DAYS)
+                await self._resend_range(caller, ResendWebhookMessages(endpoint_id=id, since=since))
+            case _:
+                raise NOT_FOUND()
+        return self._console.to(request, f"{WEBHOOKS}/{id}?done={action}")
+
+    async def edit(self, session: Session, request: Request) -> Reply:
+        """Show the form of an endpoint; with POST change it."""
+        command = command_in_path(GetWebhookEndpoint, request)
+        endpoint: WebhookEndpoint = await self._get(self._caller_of(session), command)
+        if request.method != "POST":
+            values = {"url": endpoint.url, **({"ordered": "on"} if endpoint.ordered else {})}
+            return self._form(session, request, values, endpoint.types, endpoint=endpoint)
+        fields = await self._console.signed_in.read(session, request)
+        done = await try_form(
+            lambda: self._update(
+                self._caller_of(session),
+                check(UpdateWebhookEndpoint, {"endpoint_id": endpoint.id, **self._values(fields)}),
+            ),
+            instructions=INSTRUCTIONS,
+        )
+        if isinstance(done, FormRefusal):
+            return self._form(session, request, fields, self._chosen(fields), done, endpoint)
+        return self._console.to(request, f"{WEBHOOKS}/{endpoint.id}")
+
+    async def rotate(self, session: Session, request: Request) -> Reply:
+        """Ask whether to make a new secret; with POST make it, and show it once."""
+        command = command_in_path(RotateWebhookSecret, request)
+        if request.method != "POST":
+            return await self._question(session, request, "webhook_rotate.html")
+        await self._console.signed_in.read(session, request)
+        endpoint: WebhookEndpoint = await self._rotate(self._caller_of(session), command)
+        return self._page(session, request, "webhook_secret.html", endpoint=endpoint, is_new=False)
+
+    async def delete(self, session: Session, request: Request) -> Reply:
+        """Ask whether to delete an endpoint; with POST delete it."""
+        if request.method != "POST":
+            return await self._question(session, request, "webhook_delete.html")
+        await self._console.signed_in.read(session, request)
+        await self._delete(self._caller_of(session), command_in_path(DeleteWebhookEndpoint, request))
+        return self._console.to(request, WEBHOOKS)
+
+    async def show_message(self, session: Session, request: Request) -> Reply:
+        """Show a message with each attempt to send it; with POST send it again."""
+        command = command_in_path(ListWebhookAttempts, request)
+        caller = self._caller_of(session)
+        if request.method == "POST":
+            await self._console.signed_in.read(session, request)
+            resent = ResendWebhookMessage(endpoint_id=command.endpoint_id, message_id=command.message_id)
+            await self._resend(caller, resent)
+            path = f"{WEBHOOKS}/{command.endpoint_id}/messages/{command.message_id}"
+            return self._console.to(request, f"{path}?done=resend")
+        endpoint: WebhookEndpoint = await self._get(caller, GetWebhookEndpoint(endpoint_id=command.endpoint_id))
+        listing = ListWebhookDeliveries(endpoint_id=command.endpoint_id, message_id=command.message_id)
+        page: Page[WebhookDelivery] = await self._deliveries(caller, listing)
+        if not page.data:
+            raise NOT_FOUND()
+        attempts: Sequence[WebhookAttempt] = await self._attempts(caller, command)
+        return self._page(
+            session,
+            request,
+            "webhook_message.html",
+            endpoint=endpoint,
+            delivery=page.data[0],
+            content=json.dumps(page.data[0].data, ensure_ascii=False, indent=2),
+            attempts=attempts,
+            done=read_query(request.query).get("done"),
+            scripts=["live.js"],
+        )
+
+    async def _question(self, session: Session, request: Request, template: str) -> Reply:
+        command = command_in_path(GetWebhookEndpoint, request)
+        return self._page(session, request, template, endpoint=await self._get(self._caller_of(session), command))
+
+    def _form(
+        self,
+        session: Session,
+        request: Request,
+        values: Mapping[str, str],
+        chosen: Sequence[str],
+        refusal: FormRefusal = NOT_REFUSED,
+        endpoint: WebhookEndpoint | None = None,
+    ) -> Reply:
+        return self._page(
+            session,
+            request,
+            "webhook_form.html",
+            refusal.status,
+            endpoint=endpoint,
+            values=values,
+            chosen=chosen,
+            errors=refusal.errors,
+            is_full=refusal.code == self._quota.code,
+            once=forms.new_token(),
+        )
+
+    def _values(self, fields: Mapping[str, str]) -> dict[str, Any]:
+        """What a form says of an endpoint. Raises `validation_failed`."""
+        types = self._chosen(fields)
+        if fields.get("which") == "chosen" and not types:
+            raise invalid({"types": [message("Choose at least one message, or all.")]})
+        return {"url": fields.get("url", ""), "types": types, "ordered": "ordered" in fields}
+
+    def _chosen(self, fields: Mapping[str, str]) -> Sequence[str]:
+        """The types of messages that are chosen in a form; none: all."""
+        return [] if fields.get("which") == "all" else [type.name for type in self._types if type.name in fields]
+
+    def _page(self, session: Session, request: Request, template: str, status: int = 200, **values: Any) -> Reply:
+        scripts = ["copy.js", *values.pop("scripts", ())]
+        return self._console.signed_in.page(
+            session,
+            request,
+            f"webhooks/{template}",
+            status,
+            here=WEBHOOKS,
+            frame=self._layout,
+            types=self._types,
+            descriptions={PING: message("A test."), **{type.name: type.description for type in self._types}},
+            days=KEPT_DAYS,
+            scripts=scripts,
+            **values,
+        )

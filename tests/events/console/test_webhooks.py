@@ -1,0 +1,190 @@
+"""The pages of webhooks of organizers: addresses, secrets that are shown once, tests, and what was sent."""
+
+import re
+from collections.abc import AsyncGenerator
+
+import pytest
+from standardwebhooks.webhooks import Webhook
+
+from tests.accounts.browser import main_text
+from tests.events.console.scene import Desk, hidden_field, open_desk
+from tests.events.webhooks.programs import Program, Programs, programs_of
+from tests.events.webhooks.receiver import Answer
+from tests.support import Service
+
+SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")
+PAGE = "/console/webhooks"
+
+programs = pytest.fixture(programs_of)
+"""Programs that receive webhooks."""
+
+
+@pytest.fixture
+async def at(service: Service) -> AsyncGenerator[Desk]:
+    yield await open_desk(service)
+
+
+@pytest.fixture
+async def program(at: Desk, programs: Programs) -> Program:
+    return await programs.add(at.ada, types=["event.created", "event.cancelled"])
+
+
+def path_of(program: Program) -> str:
+    return f"{PAGE}/{program.endpoint['id']}"
+
+
+async def test_a_new_address_gets_a_secret_that_is_shown_once(at: Desk) -> None:
+    form = await at.browser.get(f"{PAGE}/new")
+    fields = {"url": "https://shop.example/hooks", "which": "chosen", "event.full": "on", "ordered": "on"}
+    fields["once"] = hidden_field(form, "once")
+    made = await at.browser.send(f"{PAGE}/new", **fields)
+
+    [secret] = {*SECRET.findall(made.text)}
+    assert made.status_code == 200
+    [endpoint] = (await at.ada.get("/api/webhook_endpoints")).json()["data"]
+    assert (endpoint["url"], endpoint["types"]) == ("https://shop.example/hooks", ["event.full"])
+    assert endpoint["ordered"]
+    for path in (PAGE, f"{PAGE}/{endpoint['id']}", f"{PAGE}/{endpoint['id']}/edit"):
+        page = await at.page(path)
+        assert "https://shop.example/hooks" in page
+        assert secret not in page
+
+
+async def test_a_form_that_is_sent_twice_makes_one_address_and_shows_the_same_secret(at: Desk) -> None:
+    form = await at.browser.get(f"{PAGE}/new")
+    fields = {"url": "https://shop.example/", "which": "all", "once": hidden_field(form, "once")}
+    pages = [await at.browser.send(f"{PAGE}/new", **fields) for _ in range(2)]
+
+    assert SECRET.findall(pages[0].text) == SECRET.findall(pages[1].text) != []
+    assert len((await at.ada.get("/api/webhook_endpoints")).json()["data"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"url": ""}, "Enter the address of your program, such as https://shop.example/webhooks."),
+        ({"url": "http://shop.example/"}, "must begin with https://"),
+        ({"url": "https://shop.example/", "which": "chosen"}, "Choose at least one message, or all."),
+    ],
+)
+async def test_a_form_that_is_refused_says_what_to_enter_and_keeps_what_was_typed(
+    at: Desk, fields: dict[str, str], reason: str
+) -> None:
+    form = await at.browser.get(f"{PAGE}/new")
+    refused = await at.browser.send(f"{PAGE}/new", **{"which": "all", "once": hidden_field(form, "once"), **fields})
+
+    assert refused.status_code == 422
+    assert reason in main_text(refused)
+    assert f'value="{fields["url"]}"' in refused.text
+
+
+async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(at: Desk, program: Program) -> None:
+    sent = await at.browser.send(path_of(program), do="test")
+    await program.deliver()
+
+    assert sent.headers["location"] == f"{path_of(program)}?done=test"
+    assert program.receiver.types == ["ping"]
+    text = main_text(await at.browser.get(path_of(program)))
+    assert "ping" in text
+    assert "Delivered" in text
+    [message] = program.receiver.received
+    assert "Delivered: your program answered with the status 204." in main_text(
+        await at.browser.get(f"{path_of(program)}/messages/{message.id}")
+    )
+
+
+async def test_a_message_is_shown_with_each_attempt_and_sent_again(at: Desk, program: Program) -> None:
+    statuses = [500, 0, 204, 204]
+    program.receiver.answer = lambda _: Answer(statuses.pop(0))
+    await at.ada.create_event(title="<i>Jazz</i>")
+    for _ in range(3):
+        await program.deliver()
+        await program.pass_pauses()
+    message = program.receiver.received[0]
+    path = f"{path_of(program)}/messages/{message.id}"
+
+    page = await at.browser.get(path)
+    again = await at.browser.send(path)
+    await program.deliver()
+
+    assert "Your program answered with the status 500." in main_text(page)
+    assert "No answer came." in main_text(page)
+    assert "&lt;i&gt;Jazz" in page.text
+    assert again.headers["location"] == f"{path}?done=resend"
+    assert [received.id for received in program.receiver.received] == [message.id] * 4
+
+
+async def test_an_address_is_changed_paused_activated_and_deleted(at: Desk, program: Program) -> None:
+    path = path_of(program)
+    await at.browser.send(f"{path}/edit", url=program.receiver.url, which="all")
+    await at.browser.send(path, do="pause")
+    assert "Paused" in main_text(await at.browser.get(path))
+    await at.browser.send(path, do="activate")
+    [endpoint] = (await at.ada.get("/api/webhook_endpoints")).json()["data"]
+    assert (endpoint["types"], endpoint["status"]) == ([], "active")
+
+    assert "This cannot be undone." in await at.page(f"{path}/delete")
+    await at.browser.send(f"{path}/delete")
+
+    assert "No program is told anything yet." in main_text(await at.browser.get(PAGE))
+
+
+async def test_a_new_secret_is_shown_once_and_signs_beside_the_one_before(at: Desk, program: Program) -> None:
+    made = await at.browser.send(f"{path_of(program)}/secret")
+    await at.browser.send(path_of(program), do="test")
+    await program.deliver()
+
+    [secret] = {*SECRET.findall(made.text)}
+    [message] = program.receiver.received
+    for present in (secret, program.endpoint["secret"]):
+        Webhook(present).verify(message.body, message.headers)
+
+
+async def test_failed_messages_are_listed_and_all_sent_again(at: Desk, program: Program) -> None:
+    program.receiver.answer = lambda _: Answer(500)
+    for _ in range(3):
+        await at.ada.create_event()
+    await program.deliver()
+    await at.service.run_sql("update webhook_deliveries set status = 'failed', due_at = null, ended_at = now()")
+    failed = await at.browser.get(f"{path_of(program)}?delivery=failed")
+    assert len({*re.findall("messages/(msg_[0-9]+)", failed.text)}) == 3
+    program.receiver.answer = lambda _: Answer()
+
+    await at.browser.send(f"{path_of(program)}?delivery=failed", action=path_of(program), do="resend")
+    await program.pass_pauses()
+    await program.deliver()
+
+    assert "No such messages." in main_text(await at.browser.get(f"{path_of(program)}?delivery=failed"))
+
+
+async def test_long_lists_have_pages(at: Desk, program: Program) -> None:
+    await at.service.run_sql(
+        "insert into webhook_messages (tenant_id, type, subject, data)"
+        " select tenant_id, 'event.created', 'event 1', '{}' from webhook_endpoints, generate_series(1, 25)"
+    )
+    await program.deliver()
+
+    first, second = [await at.page(path_of(program) + query) for query in ("", "?offset=20")]
+
+    assert "offset=20" in first
+    assert len({*re.findall("messages/(msg_[0-9]+)", first + second)}) == 25
+
+
+async def test_an_address_of_another_organizer_is_not_found(at: Desk, programs: Programs) -> None:
+    foreign = await programs.add(at.bob)
+    path = path_of(foreign)
+
+    for page in ("", "/edit", "/secret", "/delete", "/messages/msg_1"):
+        assert (await at.browser.get(path + page)).status_code == 404
+        assert (await at.post(path + page, do="test", url="https://evil.example/", which="all")).status_code == 404
+    assert await at.service.run_sql("select count(*) from webhook_endpoints where status = 'active'") == [(1,)]
+
+
+async def test_the_pages_are_in_german_too(service: Service, programs: Programs) -> None:
+    at = await open_desk(service, language="de")
+    program = await programs.add(at.ada)
+    await at.browser.send(path_of(program), do="test")
+    await program.deliver()
+
+    assert "Was gesendet wurde" in main_text(await at.browser.get(path_of(program)))
+    assert "Eine Veranstaltung wurde abgesagt." in main_text(await at.browser.get(f"{PAGE}/new"))
