@@ -1,7 +1,6 @@
 """The pages of webhooks of organizers: addresses, secrets that are shown once, tests, and what was sent."""
 
 import re
-from collections.abc import AsyncGenerator
 
 import pytest
 from standardwebhooks.webhooks import Webhook
@@ -20,8 +19,8 @@ programs = pytest.fixture(programs_of)
 
 
 @pytest.fixture
-async def at(service: Service) -> AsyncGenerator[Desk]:
-    yield await open_desk(service)
+async def at(service: Service) -> Desk:
+    return await open_desk(service)
 
 
 @pytest.fixture

@@ -1,0 +1,77 @@
+"""The pages of webhooks in Chromium: accessible, and in every width."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any, NamedTuple
+
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from holdfast.accounts import sessions
+from holdfast.events.settings import Settings
+from tests.browser.looking import looks, open_boxes, open_context, session_cookie, too_wide, violations
+from tests.events.webhooks.programs import Program, Programs
+from tests.events.webhooks.receiver import Answer
+from tests.serving import listener, running_already, serving
+from tests.support import running
+
+LONG = "W" * 60 + " \u0627\u0644\u062a\u0637\u0628\u064a\u0642"
+
+
+class Office(NamedTuple):
+    """The service at an address, and a program that got messages, of which one failed."""
+
+    base_url: str
+    secret: str
+    program: Program
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def office(settings: Settings) -> AsyncIterator[Office]:
+    at = listener()
+    base_url = f"http://127.0.0.1:{at.getsockname()[1]}"
+    settings = settings.model_copy(update={"base_url": base_url})
+    async with (
+        running(settings) as service,
+        serving(running_already(service.app), at),
+        AsyncExitStack() as stack,
+    ):
+        ada = await service.organizer()
+        program = await Programs(service, stack).add(ada, types=["event.created", "event.full", "event.cancelled"])
+        statuses = [204, 204, 500, 0]
+        program.receiver.answer = lambda _: Answer(statuses.pop(0) if statuses else 204)
+        for title in ("Jazz", "Portraits", LONG):
+            await ada.create_event(title=title)
+            await program.deliver()
+        await program.pass_pauses()
+        await program.deliver()
+        await service.run_sql(
+            "update webhook_endpoints set url = %(url)s", url=f"https://shop.example/{'w' * 90}?from=holdfast"
+        )
+        secret = await service.database.transact(lambda tx: sessions.begin(tx, ada.id, "link", "Firefox"))
+        yield Office(base_url, secret, program)
+
+
+@looks
+async def test_the_pages_of_webhooks_have_no_faults_of_accessibility_and_fit(
+    office: Office, chromium: Browser, scheme: Any, width: int, language: str
+) -> None:
+    path = f"/console/webhooks/{office.program.endpoint['id']}"
+    message = office.program.receiver.received[-1].id
+    async with await open_context(chromium, scheme, width, language) as context:
+        await context.add_cookies([session_cookie(office.base_url, office.secret)])
+        page = await context.new_page()
+        for each in (
+            "/console/webhooks",
+            "/console/webhooks/new",
+            path,
+            f"{path}?delivery=failed",
+            f"{path}/edit",
+            f"{path}/secret",
+            f"{path}/delete",
+            f"{path}/messages/{message}",
+        ):
+            await page.goto(office.base_url + each)
+            await open_boxes(page)
+            assert await violations(page) == [], each
+            assert await too_wide(page) == [], each
