@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.signin.mail import SignInMail
+from holdfast.accounts.webhooks.mail import WebhookMail
 from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.registrations.cancellation import cancellation_deadline
 from holdfast.kit.pages.link_mail import LinkMail
@@ -142,7 +143,7 @@ class MailBatch(Struct):
     base_url: str
     sender: str
     mail_from: str
-    mails: list[RegistrationMail | SignInMail | DataMail | RequestMail]
+    mails: list[RegistrationMail | SignInMail | DataMail | RequestMail | WebhookMail]
 
 
 def is_true(kind: Kind, caused: MailArguments, known: MailFacts) -> bool:

@@ -16,6 +16,8 @@ from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.agents.mail_contents import RequestSentences, mail_contents
 from holdfast.accounts.signin import links
 from holdfast.accounts.stopped_mails import mailboxes
+from holdfast.accounts.webhooks import mail_contents as webhook_mails
+from holdfast.accounts.webhooks.mail import WebhookMail
 from holdfast.events.agent_actions.requests import find_credentials, read_facts
 from holdfast.events.api import OPERATIONS
 from holdfast.events.mails import sql
@@ -58,7 +60,13 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
     """Write the mails. Returns the result for each, in their order."""
     resources: Resources = database.resources
     settings = resources.settings
-    of_kind: dict[str, list[Mail]] = {"sign_in": [], "own_data": [], "agent_requests": [], "": []}
+    of_kind: dict[str, list[Mail]] = {
+        "sign_in": [],
+        "own_data": [],
+        "agent_requests": [],
+        "webhook_failing": [],
+        "": [],
+    }
     for mail in mails:
         of_kind[mail.kind if mail.kind in of_kind else ""].append(mail)
     about_registrations = await mailboxes.without_stopped(database, await _about_registrations(database, of_kind[""]))
@@ -71,6 +79,7 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
             **await mailboxes.without_stopped(database, await links.mail_contents(database, of_kind["sign_in"])),
             **await mailboxes.without_stopped(database, await _with_data_links(database, of_kind["own_data"])),
             **await mailboxes.without_stopped(database, await _about_requests(database, of_kind["agent_requests"])),
+            **await mailboxes.without_stopped(database, await _about_webhooks(database, of_kind["webhook_failing"])),
         },
         lambda contents: renderer(MailBatch(settings.base_url, resources.mailer.sender, settings.mail_from, contents)),
         held=held,
@@ -136,6 +145,12 @@ async def _about_requests(database: Database, mails: Sequence[Mail]) -> dict[int
     reader = RequestReader(OPERATIONS, database, find_credentials, read_facts)
     sentences = RequestSentences(SITE, WISHES, _without_web_addresses)
     return await mail_contents(database, await _to_organizers(database, mails), reader, sentences)
+
+
+async def _about_webhooks(database: Database, mails: Sequence[Mail]) -> dict[int, WebhookMail]:
+    """The mails about endpoints of webhooks to be written, by id, without outdated ones."""
+    current = await _to_organizers(database, mails)
+    return await webhook_mails.mail_contents(database, current, dict.fromkeys((mail.id for mail in current), None))
 
 
 async def _to_organizers(database: Database, mails: Sequence[Mail]) -> Sequence[Mail]:

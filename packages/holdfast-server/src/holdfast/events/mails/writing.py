@@ -15,6 +15,8 @@ from holdfast.accounts.agents import mail as request_mail
 from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.signin import mail as sign_in
 from holdfast.accounts.signin.mail import SignInMail
+from holdfast.accounts.webhooks import mail as webhook_mail
+from holdfast.accounts.webhooks.mail import WebhookMail
 from holdfast.events.events.calendar import calendar_file
 from holdfast.events.mails.kinds import KINDS, Kind, sentences_of
 from holdfast.events.mails.model import DataMail, MailArguments, MailBatch, MailFacts, RegistrationMail
@@ -98,12 +100,16 @@ def write(batch: MailBatch) -> list[bytes]:
     return [message(mail, batch).encoded(batch.sender) for mail in batch.mails]
 
 
-def message(mail: RegistrationMail | SignInMail | DataMail | RequestMail, batch: MailBatch) -> MailMessage:
+def message(
+    mail: RegistrationMail | SignInMail | DataMail | RequestMail | WebhookMail, batch: MailBatch
+) -> MailMessage:
     """A mail of the batch before it is encoded."""
     if isinstance(mail, SignInMail):
         return sign_in.message(mail, FRAME)
     if isinstance(mail, RequestMail):
         return request_mail.message(mail, FRAME)
+    if isinstance(mail, WebhookMail):
+        return webhook_mail.message(mail, FRAME)
     if isinstance(mail, DataMail):
         return own_data_message(mail, FRAME)
     language = language_with_code(mail.caused.language)

@@ -716,6 +716,17 @@ CREATE FUNCTION log_time(at timestamp with time zone) RETURNS text
     select to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
 $$;
 
+CREATE FUNCTION mail_failing_webhook() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into mails (kind, thread, recipient, arguments)
+    select 'webhook_failing', 'webhook ' || new.id, email,
+           jsonb_build_object('endpoint_id', new.id, 'organizer_id', id)
+      from users where id = new.tenant_id and email is not null and proved_at is not null;
+    return null;
+end $$;
+
 CREATE FUNCTION mail_kind(before text, after text) RETURNS text
     LANGUAGE sql IMMUTABLE
     AS $$
@@ -3042,6 +3053,7 @@ ALTER TABLE ONLY webhook_endpoints
 CREATE INDEX webhook_endpoints_due ON webhook_endpoints USING btree (next_due_at) WHERE ((status = 'active'::text) AND (next_due_at IS NOT NULL));
 CREATE INDEX webhook_endpoints_leased ON webhook_endpoints USING btree (tenant_id) WHERE (lease_id IS NOT NULL);
 CREATE INDEX webhook_endpoints_of_tenant ON webhook_endpoints USING btree (tenant_id);
+CREATE TRIGGER mail_failing_webhook AFTER UPDATE OF status ON webhook_endpoints FOR EACH ROW WHEN (((new.status = 'failing'::text) AND (old.status <> 'failing'::text))) EXECUTE FUNCTION mail_failing_webhook();
 
 -- webhook_messages ----------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.agents.mail_contents import RequestSentences, mail_contents
 from holdfast.accounts.signin import links
 from holdfast.accounts.stopped_mails import mailboxes
+from holdfast.accounts.webhooks import mail_contents as webhook_mails
 from holdfast.inventory.agents.requests import find_credentials, read_facts
 from holdfast.inventory.api import OPERATIONS
 from holdfast.inventory.mails.writing import LowStockMail, MailBatch, MailContent, write
@@ -65,10 +66,12 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
     signing_in = [mail for mail in mails if mail.kind == "sign_in"]
     low = [mail for mail in mails if mail.kind == "low_stock"]
     asking = [mail for mail in mails if mail.kind == "agent_requests"]
+    failing = [mail for mail in mails if mail.kind == "webhook_failing"]
     orders: dict[int, MailContent] = {
         **await links.mail_contents(database, signing_in),
         **await _about_low_stock(database, low),
         **await _about_requests(database, asking),
+        **await webhook_mails.mail_contents(database, failing, await _languages(database, failing)),
     }
     return await rendering.render(
         mails,
@@ -104,6 +107,31 @@ async def _about_requests(database: Database, mails: Sequence[Mail]) -> dict[int
     """The texts to write about requests of agents, by the ids of the mails, without outdated ones."""
     reader = RequestReader(OPERATIONS, database, find_credentials, read_facts)
     return await mail_contents(database, await _to_merchants(database, mails), reader, SENTENCES)
+
+
+async def _languages(database: Database, mails: Sequence[Mail]) -> Mapping[int, str | None]:
+    """The languages of mails about endpoints, by the ids of the mails, whose recipients still work in the console."""
+    if not mails:
+        return {}
+    parameters = {
+        "ids": [mail.id for mail in mails],
+        "merchants": [mail.arguments["merchant_id"] for mail in mails],
+        "endpoints": [mail.arguments["endpoint_id"] for mail in mails],
+        "recipients": [mail.recipient for mail in mails],
+    }
+    rows = await database.read(
+        lambda reader: reader.tuples(
+            """
+            select mail.id, merchants.language
+              from unnest(%(ids)s::bigint[], %(merchants)s::bigint[], %(endpoints)s::bigint[], %(recipients)s::text[])
+                   as mail (id, merchant_id, endpoint_id, recipient)
+              join webhook_endpoints on webhook_endpoints.id = endpoint_id
+              join merchants on merchants.id = merchant_id and shop_id = tenant_id and email = recipient
+            """,
+            parameters,
+        )
+    )
+    return dict(rows)
 
 
 async def _to_merchants(database: Database, mails: Sequence[Mail]) -> Sequence[Mail]:

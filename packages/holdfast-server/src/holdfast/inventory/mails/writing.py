@@ -13,6 +13,8 @@ from holdfast.accounts.agents import mail as request_mail
 from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.signin import mail as sign_in
 from holdfast.accounts.signin.mail import SignInMail
+from holdfast.accounts.webhooks import mail as webhook_mail
+from holdfast.accounts.webhooks.mail import WebhookMail
 from holdfast.inventory.unit_words import counted_unit
 from holdfast.kit.mail.message import MailMessage, header_text
 from holdfast.kit.pages.language import language_with_code
@@ -61,7 +63,7 @@ def message(mail: LowStockMail, frame: Frame) -> MailMessage:
 
 FRAME = Frame("Holdfast Inventory", Path(__file__).parent, accounts.FOLDER)
 
-MailContent = SignInMail | LowStockMail | RequestMail
+MailContent = SignInMail | LowStockMail | RequestMail | WebhookMail
 """A mail to be written, with all data for it. It has no secret."""
 
 
@@ -82,4 +84,6 @@ def _message(order: MailContent) -> MailMessage:
         return sign_in.message(order, FRAME)
     if isinstance(order, RequestMail):
         return request_mail.message(order, FRAME)
+    if isinstance(order, WebhookMail):
+        return webhook_mail.message(order, FRAME)
     return message(order, FRAME)

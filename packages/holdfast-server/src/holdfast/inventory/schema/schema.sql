@@ -274,6 +274,17 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION mail_failing_webhook() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into mails (kind, thread, recipient, arguments)
+    select 'webhook_failing', 'webhook ' || new.id || ' ' || merchants.id, email,
+           jsonb_build_object('endpoint_id', new.id, 'merchant_id', merchants.id)
+      from merchants where shop_id = new.tenant_id and email is not null and proved_at is not null;
+    return null;
+end $$;
+
 CREATE FUNCTION mail_request() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -2005,6 +2016,7 @@ ALTER TABLE ONLY webhook_endpoints
 CREATE INDEX webhook_endpoints_due ON webhook_endpoints USING btree (next_due_at) WHERE ((status = 'active'::text) AND (next_due_at IS NOT NULL));
 CREATE INDEX webhook_endpoints_leased ON webhook_endpoints USING btree (tenant_id) WHERE (lease_id IS NOT NULL);
 CREATE INDEX webhook_endpoints_of_tenant ON webhook_endpoints USING btree (tenant_id);
+CREATE TRIGGER mail_failing_webhook AFTER UPDATE OF status ON webhook_endpoints FOR EACH ROW WHEN (((new.status = 'failing'::text) AND (old.status <> 'failing'::text))) EXECUTE FUNCTION mail_failing_webhook();
 ALTER TABLE webhook_endpoints ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON webhook_endpoints TO holdfast_shop USING ((tenant_id = ( SELECT current_shop() AS current_shop)));
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE webhook_endpoints TO holdfast_shop;

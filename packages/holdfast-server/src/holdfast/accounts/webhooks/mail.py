@@ -1,0 +1,32 @@
+"""The mail about an endpoint that was switched off. A process that starts often renders it: it imports little."""
+
+from typing import ClassVar
+
+from holdfast.kit.mail.message import MailMessage, header_text
+from holdfast.kit.pages.language import language_with_code
+from holdfast.kit.pages.layout import Frame
+from holdfast.kit.pages.link_mail import LinkMail, link_message
+
+
+class WebhookMail(LinkMail, kw_only=True, tag="webhook_failing"):
+    """A mail about an endpoint to which nothing could be delivered for days.
+
+    host    the name in its address
+    """
+
+    is_asked_for: ClassVar[bool] = False
+
+    host: str
+
+
+def message(mail: WebhookMail, frame: Frame) -> MailMessage:
+    """The rendered mail."""
+    _ = frame.texts(language_with_code(mail.language)).gettext
+    return link_message(
+        mail,
+        frame,
+        subject=_("Your program at %(host)s gets no messages any more") % {"host": header_text(mail.host)},
+        first=_("For five days no message could be delivered to it, so we have stopped trying."),
+        button=_("See what went wrong"),
+        rest=_("Messages wait for 30 days. They are sent, the oldest first, when you make the address active again."),
+    )

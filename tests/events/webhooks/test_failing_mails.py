@@ -1,0 +1,79 @@
+"""An endpoint that is switched off after days of failures is told to its organizer by mail, once."""
+
+from typing import Any
+
+import pytest
+
+from holdfast.events.mails import sending
+from holdfast.events.mails.writing import write
+from holdfast.kit.mail.message import Envelope
+from tests.events.agent_requests.test_request_mails import text_of
+from tests.events.webhooks.programs import Program, Programs, change
+from tests.events.webhooks.receiver import Answer
+from tests.kit.mail.posting import all_due
+from tests.support import Service
+
+
+async def written(service: Service) -> list[str]:
+    """The texts of the mails about endpoints, as they are sent when they are due."""
+
+    async def writer(batch: Any) -> list[bytes]:
+        return write(batch)
+
+    mails = [mail for mail in await all_due(service.database) if mail.kind == "webhook_failing"]
+    rendered = await sending.render(writer, service.database, mails)
+    return [text_of(envelope) for envelope in rendered if isinstance(envelope, Envelope)]
+
+
+@pytest.fixture
+async def failing(service: Service, programs: Programs) -> Program:
+    """A program that was switched off a moment ago."""
+    ada = await service.organizer("Ada Events", email="ada@example.com")
+    await service.run_sql("update users set proved_at = now() where id = %(id)s", id=ada.id)
+    program = await programs.add(ada)
+    program.receiver.answer = lambda _: Answer(500)
+    for _ in range(2):
+        await ada.create_event()
+    await program.deliver()
+    await service.run_sql("update webhook_endpoints set failing_since = now() - interval '5 days 1 minute'")
+    await program.pass_pauses()
+    await program.deliver()
+    return program
+
+
+async def test_an_organizer_is_told_that_an_endpoint_was_switched_off(service: Service, failing: Program) -> None:
+    await failing.pass_pauses()
+    await failing.deliver()
+
+    [mail] = await written(service)
+
+    assert mail.startswith("ada@example.com: Your program at 127.0.0.1 gets no messages any more\n")
+    assert f"/console/webhooks/{failing.endpoint['id']}" in mail
+
+
+async def test_an_endpoint_that_was_activated_again_is_not_mailed(service: Service, failing: Program) -> None:
+    await change(failing.organizer, failing.path, active=True)
+
+    assert await written(service) == []
+
+
+async def test_an_address_that_is_no_longer_that_of_the_organizer_gets_no_mail(
+    service: Service, failing: Program
+) -> None:
+    await service.run_sql("update users set email = 'eva@example.com' where id = %(id)s", id=failing.organizer.id)
+
+    assert await written(service) == []
+
+
+async def test_an_organizer_with_an_address_that_was_not_proved_gets_no_mail(
+    service: Service, programs: Programs
+) -> None:
+    ada = await service.organizer("Ada Events", email="ada@example.com")
+    program = await programs.add(ada)
+    await service.run_sql("update users set proved_at = null where id = %(id)s", id=ada.id)
+
+    await service.run_sql(
+        "update webhook_endpoints set status = 'failing' where id = %(id)s", id=program.endpoint["id"]
+    )
+
+    assert await service.run_sql("select count(*) from mails where kind = 'webhook_failing'") == [(0,)]
