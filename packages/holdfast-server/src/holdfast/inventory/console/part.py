@@ -102,7 +102,7 @@ def endpoints(context: Context) -> Endpoints:
                 MESSAGES,
                 layout="console/page.html",
                 quota=TOO_MANY_ENDPOINTS,
-                manual="/auth.md",
+                manual="https://www.standardwebhooks.com/",
             ).routes(),
             *SettingsPages(console).routes(),
             signed_in.missing(HOME, "console_missing"),
