@@ -425,6 +425,13 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION has_webhooks() RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return exists (select from webhook_endpoints);
+end $$;
+
 CREATE FUNCTION hide_pending_arrivals(account bigint) RETURNS void
     LANGUAGE sql
     AS $$
@@ -1157,9 +1164,6 @@ CREATE FUNCTION tell_webhooks_of_check_ins() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-    if not exists (select from webhook_endpoints) then
-        return null;
-    end if;
     insert into webhook_messages (tenant_id, type, subject, data)
     select organizer_id, 'registration.checked_in', 'event ' || event_id,
            jsonb_build_object('event_id', event_id, 'user_id', person.public_id, 'device', device,
@@ -1213,10 +1217,6 @@ CREATE FUNCTION tell_webhooks_of_registrations() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-    -- Most services have none. To find that out costs less than to begin the insert.
-    if not exists (select from webhook_endpoints) then
-        return null;
-    end if;
     if tg_op = 'DELETE' then
         insert into webhook_messages (tenant_id, type, subject, data)
         select events.organizer_id, 'registration.removed', 'event ' || event_id,
@@ -1462,7 +1462,7 @@ CREATE INDEX check_in_scans_of_registration ON check_in_scans USING btree (event
 CREATE UNIQUE INDEX one_entry_a_registration ON check_in_scans USING btree (event_id, user_id) WHERE is_entry;
 CREATE TRIGGER tell_of_changed_scans AFTER UPDATE ON check_in_scans REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
 CREATE TRIGGER tell_of_new_scans AFTER INSERT ON check_in_scans REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
-CREATE TRIGGER tell_webhooks_of_check_ins AFTER INSERT ON check_in_scans REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION tell_webhooks_of_check_ins();
+CREATE TRIGGER tell_webhooks_of_check_ins AFTER INSERT ON check_in_scans REFERENCING NEW TABLE AS added FOR EACH STATEMENT WHEN (has_webhooks()) EXECUTE FUNCTION tell_webhooks_of_check_ins();
 
 -- disputes ------------------------------------------------------------------------------------------------------------
 
@@ -2793,8 +2793,8 @@ CREATE TRIGGER push_promotion AFTER UPDATE OF status ON registrations FOR EACH R
 CREATE TRIGGER search_registration_anew AFTER UPDATE OF name ON registrations FOR EACH ROW WHEN (((old.name IS DISTINCT FROM new.name) AND (new.status <> 'pending'::registration_status))) EXECUTE FUNCTION search_registration_anew();
 CREATE TRIGGER tell_of_changed_registrations AFTER UPDATE ON registrations REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
 CREATE TRIGGER tell_of_deleted_registrations AFTER DELETE ON registrations REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tell_of_event_details();
-CREATE TRIGGER tell_webhooks_of_changed AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION tell_webhooks_of_registrations();
-CREATE TRIGGER tell_webhooks_of_removed AFTER DELETE ON registrations REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION tell_webhooks_of_registrations();
+CREATE TRIGGER tell_webhooks_of_changed AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT WHEN (has_webhooks()) EXECUTE FUNCTION tell_webhooks_of_registrations();
+CREATE TRIGGER tell_webhooks_of_removed AFTER DELETE ON registrations REFERENCING OLD TABLE AS before FOR EACH STATEMENT WHEN (has_webhooks()) EXECUTE FUNCTION tell_webhooks_of_registrations();
 
 -- searched_events -----------------------------------------------------------------------------------------------------
 

@@ -257,6 +257,13 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION has_webhooks() RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return exists (select from webhook_endpoints);
+end $$;
+
 CREATE FUNCTION keep_pools_of_ledger() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
@@ -469,9 +476,6 @@ CREATE FUNCTION tell_webhooks_of_ended_holds() RETURNS trigger
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 begin
-    if not exists (select from webhook_endpoints) then
-        return null;
-    end if;
     insert into webhook_messages (tenant_id, type, subject, data)
     select shop_id, 'hold.ended', 'hold ' || id,
            jsonb_build_object('hold_id', id, 'reference', after.reference,
@@ -505,9 +509,6 @@ CREATE FUNCTION tell_webhooks_of_new_holds() RETURNS trigger
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 begin
-    if not exists (select from webhook_endpoints) then
-        return null;
-    end if;
     insert into webhook_messages (tenant_id, type, subject, data)
     select shop_id, 'hold.placed', 'hold ' || id,
            jsonb_build_object('hold_id', id, 'reference', reference,
@@ -522,10 +523,6 @@ CREATE FUNCTION tell_webhooks_of_stock() RETURNS trigger
     SET search_path TO 'pg_catalog', 'public', 'pg_temp'
     AS $$
 begin
-    -- Most services have none. To find that out costs less than to begin the insert.
-    if not exists (select from webhook_endpoints) then
-        return null;
-    end if;
     insert into webhook_messages (tenant_id, type, subject, data)
     select change.shop_id, type, 'pool ' || change.pool_id, data
       from (select shop_id, pool_id, count(*) as entries, max(id) as last_entry_id, sum(delta)::bigint as delta,
@@ -954,8 +951,8 @@ ALTER TABLE ONLY holds
 CREATE INDEX holds_active ON holds USING btree (shop_id, id) WHERE (released_at IS NULL);
 CREATE INDEX holds_ended ON holds USING btree (released_at) WHERE (released_at IS NOT NULL);
 CREATE INDEX holds_to_expire ON holds USING btree (expires_at) WHERE (released_at IS NULL);
-CREATE TRIGGER tell_webhooks_of_ended_holds AFTER UPDATE ON holds REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION tell_webhooks_of_ended_holds();
-CREATE TRIGGER tell_webhooks_of_new_holds AFTER INSERT ON holds REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION tell_webhooks_of_new_holds();
+CREATE TRIGGER tell_webhooks_of_ended_holds AFTER UPDATE ON holds REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT WHEN (has_webhooks()) EXECUTE FUNCTION tell_webhooks_of_ended_holds();
+CREATE TRIGGER tell_webhooks_of_new_holds AFTER INSERT ON holds REFERENCING NEW TABLE AS added FOR EACH STATEMENT WHEN (has_webhooks()) EXECUTE FUNCTION tell_webhooks_of_new_holds();
 ALTER TABLE holds ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON holds TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
 GRANT UPDATE(released_at) ON TABLE holds TO holdfast_shop;
@@ -1067,7 +1064,7 @@ CREATE TRIGGER append_only BEFORE UPDATE OR TRUNCATE ON ledger FOR EACH STATEMEN
 CREATE TRIGGER count_drawn AFTER INSERT ON ledger REFERENCING NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION count_drawn();
 CREATE TRIGGER count_stock AFTER INSERT ON ledger REFERENCING NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION count_stock();
 CREATE TRIGGER kept_with_its_shop BEFORE DELETE ON ledger FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER tell_webhooks_of_stock AFTER INSERT ON ledger REFERENCING NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION tell_webhooks_of_stock();
+CREATE TRIGGER tell_webhooks_of_stock AFTER INSERT ON ledger REFERENCING NEW TABLE AS new_entries FOR EACH STATEMENT WHEN (has_webhooks()) EXECUTE FUNCTION tell_webhooks_of_stock();
 ALTER TABLE ledger ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON ledger TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));
 GRANT SELECT,INSERT ON TABLE ledger TO holdfast_shop;

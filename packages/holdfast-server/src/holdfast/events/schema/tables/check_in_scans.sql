@@ -14,9 +14,6 @@ create or replace trigger tell_of_changed_scans after update on check_in_scans r
 -- The first scan of a registration is its entry.
 create or replace function tell_webhooks_of_check_ins() returns trigger language plpgsql as $$
 begin
-    if not exists (select from webhook_endpoints) then
-        return null;
-    end if;
     insert into webhook_messages (tenant_id, type, subject, data)
     select organizer_id, 'registration.checked_in', 'event ' || event_id,
            jsonb_build_object('event_id', event_id, 'user_id', person.public_id, 'device', device,
@@ -33,4 +30,4 @@ begin
 end $$;
 
 create or replace trigger tell_webhooks_of_check_ins after insert on check_in_scans referencing new table as added
-    for each statement execute function tell_webhooks_of_check_ins();
+    for each statement when (has_webhooks()) execute function tell_webhooks_of_check_ins();

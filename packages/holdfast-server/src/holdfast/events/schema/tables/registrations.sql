@@ -377,10 +377,6 @@ create or replace trigger tell_of_deleted_registrations after delete on registra
 -- Messages of webhooks about registrations whose status has changed, for the present organizer of their event.
 create or replace function tell_webhooks_of_registrations() returns trigger language plpgsql as $$
 begin
-    -- Most services have none. To find that out costs less than to begin the insert.
-    if not exists (select from webhook_endpoints) then
-        return null;
-    end if;
     if tg_op = 'DELETE' then
         insert into webhook_messages (tenant_id, type, subject, data)
         select events.organizer_id, 'registration.removed', 'event ' || event_id,
@@ -422,6 +418,6 @@ begin
 end $$;
 
 create or replace trigger tell_webhooks_of_changed after update on registrations
-    referencing old table as before new table as after for each statement execute function tell_webhooks_of_registrations();
+    referencing old table as before new table as after for each statement when (has_webhooks()) execute function tell_webhooks_of_registrations();
 create or replace trigger tell_webhooks_of_removed after delete on registrations
-    referencing old table as before for each statement execute function tell_webhooks_of_registrations();
+    referencing old table as before for each statement when (has_webhooks()) execute function tell_webhooks_of_registrations();

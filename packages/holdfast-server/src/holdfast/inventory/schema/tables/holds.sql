@@ -9,9 +9,6 @@
 create or replace function tell_webhooks_of_new_holds() returns trigger language plpgsql security definer
     set search_path = pg_catalog, public, pg_temp as $$
 begin
-    if not exists (select from webhook_endpoints) then
-        return null;
-    end if;
     insert into webhook_messages (tenant_id, type, subject, data)
     select shop_id, 'hold.placed', 'hold ' || id,
            jsonb_build_object('hold_id', id, 'reference', reference,
@@ -22,14 +19,11 @@ begin
 end $$;
 
 create or replace trigger tell_webhooks_of_new_holds after insert on holds
-    referencing new table as added for each statement execute function tell_webhooks_of_new_holds();
+    referencing new table as added for each statement when (has_webhooks()) execute function tell_webhooks_of_new_holds();
 
 create or replace function tell_webhooks_of_ended_holds() returns trigger language plpgsql security definer
     set search_path = pg_catalog, public, pg_temp as $$
 begin
-    if not exists (select from webhook_endpoints) then
-        return null;
-    end if;
     insert into webhook_messages (tenant_id, type, subject, data)
     select shop_id, 'hold.ended', 'hold ' || id,
            jsonb_build_object('hold_id', id, 'reference', after.reference,
@@ -44,4 +38,4 @@ begin
 end $$;
 
 create or replace trigger tell_webhooks_of_ended_holds after update on holds
-    referencing old table as before new table as after for each statement execute function tell_webhooks_of_ended_holds();
+    referencing old table as before new table as after for each statement when (has_webhooks()) execute function tell_webhooks_of_ended_holds();

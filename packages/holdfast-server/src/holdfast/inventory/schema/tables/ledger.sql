@@ -170,10 +170,6 @@ create or replace trigger count_drawn after insert on ledger
 create or replace function tell_webhooks_of_stock() returns trigger language plpgsql security definer
     set search_path = pg_catalog, public, pg_temp as $$
 begin
-    -- Most services have none. To find that out costs less than to begin the insert.
-    if not exists (select from webhook_endpoints) then
-        return null;
-    end if;
     insert into webhook_messages (tenant_id, type, subject, data)
     select change.shop_id, type, 'pool ' || change.pool_id, data
       from (select shop_id, pool_id, count(*) as entries, max(id) as last_entry_id, sum(delta)::bigint as delta,
@@ -201,4 +197,4 @@ begin
 end $$;
 
 create or replace trigger tell_webhooks_of_stock after insert on ledger
-    referencing new table as new_entries for each statement execute function tell_webhooks_of_stock();
+    referencing new table as new_entries for each statement when (has_webhooks()) execute function tell_webhooks_of_stock();
