@@ -61,7 +61,7 @@ async def test_the_pages_of_webhooks_have_no_faults_of_accessibility_and_fit(
     async with await open_context(chromium, scheme, width, language) as context:
         await context.add_cookies([session_cookie(office.base_url, office.secret)])
         page = await context.new_page()
-        for each in (
+        for address in (
             "/console/webhooks",
             "/console/webhooks/new",
             path,
@@ -71,7 +71,7 @@ async def test_the_pages_of_webhooks_have_no_faults_of_accessibility_and_fit(
             f"{path}/delete",
             f"{path}/messages/{message}",
         ):
-            await page.goto(office.base_url + each)
+            await page.goto(office.base_url + address)
             await open_boxes(page)
-            assert await violations(page) == [], each
-            assert await too_wide(page) == [], each
+            assert await violations(page) == [], address
+            assert await too_wide(page) == [], address

@@ -74,7 +74,7 @@ class Deliveries:
         return Answer(closes=chance < 0.1)
 
 
-async def test_each_message_is_acknowledged_under_kills_and_numbers_have_no_gaps(
+async def test_webhooks_are_acknowledged_under_kills_and_their_numbers_have_no_gaps(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port, deliveries = port_that_stays_free(), Deliveries()

@@ -92,7 +92,7 @@ FAN_OUT: LiteralString = """
 """
 
 
-class Batch(NamedTuple):
+class FanOutBatch(NamedTuple):
     """A batch that was fanned out.
 
     tenants     the tenants whose turn it was
@@ -107,10 +107,10 @@ class Batch(NamedTuple):
     messages: int
 
 
-NOTHING = Batch(0, 0, None, 0)
+NOTHING = FanOutBatch(0, 0, None, 0)
 
 
-async def fan_out(tx: Tx[Any], after: int = 0) -> Batch:
+async def fan_out(tx: Tx[Any], after: int = 0) -> FanOutBatch:
     """Store the deliveries of new messages of tenants with ids above `after`."""
     if not await tx.value("select pg_try_advisory_xact_lock(%(key)s)", {"key": FAN_OUT_LOCK}):
         return NOTHING  # another process does it
@@ -118,7 +118,7 @@ async def fan_out(tx: Tx[Any], after: int = 0) -> Batch:
     [(tenants, unlocked, last, messages, deliveries)] = await tx.tuples(FAN_OUT, parameters)
     if deliveries:
         await tx.notify(DELIVERIES_CHANNEL)
-    return Batch(tenants, unlocked, last, messages)
+    return FanOutBatch(tenants, unlocked, last, messages)
 
 
 @asynccontextmanager
