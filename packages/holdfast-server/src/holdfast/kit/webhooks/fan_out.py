@@ -44,14 +44,17 @@ FAN_OUT: LiteralString = """
                  order by next.tenant_id limit 1)
           from turns where turns.tenant_id is not null),
     taken as materialized (select tenant_id from turns where tenant_id is not null limit %(tenants)s),
+    endpoints as materialized (
+        select id, tenant_id, status, types, is_ordered from webhook_endpoints
+         where tenant_id = any(array(select tenant_id from taken))),
     locked as materialized (
         select id from webhook_endpoints where tenant_id = any(array(select tenant_id from taken))
            for no key update skip locked),
     free as materialized (
         select tenant_id from taken
-         where not exists (select from webhook_endpoints as endpoint
-                            where endpoint.tenant_id = taken.tenant_id
-                              and endpoint.id <> all(array(select id from locked)))),
+         where not exists (select from endpoints
+                            where endpoints.tenant_id = taken.tenant_id
+                              and endpoints.id <> all(array(select id from locked)))),
     fresh as materialized (
         select message.* from free
          cross join lateral (
@@ -63,7 +66,7 @@ FAN_OUT: LiteralString = """
                row_number() over (partition by endpoint.id, fresh.subject order by fresh.id) as place,
                count(*) over (partition by endpoint.id, fresh.subject) as places
           from fresh
-          join webhook_endpoints as endpoint using (tenant_id)
+          join endpoints as endpoint using (tenant_id)
          where endpoint.status <> 'paused'
            and case when fresh.endpoint_id is null
                     then endpoint.types = '{}' or fresh.type = any(endpoint.types)
