@@ -93,7 +93,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "create_webhook_endpoint": {"url": "https://shop.example/hooks"},
     "get_webhook_endpoint": {"endpoint_id": 1},
     "update_webhook_endpoint": {"endpoint_id": 1, "types": ["stock.low"], "ordered": False},
-    "delete_webhook_endpoint": {"endpoint_id": 101},
+    "delete_webhook_endpoint": {"endpoint_id": 2},
     "rotate_webhook_secret": {"endpoint_id": 1},
     "ping_webhook_endpoint": {"endpoint_id": 1},
     "list_webhook_deliveries": {"endpoint_id": 1, "limit": 5},
@@ -273,7 +273,8 @@ async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
         await scene.shop.pool(0, name="Old")
         await scene.shop.call("archive_pool", pool_id=3)
         await scene.shop.call("hold_quantity", pool_id=2, quantity=5, reference="cart 7")
-        await scene.shop.call("set_webhook", url="https://shop.example/hooks")
+        for _ in range(2):
+            await scene.shop.call("set_webhook", url="https://shop.example/hooks")
         await run_sql(scene.inventory.database, LIMITED)
         await run_sql(scene.inventory.database, OWNER, shop_id=scene.shop.id)
         async with Work(scene, merchant.http.cookies).filled(fill) as work:
