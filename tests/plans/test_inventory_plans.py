@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, LiteralString
 
 import httpx2
 import pytest
@@ -87,6 +87,17 @@ SMALL = {
 }
 """Tables of this service without many rows, and why."""
 
+
+DELIVERED: LiteralString = """
+    with message as (
+        insert into webhook_messages (tenant_id, endpoint_id, type, subject, data, is_fanned_out)
+        select tenant_id, id, 'ping', 'endpoint 1', '{}', true from webhook_endpoints where id = 1 returning id),
+    subject as (
+        insert into webhook_subjects (endpoint_id, subject, last_number) values (1, 'endpoint 1', 1) returning id)
+    insert into webhook_deliveries (subject_id, number, endpoint_id, message_id, status, ended_at)
+    select subject.id, 1, 1, message.id, 'delivered', now() from subject, message
+    returning 1
+"""
 
 ALONE: dict[str, dict[str, Any]] = {
     "list_webhook_endpoints": {},
@@ -275,6 +286,7 @@ async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
         await scene.shop.call("hold_quantity", pool_id=2, quantity=5, reference="cart 7")
         for _ in range(2):
             await scene.shop.call("set_webhook", url="https://shop.example/hooks")
+        await run_sql(scene.inventory.database, DELIVERED)
         await run_sql(scene.inventory.database, LIMITED)
         await run_sql(scene.inventory.database, OWNER, shop_id=scene.shop.id)
         async with Work(scene, merchant.http.cookies).filled(fill) as work:
