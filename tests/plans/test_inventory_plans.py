@@ -161,7 +161,7 @@ OWNER = """
 """
 """Somebody who gets mails."""
 
-IN_PATHS = {"id": "1", "pool_id": "1", "entry_id": "1", "link": "no-link"}
+IN_PATHS = {"endpoint_id": 1, "message_id": "msg_1", "id": "1", "pool_id": "1", "entry_id": "1", "link": "no-link"}
 ORDER = {
     "id": 7,
     "created_at": "2026-11-20T10:00:00Z",
