@@ -18,6 +18,7 @@ import pytest
 
 from holdfast.events.mails.limits import MAILS_PER_HOUR
 from holdfast.kit.contract.addresses import mailbox
+from holdfast.kit.mail.shares import MAX_READ_SECONDS
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, establish_organizers, register_all, serving, use_mail_server
 from tests.smtp import BREAK, Server, mail_server
@@ -87,8 +88,10 @@ async def test_a_stopped_sender_does_not_send_again_what_others_sent_meanwhile(
                 await arrived(server, 20)
                 for process in processes:
                     process.halt()
-                # Leases of a process that does not go on end. Its session ends too, since it is idle for too long.
+                # Leases of a process that does not go on end, but only after what it has read of them is too old to be
+                # used. Its session ends too, since it is idle for too long.
                 with psycopg.connect(database_url, autocommit=True) as connection:
+                    connection.execute("select pg_sleep(%s)", [MAX_READ_SECONDS])
                     connection.execute("update mail_shares set due_at = now() where due_at > now()")
                     connection.execute(
                         "select pg_terminate_backend(pid) from pg_locks join pg_class on pg_class.oid = relation"
