@@ -21,7 +21,7 @@ from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.mail.shares import MAX_READ_SECONDS
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, establish_organizers, register_all, serving, use_mail_server
-from tests.smtp import BREAK, Server, mail_server
+from tests.smtp import Server, mail_server
 from tests.support import event_fields, eventually, running, unlimited
 
 SOAK = "HOLDFAST_SOAK" in os.environ
@@ -127,71 +127,6 @@ async def test_a_process_stopped_while_another_sent_its_shares_sends_nothing_aga
 
     assert len(server.copies) == 200
     assert not any(received.is_wrong for received in server.received)
-
-
-async def test_mails_of_a_person_arrive_in_order_while_senders_are_killed_and_the_mail_server_fails(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    people = [f"{number}@example.com" for number in range(120)]
-    with mail_server() as server:
-        for number in range(0, len(people), 8):
-            server.answers[f"DATA {people[number]}"] = ["451 4.7.1 later", ""]
-            server.answers[f"RCPT {people[number + 1]}"] = [BREAK, ""]
-            server.answers[f"DATA {people[number + 2]}"] = [BREAK, ""]
-            server.answers[f"RCPT {people[number + 3]}"] = ["450 4.2.1 busy", "451 4.7.1 later", ""]
-        use_mail_server(server, monkeypatch)
-        with serving(database_url, tmp_path, 2) as processes:
-            key, event = await publish(processes[0])
-            establish_organizers(database_url)
-            async with in_time(database_url):
-                registrations = iter([{"event_id": event, "email": email} for email in people])
-                await register_all(processes, key, registrations, connections=8)
-                await eventually(lambda: caused(database_url, len(people)), 30)
-                with psycopg.connect(database_url) as connection:
-                    connection.execute(
-                        "insert into mails (kind, thread, recipient, arguments)"
-                        " select 'event_changed', thread, recipient, arguments from mails order by id"
-                    )
-                for process, count in zip([*processes, *processes], (30, 80, 130, 180), strict=True):
-                    await hastened(database_url, server, count)
-                    process.kill()
-                    await asyncio.to_thread(process.start)
-                await hastened(database_url, server, 2 * len(people))
-                await eventually(lambda: all_stored(database_url))
-                with psycopg.connect(database_url) as connection:
-                    rows = connection.execute("select recipient, id, outcome from mails order by id").fetchall()
-
-    first_arrivals = {received.message_id: received for received in reversed(server.received)}
-    order: dict[str, list[int]] = {email: [] for email in people}
-    for received in server.received:
-        if first_arrivals[received.message_id] is received:
-            order[received.recipient].append(int(received.message_id.partition(".")[0]))
-    assert {outcome for _, _, outcome in rows} == {"sent"}
-    assert order == {email: [id for recipient, id, _ in rows if recipient == email] for email in people}
-    assert not any(received.is_wrong for received in server.received)
-    # A process may be killed between an answer of the mail server and the commit, on each of its connections.
-    assert len(server.received) - len(server.copies) <= 4 * 4
-
-
-async def caused(database_url: str, count: int) -> bool:
-    """Whether so many mails are in the outbox."""
-    with psycopg.connect(database_url) as connection:
-        return connection.execute("select count(*) from mails").fetchone() == (count,)
-
-
-async def hastened(database_url: str, server: Server, count: int) -> None:
-    """Wait until so many different mails have arrived; those that the mail server has deferred are due at once."""
-
-    async def have_arrived() -> bool:
-        with psycopg.connect(database_url) as connection:
-            connection.execute(
-                "update mails set due_at = now() where ended_at is null and hold is null and due_at > now()"
-                " and attempts > 0"
-            )
-            connection.execute("select pg_notify('holdfast', 'mails ')")
-        return len(server.copies) >= count
-
-    await eventually(have_arrived, TIMEOUT_SECONDS)
 
 
 async def test_a_mailbox_gets_no_more_mails_of_new_organizers_than_its_limit_while_processes_are_killed(
