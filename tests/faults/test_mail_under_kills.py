@@ -8,8 +8,8 @@ import asyncio
 import os
 import random
 from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import psutil
@@ -34,33 +34,31 @@ TIMEOUT_SECONDS = 1_800 if SOAK else 120
 async def test_mails_arrive_under_kills_and_none_that_was_confirmed_is_sent_again(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with mail_server() as server:
-        use_mail_server(server, monkeypatch)
-        with serving(database_url, tmp_path, 2) as processes:
-            key, event = await publish(processes[0])
-            establish_organizers(database_url)
-            people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(PEOPLE)])
-            async with in_time(database_url):
-                _, orphans = await asyncio.gather(
-                    register_all(processes, key, people, connections=8), kill_now_and_then(processes, server)
-                )
+    with mail_senders(database_url, tmp_path, monkeypatch) as (server, processes):
+        key, event = await publish(processes[0])
+        establish_organizers(database_url)
+        people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(PEOPLE)])
+        async with in_time(database_url):
+            _, orphans = await asyncio.gather(
+                register_all(processes, key, people, connections=8), kill_now_and_then(processes, server)
+            )
 
-                async with running(unlimited(database_url, tmp_path)) as service:
+            async with running(unlimited(database_url, tmp_path)) as service:
 
-                    async def nothing_waits() -> bool:
-                        [(waiting,)] = await service.run_sql(
-                            "select (select count(*) from registrations where status = 'pending')"
-                            " + (select count(*) from mails where ended_at is null)"
-                        )
-                        return waiting == 0
-
-                    await arrived(server, PEOPLE)
-                    await eventually(nothing_waits, seconds=60)
-                    await eventually(lambda: all_gone(orphans))
-                    rows = await service.run_sql("select recipient, kind, outcome from mails order by id")
-                    statuses = await service.run_sql(
-                        "select email, status::text from registrations join users on users.id = user_id"
+                async def nothing_waits() -> bool:
+                    [(waiting,)] = await service.run_sql(
+                        "select (select count(*) from registrations where status = 'pending')"
+                        " + (select count(*) from mails where ended_at is null)"
                     )
+                    return waiting == 0
+
+                await arrived(server, PEOPLE)
+                await eventually(nothing_waits, seconds=60)
+                await eventually(lambda: all_gone(orphans))
+                rows = await service.run_sql("select recipient, kind, outcome from mails order by id")
+                statuses = await service.run_sql(
+                    "select email, status::text from registrations join users on users.id = user_id"
+                )
 
     kinds = {"registered": "seat", "waitlisted": "waitlisted", "rejected": "refused"}
     assert len(statuses) == PEOPLE
@@ -77,31 +75,29 @@ async def test_mails_arrive_under_kills_and_none_that_was_confirmed_is_sent_agai
 async def test_a_stopped_sender_does_not_send_again_what_others_sent_meanwhile(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with mail_server() as server:
-        use_mail_server(server, monkeypatch)
-        with serving(database_url, tmp_path, 2) as processes:
-            key, event = await publish(processes[0])
-            establish_organizers(database_url)
-            people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(200)])
-            async with in_time(database_url):
-                await register_all(processes, key, people, connections=8)
-                await arrived(server, 20)
-                for process in processes:
-                    process.halt()
-                # Leases of a process that does not go on end, but only after what it has read of them is too old to be
-                # used. Its session ends too, since it is idle for too long.
-                with psycopg.connect(database_url, autocommit=True) as connection:
-                    connection.execute("select pg_sleep(%s)", [MAX_READ_SECONDS])
-                    connection.execute("update mail_shares set due_at = now() where due_at > now()")
-                    connection.execute(
-                        "select pg_terminate_backend(pid) from pg_locks join pg_class on pg_class.oid = relation"
-                        " where relname = 'mail_sender' and granted and mode = 'RowShareLock'"
-                        " and database = (select oid from pg_database where datname = current_database())"
-                    )
-                processes[1].go_on()
-                await arrived(server, 120)
-                processes[0].go_on()
-                await arrived(server, 200)
+    with mail_senders(database_url, tmp_path, monkeypatch) as (server, processes):
+        key, event = await publish(processes[0])
+        establish_organizers(database_url)
+        people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(200)])
+        async with in_time(database_url):
+            await register_all(processes, key, people, connections=8)
+            await arrived(server, 20)
+            for process in processes:
+                process.halt()
+            # Leases of a process that does not go on end, but only after what it has read of them is too old to be
+            # used. Its session ends too, since it is idle for too long.
+            with psycopg.connect(database_url, autocommit=True) as connection:
+                connection.execute("select pg_sleep(%s)", [MAX_READ_SECONDS])
+                connection.execute("update mail_shares set due_at = now() where due_at > now()")
+                connection.execute(
+                    "select pg_terminate_backend(pid) from pg_locks join pg_class on pg_class.oid = relation"
+                    " where relname = 'mail_sender' and granted and mode = 'RowShareLock'"
+                    " and database = (select oid from pg_database where datname = current_database())"
+                )
+            processes[1].go_on()
+            await arrived(server, 120)
+            processes[0].go_on()
+            await arrived(server, 200)
 
     assert len(server.copies) == 200
     assert not any(received.is_wrong for received in server.received)
@@ -110,20 +106,18 @@ async def test_a_stopped_sender_does_not_send_again_what_others_sent_meanwhile(
 async def test_a_process_stopped_while_another_sent_its_shares_sends_nothing_again(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with mail_server() as server:
-        use_mail_server(server, monkeypatch)
-        with serving(database_url, tmp_path, 2) as processes:
-            key, event = await publish(processes[0])
-            establish_organizers(database_url)
-            people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(200)])
-            async with in_time(database_url):
-                await register_all(processes, key, people, connections=8)
-                await arrived(server, 20)
-                processes[0].halt()
-                # The other process sends everything, also the shares of the one that was stopped: its leases end.
-                await arrived(server, 200)
-                processes[0].go_on()
-                await eventually(lambda: all_stored(database_url))
+    with mail_senders(database_url, tmp_path, monkeypatch) as (server, processes):
+        key, event = await publish(processes[0])
+        establish_organizers(database_url)
+        people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(200)])
+        async with in_time(database_url):
+            await register_all(processes, key, people, connections=8)
+            await arrived(server, 20)
+            processes[0].halt()
+            # The other process sends everything, also the shares of the one that was stopped: its leases end.
+            await arrived(server, 200)
+            processes[0].go_on()
+            await eventually(lambda: all_stored(database_url))
 
     assert len(server.copies) == 200
     assert not any(received.is_wrong for received in server.received)
@@ -132,31 +126,40 @@ async def test_a_process_stopped_while_another_sent_its_shares_sends_nothing_aga
 async def test_a_mailbox_gets_no_more_mails_of_new_organizers_than_its_limit_while_processes_are_killed(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with mail_server() as server:
-        use_mail_server(server, monkeypatch)
-        with serving(database_url, tmp_path, 3) as processes:
-            key, event = await publish(processes[0])
-            establish_organizers(database_url, "1 day")
-            people = iter(
-                [
-                    {"event_id": event, "email": f"person{mailbox}+{tag}@example.com"}
-                    for tag in range(MAILS_PER_HOUR + 3)
-                    for mailbox in range(20)
-                ]
-            )
-            async with in_time(database_url):
-                await register_all(processes, key, people, connections=8)
-                await arrived(server, 40)
-                processes[0].halt()
-                processes[1].kill()
-                await asyncio.to_thread(processes[1].start)
-                await arrived(server, 20 * MAILS_PER_HOUR)
-                processes[0].go_on()
-                await eventually(lambda: all_stored(database_url))
+    with mail_senders(database_url, tmp_path, monkeypatch, 3) as (server, processes):
+        key, event = await publish(processes[0])
+        establish_organizers(database_url, "1 day")
+        people = iter(
+            [
+                {"event_id": event, "email": f"person{mailbox}+{tag}@example.com"}
+                for tag in range(MAILS_PER_HOUR + 3)
+                for mailbox in range(20)
+            ]
+        )
+        async with in_time(database_url):
+            await register_all(processes, key, people, connections=8)
+            await arrived(server, 40)
+            processes[0].halt()
+            processes[1].kill()
+            await asyncio.to_thread(processes[1].start)
+            await arrived(server, 20 * MAILS_PER_HOUR)
+            processes[0].go_on()
+            await eventually(lambda: all_stored(database_url))
 
     mailboxes = Counter(mailbox(copies[0].recipient) for copies in server.copies.values())
     assert mailboxes == {f"person{number}@example.com": MAILS_PER_HOUR for number in range(20)}
     assert not any(received.is_wrong for received in server.received)
+
+
+@contextmanager
+def mail_senders(
+    database_url: str, data_dir: Path, monkeypatch: pytest.MonkeyPatch, count: int = 2
+) -> Generator[tuple[Server, list[Process]]]:
+    """A mail server, and so many processes that send mails by it."""
+    with mail_server() as server:
+        use_mail_server(server, monkeypatch)
+        with serving(database_url, data_dir, count) as processes:
+            yield server, processes
 
 
 async def all_stored(database_url: str) -> bool:

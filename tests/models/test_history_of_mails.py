@@ -14,11 +14,11 @@ import pytest
 
 from holdfast.kit.mail.sender import MAX_CONNECTIONS
 from holdfast.kit.mail.shares import MAX_READ_SECONDS
-from tests.faults.processes import Process, establish_organizers, register_all, serving, use_mail_server
-from tests.faults.test_mail_under_kills import arrived, publish
+from tests.faults.processes import Process, establish_organizers, register_all
+from tests.faults.test_mail_under_kills import arrived, mail_senders, publish
 from tests.models.history import agree
 from tests.models.machine import SOAK
-from tests.smtp import BREAK, NEVER, Server, mail_server
+from tests.smtp import BREAK, NEVER, Server
 from tests.support import eventually
 
 PEOPLE = 5_000 if SOAK else 60
@@ -130,19 +130,17 @@ def _address(number: int) -> str:
 async def test_mails_arrive_in_order_while_processes_and_the_mail_server_fail(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with mail_server() as server:
-        use_mail_server(server, monkeypatch)
-        with serving(database_url, tmp_path, 2) as processes:
-            key, event = await publish(processes[0])
-            establish_organizers(database_url)
-            people = iter([{"event_id": event, "email": _address(number)} for number in range(PEOPLE)])
-            await register_all(processes, key, people, connections=8)
-            await arrived(server, PEOPLE)
-            mailboxes = Mailboxes(database_url, processes, server)
-            mailboxes.refuse_some()
-            await mailboxes.cause()
-            await mailboxes.fail()
-            await mailboxes.ended(MAILS)
+    with mail_senders(database_url, tmp_path, monkeypatch) as (server, processes):
+        key, event = await publish(processes[0])
+        establish_organizers(database_url)
+        people = iter([{"event_id": event, "email": _address(number)} for number in range(PEOPLE)])
+        await register_all(processes, key, people, connections=8)
+        await arrived(server, PEOPLE)
+        mailboxes = Mailboxes(database_url, processes, server)
+        mailboxes.refuse_some()
+        await mailboxes.cause()
+        await mailboxes.fail()
+        await mailboxes.ended(MAILS)
     explain(database_url, server, mailboxes)
 
 
