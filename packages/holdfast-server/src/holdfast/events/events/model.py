@@ -351,6 +351,13 @@ class EventRow(DrawColumns, kw_only=True):
         has_room = self.status == "full" and self.waitlisted_count < self.waitinglist_capacity
         return self.is_public and (self.status == "active" or has_room)
 
+    def is_running(self, now: dt.datetime) -> bool:
+        """Whether the event has begun, and its end is still to come. Without an end it is over when it begins.
+
+        Its status is `expired` from its beginning: nobody can register any more.
+        """
+        return self.status == "expired" and self.ends_at is not None and now < self.ends_at
+
 
 EVENT_COLUMNS: LiteralString = f"""
     events.id, events.organizer_id, events.title, events.body, events.datetime, events.end_datetime as ends_at,

@@ -157,7 +157,7 @@ class ConsoleEventPage:
             problem=problem,
             pending=details.pending,
             is_paid_out=event.payouts_ready and self._settings.takes_payments,
-            is_running=event.status == "expired" and event.ends_at is not None and details.now < event.ends_at,
+            is_running=event.is_running(details.now),
             zone=event.timezone or "UTC",
             digits=digits(event.currency),
             digits_of=digits,

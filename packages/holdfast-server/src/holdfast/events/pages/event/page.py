@@ -220,7 +220,7 @@ class EventPage:
             "cover": cover_svg(one_line(event.title)),
             "address": language.at(address),
             "alternates": {code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
-            "is_running": event.status == "expired" and event.ends_at is not None and content.now < event.ends_at,
+            "is_running": event.is_running(content.now),
             "moved": not is_asked,
             "is_preview": is_preview,
             "page": language.at(
