@@ -34,7 +34,7 @@ WAITING_REQUESTS = Bound(
     tenant=f"{MAX_WAITING_REQUESTS} for each key or connected app, for 24 hours",
     address="none: only keys and apps ask",
     reserved="-",
-    stranger="None: a key or an app takes only its own places.",
+    stranger="Nothing: each takes only its own places.",
 )
 
 REPEAT_SECONDS = 30

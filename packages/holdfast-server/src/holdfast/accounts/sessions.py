@@ -34,7 +34,7 @@ SESSION_LOOK_UPS = Bound(
     tenant="none, in order",
     address="one for each of its connections",
     reserved="-",
-    stranger="Others wait for one look-up for each of its connections.",
+    stranger="Others wait for one look-up for each connection.",
 )
 FOUND_SESSIONS = cache_bound("Sessions that were looked up", "both", f"{MAX_RESULTS}, for a second")
 

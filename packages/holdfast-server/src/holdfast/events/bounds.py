@@ -15,7 +15,7 @@ STREAMS = Bound(
     tenant="`MAX_STREAMS_PER_ORGANIZER` of the console",
     address=f"`MAX_STREAMS_PER_ADDRESS`; a /48 {WIDE_CONNECTIONS} times as many",
     reserved="connections for other requests",
-    stranger="Nothing: when all are taken, the address with the most gives one to an address with fewer.",
+    stranger="Nothing: the address with the most gives way.",
 )
 
 LIMITS: Mapping[str, Bound] = {

@@ -74,7 +74,7 @@ SIZES = Bound(
     tenant="1, in turns",
     address="none",
     reserved="-",
-    stranger=f"As an organizer it can delay each photo of others by a turn, at most {image.MAX_CPU_SECONDS} seconds.",
+    stranger=f"As an organizer it delays others by a turn, at most {image.MAX_CPU_SECONDS} seconds.",
 )
 
 log = structlog.get_logger()

@@ -38,7 +38,7 @@ PUSH_MESSAGES = Bound(
     tenant="in turns",
     address=f"{MAX_SUBSCRIPTIONS} browsers of each registration",
     reserved="-",
-    stranger="Other organizers wait one turn, at most 5 seconds for each message.",
+    stranger="Other organizers wait one turn, at most 5 seconds.",
 )
 
 MAX_ATTEMPTS = 6

@@ -39,7 +39,7 @@ CONNECTIONS = Bound(
     tenant="none",
     address=f"`MAX_CONNECTIONS_PER_ADDRESS`, a /48 {WIDE_CONNECTIONS} times as many; `TRUSTED_PROXIES` any number",
     reserved="-",
-    stranger="Nothing: when all are taken, the address with the most gives one to an address with fewer.",
+    stranger="Nothing: the address with the most gives way.",
 )
 UNREAD_ANSWERS = Bound(
     name="Bytes of answers that are unread",

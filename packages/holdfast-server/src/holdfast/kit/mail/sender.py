@@ -60,7 +60,7 @@ SENT_MAILS = Bound(
     tenant="one mail, in turns; mails to many people at once go last",
     address="none: forms and links to sign in are bounded",
     reserved="half of the turns, for mails of no organizer",
-    stranger=f"Others wait one turn, of up to {MIN_MAILS_OF_LEASE} mails or a second on each connection.",
+    stranger=f"Others wait one turn, of up to {MIN_MAILS_OF_LEASE} mails or a second.",
 )
 
 EMPTY_LEASE_PAUSE_SECONDS = 0.05

@@ -27,7 +27,7 @@ BATCHED_CALLS = Bound(
     tenant="events: no share, in order; inventory: all of its batch",
     address="one for each of its connections",
     reserved="-",
-    stranger="Others wait for a batch with one call for each of its connections.",
+    stranger="Others wait for a batch with as many calls as it has connections.",
 )
 
 Submit = Callable[[Caller, Any], Awaitable[Any]]

@@ -30,7 +30,7 @@ KEY_LOOK_UPS = Bound(
     tenant="none, in order",
     address="one for each of its connections",
     reserved="-",
-    stranger="Others wait for one look-up for each of its connections.",
+    stranger="Others wait for one look-up for each connection.",
 )
 FOUND_KEYS = cache_bound("Callers of API keys that were looked up", "both", f"{MAX_RESULTS}, for a second")
 
