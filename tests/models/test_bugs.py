@@ -91,9 +91,12 @@ def test_a_planted_bug_is_found_by_its_check(bug: Path, tmp_path: Path, template
     assert re.search("The (model|history) disagrees", result.stdout), result.stdout
 
 
-@pytest.mark.parametrize("check", CHECKS if SOAK else CHECKS[-1:])
+# What a machine finds in the source itself, it would find in a copy: a short check shows that a copy passes.
+@pytest.mark.parametrize(
+    "check", [f"tests/models/test_{name}.py" for name in CHECKS] if SOAK else [PROPERTIES["headers"]]
+)
 def test_a_copy_without_a_planted_bug_passes_its_check(check: str, tmp_path: Path, template_url: str) -> None:
-    result = run_check(f"tests/models/test_{check}.py", copy_with(None, tmp_path), template_url)
+    result = run_check(check, copy_with(None, tmp_path), template_url)
 
     assert result.returncode == 0, result.stdout + result.stderr
 
