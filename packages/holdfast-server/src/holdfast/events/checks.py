@@ -158,7 +158,7 @@ async def check_processor(inspection: EventsInspection) -> None:
     # Nothing is created there, so there are no idempotency keys with a namespace.
     processor = Stripe(settings.stripe_key, "", settings.stripe_api, seconds=partners.ANSWER_TIMEOUT_SECONDS)
     try:
-        async for _ in processor.taken_since(datetime.now(UTC)):
+        async for _ in processor.payments_since(datetime.now(UTC)):
             break
     except (ProcessorRefusal, ProcessorUnreachable) as error:
         # To the service a wrong key is a fault that may pass: it calls again.

@@ -20,7 +20,7 @@ PARAMETERS = (
             "event",
             "done",
             "fate",
-            "kept",
+            "undone",
             "offset",
             "organizer",
             "paid",

@@ -19,7 +19,7 @@ def is_void(entry: Entry) -> bool:
     return "draw" in entry and "void" in entry["draw"]
 
 
-def is_given_up(entry: Entry) -> bool:
+def is_abandoned(entry: Entry) -> bool:
     """Whether an entry says that the organizer gave a draw up."""
     return "draw" in entry and "given_up" in entry["draw"]
 
@@ -36,7 +36,7 @@ def check_turns(entries: Sequence[Entry], drawn: Sequence[int]) -> Iterator[str]
     line, is_decided, has_void = _TurnReplay(entries, drawn), False, False
     for entry in entries:
         has_void |= is_void(entry)
-        is_decided |= entry["kind"] == "draw" or entry.get("event") == "cancelled" or (has_void and is_given_up(entry))
+        is_decided |= entry["kind"] == "draw" or entry.get("event") == "cancelled" or (has_void and is_abandoned(entry))
         line.read(entry)
         if entry["kind"] != "place":
             continue
@@ -171,7 +171,7 @@ class _Draw:
             if entry["kind"] == "arrival":
                 break
             if "draw" in entry and not is_void(entry):
-                naming = None if is_given_up(entry) else entry
+                naming = None if is_abandoned(entry) else entry
         return naming
 
     def _dated_late(self, named_by: Entry, freeze: int | None) -> Iterator[str]:
@@ -198,7 +198,7 @@ class _Draw:
         for entry in self._entries:
             is_entered |= entry["kind"] == "arrival"
             has_void |= is_void(entry)
-            if is_entered and "draw" in entry and not is_void(entry) and not (has_void and is_given_up(entry)):
+            if is_entered and "draw" in entry and not is_void(entry) and not (has_void and is_abandoned(entry)):
                 yield f"The draw was changed at {entry['at']}, after people had entered."
 
     def _voids(self, freeze: int | None) -> Iterator[str]:
@@ -224,7 +224,7 @@ class _Draw:
         has_void = False
         for entry in self._entries:
             has_void |= is_void(entry)
-            if entry["kind"] == "draw" or (has_void and is_given_up(entry)):
+            if entry["kind"] == "draw" or (has_void and is_abandoned(entry)):
                 return
             if entry["kind"] == "release":
                 yield f"Somebody was let in at {entry['at']}, before the draw."

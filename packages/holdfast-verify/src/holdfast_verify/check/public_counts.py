@@ -73,7 +73,7 @@ async def compare_counts(follower: LogFollower, progress: CheckProgress) -> Coun
     if isinstance(result, CaughtUp):
         return CountsResult(compared=f"{result.value}, and so says the log")
     return CountsResult(
-        f"{result.shown_value}: not what the log says", finding=AuditFinding("fraud", "counts", str(result))
+        f"{result.public_value}: not what the log says", finding=AuditFinding("fraud", "counts", str(result))
     )
 
 

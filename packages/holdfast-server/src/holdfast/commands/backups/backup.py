@@ -43,7 +43,7 @@ def back_up(place: Path, service: ServiceName | None) -> None:
                 if process.name == "events":
                     photos = named_photos(snapshot.connection)
                 manifest.services[process.name] = archive.ServiceRecord(
-                    snapshot.taken_at.astimezone(UTC),
+                    snapshot.created_at.astimezone(UTC),
                     dumps.version_text(snapshot.connection),
                     list(applied_migrations(snapshot.connection)),
                     dumps.row_counts(snapshot.connection),

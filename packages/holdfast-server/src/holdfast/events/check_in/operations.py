@@ -259,8 +259,8 @@ async def list_changes(reader: Reader, caller: Caller, command: ListChanges) -> 
     )
 
 
-def _verdict_of_stored(id: str, scan: sql.ScanWithEntry, is_taken_back: bool) -> Verdict:
-    if is_taken_back:
+def _verdict_of_stored(id: str, scan: sql.ScanWithEntry, is_undone: bool) -> Verdict:
+    if is_undone:
         return Verdict(id, "taken_back", scan.name, scan.entry)
     if scan.is_double:
         return Verdict(id, "double", scan.name, scan.entry)

@@ -310,14 +310,14 @@ async def _change_draw(tx: Tx, command: UpdateEvent, before: EventRow, after: Ev
     places in the order of arrival then.
     """
     draw_at = before.draw_at if command.opens_at is UNSET else command.opens_at
-    is_changed, is_given_up = draw_at != before.draw_at, draw_at is None and before.draw_status == "void"
+    is_changed, is_abandoned = draw_at != before.draw_at, draw_at is None and before.draw_status == "void"
     if not is_changed and (before.published or not after.published):
         return after
     is_fixed = before.published and (before.is_closed or await sql.has_arrivals(tx, before.id))
-    if is_changed and is_fixed and not is_given_up:
+    if is_changed and is_fixed and not is_abandoned:
         raise invalid({"opens_at": [DRAW_IS_FIXED]})
     draw = await name_draw(tx, "opens_at", draw_at, is_logged=after.public_log)
-    return msgspec.structs.replace(after, **draw, takes_entries=draw_at is not None or is_given_up)
+    return msgspec.structs.replace(after, **draw, takes_entries=draw_at is not None or is_abandoned)
 
 
 async def _require_date_ahead(reader: Reader, before: EventRow, after: EventRow) -> None:

@@ -73,15 +73,15 @@ async def read_freeze_proof(reader: Reader, address: LogAddress) -> str:
 
 async def _find_head(reader: Reader, frozen: FrozenLog) -> WitnessedHead | None:
     """The last head of a log that the head log has, if it has the freeze and is better witnessed than what is kept."""
-    row = await sql.find_kept_freeze(reader, frozen.origin)
+    row = await sql.find_stored_freeze(reader, frozen.origin)
     if row is None:
         return None
-    log_id, kept_count = row
+    log_id, stored_count = row
     listing = await head_log.find_listed_head(reader, log_id)
     if listing is None:
         return None
     cosigned_at = _cosignatures(reader, listing.checkpoint, frozen.round_at)
-    if len(cosigned_at) <= kept_count:
+    if len(cosigned_at) <= stored_count:
         return None
     proof = await head_log.prove(reader, listing)
     size = parse_checkpoint((proof.extra or b"").decode()).size

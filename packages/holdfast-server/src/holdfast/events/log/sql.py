@@ -299,7 +299,7 @@ async def find_bundle(reader: Reader, log_id: int, number: int) -> bytes:
     )
 
 
-async def find_kept_freeze(reader: Reader, origin: str) -> tuple[int, int] | None:
+async def find_stored_freeze(reader: Reader, origin: str) -> tuple[int, int] | None:
     """The log with an origin, and the number of cosignatures in the proof of its freeze that is kept; 0: none is."""
     rows = await reader.tuples(
         """

@@ -114,7 +114,7 @@ class RegistrationMail(Struct, tag="registration"):
     stop          the address that stops all mails to the recipient, without a language
     """
 
-    is_asked_for: ClassVar[bool] = False
+    is_requested: ClassVar[bool] = False
 
     recipient: str
     message_id: str

@@ -194,7 +194,7 @@ async def rotate_trusted_auth_keys(tx: Tx[Any]) -> int:
     return await KEYS.rotate(tx)
 
 
-_SHOWN_TO_PERSON = frozenset({INVALID_CLIENT, INVALID_REDIRECT_URI, INVALID_REQUEST})
+_PAGE_PROBLEMS = frozenset({INVALID_CLIENT, INVALID_REDIRECT_URI, INVALID_REQUEST})
 
 
 def routes(
@@ -229,7 +229,7 @@ class Handover:
             await self._limits.hit(DOCUMENTS, f"account {session.account_id}")
             return await self._show_or_decide(session, request, parameters, fields.get("decision"))
         except Problem as problem:
-            if problem.type not in _SHOWN_TO_PERSON:
+            if problem.type not in _PAGE_PROBLEMS:
                 raise
             return consent.problem_page(site, problem, request)
 

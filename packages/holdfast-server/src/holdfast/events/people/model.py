@@ -146,7 +146,7 @@ class ExportedRegistration(Struct):
     noted_amount: int
     amount_due: int | None
     held_until: dt.datetime | None
-    gives_up_at: dt.datetime | None
+    cancels_at: dt.datetime | None
     push_browsers: int
     currency: str
     details_sent_again_at: dt.datetime | None

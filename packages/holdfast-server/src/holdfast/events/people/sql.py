@@ -114,7 +114,7 @@ async def list_registrations(reader: Reader, user_id: int) -> list[ExportedRegis
                  where scans.event_id = registrations.event_id and scans.user_id = registrations.user_id and is_entry)
                as entered_at, registrations.name, language,
                notify as mails_wanted, paid_by_card, amount_paid as noted_amount, amount_due, held_until,
-               gives_up_at, (select count(*) from push_subscriptions as browsers
+               cancels_at, (select count(*) from push_subscriptions as browsers
                               where browsers.event_id = registrations.event_id
                                 and browsers.user_id = registrations.user_id) as push_browsers, currency,
                details_at as details_sent_again_at, log_number, nonce, logged_as

@@ -35,7 +35,7 @@ from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt
 from holdfast_verify.formats.signed_note import LogName
 
 UNDO_SECONDS = 30
-"""Seconds in which a person can undo that a registration is given up."""
+"""Seconds in which a person can undo that a registration is cancelled."""
 
 
 CORRECTION_TIME: LiteralString = "interval '30 minutes'"
@@ -44,7 +44,7 @@ CORRECTION_TIME: LiteralString = "interval '30 minutes'"
 CAN_BE_CORRECTED: LiteralString = f"""
     (registration.form_digest is not null and registration.details_at is null and registration.notify
      and registration.status in ('registered', 'waitlisted') and registration.reason is null
-     and registration.amount_due is null and registration.amount_paid = 0 and registration.gives_up_at is null
+     and registration.amount_due is null and registration.amount_paid = 0 and registration.cancels_at is null
      and events.draw_at is null and events.drawn_at is null and events.cancelled_at is null
      and events.datetime > now() and registration.received_at > now() - {CORRECTION_TIME})
 """
@@ -75,14 +75,14 @@ class OwnRegistration(Struct, frozen=True):
     waiting         the number of people who wait for a free seat, counted like `position`
     amount_due      the price of the seat; None: nothing is due
     held_until      the time until which the seat is held
-    gives_up_at     when it is given up, unless the person undoes that; None: it is not
+    cancels_at      when it is cancelled, unless the person undoes that; None: it is not
     payment_url     the page on which it can be paid; None: it cannot be paid, or not yet
     amount_paid     the amount paid by card; else the amount that the organizer has noted
     is_closing      whether the time to pay is over, and the processor has not closed its page yet
     refunded        the sum of the refunds, also of those that are still to be made
     refund_outlook  status of the refunds: `back`: made, or to be made; `waits`: a dispute is not decided; `lost`: the
                     bank of the card has given the money back itself
-    refundable      the amount that is refunded if it is cancelled now, or else when the person asked to give it up
+    refundable      the amount that is refunded if it is cancelled now, or else when the person asked to cancel it
     refund_days     a cancellation earlier than this many days before the event is refunded in full; None: no payment by
                     card
     disputed        `open`: a dispute about the payment is not decided, and nothing is refunded before that; `lost`:
@@ -112,7 +112,7 @@ class OwnRegistration(Struct, frozen=True):
     amount_paid: int
     currency: str
     held_until: dt.datetime | None
-    gives_up_at: dt.datetime | None
+    cancels_at: dt.datetime | None
     payment_url: str | None
     is_closing: bool
     refunded: int
@@ -223,11 +223,11 @@ FIND_OWN: LiteralString = f"""
            registration.status::text, registration.reason, registration.notify,
            registration.amount_due, coalesce(payment.received, registration.amount_paid) as amount_paid,
            coalesce(payment.currency, events.currency) as currency,
-           registration.held_until, registration.gives_up_at, payment.url as payment_url,
+           registration.held_until, registration.cancels_at, payment.url as payment_url,
            coalesce(payment.is_closing, false) as is_closing,
            coalesce(payment.refunded, 0) as refunded, payment.refund_outlook,
            case when events.datetime - payment.refund_days * interval '1 day' > coalesce(
-                         registration.gives_up_at - %(undo)s * interval '1 second', now())
+                         registration.cancels_at - %(undo)s * interval '1 second', now())
                 then payment.paid - payment.refunded else 0 end as refundable, payment.refund_days, payment.disputed,
            registration.promoted_at,
            extract(epoch from clock_timestamp() - registration.received_at)::integer as age,
@@ -347,13 +347,13 @@ class RemovedPayment(Struct, frozen=True):
     """The last payment of a registration that was removed.
 
     is_unpaid    whether no money has arrived; money that arrives now is refunded in full
-    kept_amount  what the organizer keeps, since it was too late for a refund
+    retained_amount  what the organizer keeps, since it was too late for a refund
     refunded, refund_outlook, refund_days    as in `OwnRegistration`
     """
 
     is_unpaid: bool
     currency: str
-    kept_amount: int
+    retained_amount: int
     refunded: int
     refund_outlook: Literal["back", "waits", "lost"] | None
     refund_days: int
@@ -364,7 +364,7 @@ async def last_payment(reader: Reader, caller: Caller, command: GetRemovedPaymen
     return await reader.row(
         RemovedPayment,
         """
-        select state in ('opening', 'open') as is_unpaid, currency, kept as kept_amount, refunded, refund_days,
+        select state in ('opening', 'open') as is_unpaid, currency, kept as retained_amount, refunded, refund_days,
                case when refunded > 0 then coalesce((
                    select case blocked_by_dispute(payments.intent_id)
                                when 'open' then 'waits' when 'lost' then 'lost' end

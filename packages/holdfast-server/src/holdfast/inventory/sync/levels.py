@@ -209,7 +209,7 @@ async def _find_changes(
     rows = await tx.tuples(
         """
         select known.item_gid, change.id, change.location_gid, change.amount,
-               change.not_before <= greatest(began.at, ended_at) or change.told_at <= ended_at
+               change.not_before <= greatest(began.at, ended_at) or change.received_at <= ended_at
           from catalog_variants as known
           join order_level_changes as change on change.shop_id = %(shop_id)s and change.variant_gid = known.gid
          cross join lateral (

@@ -192,7 +192,7 @@ async def forget_changes(tx: Tx) -> int:
         """
         with old_changes as (
             delete from order_level_changes where ctid = any(array(
-                   select ctid from order_level_changes where told_at < now() - interval '1 day' limit 5000))
+                   select ctid from order_level_changes where received_at < now() - interval '1 day' limit 5000))
             returning 1),
         old_ends as (
             delete from ended_levels where ctid = any(array(

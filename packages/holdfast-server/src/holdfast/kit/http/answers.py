@@ -61,7 +61,7 @@ IMMUTABLE: Header = (b"cache-control", b"public, max-age=31536000, immutable")
 """For an address whose content never changes. Browsers do not ask again."""
 
 
-def kept_refusals(refuse: RenderProblem) -> RenderProblem:
+def cached_refusals(refuse: RenderProblem) -> RenderProblem:
     """A function that renders problems of a public page. A cache keeps for a moment that there is no such page.
 
     So a crowd at a page that is gone reaches the service once a second.

@@ -252,7 +252,7 @@ class ShareWork(RowWork[LeasedShare]):
         self._connections = connections
         self._rate = rate
         self._released_at = float("-inf")
-        self._found_nothing_at = float("-inf")
+        self._last_empty_lease_at = float("-inf")
         self._next_due_at: float | None = None
         self._turns = due_mails.turns
         self._ending: set[LeasedShare] = set()
@@ -264,7 +264,7 @@ class ShareWork(RowWork[LeasedShare]):
 
     async def lease(self, limit: int, excluded: Sequence[Any], *, scan_all: bool) -> list[LeasedShare]:
         self._attempts.pause.is_idle_since_pause = False
-        await asyncio.sleep(self._found_nothing_at + EMPTY_LEASE_PAUSE_SECONDS - time.monotonic())
+        await asyncio.sleep(self._last_empty_lease_at + EMPTY_LEASE_PAUSE_SECONDS - time.monotonic())
         # A result that is not stored may be of a share that this process has lost: it must not be sent again.
         await self._results.flushed()
         if time.monotonic() > self._released_at + POLL_SECONDS:
@@ -283,7 +283,7 @@ class ShareWork(RowWork[LeasedShare]):
             )
         )
         if not leased:
-            self._found_nothing_at = time.monotonic()
+            self._last_empty_lease_at = time.monotonic()
         self._turns.advance(leased)
         return leased
 

@@ -38,7 +38,7 @@ from holdfast.kit.postgres.transactions import TASKS_CHANNEL as TASKS
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
 
-MAX_KEPT_MAKERS = 2_000
+MAX_ROW_MAKERS = 2_000
 
 
 def row_of(into: type[T]) -> AsyncRowFactory[T]:
@@ -80,7 +80,7 @@ def _maker(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence
     return lambda values: into(**dict(zip(names, values, strict=False)))
 
 
-@lru_cache(MAX_KEPT_MAKERS)
+@lru_cache(MAX_ROW_MAKERS)
 def _compiled(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence[Any]], T]:
     arguments = ", ".join(f"{name}=values[{number}]" for number, name in enumerate(names))
     return eval(f"lambda values: into({arguments})", {"into": into})  # noqa: S307 - of names of columns

@@ -74,7 +74,7 @@ class OwnEvent(Struct):
         return self.pricing_mode != "free" and self.published and self.status in ("active", "full")
 
     @property
-    def is_wanted(self) -> bool:
+    def needs_seats(self) -> bool:
         """Whether people wait while no seat is free: more seats would help them."""
         return self.status == "full" and self.waitlisted_count > 0
 

@@ -102,7 +102,7 @@ class LinkedEvent(Struct, frozen=True):
     event: RegistrableEvent
 
     @property
-    def is_asked(self) -> bool:
+    def is_own_event(self) -> bool:
         """Whether the link shows its own event, not a later occurrence."""
         return self.requested_id == self.event.id
 
@@ -117,7 +117,7 @@ async def find(reader: Reader, batch: Batch[FindLinkedEvent]) -> Sequence[Linked
     return [by_id.get(id) or NOT_FOUND(f"No event has the id {id}.") for id in event_ids]
 
 
-FIND_LINKED_EVENT = Operation("find_shown_event", None, read_batched(find))
+FIND_LINKED_EVENT = Operation("find_linked_event", None, read_batched(find))
 """It has no route and no tool of its own."""
 
 
@@ -129,7 +129,7 @@ def linked_event_cache(database: Database, runner: Runner) -> LookupCache[int, L
 
     # The occurrence of a series that a link shows depends on several events.
     return LookupCache(
-        LINKED_EVENTS, database, CHANGE_CHANNEL, int, look_up, by_itself=lambda linked_event: linked_event.is_asked
+        LINKED_EVENTS, database, CHANGE_CHANNEL, int, look_up, by_itself=lambda linked_event: linked_event.is_own_event
     )
 
 

@@ -7,7 +7,7 @@
 -- * update of event_id, user_id or organizer_id: the account and the owner must exist (check_changed_reference)
 -- * update of status: the moment of a move up from the waiting list is noted (note_promotion); a move to the waiting
 --   list forgets what was paid (forget_amount); a move away from it forgets its reason (forget_move); a rejection has
---   nothing to give up (forget_giving_up); a person who loses a seat gets the money back (give_back); a move up from the
+--   nothing to cancel (forget_cancellation); a person who loses a seat gets the money back (give_back); a move up from the
 --   waiting list is told to the browsers that asked for it (push_promotion)
 -- * update of name: searches find the new name (search_registration_anew)
 -- * delete: seats are counted (count_seats); a person who loses a seat gets the money back (give_back); the log of the event
@@ -160,15 +160,15 @@ create or replace trigger forget_move before update of status on registrations
                        and new.reason is not distinct from old.reason)
     execute function forget_move();
 
--- Who is rejected while a registration is being given up has nothing to give up any more.
-create or replace function forget_giving_up() returns trigger language plpgsql as $$
+-- A registration that is rejected while its cancellation waits has nothing to cancel any more.
+create or replace function forget_cancellation() returns trigger language plpgsql as $$
 begin
-    new.gives_up_at = null;
+    new.cancels_at = null;
     return new;
 end $$;
 
-create or replace trigger forget_giving_up before update of status on registrations
-    for each row when (new.status = 'rejected' and new.gives_up_at is not null) execute function forget_giving_up();
+create or replace trigger forget_cancellation before update of status on registrations
+    for each row when (new.status = 'rejected' and new.cancels_at is not null) execute function forget_cancellation();
 
 -- When a registration loses its seat, its payment is refunded and open payments end.
 create or replace function give_back() returns trigger language plpgsql as $$

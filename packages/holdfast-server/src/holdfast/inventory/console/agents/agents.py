@@ -205,7 +205,7 @@ class ShopAgents:
             AgentCard(
                 key_id=key.id,
                 name=texts.gettext("The key of your shop"),
-                origin=f"{key.text[: access.SHOWN_CHARACTERS]}…" if key.text else "",
+                origin=f"{key.text[: access.KEY_PREFIX_CHARACTERS]}…" if key.text else "",
                 abilities=[texts.gettext(ALLOWED[scope]) for scope in key.scopes],
                 programs=key.programs,
                 since=key.made_at,
