@@ -195,7 +195,7 @@ def lists(of: Crowded, port: int, deep: int) -> Mapping[str, bytes]:
         "registrations by a text that nobody has": f"{event}/registrations?q=nobody",
         "payments of an event": f"{event}/payments",
         "mails": "/console/mails",
-        "mails that failed": "/console/mails?fate=failed",
+        "mails that failed": "/console/mails?status=failed",
         "queues": "/console/queues",
         "keys": "/console/agents",
     }.items():

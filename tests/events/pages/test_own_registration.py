@@ -290,5 +290,5 @@ async def test_the_pages_of_a_registration_are_in_the_language_of_the_browser(se
 
     assert "Sie haben einen Platz." in page_text(german)
     assert '<html lang="de">' in german.text
-    assert "Platz abgeben" in page_text(chosen)
+    assert "Anmeldung stornieren" in page_text(chosen)
     assert "/cancel?lang=de" in chosen.text

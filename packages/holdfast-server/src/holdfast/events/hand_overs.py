@@ -23,7 +23,9 @@ HANDED_OVER_EVENTS: LiteralString = """
 """
 """The events that the organizer `seen_by` has handed over, and with which it is still stored somewhere."""
 
-RECEIVED: LiteralString = "array(select event_hand_overs.event_id from event_hand_overs where handed_to = %(seen_by)s)"
+RECEIVED_EVENTS: LiteralString = (
+    "array(select event_hand_overs.event_id from event_hand_overs where handed_to = %(seen_by)s)"
+)
 """The events that were handed to `seen_by`, and with which another organizer is still stored somewhere."""
 
 _HANDS_OVER: LiteralString = """
@@ -43,5 +45,5 @@ def of_organizer(condition: LiteralString) -> Sequence[LiteralString]:
     return [
         f"{filed} and not {_HANDS_OVER}",
         f"{filed} and {_HANDS_OVER} and event_id <> all({HANDED_OVER_EVENTS})",
-        f"{condition} and {_HANDS_OVER} and event_id = any({RECEIVED}) and organizer_id <> %(seen_by)s",
+        f"{condition} and {_HANDS_OVER} and event_id = any({RECEIVED_EVENTS}) and organizer_id <> %(seen_by)s",
     ]

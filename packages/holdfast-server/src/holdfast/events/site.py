@@ -19,7 +19,7 @@ PARAMETERS = (
             "do",
             "event",
             "done",
-            "fate",
+            "status",
             "undone",
             "offset",
             "organizer",

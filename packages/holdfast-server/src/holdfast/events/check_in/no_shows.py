@@ -110,7 +110,7 @@ async def give(tx: Tx, caller: Caller, command: GiveSeats) -> SeatHandover:
     if before.status != "open":
         return SeatHandover(before.status)
     minutes = tx.resources.settings.hold_minutes
-    rows = await tx.tuples(GIVE, {"event_id": command.event_id, "at_most": command.at_most, "hold": minutes})
+    rows = await tx.tuples(SEAT_HANDOVER, {"event_id": command.event_id, "at_most": command.at_most, "hold": minutes})
     seated, held, lost = rows[0]
     if held:
         await open_payments(tx, [command.event_id])
@@ -137,7 +137,7 @@ NAMES: LiteralString = f"""
 """
 
 # One statement moves both groups: seats are counted at its end, so they never exceed the capacity.
-GIVE: LiteralString = f"""
+SEAT_HANDOVER: LiteralString = f"""
     with event as (
         select id, capacity - registered_count as free from events where id = %(event_id)s),
     waiting as (

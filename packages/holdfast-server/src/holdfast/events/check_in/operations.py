@@ -38,7 +38,7 @@ from holdfast.events.registrations.code import ShortCode, parse_short_code, shor
 from holdfast.events.registrations.links import OWN_PAGE, Link
 from holdfast.events.registrations.model import NAME
 from holdfast.events.registrations.operations import REFUSALS
-from holdfast.events.registrations.substring_search import CONTAINS
+from holdfast.events.registrations.substring_search import TEXT_CONDITION
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
@@ -124,7 +124,7 @@ async def match_people(tx: Tx, caller: Caller, event_id: int, text: str) -> list
             select person.name, email, status, public_id, arrival,
                    entry.id::text, entry.device, entry.told_at, entry.stored_at
               from (select {NAME} as name, users.email, status::text, users.public_id, arrival, registrations.user_id
-                    {people_of_event(registration_query)} {CONTAINS}
+                    {people_of_event(registration_query)} {TEXT_CONDITION}
                      order by {ORDER} limit %(limit)s) as person
               left join lateral (select * from check_in_scans
                                   where event_id = %(event_id)s and user_id = person.user_id and is_entry limit 1)
@@ -292,7 +292,7 @@ class CheckInPeople(BulkCommand):
     device: Device
 
 
-FIND: LiteralString = """
+SELECTED_PEOPLE: LiteralString = """
     select chosen.public_id, person.id, coalesce(registration.status::text, 'gone'), entry.number is not null
       from unnest(%(user_ids)s::text[]) with ordinality as chosen (public_id, turn)
       left join lateral (select id from users where public_id = chosen.public_id limit 1) as person on true
@@ -313,7 +313,7 @@ async def check_in(tx: Tx, caller: Caller, command: CheckInPeople) -> BulkResult
     params = {"event_id": event.id, "user_ids": list(dict.fromkeys(command.user_ids))}
     now = time.time_ns() // 1_000_000
     result, scans = BulkResult([], {}), list[sql.NewScan]()
-    rows: list[tuple[str, int, SkipReason, bool]] = await tx.tuples(FIND, params)
+    rows: list[tuple[str, int, SkipReason, bool]] = await tx.tuples(SELECTED_PEOPLE, params)
     for public_id, user_id, status, has_entered in rows:
         if status == "registered" and not has_entered and not event.cancelled_at:
             result.done.append(public_id)

@@ -82,10 +82,10 @@ WAIT_FOR_VISITORS: LiteralString = """
      order by queue_id, visitor_id for no key update of queue_visitors
 """
 # The ids of the locked queues are kept for the next statement, which is sent before this one has answered.
-WAIT: LiteralString = f"""
+LOCKED_QUEUES: LiteralString = f"""
     select set_config('holdfast.locked_queues', coalesce(string_agg(id::text, ','), ''), true) from ({QUEUES}) as locked
 """
-LOCK_IF_FREE: LiteralString = f"""
+UNLOCKED_QUEUES: LiteralString = f"""
     select set_config('holdfast.locked_queues', coalesce(string_agg(id::text, ','), ''), true)
       from ({QUEUES} skip locked) as locked
 """
@@ -224,13 +224,13 @@ async def join(tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True, commi
     """
     if waits:
         await tx.run(WAIT_FOR_VISITORS, {"visitors": msgspec.json.encode(visitors).decode()})
-        results = await _run(tx, WAIT, JOIN, visitors, commits)
+        results = await _run(tx, LOCKED_QUEUES, JOIN, visitors, commits)
     else:
-        results = await _run(tx, LOCK_IF_FREE, JOIN_NEW, visitors, commits)
+        results = await _run(tx, UNLOCKED_QUEUES, JOIN_NEW, visitors, commits)
         known = [index for index, result in enumerate(results) if result.code == "known"]
         if known:
             again = [replace(visitors[index], index=place) for place, index in enumerate(known)]
-            for index, result in zip(known, await _run(tx, LOCK_IF_FREE, JOIN, again, commits), strict=True):
+            for index, result in zip(known, await _run(tx, UNLOCKED_QUEUES, JOIN, again, commits), strict=True):
                 results[index] = result
     if before := [visitors[index] for index, result in enumerate(results) if result.had_place]:
         find = tx.tuples_and_commit if commits else tx.tuples

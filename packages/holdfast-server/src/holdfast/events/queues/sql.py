@@ -6,7 +6,7 @@ from typing import Any, Literal, LiteralString
 
 import msgspec
 
-from holdfast.events.draws.model import CHECKED
+from holdfast.events.draws.model import CHECK_COLUMNS
 from holdfast.events.queues.model import EventBehind, QueueRow, RoomRow, UsedToken, VisitorStatus
 from holdfast.events.queues.places import IS_LATE, OPENS_AT, PLACE, QUEUE_DRAWS, SEATS
 from holdfast.events.resources import Reader, Tx
@@ -36,7 +36,8 @@ async def find_rooms(reader: Reader, ids: Sequence[int]) -> dict[int, RoomRow]:
     rows = await reader.rows(
         RoomRow,
         f"""
-        select room.*, organizers.proved_at is not null as is_confirmed, event_left, event_room, event_closed, {CHECKED}
+        select room.*, organizers.proved_at is not null as is_confirmed, event_left, event_room, event_closed,
+               {CHECK_COLUMNS}
           from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as room
          cross join lateral (select proved_at from users where id = room.organizer_id limit 1) as organizers
         {QUEUE_DRAWS.check_of("room")}

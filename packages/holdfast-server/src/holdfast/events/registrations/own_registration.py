@@ -292,7 +292,7 @@ class GetOwnReceipt(OwnRegistrationCommand):
     """Asks for the receipt of a registration."""
 
 
-FIND: LiteralString = f"""
+RECEIPT_FACTS: LiteralString = f"""
     select {LOGGED_AT} as received_at, {LOGGED_NONCE} as nonce, logged_as, log_number, status
       from registrations
      where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s limit 1)
@@ -303,7 +303,9 @@ FIND: LiteralString = f"""
 @refuses(NOT_FOUND)
 async def get_receipt(tx: Tx, caller: Caller, command: GetOwnReceipt) -> ReceiptFile:
     """The receipt of a registration, not signed yet. There is none if no log has it, or the person was erased."""
-    for received_at, nonce, logged_as, number, status in await tx.tuples(FIND, msgspec.structs.asdict(command)):
+    for received_at, nonce, logged_as, number, status in await tx.tuples(
+        RECEIPT_FACTS, msgspec.structs.asdict(command)
+    ):
         if nonce is None:
             break
         await tx.confirm()  # only what is as durable as configured is promised

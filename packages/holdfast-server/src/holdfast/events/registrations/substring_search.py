@@ -30,7 +30,7 @@ MAX_SCANNED_ROWS: LiteralString = "2000"
 """Registrations that are read before the index is used. A common text fills the page with them; the index would find
 thousands of registrations to sort."""
 
-CONTAINS: LiteralString = f"""
+TEXT_CONDITION: LiteralString = f"""
     and searched_words(users.email, {NAME}) like all ((select search_patterns(%(text)s))::text[])
 """
 """Whether rows of `registrations` and `users` contain the words of the text."""
@@ -101,7 +101,7 @@ def _page(source: LiteralString, condition: LiteralString, order: LiteralString)
         (select registrations.* from {source}
           cross join lateral (select id, email, name, role from users where id = registrations.user_id limit 1) as users
           cross join (select %(seen_by)s::bigint as seen_by) as viewer
-          where {condition} {CONTAINS}
+          where {condition} {TEXT_CONDITION}
           order by {order} limit %(limit)s)
         """
 
@@ -144,7 +144,7 @@ async def index_batch(tx: Tx, *, event_id: int) -> int:
     """Index the next registrations in order of arrival. Returns their number."""
     # A transaction that changes or removes names waits for this lock, and then sees the rows that are written here.
     await tx.run("select from searched_events where event_id = %(event_id)s for no key update", {"event_id": event_id})
-    return await tx.value(WRITE, {"event_id": event_id, "batch_size": BATCH_SIZE})
+    return await tx.value(INDEX_BATCH, {"event_id": event_id, "batch_size": BATCH_SIZE})
 
 
 # A registration that arrived before a settled one is never stored later (see settlement.py).
@@ -155,7 +155,7 @@ _SETTLED: Sequence[LiteralString] = [
     f"event_id = %(event_id)s and status = {status} and {_NEXT}"
     for status in ("'registered'", "'held'", "'waitlisted'", "'rejected'")
 ]
-WRITE: LiteralString = f"""
+INDEX_BATCH: LiteralString = f"""
     with unsettled as (
         select * from (
             (select received_at, arrival from registrations where event_id = %(event_id)s and status = 'pending'

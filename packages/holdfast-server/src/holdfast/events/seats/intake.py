@@ -47,7 +47,7 @@ LOGGED_AT: LiteralString = """
 """
 """SQL: when a row of `registrations` came, as a log says it: a draw gives it another `received_at`."""
 
-FIND: LiteralString = f"""
+STAMPS: LiteralString = f"""
     select {LOGGED_AT}, {LOGGED_NONCE}, logged_as, cancels_at is not null
       from json_to_recordset(%(people)s::json) as person (index integer, event_id bigint, public_id text)
       left join lateral (select id from users where users.public_id = person.public_id limit 1) as users on true
@@ -63,7 +63,7 @@ async def find_stamps(tx: Tx, people: Sequence[tuple[int, str | None]], commits:
     commits    whether the transaction is committed with it
     """
     find = tx.tuples_and_commit if commits else tx.tuples
-    return [Stamp(*stamp) for stamp in await find(FIND, _named(people))]
+    return [Stamp(*stamp) for stamp in await find(STAMPS, _named(people))]
 
 
 UNDO_CANCELLATIONS: LiteralString = """

@@ -76,12 +76,12 @@ async def platform_quantity(reader: Reader, shop_id: int, pool_id: int, members:
 BEST_FIT = SearchedTable("variants", "searched", "length(title), gid")
 AT_PLATFORM = SearchedTable("catalog_variants", "searched", "product_title, title, gid")
 
-LINKED: LiteralString = """
+LINKED_CONDITION: LiteralString = """
     and exists (select from variants where variants.shop_id = %(shop_id)s and variants.gid = catalog_variants.gid)
 """
 """Of the platform's variants, those that are linked, or were."""
 
-SEARCHED_TABLES: Sequence[tuple[SearchedTable, LiteralString]] = ((BEST_FIT, ""), (AT_PLATFORM, LINKED))
+SEARCHED_TABLES: Sequence[tuple[SearchedTable, LiteralString]] = ((BEST_FIT, ""), (AT_PLATFORM, LINKED_CONDITION))
 """The tables in which variants are searched, each with its condition."""
 
 MAX_VARIANTS = 50

@@ -10,7 +10,7 @@ from holdfast.inventory.resources import Tx
 from holdfast.inventory.shopify.domains import CART_CHECK
 from holdfast.inventory.sync import cart_check, levels
 
-CONCERNED: LiteralString = """
+CHANGED_ITEMS: LiteralString = """
     select item_gid from catalog_variants
       join (select variant_gid as gid from members join pools on pools.id = pool_id
              where pools.shop_id = %(shop_id)s and pools.version > %(version)s
@@ -79,7 +79,7 @@ async def plan(tx: Tx, shop_id: int) -> None:
 
 async def _find_changed_items(tx: Tx, shop_id: int, planned: PlanPosition, *, everything: bool) -> list[str]:
     rows = await tx.tuples(
-        CONCERNED,
+        CHANGED_ITEMS,
         {"shop_id": shop_id, "version": planned.version, "everything": everything},
     )
     return [item for (item,) in rows]

@@ -30,12 +30,12 @@ MIN_PUSH_INTERVAL_SECONDS = 0.5
 MAX_PUSH_STREAK = 8
 """How often a level is changed at most while no pool changes. Then another program sets it too, and it is parked."""
 
-READY: LiteralString = """
+IS_READY: LiteralString = """
     shop_id = %(shop_id)s and wanted <> available and push_id is null and parked is null and not read_again
     and target is not null
 """
 
-ADJUSTABLE: LiteralString = """
+IS_ADJUSTABLE: LiteralString = """
     pushed_at is not null and brisk = 0 and wanted = target + available - expected
     and not exists (select from levels as other
                      where other.shop_id = levels.shop_id and other.item_gid = levels.item_gid
@@ -87,8 +87,9 @@ async def next_push(tx: Tx, shop_id: int, max_levels: int) -> LevelPush | None:
     chosen = await tx.value(
         f"""
         with chosen as (
-            select shop_id, item_gid, location_gid, pushed_at, {ADJUSTABLE} as adjusts from levels
-             where {READY} and (pushed_at is null or pushed_at <= clock_timestamp() - %(apart)s * interval '1 second')
+            select shop_id, item_gid, location_gid, pushed_at, {IS_ADJUSTABLE} as adjusts from levels
+             where {IS_READY}
+               and (pushed_at is null or pushed_at <= clock_timestamp() - %(apart)s * interval '1 second')
              order by pushed_at nulls first limit %(limit)s for no key update skip locked),
         made as (
             insert into pushes (shop_id, key, adjust_key)

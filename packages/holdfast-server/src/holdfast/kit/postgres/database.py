@@ -21,7 +21,7 @@ from psycopg.rows import AsyncRowFactory, RowMaker, no_result, tuple_row
 
 from holdfast.kit.compat.psycopg_pipeline import wait_for_answer
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, OUTAGE_TIMEOUT_SECONDS, Pool
-from holdfast.kit.postgres.notifications import CHANNEL, SEND, Notices, Receiver, listener_name
+from holdfast.kit.postgres.notifications import CHANNEL, NOTIFICATION, Notices, Receiver, listener_name
 from holdfast.kit.postgres.transactions import (
     CONFLICTS,
     ENQUEUE_TASK,
@@ -279,7 +279,7 @@ class Database(Generic[R]):
         tx.revocations, tx.notifications = [], []
 
     async def _send(self, notices: Sequence[str]) -> None:
-        await self.autocommit(lambda reader: reader.value(SEND, {"notices": list(notices)}))
+        await self.autocommit(lambda reader: reader.value(NOTIFICATION, {"notices": list(notices)}))
 
     async def _get_connection(self) -> AsyncConnection[Any]:
         """A connection of the pool. The context of one would also commit, which has nothing to do here.

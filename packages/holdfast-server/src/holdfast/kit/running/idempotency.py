@@ -233,7 +233,7 @@ class Idempotency:
             erased = {"people": people, "erased": ERASED_FINGERPRINT}
             await tx.run(_with_people(self.people.find_known), parameters | erased)
         else:
-            await tx.run(INSERT, parameters)
+            await tx.run(ANSWER_ROWS, parameters)
 
 
 _SEALED: LiteralString = """
@@ -245,7 +245,7 @@ _SEALED: LiteralString = """
          then answer.sealed else '' end
 """
 
-INSERT: LiteralString = f"""
+ANSWER_ROWS: LiteralString = f"""
     insert into idempotency_answers (id, fingerprint, sealed, account)
     select id, fingerprint, {_SEALED}, account
       from unnest(%(ids)s::bytea[], %(fingerprints)s::bytea[], %(sealed)s::bytea[], %(accounts)s::text[])

@@ -13,7 +13,7 @@ from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventStatus, Fr
 from holdfast.events.events.recurrence import CURRENT_OCCURRENCES
 from holdfast.events.organizers.branding import LOGO
 from holdfast.events.pages.model import EventQueue, Opening, PlaceCounts
-from holdfast.events.pages.sql import NUMBERED, OPENING, QUEUE, read_opening, read_queue
+from holdfast.events.pages.sql import NUMBERED_COUNT, OPENING, QUEUE, read_opening, read_queue
 from holdfast.events.paths import EventId
 from holdfast.events.photos.model import PHOTO_SIZES, PhotoSizes, read_sizes
 from holdfast.events.pricing.model import PricingMode
@@ -145,7 +145,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
                concat_ws('.', events.xmin, organizers.xmin, events.datetime <= now(), events.end_datetime <= now(),
                          events.draw_at <= now(), ({QUEUE})::text,
                          rule.refund_days, look.logo,
-                         ({NUMBERED}),
+                         ({NUMBERED_COUNT}),
                          case when events.image_keys <> '{{}}'
                               then (select string_agg(photos.xmin::text, '.' order by key)
                                       from photos where key = any(events.image_keys)) end),
@@ -157,7 +157,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
                coalesce(rule.refund_days, 0),
                organizers.proved_at is not null, {PUBLIC_NAME}, {PUBLIC_ACCENT}, look.logo,
                events.location_name, events.address, events.latitude, events.longitude,
-               events.recurrence_frequency, events.recurrence_interval, events.image_keys[1], ({NUMBERED}),
+               events.recurrence_frequency, events.recurrence_interval, events.image_keys[1], ({NUMBERED_COUNT}),
                {PHOTO_SIZES},
                {OPENING}, {QUEUE}
           from current_occurrence
