@@ -115,7 +115,7 @@ class SignedInPages:
         base_url: str,
         *,
         home: str,
-        places: Callable[[Session], Mapping[str, NavigationEntry]],
+        navigation: Callable[[Session], Mapping[str, NavigationEntry]],
         account: str,
         first: Callable[[Session], str | None] = lambda _: None,
         hint: str = "",
@@ -130,7 +130,7 @@ class SignedInPages:
         self.home, self.account, self.hint = home, account, hint
         self._tokens = FormTokens(secret.own_signer("forms of sessions"))
         self._first = first
-        self._places = places
+        self._navigation = navigation
         self._scripts = scripts
 
     def route(
@@ -216,7 +216,7 @@ class SignedInPages:
             "token": self.token(session),
             "scripts": [TIMES_SCRIPT, *self._scripts],
             "here": "",
-            "places": self._places(session),
+            "navigation": self._navigation(session),
         }
 
     def public_page(self, request: Request, template: str, status: int = 200, **values: Any) -> Reply:

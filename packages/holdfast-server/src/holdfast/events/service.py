@@ -145,7 +145,7 @@ def signed_in_pages(database: Database) -> SignedInPages:
         resources.secret,
         base_url,
         home=HOME,
-        places=navigation,
+        navigation=navigation,
         account=ACCOUNT_TEMPLATE,
         first=first,
         hint=HINT,

@@ -116,7 +116,7 @@ def service(database: Database) -> Service:
             resources.secret,
             settings.base_url,
             home=HOME,
-            places=navigation,
+            navigation=navigation,
             account=MORE,
             hint=HINT,
         ),

@@ -236,8 +236,8 @@ def _documented(spec: Spec, method: str, path: str, entry: Spec) -> DocumentedOp
 def _request(spec: Spec, method: str, path: str, entry: Spec, content: str) -> str:
     """An example request with this body as a shell command with curl."""
     values = {parameter["name"]: _value(parameter) for parameter in entry["parameters"] if parameter["required"]}
-    places = {parameter["name"]: parameter["in"] for parameter in entry["parameters"]}
-    query = urlencode({name: value for name, value in values.items() if places[name] == "query"})
+    locations = {parameter["name"]: parameter["in"] for parameter in entry["parameters"]}
+    query = urlencode({name: value for name, value in values.items() if locations[name] == "query"})
     address = spec["servers"][0]["url"] + re.sub(r"{(\w+)}", lambda name: str(values[name[1]]), path)
     method_option = "" if method == "GET" else f"-X {method} "
     lines = [f"curl {method_option}'{address}{'?' if query else ''}{query}'"]

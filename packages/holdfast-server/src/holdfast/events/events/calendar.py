@@ -98,8 +98,8 @@ def calendar_file(
     parts = _file_parts(_FixedFields.of(event, publisher, method, organizer))
     # The parts are texts and names of lines by turns.
     return "".join(
-        f"{Contentline(f'{part}:{varying_lines[part]}').to_ical().decode()}\r\n" if place % 2 else part
-        for place, part in enumerate(parts)
+        f"{Contentline(f'{part}:{varying_lines[part]}').to_ical().decode()}\r\n" if index % 2 else part
+        for index, part in enumerate(parts)
     ).encode()
 
 

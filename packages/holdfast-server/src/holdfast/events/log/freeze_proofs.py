@@ -104,8 +104,8 @@ async def _index_of_freeze(reader: Reader, log_id: int, size: int) -> int | None
     """The index of the first freeze after this many entries; None: it is not sealed yet."""
     number, skip = divmod(size, TILE_WIDTH)
     while content := await sql.find_bundle(reader, log_id, number):
-        for place, entry in enumerate(parse_bundle(content)):
-            if place >= skip and entry.startswith(b'{"kind":"freeze",'):
-                return number * TILE_WIDTH + place
+        for index, entry in enumerate(parse_bundle(content)):
+            if index >= skip and entry.startswith(b'{"kind":"freeze",'):
+                return number * TILE_WIDTH + index
         number, skip = number + 1, 0
     return None

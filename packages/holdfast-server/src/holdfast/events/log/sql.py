@@ -116,8 +116,8 @@ async def list_heads(tx: Tx, log_ids: Sequence[int]) -> list[LogHead]:
 
 async def find_tiles(reader: Reader, tiles: Mapping[int, Sequence[TileId]]) -> dict[int, dict[TileId, bytes]]:
     """The stored contents of tiles, by log."""
-    places = [(log_id, *tile) for log_id, tiles_of_log in tiles.items() for tile in tiles_of_log]
-    log_ids, levels, numbers = zip(*places, strict=True) if places else ((), (), ())
+    keys = [(log_id, *tile) for log_id, tiles_of_log in tiles.items() for tile in tiles_of_log]
+    log_ids, levels, numbers = zip(*keys, strict=True) if keys else ((), (), ())
     rows = await reader.tuples(
         """
         select tile.*

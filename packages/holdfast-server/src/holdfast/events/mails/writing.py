@@ -173,8 +173,8 @@ def _facts(kind: Kind, caused: MailArguments, known: MailFacts, language: Langua
     zone = known.timezone or "UTC"
     when = f"{language.date(known.datetime, zone)}, {language.times(known.datetime, known.ends_at, zone)}"
     facts = [Fact(_("Date"), when if zone == "UTC" else f"{when} ({zone})")]
-    if place := ", ".join(joined_lines(part) for part in (known.location_name, known.address) if part):
-        facts.append(Fact(_("Place"), place, is_foreign=True))
+    if venue := ", ".join(joined_lines(part) for part in (known.location_name, known.address) if part):
+        facts.append(Fact(_("Place"), venue, is_foreign=True))
     in_minor_units = {"payment_due": known.amount_due, "refund": caused.amount}.get(kind, known.amount_paid)
     has_registration = KINDS[kind].registration
     if (has_registration or kind == "refund") and in_minor_units:

@@ -108,8 +108,8 @@ class OrganizerFeeds:
             _add(item, "guid", self._url(content, event))
             _add(item, "pubDate", format_datetime(event.inserted_at))
             period = language.period(event.datetime, event.ends_at, event.timezone or "UTC")
-            place = one_line(joined_lines(event.location_name or event.address or ""))
-            _add(item, "description", f"{period} · {place}" if place else period)
+            venue = one_line(joined_lines(event.location_name or event.address or ""))
+            _add(item, "description", f"{period} · {venue}" if venue else period)
         text = tostring(feed, encoding="unicode", xml_declaration=False)
         document = f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
         media_type = b"application/rss+xml; charset=utf-8"

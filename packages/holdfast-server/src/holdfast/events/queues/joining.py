@@ -62,7 +62,7 @@ class JoinResult(NamedTuple):
     nonce: str | None
 
     @property
-    def had_place(self) -> bool:
+    def is_earlier(self) -> bool:
         """Whether the statement says that the visitor has a place, and not which."""
         return self.code is None and self.ticket is None
 
@@ -206,7 +206,7 @@ JOIN = _join(
 """Gives places to visitors of any kind. It takes a third longer."""
 
 # The places of visitors who had one before.
-PLACES: LiteralString = """
+STORED_TICKETS: LiteralString = """
     select place.ticket, place.joined_at, place.nonce::text
       from json_to_recordset(%(visitors)s::json) as request (index integer, queue_id bigint, visitor_id text)
       left join lateral (select ticket, joined_at, nonce from queue_visitors
@@ -229,13 +229,13 @@ async def join(tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True, commi
         results = await _run(tx, UNLOCKED_QUEUES, JOIN_NEW, visitors, commits)
         known = [index for index, result in enumerate(results) if result.code == "known"]
         if known:
-            again = [replace(visitors[index], index=place) for place, index in enumerate(known)]
+            again = [replace(visitors[index], index=position) for position, index in enumerate(known)]
             for index, result in zip(known, await _run(tx, UNLOCKED_QUEUES, JOIN, again, commits), strict=True):
                 results[index] = result
-    if before := [visitors[index] for index, result in enumerate(results) if result.had_place]:
+    if before := [visitors[index] for index, result in enumerate(results) if result.is_earlier]:
         find = tx.tuples_and_commit if commits else tx.tuples
-        places = iter(await find(PLACES, {"visitors": msgspec.json.encode(before).decode()}))
-        results = [JoinResult(*result[:-3], *next(places)) if result.had_place else result for result in results]
+        stored = iter(await find(STORED_TICKETS, {"visitors": msgspec.json.encode(before).decode()}))
+        results = [JoinResult(*result[:-3], *next(stored)) if result.is_earlier else result for result in results]
     JOINED.inc(sum(result.is_new for result in results))
     if any(result.is_first for result in results):
         await tx.notify(CHANNEL)

@@ -152,7 +152,7 @@ class RegistrationView(Struct, frozen=True):
     amount_due      what is to be paid by card; None: nothing is
     paid_by_card    what the payment says; None: nothing was paid by card
     card_currency   the currency of that payment
-    place           the place on the waiting list: 1 is the first; 0: not on it
+    position        on the waiting list: 1 is the first; 0: not on it
     entered_at      when the scan of the entry was stored; None: the person has not entered
     """
 
@@ -167,7 +167,7 @@ class RegistrationView(Struct, frozen=True):
     notify: bool
     received_at: dt.datetime
     arrival: int
-    place: int
+    position: int
     entered_at: dt.datetime | None
     paid_by_card: int | None
     card_currency: str | None
@@ -240,7 +240,7 @@ _BEHIND = number_waiting("%(event_id)s", "result.received_at, result.arrival", "
 # counts the registrations between itself and the end of the waiting list at which the list begins.
 WITH_POSITIONS: LiteralString = f"""
     select user_id, email, name, status, reason, amount_paid, amount_due, held_until, notify, received_at, arrival,
-           case when status = 'waitlisted' then (sum(people_between.number) over line)::bigint else 0 end as place,
+           case when status = 'waitlisted' then (sum(people_between.number) over line)::bigint else 0 end as position,
            {ENTERED_AT}, paid_by_card, card_currency
       from (select *, lag(received_at, 1, '-infinity') over line as last_received_at,
                    lag(arrival, 1, 0::bigint) over line as last_arrival
@@ -256,7 +256,7 @@ WITH_POSITIONS_FROM_THE_END: LiteralString = f"""
                 then (select waitlisted_count from events where id = %(event_id)s)
                      - (select count(*) from registrations
                          where event_id = %(event_id)s and status = 'waitlisted' and reason is not null)
-                     - (sum(people_between.number) over line)::bigint else 0 end as place,
+                     - (sum(people_between.number) over line)::bigint else 0 end as position,
            {ENTERED_AT}, paid_by_card, card_currency
       from (select *, lag(received_at, 1, 'infinity') over line as last_received_at,
                    lag(arrival, 1, 0::bigint) over line as last_arrival

@@ -218,11 +218,13 @@ async def _add_stamps(tx: Tx, requests: Sequence[IntakeRequest], results: list[I
         await tx.confirm()
     people = [(requests[index].event_id, results[index].public_id) for index in earlier]
     stamps = await find_stamps(tx, people, commits)
-    cancelling = [place for place, stamp in enumerate(stamps) if stamp.is_cancelling]
-    still_there = await undo_cancellations(tx, [people[place] for place in cancelling]) if cancelling else set[int]()
-    gone = {place for number, place in enumerate(cancelling) if number not in still_there}
-    for place, (index, stamp) in enumerate(zip(earlier, stamps, strict=True)):
-        code = "removed" if stamp.received_at is None or place in gone else None
+    cancelling = [position for position, stamp in enumerate(stamps) if stamp.is_cancelling]
+    still_there = (
+        await undo_cancellations(tx, [people[position] for position in cancelling]) if cancelling else set[int]()
+    )
+    gone = {position for number, position in enumerate(cancelling) if number not in still_there}
+    for position, (index, stamp) in enumerate(zip(earlier, stamps, strict=True)):
+        code = "removed" if stamp.received_at is None or position in gone else None
         results[index] = results[index]._replace(
             code=code, received_at=stamp.received_at, nonce=stamp.nonce, logged_as=stamp.logged_as
         )

@@ -1,4 +1,4 @@
-"""What the catalog registers: what handles its webhooks, and the import of the products of a shop, and of all nightly."""
+"""What the catalog registers: what handles its webhooks, the import of the products of a shop, and a nightly one of all."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What installs register: what handles their webhooks, the deletion of uninstalled shops, the renewal of subscriptions."""
+"""What installs register: what handles their webhooks, the deletion of uninstalled shops, and renewed subscriptions."""
 
 from typing import Any
 

@@ -56,8 +56,8 @@ async def platform_quantity(reader: Reader, shop_id: int, pool_id: int, members:
                (select sum(greatest(available, 0))::bigint
                   from catalog_variants
                   join levels on levels.shop_id = %(shop_id)s and levels.item_gid = catalog_variants.item_gid
-                  join settable_locations as place
-                    on place.shop_id = %(shop_id)s and place.gid = levels.location_gid
+                  join settable_locations as location
+                    on location.shop_id = %(shop_id)s and location.gid = levels.location_gid
                  where catalog_variants.shop_id = %(shop_id)s and catalog_variants.gid = variant_gid and tracked)
           from json_to_recordset(%(members)s) as member (variant_gid text, units_per_sale bigint)
         """,

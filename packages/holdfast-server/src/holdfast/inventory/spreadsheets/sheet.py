@@ -189,8 +189,8 @@ def _row(columns: Sequence[str], cells: Sequence[str], kind: type[R]) -> R:
     try:
         return normalized(msgspec.convert(values, kind))
     except msgspec.ValidationError as error:
-        place, reason = mismatch(error, kind, values)
-        raise RowMismatch(column_message(place.removeprefix("."), reason) if place else reason) from error
+        path, reason = mismatch(error, kind, values)
+        raise RowMismatch(column_message(path.removeprefix("."), reason) if path else reason) from error
     except ValueError as error:
         raise RowMismatch(message_of(error)) from error
 

@@ -47,7 +47,7 @@ _NEVER = dt.datetime.max.replace(tzinfo=dt.UTC)
 KEYS: Mapping[str, Callable[[RegistrationView], Any]] = {
     "address": lambda row: (row.email is None, row.email),
     "name": lambda row: (row.name is None, (row.name or "").casefold()),
-    "state": lambda row: (_STATUSES.index(row.status), row.place),
+    "state": lambda row: (_STATUSES.index(row.status), row.position),
     "paid": lambda row: (row.paid_by_card or 0) if row.amount_due is not None else row.amount_paid,
     "in": lambda row: row.entered_at or _NEVER,
     "received": lambda row: row.received_at,
@@ -244,7 +244,7 @@ def _row(event: SearchedEvent, registration: RegistrationView, language: Languag
         registration.email,
         registration.name,
         states[registration.status],
-        registration.place or None,
+        registration.position or None,
         registration.reason,
         Decimal(amount).scaleb(-digits(currency)),
         currency,

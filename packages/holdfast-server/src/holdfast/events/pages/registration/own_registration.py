@@ -110,8 +110,10 @@ def gone_page(
     payment    its last payment, from which the page explains the refund
     paid       whether the visitor comes from the page of the payment processor after a payment
     """
-    places = digits(payment.currency) if payment else 0
-    return SITE.page("pages/gone.html", status, language=language, framed=framed, own=payment, paid=paid, digits=places)
+    decimals = digits(payment.currency) if payment else 0
+    return SITE.page(
+        "pages/gone.html", status, language=language, framed=framed, own=payment, paid=paid, digits=decimals
+    )
 
 
 GET_OWN_CANCELLATION = Operation("get_own_cancellation", None, read_once(own_cancellations.find_own_cancellation))
