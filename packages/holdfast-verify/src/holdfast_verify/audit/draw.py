@@ -47,7 +47,7 @@ def check_turns(entries: Sequence[Entry], drawn: Sequence[int]) -> Iterator[str]
 
 
 class _TurnReplay:
-    """Those who wait for their turns, as far as the log is read."""
+    """The visitors who wait for their turns, as far as the log is read."""
 
     def __init__(self, entries: Sequence[Entry], drawn: Sequence[int]) -> None:
         self._first = next((entry["first_number"] for entry in entries if entry["kind"] == "open"), 1)
@@ -94,7 +94,7 @@ def check_draw(entries: Sequence[Entry], origin: str, root_at: Callable[[int], b
     root_at    the root of the log's tree at a size, of at most the number of entries
 
     Whether numbers, times and proofs are right is for the caller to check. A draw that is not made yet has no fault,
-    unless somebody was let in.
+    unless a visitor was let in.
     """
     try:
         return list(_Draw(entries, origin, root_at).faults())
@@ -227,7 +227,7 @@ class _Draw:
             if entry["kind"] == "draw" or (has_void and is_abandoned(entry)):
                 return
             if entry["kind"] == "release":
-                yield f"Somebody was let in at {entry['at']}, before the draw."
+                yield f"A visitor was let in at {entry['at']}, before the draw."
                 return
 
     def _drawn_order(self) -> list[int]:

@@ -59,7 +59,7 @@ class Difference(NamedTuple):
     sentence: str
 
     def __str__(self) -> str:
-        return self.sentence.format(shown=self.public_value, logged=self.logged_value)
+        return self.sentence.format(public=self.public_value, logged=self.logged_value)
 
 
 async def wait_until_equal(

@@ -241,7 +241,7 @@ async def _check_same_log(source: LogSource, head: Checkpoint, later: Checkpoint
 
 
 NEEDS_EARLIER_HEAD = (
-    "only somebody who kept a head from before the round can tell whether another list was frozen after it"
+    "only a person who kept a head from before the round can tell whether another list was frozen after it"
 )
 
 

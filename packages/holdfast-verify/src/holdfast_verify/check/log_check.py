@@ -277,5 +277,5 @@ class LogCheck:
             limits.append("No witness was asked whether others are shown the same: --witness names one.")
         if not self._key.is_pinned:
             limits.append(
-                "The key is the one that the log itself serves: compare it with somebody, or give it with --key."
+                "The key is the one that the log itself serves: compare it with another person, or give it with --key."
             )

@@ -105,7 +105,7 @@ async def _compare_registration(
     def logged() -> PublicStatus:
         return PublicStatus(watch.status or "pending")
 
-    sentence = "The page of the registration shows {shown}. The log leads to {logged}."
+    sentence = "The page of the registration shows {public}. The log leads to {logged}."
     result = await wait_until_equal(check.follower, read_public, logged, sentence, progress)
     if isinstance(result, Difference):
         report.checked["registration"] = f"{result.public_value}: not what the log says"

@@ -166,7 +166,7 @@ Nouns = Mapping[str, Sequence[DocumentedOperation]]
 def routes(spec: Spec) -> list[Route]:
     """The routes of the pages, their style sheet and their script. `copy.js` is an asset of the site."""
     headers = {name.decode(): value.decode() for name, value in security_headers() if name != b"cache-control"}
-    # Their examples take a tenth of what it takes to build the service: they are made when somebody asks for a page.
+    # Their examples take a tenth of what it takes to build the service: they are made when a visitor opens a page.
     nouns = cache(partial(operations_by_noun, spec))
     names = dict.fromkeys(entry["tags"][0] for methods in spec["paths"].values() for entry in methods.values())
     return [

@@ -282,7 +282,7 @@ def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) ->
     }
     if after.capacity < before.registered_count:
         errors["capacity"] = [
-            message("must be at least the number of seats taken, %(taken)s", taken=before.registered_count)
+            message("must be at least the number of seats taken, %(count)s", count=before.registered_count)
         ]
     if after.draw_at and after.draw_at >= after.datetime:
         errors["opens_at" if command.datetime is UNSET else "datetime"] = [

@@ -127,7 +127,9 @@ class AnotherServer:
             content = response.content[:MAX_ANSWER_BYTES]
             if 400 <= response.status_code < 500 and response.status_code not in {401, 403, 429}:
                 reason = msgspec.json.decode(content, type=_RefusalBody).error_message
-                log.info("the authorization server refused", path=path, status=response.status_code, said=reason[:500])
+                log.info(
+                    "the authorization server refused", path=path, status=response.status_code, reason=reason[:500]
+                )
                 raise INVALID_REQUEST("The authorization server does not accept this.", hint=reason[:300])
             if response.status_code != 200:
                 raise ValueError(f"the answer is {response.status_code}")

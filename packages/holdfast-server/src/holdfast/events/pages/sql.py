@@ -94,7 +94,7 @@ async def find_events(reader: Reader, ids: Collection[int]) -> dict[int, tuple[E
         EventRow,
         EventExtras,
         f"""
-        select found.*
+        select event.*
           from unnest(%(ids)s::bigint[]) as requested (id)
          cross join lateral (
             select {EVENT_COLUMNS},
@@ -108,7 +108,7 @@ async def find_events(reader: Reader, ids: Collection[int]) -> dict[int, tuple[E
               from events join users as organizers on organizers.id = events.organizer_id
               {EVENT_DRAWS.check_of("events")}
               {STORED_TEXT}
-             where events.id = requested.id limit 1) as found
+             where events.id = requested.id limit 1) as event
         """,
         {"ids": list(ids), "text_version": VERSION},
     )

@@ -117,7 +117,7 @@ _CHECK_ALL: LiteralString = f"""
                         when request.tenant_id <> queues.organizer_id then 'forbidden'
                         when is_in then null
                         else queues.closed
-                   end as code offset 0) as found
+                   end as code offset 0) as judged
           -- A visitor who comes again gets a new ticket in the row there is.
           left join lateral (select true as is_free from queue_visitors
                               where comes_again and code is null

@@ -1,6 +1,6 @@
 """Correcting a mistyped address: the visitor whose form made a registration gives it to the right address.
 
-Everybody can type the address of another person into a form, so the mistyped address may have an owner. What keeps
+Visitors can type the address of another person into a form, so the mistyped address may have an owner. What keeps
 that person safe, and the order:
 
 * Only the link to the outcome allows it, for half an hour. No one but the browser that sent the form has it (decision

@@ -211,7 +211,7 @@ LOCK_FREE_EVENT: LiteralString = f"{LOCK_EVENT} skip locked"
 async def remove_from_event(tx: Tx, event_id: int) -> int | None:
     """Wait for the lock of an event, and remove its registrations whose cancellation is due.
 
-    Their seats go to those who wait. Returns the number removed; None: there is no such event.
+    Their seats go to the first on the waiting list. Returns the number removed; None: there is no such event.
     """
     # A separate statement, so that the next ones see all commits before the lock was granted.
     is_locked = await tx.value(LOCK_EVENT, {"id": event_id}) is not None

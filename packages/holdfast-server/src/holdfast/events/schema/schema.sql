@@ -518,7 +518,7 @@ begin
        and not exists (select from after where log_number is null) then
         return null;
     end if;
-    -- Of those that an older version settles, during an upgrade, nobody knows a number.
+    -- Registrations that an older version settles, during an upgrade, have no number.
     with logged as (
         insert into log_pending (log_id, kind, details)
         select log.id, 'change',

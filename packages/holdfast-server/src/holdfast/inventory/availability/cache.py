@@ -382,7 +382,7 @@ class AvailabilityCache:
 def _finish(cached_shop: CachedShop, reading: asyncio.Task[None]) -> None:
     cached_shop.reading = None
     if not reading.cancelled():
-        reading.exception()  # it is raised to those who wait, if any are left
+        reading.exception()  # it is raised to the callers that wait, if any are left
 
 
 def _domain_in(payload: str) -> str:

@@ -1,4 +1,4 @@
-"""What the catalog registers: what handles its webhooks, the import of the products of a shop, and a nightly one of all."""
+"""What the catalog registers: what handles its webhooks, the import of a shop's products, and a nightly one of all."""
 
 from typing import Any
 

@@ -202,7 +202,7 @@ async def archive(tx: Tx, caller: Caller, command: ArchivePool) -> PoolChange:
 
     async def make(version: int, pool: Pool) -> None:
         if pool.held:
-            raise POOL_HAS_HOLDS(f"Pool {pool.id} holds {pool.held} {pool.unit} for somebody.")
+            raise POOL_HAS_HOLDS(f"Pool {pool.id} has {pool.held} {pool.unit} on hold.")
         if command.release_variants:
             members = await membership.find_members(tx, caller.tenant, [pool.id])
             gids = [member.variant_gid for member in members.get(pool.id, ())]

@@ -154,7 +154,7 @@ async def store_accepted(tx: Tx, shop_id: int, push: LevelPush, accepted: Accept
                    seen_at = greatest(seen_at, %(at)s), pushed_at = clock_timestamp(), push_id = null,
                    pushed_from = null, pushed_to = null, caused_at = null, brisk = brisk + 1,
                    parked = case when brisk + 1 >= %(max_count)s
-                                 then 'Somebody else sets it as often as it is set from here.' end
+                                 then 'Another app sets it as often as it is set from here.' end
               from changed
              where levels.shop_id = %(shop_id)s and levels.item_gid = changed.item_gid
                and levels.location_gid = changed.location_gid)

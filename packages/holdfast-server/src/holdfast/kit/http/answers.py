@@ -1,8 +1,9 @@
 """Answers: how long caches may keep them, what of a query they repeat, which are compressed, files that are generated
 while sent, and constant ones.
 
-A cache is a proxy or a content delivery network in front of the service. What it may keep is the same for everybody who
-requests the same address in the same language and encoding. All other answers are `NO_STORE`. docs/edge.md lists both.
+A cache is a proxy or a content delivery network in front of the service. What it may keep is the same for every client
+that requests the same address in the same language and encoding. All other answers are `NO_STORE`.
+docs/edge.md lists both.
 
 A proxy may have signed the query of a request, with a secret that signs other messages too. The sender of the request
 must not learn the signature. So an answer repeats only parameters that the service knows by name, and none of these

@@ -1,7 +1,7 @@
 """The limit of mails a second, which all processes of a service share (`SMTP_MAX_PER_SECOND`).
 
 Turns are given out by one row of the database, by its clock: each begins one interval after the one before, and turns
-that nobody took are lost. A mail is sent after its turn has begun, and each connection sends one mail at a time. So in
+that no mail took are lost. A mail is sent after its turn has begun, and each connection sends one mail at a time. So in
 any time the mail server gets at most as many mails as the limit says, and one more on each connection, also if
 processes stall or are killed.
 """

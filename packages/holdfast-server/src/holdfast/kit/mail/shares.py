@@ -61,7 +61,7 @@ class ShareLeases:
     """The leases of one process.
 
     A statement may lease shares and its answer be lost, with the connection or because the task was cancelled. Its
-    lease is given back before the next one: else nobody would send these shares until the lease ends.
+    lease is given back before the next one: else no process would send these shares until the lease ends.
     """
 
     def __init__(self) -> None:

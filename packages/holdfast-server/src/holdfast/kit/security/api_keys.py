@@ -98,8 +98,8 @@ class KeyRing:
 def credential(headers: Mapping[bytes, bytes]) -> str | None:
     """The credential of a request: the header X-API-Key, or else the bearer token.
 
-    X-API-Key is for API keys: with another text in it, the credential is one that nobody has. Access tokens are bearer
-    tokens (RFC 6750).
+    X-API-Key is for API keys: with another text in it, the credential is one that no caller has. Access tokens are
+    bearer tokens (RFC 6750).
     """
     if key := headers.get(b"x-api-key"):
         text = key.decode("latin-1")

@@ -225,7 +225,7 @@ begin
        and not exists (select from after where log_number is null) then
         return null;
     end if;
-    -- Of those that an older version settles, during an upgrade, nobody knows a number.
+    -- Registrations that an older version settles, during an upgrade, have no number.
     with logged as (
         insert into log_pending (log_id, kind, details)
         select log.id, 'change',
@@ -261,7 +261,7 @@ create or replace trigger log_changed_registrations after update on registration
     referencing old table as before new table as after for each statement execute function log_changed_registrations();
 
 -- Tells the logs of events which registrations are gone. One that was not settled has no number, so its commitment says
--- which it was. A rejection has no place that anybody could get.
+-- which it was. A rejection has no seat that another person could get.
 -- Those that an organizer removed are counted.
 create or replace function log_removed_registrations() returns trigger language plpgsql as $$
 begin

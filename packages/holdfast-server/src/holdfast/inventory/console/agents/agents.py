@@ -118,7 +118,7 @@ class ThreadPosition(NamedTuple):
 
 
 class StockDeed(Struct, frozen=True):
-    """An entry that an agent made, with its pool. `actors`: the words for those who have no name."""
+    """An entry that an agent made, with its pool. `actors`: the words for actors without a name."""
 
     row: HistoryRow
     pool: PoolWithMembers
