@@ -18,7 +18,7 @@ import pytest
 
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.orders.catching_up import catch_up
-from holdfast.inventory.shopify.platform import PlatformUnreachable
+from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync import operations as sync
 from holdfast.inventory.webhooks import sql as webhooks

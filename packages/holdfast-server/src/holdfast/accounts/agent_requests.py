@@ -22,7 +22,7 @@ from holdfast.kit.contract.problems import APPROVAL_DECLINED, APPROVAL_REQUIRED,
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.runner import Runner
-from holdfast.kit.security.secrets import UnsealError
+from holdfast.kit.security.service_secret import UnsealError
 
 MAX_WAITING_REQUESTS = 50
 """The most requests of one credential that wait. The schema has this many slots."""

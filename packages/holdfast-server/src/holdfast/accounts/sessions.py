@@ -191,7 +191,7 @@ def digest(secret: str) -> bytes:
 
 
 async def find_open(reader: Reader[Any], hashes: Sequence[bytes]) -> list[tuple[Any, ...]]:
-    """Return digest, id, way and account of the open sessions, and note them as used.
+    """Find the open sessions (digest, id, way and account), and note them as used.
 
     A session that another transaction has locked is noted the next time: a lookup never waits for a lock.
     """

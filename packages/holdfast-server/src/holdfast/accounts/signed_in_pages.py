@@ -21,7 +21,7 @@ from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import NavigationEntry, Site, redirect
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Run
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 SIGN_IN = "/sign-in"
 ACCOUNT = "/account"

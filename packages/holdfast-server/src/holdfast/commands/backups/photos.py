@@ -12,7 +12,7 @@ from holdfast.events.photos.model import media_type, size_name
 from holdfast.events.resources import photo_store
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import CannotStart, Problem
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

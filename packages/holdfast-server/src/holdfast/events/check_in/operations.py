@@ -34,7 +34,7 @@ from holdfast.events.check_in.model import (
 from holdfast.events.check_in.sql import CheckInRegistration, people_of_event
 from holdfast.events.registrations import links, substring_search
 from holdfast.events.registrations.bulk_changes import BulkCommand, BulkResult, SkipReason
-from holdfast.events.registrations.code import ShortCode, parse_short_code, short_code
+from holdfast.events.registrations.entrance_code import ShortCode, parse_short_code, short_code
 from holdfast.events.registrations.links import OWN_PAGE, Link
 from holdfast.events.registrations.model import NAME
 from holdfast.events.registrations.operations import REFUSALS
@@ -44,7 +44,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 StatusLetter = Literal["r", "w", "p", "x"]
 

@@ -15,7 +15,7 @@ import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast.events.resources import Database, Reader, Tx
-from holdfast.kit.security.secrets import Secret, UnsealError
+from holdfast.kit.security.service_secret import Secret, UnsealError
 from holdfast_verify.formats.signed_note import decode_base64, encode_base64
 
 CHANNEL = "log_keys"

@@ -15,12 +15,12 @@ from holdfast.accounts.agents import mail as request_mail
 from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.signin import mail as sign_in
 from holdfast.accounts.signin.mail import SignInMail
-from holdfast.events.events.calendar import calendar_file
+from holdfast.events.events.calendar_file import calendar_file
 from holdfast.events.mails.kinds import KINDS, Kind, sentences_of
 from holdfast.events.mails.model import DataMail, MailArguments, MailBatch, MailFacts, RegistrationMail
 from holdfast.events.organizers.accent import dark_accent
 from holdfast.events.processor.currencies import digits
-from holdfast.events.registrations.code import qr_png, short_code
+from holdfast.events.registrations.entrance_code import qr_png, short_code
 from holdfast.events.texts.outbound_texts import outbound
 from holdfast.kit.mail.message import Attachment, MailMessage, content_lines, header_text, joined_lines
 from holdfast.kit.pages.language import Language, language_with_code

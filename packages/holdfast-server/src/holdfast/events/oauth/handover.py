@@ -42,7 +42,7 @@ from holdfast.kit.postgres.database import Database, Tx
 from holdfast.kit.process.discovery import keys_document
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
-from holdfast.kit.security.secrets import SealedTable
+from holdfast.kit.security.service_secret import SealedTable
 from holdfast.kit.security.signed_tokens import SigningKeyTable, TokenType
 
 TIMEOUT_SECONDS = 10.0

@@ -22,7 +22,7 @@ from holdfast.kit.contract.problems import (
 )
 from holdfast.kit.postgres.pagination import OffsetPage, Page, offset_page
 from holdfast.kit.running.operation import CommandLimit
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 NETWORK_HASH_CHARACTERS = 24
 

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 import msgspec
 
-from holdfast.events.events.calendar import calendar_feed, calendar_file
+from holdfast.events.events.calendar_file import calendar_feed, calendar_file
 from holdfast.events.pages.model import EventContent, FeedContent, FeedEvent, ReadEvent, ReadFeed
 from holdfast.events.pages.organizer import checked_slug
 from holdfast.events.paths import event_path, id_of, organizer_path

@@ -18,7 +18,7 @@ from holdfast.events.seats.seats import PaymentStatus
 from holdfast.events.settings import Settings
 from holdfast.events.users.model import Role
 from holdfast.kit.contract.problems import FORBIDDEN, Problem
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 
 class AccountRow(Struct):

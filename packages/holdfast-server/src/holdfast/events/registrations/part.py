@@ -6,7 +6,7 @@ from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Schedule, TaskHandler, TimedTask, in_batches
 from holdfast.kit.process.part import Part
 from holdfast.kit.running.idempotency import Idempotency
-from holdfast.kit.security.secrets import SealedTable
+from holdfast.kit.security.service_secret import SealedTable
 
 IDEMPOTENCY = Idempotency(people=PEOPLE_IN_ANSWERS)
 

@@ -9,7 +9,7 @@ from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shops import operations as shops
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
-from holdfast.kit.security.secrets import UnsealError
+from holdfast.kit.security.service_secret import UnsealError
 
 Scope = Literal["read_inventory", "write_inventory", "read_pools", "write_pools"]
 

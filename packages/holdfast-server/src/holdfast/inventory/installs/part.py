@@ -7,7 +7,7 @@ from holdfast.inventory.installs.model import REDACT
 from holdfast.inventory.webhooks.model import Handlers
 from holdfast.kit.background.tasks import Schedule, TaskHandler, TimedTask
 from holdfast.kit.process.part import Part
-from holdfast.kit.security.secrets import SealedTable
+from holdfast.kit.security.service_secret import SealedTable
 
 TOPICS: Handlers = {
     "app/scopes_update": uninstalling.store_granted_scopes,

@@ -11,7 +11,7 @@ from holdfast.inventory.orders import sql
 from holdfast.inventory.orders.model import MAX_NAME_CHARACTERS, Order, OrderedLine, ordered_units, returned_units
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.shopify.platform import PlatformUnreachable, display_text
+from holdfast.inventory.shopify.platform_client import PlatformUnreachable, display_text
 from holdfast.inventory.webhooks.payloads import (
     Count,
     Moment,

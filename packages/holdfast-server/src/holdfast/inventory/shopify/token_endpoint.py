@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.inventory.shopify.platform import (
+from holdfast.inventory.shopify.platform_client import (
     Platform,
     PlatformAnswer,
     PlatformRefusal,

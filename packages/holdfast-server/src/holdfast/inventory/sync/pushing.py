@@ -14,8 +14,8 @@ from cachetools import LRUCache
 
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.sync import levels
+from holdfast.inventory.sync.level_calls import AcceptedPush
 from holdfast.inventory.sync.model import LevelChange, LevelPush, LevelRefusal, ObservedLevel
-from holdfast.inventory.sync.platform import AcceptedPush
 from holdfast.kit.contract.bounds import cache_bound
 
 MAX_LEVELS_PER_PUSH = 250

@@ -29,7 +29,7 @@ class SendingRate:
         return min(limit, self._max_per_second) if self.is_limited else limit
 
     async def wait_for_turn(self) -> None:
-        """Return when one mail may be sent."""
+        """Wait until one mail may be sent."""
         async with self._in_line:
             await asyncio.sleep(
                 max(0.0, await self._database.autocommit(lambda reader: take_turn(reader, self._max_per_second)))

@@ -28,7 +28,7 @@ from holdfast.kit.contract.problems import BAD_REQUEST, FORBIDDEN, NOT_FOUND, VA
 from holdfast.kit.http.body import read_body
 from holdfast.kit.http.handler import Header, Request, headers_of
 from holdfast.kit.running.runner import Run
-from holdfast.kit.security.secrets import HmacSigner
+from holdfast.kit.security.service_secret import HmacSigner
 
 FOREIGN_FORM = ProblemType(
     "foreign_form", 403, "The form was sent from another site.", "Open the page itself and use its form."

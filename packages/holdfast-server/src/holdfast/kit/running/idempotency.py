@@ -19,7 +19,7 @@ from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import IDEMPOTENCY_KEY_REUSED, Problem, ProblemType
 from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.postgres.group_commit import LockedRow
-from holdfast.kit.security.secrets import HasSecret, Secret, UnsealError
+from holdfast.kit.security.service_secret import HasSecret, Secret, UnsealError
 
 LOCK_SPACE = 0x6964656D
 """The first key of the advisory locks ("idem") that are held while a request is looked up, run and stored."""

@@ -21,7 +21,7 @@ from joserfc.jws import JWSRegistry
 from msgspec import Struct
 
 from holdfast.kit.postgres.database import Reader, Tx
-from holdfast.kit.security.secrets import HasSecret, Secret, UnsealError
+from holdfast.kit.security.service_secret import HasSecret, Secret, UnsealError
 
 PUBLISHED_TTL_SECONDS = 300
 """Seconds for which clients may cache the published keys."""

@@ -44,7 +44,7 @@ from holdfast.kit.pages.site import HTML, redirect, security_headers
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Run
-from holdfast.kit.security.secrets import HmacSigner, Secret
+from holdfast.kit.security.service_secret import HmacSigner, Secret
 from holdfast_verify.formats.beacon import CHAIN
 from holdfast_verify.formats.drawn_order import DRAWN_ORDER
 

@@ -16,7 +16,7 @@ from holdfast.events.paths import event_path, organizer_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.push.encryption import sender_keys
 from holdfast.events.registrations import links, own_cancellations, own_registration
-from holdfast.events.registrations.code import qr_code, short_code
+from holdfast.events.registrations.entrance_code import qr_code, short_code
 from holdfast.events.registrations.links import OWN_PAGE, Link, LinkKind, read
 from holdfast.events.registrations.own_cancellations import (
     CancellationResult,
@@ -49,7 +49,7 @@ from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.run_modes import read as read_once
 from holdfast.kit.running.run_modes import read_batched, single
 from holdfast.kit.running.runner import Runner
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 from holdfast_verify.formats.receipts import ReceiptFile
 
 READ_REGISTRATION = Operation("get_own_registration", None, read_batched(own_registration.get))

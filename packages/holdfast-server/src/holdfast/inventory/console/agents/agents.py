@@ -30,7 +30,7 @@ from holdfast.inventory.console.frame import Console, merchant
 from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRow, HistoryRows
 from holdfast.inventory.cursor import cursor_after
 from holdfast.inventory.pools.model import GetPool, PoolWithMembers
-from holdfast.inventory.shopify.platform import Platform
+from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.inventory.shops.operations import LIMITS
 from holdfast.inventory.site import SITE

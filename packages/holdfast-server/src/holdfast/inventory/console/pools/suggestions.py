@@ -27,7 +27,7 @@ from holdfast.inventory.console.variants.variants import UNITS_PER_SALE, UNITS_P
 from holdfast.inventory.pools.model import CreatePool, GetPool, ListPools, PoolChange, PoolList, PoolWithMembers
 from holdfast.inventory.problems import NAME_TAKEN, SHOP_NOT_CONNECTED
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.shopify.platform import Platform
+from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.stock.model import MAX_QUANTITY, PoolId
 from holdfast.inventory.sync.model import GetSyncStatus, SyncStatus
 from holdfast.kit.contract.command import Command, check, with_integers
