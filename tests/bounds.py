@@ -297,9 +297,9 @@ Limits of which most columns would say the same stand in short lists:
 class Group(NamedTuple):
     """Bounds of which most columns are the same: they have a short table of their own.
 
-    title      its heading
-    text       what the other columns would say of each; it stands in the introduction
-    columns    the headings of the columns, each with the member of a bound that stands in it
+    title                               its heading
+    text                                what the other columns would say of each; it stands in the introduction
+    columns                             the headings of the columns, each with the member of a bound that stands in it
     total, tenant, address, stranger    how these members of its bounds begin
     """
 

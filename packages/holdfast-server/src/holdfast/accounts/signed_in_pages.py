@@ -96,14 +96,14 @@ _SESSION = "holdfast.session"
 class SignedInPages:
     """Makes the routes of pages for signed-in people.
 
-    gate       finds the session of a request, and how its page is shown
-    home       the path to which a person is sent who signs in without a target
-    first      returns the path that a session has to visit before any other page; None: there is none
-    places     returns the navigation of a session: its entries by path
-    account    the template that the service adds to the page of the account; it has the variable `account`
-    hint       the template with what the service says about who can sign in; it has the variables `link_status`,
-               which is empty on the form, `email` and `is_unbound`. Without it the service says nothing
-    scripts    files of the site that run on pages with a button to sign out
+    gate          finds the session of a request, and how its page is shown
+    home          the path to which a person is sent who signs in without a target
+    first         returns the path that a session has to visit before any other page; None: there is none
+    navigation    returns the navigation of a session: its entries by path
+    account       the template that the service adds to the page of the account; it has the variable `account`
+    hint          the template with what the service says about who can sign in; it has the variables `link_status`,
+                  which is empty on the form, `email` and `is_unbound`. Without it the service says nothing
+    scripts       files of the site that run on pages with a button to sign out
     """
 
     def __init__(

@@ -72,8 +72,8 @@ async def wait_until_equal(
     """Read what the service shows, and the log, until they are equal, but not for ever. Raises `VerificationError`.
 
     read_public    reads what the service shows
-    logged        what the log leads to, as far as the follower has read it
-    sentence      says a difference, with `shown` and `logged`
+    logged         what the log leads to, as far as the follower has read it
+    sentence       says a difference, with `shown` and `logged`
     """
     logged_values, readings = {logged()}, set[Hashable]()
     clock = asyncio.get_running_loop().time

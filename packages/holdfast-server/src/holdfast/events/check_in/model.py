@@ -234,7 +234,7 @@ class PeopleBatch(Struct):
 class ScanChange(Struct):
     """A scan that was stored or undone, for other devices.
 
-    arrival          the arrival number of the registration, as in the list
+    arrival      the arrival number of the registration, as in the list
     is_undone    whether the scan was undone
     """
 

@@ -78,7 +78,7 @@ class SeatHandover(Struct):
     """The result of giving seats to the waiting list.
 
     promoted_count    the number of people who got a seat; 0 unless `status` is `open`
-    seats_lost     the number of no-shows who lost their seat
+    seats_lost        the number of no-shows who lost their seat
     """
 
     status: HandoverStatus

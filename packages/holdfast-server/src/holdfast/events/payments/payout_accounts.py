@@ -164,7 +164,7 @@ class OpenOnboarding(Command):
     """Asks for the processor's page, for the owner who is signed in.
 
     is_opened_by_mail    whether the session was opened by a link in a mail
-    event_id          the event from whose page the owner comes, and to which the processor leads back
+    event_id             the event from whose page the owner comes, and to which the processor leads back
     """
 
     is_opened_by_mail: bool

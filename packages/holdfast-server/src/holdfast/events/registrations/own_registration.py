@@ -70,36 +70,36 @@ class StopMails(OwnRegistrationCommand):
 class OwnRegistration(Struct, frozen=True):
     """A registration and its event, as the person may see them. Amounts are in minor units.
 
-    age             seconds since it was received
-    position        the place on the waiting list: 1 is the first
-    waiting         the number of people who wait for a free seat, counted like `position`
-    amount_due      the price of the seat; None: nothing is due
-    held_until      the time until which the seat is held
-    cancels_at      when it is cancelled, unless the person undoes that; None: it is not
-    payment_url     the page on which it can be paid; None: it cannot be paid, or not yet
-    amount_paid     the amount paid by card; else the amount that the organizer has noted
-    is_closing      whether the time to pay is over, and the processor has not closed its page yet
-    refunded        the sum of the refunds, also of those that are still to be made
-    refund_outlook  status of the refunds: `back`: made, or to be made; `waits`: a dispute is not decided; `lost`: the
-                    bank of the card has given the money back itself
-    refundable      the amount that is refunded if it is cancelled now, or else when the person asked to cancel it
-    refund_days     a cancellation earlier than this many days before the event is refunded in full; None: no payment by
-                    card
-    disputed        `open`: a dispute about the payment is not decided, and nothing is refunded before that; `lost`:
-                    the bank of the card has given the money back itself
-    masked_email    the address with the first character of the mailbox only; None: the person was erased
+    age                 seconds since it was received
+    position            the place on the waiting list: 1 is the first
+    waiting             the number of people who wait for a free seat, counted like `position`
+    amount_due          the price of the seat; None: nothing is due
+    held_until          the time until which the seat is held
+    cancels_at          when it is cancelled, unless the person undoes that; None: it is not
+    payment_url         the page on which it can be paid; None: it cannot be paid, or not yet
+    amount_paid         the amount paid by card; else the amount that the organizer has noted
+    is_closing          whether the time to pay is over, and the processor has not closed its page yet
+    refunded            the sum of the refunds, also of those that are still to be made
+    refund_outlook      status of the refunds: `back`: made, or to be made; `waits`: a dispute is not decided; `lost`:
+                        the bank of the card has given the money back itself
+    refundable          the amount that is refunded if it is cancelled now, or else when the person asked to cancel it
+    refund_days         a cancellation earlier than this many days before the event is refunded in full; None: no
+                        payment by card
+    disputed            `open`: a dispute about the payment is not decided, and nothing is refunded before that; `lost`:
+                        the bank of the card has given the money back itself
+    masked_email        the address with the first character of the mailbox only; None: the person was erased
     can_be_corrected    whether the browser that sent its form can correct its address
-    photo           the key of the first photo of the event, or None
-    photo_sizes     its sizes, if it has them, as JSON has them
-    accent, logo    the accent and the file of the logo of the organizer, or None
-    now             the time of the database
-    mails_wait      whether mails wait until the organizer proves its address
-    log_number      its number in the order of arrivals; None: no public log has it
-    arrivals        how many registrations of the event are numbered
-    moved, removed  how many registrations the organizer has moved and removed since the log began
-    draw_...        the draw with which the event opens, as `events` has it; `draw_at` None: it has none
-    is_confirmed    whether its entry of a draw is confirmed
-    drawn_place     its place in the drawn order; None: it was not drawn, or not yet
+    photo               the key of the first photo of the event, or None
+    photo_sizes         its sizes, if it has them, as JSON has them
+    accent, logo        the accent and the file of the logo of the organizer, or None
+    now                 the time of the database
+    mails_wait          whether mails wait until the organizer proves its address
+    log_number          its number in the order of arrivals; None: no public log has it
+    arrivals            how many registrations of the event are numbered
+    moved, removed      how many registrations the organizer has moved and removed since the log began
+    draw_...            the draw with which the event opens, as `events` has it; `draw_at` None: it has none
+    is_confirmed        whether its entry of a draw is confirmed
+    drawn_place         its place in the drawn order; None: it was not drawn, or not yet
     """
 
     event_id: int
@@ -348,8 +348,8 @@ class GetRemovedPayment(OwnRegistrationCommand):
 class RemovedPayment(Struct, frozen=True):
     """The last payment of a registration that was removed.
 
-    is_unpaid    whether no money has arrived; money that arrives now is refunded in full
-    retained_amount  what the organizer keeps, since it was too late for a refund
+    is_unpaid                                whether no money has arrived; money that arrives now is refunded in full
+    retained_amount                          what the organizer keeps, since it was too late for a refund
     refunded, refund_outlook, refund_days    as in `OwnRegistration`
     """
 

@@ -61,10 +61,10 @@ async def search(
 ) -> list[T]:
     """The first registrations of an event that contain a text.
 
-    conditions    they meet one of these; the index of an event has the rows of each condition in order
-    limit         the largest number of registrations that are read
-    read          reads the registrations that contain the text, among the rows of a `select` from `registrations`. The
-                  `select` has the parameters `event_id`, `text`, `seen_by` and `limit`
+    conditions          they meet one of these; the index of an event has the rows of each condition in order
+    limit               the largest number of registrations that are read
+    read                reads the registrations that contain the text, among the rows of a `select` from
+                        `registrations`. The `select` has the parameters `event_id`, `text`, `seen_by` and `limit`
     filter_condition    a further condition, which `read` checks too
     """
     if not await _is_indexed(tx, event_id, text):

@@ -22,9 +22,9 @@ from holdfast.events.users.model import OWNS_EMAIL, new_public_ids
 class Stamp(NamedTuple):
     """The stamp of a registration; all None if there is none.
 
-    nonce        the nonce of its commitment; None: no log has it, or will have it
-    logged_as    the public id in its commitment; None: the present one of the person
-    is_cancelling   whether its cancellation waits
+    nonce            the nonce of its commitment; None: no log has it, or will have it
+    logged_as        the public id in its commitment; None: the present one of the person
+    is_cancelling    whether its cancellation waits
     """
 
     received_at: dt.datetime | None

@@ -30,8 +30,8 @@ async def observe(
 ) -> None:
     """Store levels as the platform shows them, unless newer ones are stored. New levels are added.
 
-    fresh        they were read just now: nothing newer is known
-    import_id    the import that has found them; None: not an import
+    fresh          they were read just now: nothing newer is known
+    import_id      the import that has found them; None: not an import
     is_complete    all levels of the items were read just now
     """
     if not observed:

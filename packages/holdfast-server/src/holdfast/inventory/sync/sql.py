@@ -31,7 +31,7 @@ async def lease_shops(
 ) -> list[LeasedShop]:
     """Lease shops whose pools have changed, or that are due. No other process leases them until their lease ends.
 
-    shop_ids    only these; None: any
+    shop_ids          only these; None: any
     excluded_shops    none of these
     """
     shop_condition: LiteralString = "" if shop_ids is None else "and syncs.shop_id = any(%(shop_ids)s)"

@@ -313,7 +313,7 @@ class EventPreview(Struct, frozen=True):
     waiting    the number of places on the waiting list; None: not known yet
     price      the price in minor units; 0: free; None: not known yet
     bounds     the lowest and the highest price of a price that moves
-    places     the number of places; `left`: how many of them are free
+    seats      the number of seats; `left`: how many of them are free
     photo      the photo above the title; None: the cover is drawn from the title
     """
 

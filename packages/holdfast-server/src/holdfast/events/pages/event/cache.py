@@ -40,15 +40,16 @@ class FindLinkedEvent(Command):
 class RegistrableEvent(Struct, PlaceCounts, frozen=True):
     """The data of an event that its registration form needs.
 
-    refund_days     a cancellation at least this many days before the event is refunded in full, a later one not at all
-    is_confirmed    whether the owner of the organizer's address has confirmed it
+    refund_days       a cancellation at least this many days before the event is refunded in full, a later one not at
+                      all
+    is_confirmed      whether the owner of the organizer's address has confirmed it
     organizer_name    None while the organizer has not confirmed its address
-    accent, logo    the accent and the file of the logo of the organizer, or None
-    photo           the key of its first photo, or None
-    photo_sizes     the sizes of that photo, if it has them
-    numbered        how many registrations are numbered in its public log; None: it has none
-    opening         the draw with which it opens; None: it has none
-    queue           the waiting room before it; None: it has none
+    accent, logo      the accent and the file of the logo of the organizer, or None
+    photo             the key of its first photo, or None
+    photo_sizes       the sizes of that photo, if it has them
+    numbered          how many registrations are numbered in its public log; None: it has none
+    opening           the draw with which it opens; None: it has none
+    queue             the waiting room before it; None: it has none
     """
 
     id: int
@@ -91,9 +92,9 @@ class LinkedEvent(Struct, frozen=True):
     """The event that a link shows.
 
     requested_id    the id of the event in the link
-    slug       the slug of the organizer of that event
-    version    a text that changes whenever the content of a page of the event changes
-    event      the event to show: the one in the link, or the next occurrence after it
+    slug            the slug of the organizer of that event
+    version         a text that changes whenever the content of a page of the event changes
+    event           the event to show: the one in the link, or the next occurrence after it
     """
 
     requested_id: int

@@ -96,11 +96,11 @@ class EventNumbers(Struct, PlaceCounts, frozen=True):
 class StreamMessage(Struct, omit_defaults=True):
     """The data of an event of the stream.
 
-    price    in minor units of the currency; none for a free event
+    price                  in minor units of the currency; none for a free event
     left, room, waiting    free seats, free places on the waiting list, people on the waiting list
-    spread   the seconds in which pages that show one person fetch themselves, each at a random moment
-    html     the parts of the page that differ from those of the last message
-    version  for a new reader: a page with another one is older than the numbers, and fetches itself
+    spread                 the seconds in which pages that show one person fetch themselves, each at a random moment
+    html                   the parts of the page that differ from those of the last message
+    version                for a new reader: a page with another one is older than the numbers, and fetches itself
     """
 
     status: EventStatus

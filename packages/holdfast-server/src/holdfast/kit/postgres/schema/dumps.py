@@ -61,7 +61,7 @@ class Snapshot:
 
     connection    the session that holds it; statements in it see this moment
     name          what PostgreSQL calls it
-    created_at      a time of the database's clock: whatever was acknowledged before it is in the snapshot
+    created_at    a time of the database's clock: whatever was acknowledged before it is in the snapshot
     """
 
     connection: psycopg.Connection[Any]
