@@ -61,7 +61,7 @@ EmailOrPlaceholder = Annotated[
 
 
 class User(Struct):
-    """A person with an account."""
+    """Someone with an account."""
 
     id: int
     public_id: PublicId
