@@ -1,6 +1,7 @@
 """What orders register: what handles their webhooks, and the catch-up with orders whose webhooks did not come."""
 
 from collections.abc import Collection
+from functools import partial
 from typing import Any
 
 from holdfast.inventory.installs import subscriptions
@@ -22,11 +23,12 @@ TOPICS: Handlers = {
 }
 
 
+async def subscribe(steps: Steps, of: ShopTask, topics: Collection[str]) -> None:
+    """Subscribe a shop to the topics, and apply the orders whose webhooks did not come."""
+    await subscriptions.subscribe(steps, of, topics)
+    await catching_up.catch_up(steps, of)
+
+
 def subscription_part(topics: Collection[str]) -> Part[Any]:
     """The task that subscribes a shop to the topics, and then applies the orders that it has missed."""
-
-    async def subscribe(steps: Steps, of: ShopTask) -> None:
-        await subscriptions.subscribe(steps, of, topics)
-        await catching_up.catch_up(steps, of)
-
-    return Part(tasks=(TaskHandler(SUBSCRIBE, subscribe),))
+    return Part(tasks=(TaskHandler(SUBSCRIBE, partial(subscribe, topics=topics)),))
