@@ -56,8 +56,8 @@ SMALL_CACHES = {
     "kit/pages/language.py:_zone": "time zones",
     "kit/pages/language.py:_units": "durations in a language",
     "kit/pages/language.py:_preferred_language": "headers of requests",
-    "events/registrations/code.py:_codes_of_length": "codes of links, in the subprocess that writes mails",
-    "events/events/calendar.py:_file_parts": "lines of calendar files",
+    "events/registrations/entrance_code.py:_codes_of_length": "codes of links, in the subprocess that writes mails",
+    "events/events/calendar_file.py:_file_parts": "lines of calendar files",
     "holdfast_verify/formats/tree.py:_perfect_root": "hashes of the left part of a log",
     "kit/pages/site.py:_policy": "headers of pages",
     "kit/postgres/database.py:_compiled": "structures of rows, which only our statements name",
@@ -289,10 +289,10 @@ Of some kinds all limits are alike. Only the first kind has tables below:
 class Group(NamedTuple):
     """Bounds of which most columns are the same: they have a short table of their own.
 
-    title      its heading
-    text       what the other columns would say of each; it stands in the introduction
-    columns    the headings of the columns, each with the member of a bound that stands in it
-    listed     whether the page has tables of its bounds
+    title                               its heading
+    text                                what the other columns would say of each; it stands in the introduction
+    columns                             the headings of the columns, each with the member of a bound that stands in it
+    listed                              whether the page has tables of its bounds
     total, tenant, address, stranger    how these members of its bounds begin
     """
 

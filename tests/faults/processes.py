@@ -21,7 +21,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from holdfast.kit.security.http_client import HttpClient
-from holdfast.kit.security.secrets import secret
+from holdfast.kit.security.service_secret import secret
 from tests.forking import forks
 from tests.kit.background_loops import at_work
 from tests.serving import PLAIN

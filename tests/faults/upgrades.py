@@ -19,7 +19,7 @@ import pytest
 
 from holdfast import __version__
 from holdfast.kit.process.service_process import ServiceProcess
-from holdfast.kit.security.secrets import secret
+from holdfast.kit.security.service_secret import secret
 from tests.databases import CLONE, scratch_database
 from tests.faults.processes import HOLDFAST, Process
 from tests.forking import forks

@@ -70,29 +70,31 @@ async def test_mails_can_be_filtered_by_their_status(service: Service) -> None:
             f"update mails set outcome = '{outcome}', ended_at = now() where recipient = '{name}@example.com'"
         )
 
-    pages = {fate: await at.page(f"/console/mails?fate={fate}") for fate in ("waiting", "sent", "failed", "", "none")}
+    pages = {
+        status: await at.page(f"/console/mails?status={status}") for status in ("waiting", "sent", "failed", "", "none")
+    }
 
-    names = {fate: re.findall(r"<p><bdi>(\w+)@", page) for fate, page in pages.items()}
+    names = {status: re.findall(r"<p><bdi>(\w+)@", page) for status, page in pages.items()}
     assert [*map(len, names.values())] == [40, 1, 1, 40, 40]
     assert (names["sent"], names["failed"], names[""][:3]) == (["cleo"], ["bob"], ["dan", "cleo", "bob"])
     assert {name[:6] for name in names["waiting"]} == {"person"}
     [more] = re.findall(r'href="([^"]*)" rel="next"', pages["waiting"])
     rest = await at.page(unescape(more))
     assert len(re.findall(r"<p><bdi>person\d+@", rest)) == 20
-    assert 'href="/console/mails?fate=waiting" aria-current="page"' in rest
-    assert "No such e-mails." in await at.page("/console/mails?fate=failed&before=1")
+    assert 'href="/console/mails?status=waiting" aria-current="page"' in rest
+    assert "No such e-mails." in await at.page("/console/mails?status=failed&before=1")
 
 
 async def test_a_mail_that_failed_is_tried_again(service: Service) -> None:
     at = await open_desk(service)
     await caused(at, at.ada, "Life drawing", "ann", "bob")
     path = await failed(at, "ann")
-    page = await at.page("/console/mails?fate=failed")
+    page = await at.page("/console/mails?status=failed")
 
-    done = await at.post(path, fate="failed")
+    done = await at.post(path, status="failed")
 
     assert (f'action="{path}"' in page, page.count("Try again: e-mail to")) == (True, 1)
-    assert (done.status_code, done.headers["location"]) == (303, "/console/mails?fate=failed&done=again")
+    assert (done.status_code, done.headers["location"]) == (303, "/console/mails?status=failed&done=again")
     assert "The e-mail is being sent again." in await at.page(done.headers["location"])
     assert await states(at) == [(None, 0), (None, 0)]
 
@@ -104,7 +106,7 @@ async def test_a_mail_that_was_sent_or_does_not_exist_is_not_retried(service: Se
     await service.run_sql("update mails set outcome = 'sent'")
 
     paths = (path, "/console/mails/99999/retry", "/console/mails/x/retry", "/console/mails/0/retry")
-    sent = [await at.post(path, fate="<script>") for path in paths]
+    sent = [await at.post(path, status="<script>") for path in paths]
 
     assert {(response.status_code, response.headers["location"]) for response in sent} == {
         (303, "/console/mails?done=nothing")

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from holdfast.inventory.agents.access import SHOWN_CHARACTERS
+from holdfast.inventory.agents.access import KEY_PREFIX_CHARACTERS
 from holdfast.inventory.agents.actions import OPERATIONS
 from tests.accounts.browser import main_text
 from tests.inventory.console.scene import FOREIGN, Admin, hidden_field
@@ -68,7 +68,7 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
     assert (await shop.ask("get_availability", {})).status_code == 403
     page = await admin.get("/console/agents")
     assert old not in page.text
-    assert f"<code>{old[:SHOWN_CHARACTERS]}…</code>" in page.text
+    assert f"<code>{old[:KEY_PREFIX_CHARACTERS]}…</code>" in page.text
 
 
 async def test_a_new_key_needs_a_confirmation(admin: Admin, shop: Shop) -> None:

@@ -140,7 +140,7 @@ async def test_all_suggestions_are_accepted_by_one_click_below_what_changes(merc
     assert changes in main_text(page)
     all_of_them = fields_of_all(page.text)
 
-    outdated = {**all_of_them, "said": "0" * 64, "do": "all"}
+    outdated = {**all_of_them, "numbers": "0" * 64, "do": "all"}
     refused = await merchant.http.post(merchant.at("/console/suggestions"), data=outdated, headers=SAME_SITE)
     assert "Your shop has other numbers than a moment ago." in main_text(refused)
     assert (await merchant.shop.call("list_pools"))["pools"] == []

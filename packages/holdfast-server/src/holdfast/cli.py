@@ -91,7 +91,7 @@ def _explained(error: Exception) -> str | None:
     from holdfast.kit.contract.problems import CannotStart, Problem
     from holdfast.kit.postgres import bundled
     from holdfast.kit.postgres.bundled_server import CannotRun
-    from holdfast.kit.security.secrets import SecretTooShort, UnsealError
+    from holdfast.kit.security.service_secret import SecretTooShort, UnsealError
 
     match error:
         case CannotStart() | CannotRun() | MissingPackage() | SecretTooShort() | UnsealError():
@@ -169,10 +169,10 @@ def commands(
     def reseal() -> None:
         import asyncio
 
-        from holdfast.kit.security import secrets
+        from holdfast.kit.security import service_secret
 
         settings = process().existing(process().configured())
-        for table in asyncio.run(secrets.reseal(process().database(settings), process().sealed)):
+        for table in asyncio.run(service_secret.reseal(process().database(settings), process().sealed)):
             left = f", {table.unreadable} left that another secret sealed" if table.unreadable else ""
             typer.echo(f"{table.table}: {table.rows} sealed again{left}.")
 

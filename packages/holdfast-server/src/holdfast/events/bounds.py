@@ -62,7 +62,9 @@ LIMITS: Mapping[str, Bound] = {
     "waiting room joins": address_limit(
         "Places that pages of waiting rooms give", "events", "`QUEUE_PAGE_JOIN_RATE_LIMIT`", "a minute"
     ),
-    "forms": address_limit("Registration forms, and registrations given up", "events", "`FORM_RATE_LIMIT`", "a minute"),
+    "forms": address_limit(
+        "Registration forms, and registrations that people cancel", "events", "`FORM_RATE_LIMIT`", "a minute"
+    ),
     "forms of an event": Bound(
         name="New registrations for one event by forms",
         service="events",

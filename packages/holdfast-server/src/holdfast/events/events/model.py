@@ -296,7 +296,7 @@ class EventRow(DrawColumns, kw_only=True):
 
     takes_entries    whether a person who registers becomes an entry of the draw, until all entries have their outcomes
     queue_id         the waiting room before it; None: it has none
-    seats_passed_on  how many seats that people gave up were taken by people who waited
+    seats_passed_on  how many seats that people cancelled went to people who waited
     """
 
     id: int

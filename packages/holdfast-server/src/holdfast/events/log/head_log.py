@@ -77,7 +77,7 @@ async def store_checkpoint(tx: Tx, head: HeadLog, checkpoint: str) -> None:
 
     Nothing is stored if another one, or one with other cosignatures, was stored since `head` was read.
     """
-    places = await _find_places(tx, head) if head.signed_size < head.size else {}
+    indexes = await _find_indexes(tx, head) if head.signed_size < head.size else {}
     await tx.run(
         """
         with place as (
@@ -108,8 +108,8 @@ async def store_checkpoint(tx: Tx, head: HeadLog, checkpoint: str) -> None:
             "size": head.size,
             "checkpoint": checkpoint,
             "read_checkpoint": head.checkpoint,
-            "origins": [*places],
-            "indexes": [*places.values()],
+            "origins": [*indexes],
+            "indexes": [*indexes.values()],
         },
     )
 
@@ -129,14 +129,14 @@ async def find_listed_head(reader: Reader, log_id: int) -> ListedHead | None:
 
 async def prove(reader: Reader, listing: ListedHead) -> ProofFile:
     """The proof that a head is in the head log; its `extra` is the entry."""
-    number, place = divmod(listing.entry, TILE_WIDTH)
-    entry = parse_bundle(await sql.find_bundle(reader, listing.log_id, number))[place]
+    number, offset = divmod(listing.entry, TILE_WIDTH)
+    entry = parse_bundle(await sql.find_bundle(reader, listing.log_id, number))[offset]
     tiles = await sql.find_tiles(reader, {listing.log_id: tiles_for_inclusion(listing.entry, listing.size)})
     proof = inclusion_proof(listing.entry, listing.size, tiles[listing.log_id])
     return ProofFile(listing.entry, proof, listing.checkpoint, entry)
 
 
-async def _find_places(tx: Tx, head: HeadLog) -> dict[str, int]:
+async def _find_indexes(tx: Tx, head: HeadLog) -> dict[str, int]:
     """The indexes of the entries that are not signed yet, by the origin in them; of each origin the last one."""
     first = head.signed_size // TILE_WIDTH
     rows: Sequence[tuple[int, bytes]] = await tx.tuples(

@@ -25,7 +25,7 @@ from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.outbound.requests import FetchRefusal
 from holdfast.kit.pages.language import language_with_code
-from holdfast.kit.security.secrets import UnsealError
+from holdfast.kit.security.service_secret import UnsealError
 
 CHANNEL = "pushes"
 

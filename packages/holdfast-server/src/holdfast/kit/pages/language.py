@@ -45,9 +45,9 @@ _WEIGHT = re.compile(r"\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*", re.IGNORECASE)
 class Language(Struct, frozen=True):
     """A language that pages and mails are written in.
 
-    code     its ISO 639 code
-    name     its name in the language itself
-    chosen   whether the URL names it, so that links name it too
+    code            its ISO 639 code
+    name            its name in the language itself
+    chosen          whether the URL names it, so that links name it too
     query_fields    further names and values in the query of links to other pages
     """
 

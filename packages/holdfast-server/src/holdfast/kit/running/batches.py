@@ -141,4 +141,4 @@ class OperationBatches:
 
 def _locked_problem() -> Problem:
     # A new one for each call: an exception that is raised keeps the frames of its caller.
-    return SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1)
+    return SERVICE_UNAVAILABLE("Another caller is still changing the same thing.", retry_after=1)

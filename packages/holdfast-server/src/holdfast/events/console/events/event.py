@@ -30,7 +30,7 @@ from holdfast.kit.pages.language import Language
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read
 from holdfast.kit.running.runner import Runner
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 MAX_HAPPENINGS = 6
 """How many things the overview of an event shows."""

@@ -237,7 +237,7 @@ class NewEventPage:
         values = with_pricing_mode(values)
         copied_keys = await self._photos(session, values.get("copy", ""))
         photos: PhotoList = await self._get_photos(organizer(session), ReadPhotos(keys=[*copied_keys, *keys]))
-        shown_photo = next((photo for _, photo in photos.photos), None)
+        first_photo = next((photo for _, photo in photos.photos), None)
         return self._console.page(
             session,
             request,
@@ -253,7 +253,7 @@ class NewEventPage:
             is_new=True,
             zone_origin=zone_origin,
             is_more_open=is_more_open(values, errors),
-            preview=preview_of(values, shown_photo),
+            preview=preview_of(values, first_photo),
             least_waiting=MIN_WAITING_LIST_PLACES,
             digits=digits,
             labels=LABELS,

@@ -115,7 +115,7 @@ class PublicationPage:
             event=event,
             obstacles=obstacles,
             payouts=payouts,
-            is_owner=session.account.is_proved and session.has_shown_mail,
+            is_owner=session.account.is_proved and session.is_opened_by_mail,
             digits=digits(event.currency),
             rules=rules_of(event.currency),
         )

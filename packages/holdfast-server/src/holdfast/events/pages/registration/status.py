@@ -19,7 +19,7 @@ from holdfast.events.photos.model import ImageAttributes, image_attributes, read
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations import address_correction, links
 from holdfast.events.registrations.address_correction import CorrectAddress, CorrectionResult
-from holdfast.events.registrations.code import short_code
+from holdfast.events.registrations.entrance_code import short_code
 from holdfast.events.registrations.links import OUTCOME_PAGE, OWN_PAGE, Link
 from holdfast.events.registrations.own_registration import (
     GetOwnRegistration,

@@ -11,7 +11,7 @@ from holdfast.inventory.agents.access import NameKeys
 from holdfast.inventory.console.frame import Console, merchant, shop_of
 from holdfast.inventory.console.variants.variants import gids_in, names_of, with_names
 from holdfast.inventory.merchants.model import EntryActor, ListActors
-from holdfast.inventory.shopify.platform import Platform
+from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.stock.model import Entry, GetStockHistory, StockHistory
 from holdfast.inventory.stock.operations import is_revertible
 from holdfast.inventory.stock.pool_page import (

@@ -154,7 +154,7 @@ class VariantsPage:
             409 if stale else 200,
             pool=pool,
             choices=choices,
-            kept={name: value for name, value in fields.items() if name not in {"sure", "once", "version"}},
+            hidden_values={name: value for name, value in fields.items() if name not in {"sure", "once", "version"}},
             does=fields["do"],
             names=await names_of(self._console, session, request, [*gids, *affected_gids]),
             gids=gids,
@@ -313,7 +313,7 @@ class VariantPage:
             session,
             request,
             "variants/variant.html",
-            found=explanation,
+            explanation=explanation,
             name=names[explanation.variant_gid],
             scripts=["live.js"],
         )
