@@ -75,13 +75,17 @@ def _names(cursor: AsyncCursor[Any]) -> tuple[str, ...] | None:
 
 def _maker(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence[Any]], T]:
     # Other callables may be made for each statement.
-    if isinstance(into, type) and all(name.isidentifier() and not iskeyword(name) for name in names):
-        return _compiled(into, names)
+    return _kept_maker(into, names) if isinstance(into, type) else _new_maker(into, names)
+
+
+def _new_maker(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence[Any]], T]:
     return lambda values: into(**dict(zip(names, values, strict=False)))
 
 
 @lru_cache(MAX_KEPT_MAKERS)
-def _compiled(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence[Any]], T]:
+def _kept_maker(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence[Any]], T]:
+    if not all(name.isidentifier() and not iskeyword(name) for name in names):
+        return _new_maker(into, names)
     arguments = ", ".join(f"{name}=values[{number}]" for number, name in enumerate(names))
     return eval(f"lambda values: into({arguments})", {"into": into})  # noqa: S307 - of names of columns
 
