@@ -15,6 +15,7 @@ from holdfast.commands.config import config, secret
 from holdfast.commands.status import status
 from holdfast.events.commands import apps, draw, keys, organizers, payments, people
 from holdfast.inventory import commands as of_inventory
+from holdfast.kit.compat.rich_tracebacks import keep_rich_out
 from holdfast.kit.compat.typer_missing_values import skip_missing_values
 from holdfast.kit.process.commands import address_command, jobs_command, mail_commands
 from holdfast.kit.process.startup import end_in_order, importing
@@ -67,6 +68,7 @@ def main() -> None:
     """Run a command. An error that the operator can correct is printed on one line."""
     end_in_order()
     skip_missing_values()
+    keep_rich_out()
     try:
         status = app(standalone_mode=False)
     except typer.Abort as error:

@@ -19,6 +19,7 @@ from typing import LiteralString
 
 import httpx2
 import structlog
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from prometheus_client import Counter
 
 from holdfast.events.log import sql
@@ -282,30 +283,29 @@ LOOP = Loop("head_log.run", begin=open_publishing)
 
 async def publish(database: Database, witnesses: Sequence[WitnessClient] = ()) -> None:
     """Publish the heads of head logs that are not shown yet, and get the cosignatures that the newest one lacks."""
-    heads = await database.read(list_head_logs)
+    heads, key = await database.read(list_head_logs), None
     if any(head.signed_size < head.size for head in heads):
-        heads = await database.transact(_read_durable)
+        heads, key = await database.transact(_read_durable)
     for generation_back, head in enumerate(heads):
         is_new = head.signed_size < head.size
         if not is_new and generation_back:
             continue
-        note = await database.transact(partial(_sign, head=head)) if is_new else head.checkpoint or ""
+        note = _sign(head, key) if is_new and key else head.checkpoint or ""
         lines = await asyncio.gather(*(witness.cosign(note, partial(_prove, database, head)) for witness in witnesses))
         cosigned = note + "".join(lines)
         if is_new or cosigned != note:
             await database.transact(partial(store_checkpoint, head=head, checkpoint=cosigned))
 
 
-async def _read_durable(tx: Tx) -> list[HeadLog]:
-    """The heads of head logs. When the transaction has ended, they are as durable as configured."""
-    heads = await list_head_logs(tx)
+async def _read_durable(tx: Tx) -> tuple[list[HeadLog], Ed25519PrivateKey]:
+    """Heads of head logs, and the key that signs. Both are as durable as configured when the transaction has ended."""
+    heads, key = await list_head_logs(tx), await signing_key(tx)
     await tx.confirm()
-    return heads
+    return heads, key
 
 
-async def _sign(tx: Tx, head: HeadLog) -> str:
-    checkpoint = Checkpoint(head.origin, head.size, head.root)
-    return Signer(head.origin, await signing_key(tx)).sign(checkpoint.text)
+def _sign(head: HeadLog, key: Ed25519PrivateKey) -> str:
+    return Signer(head.origin, key).sign(Checkpoint(head.origin, head.size, head.root).text)
 
 
 async def _prove(database: Database, head: HeadLog, old_size: int) -> list[bytes]:

@@ -74,16 +74,20 @@ def _names(cursor: AsyncCursor[Any]) -> tuple[str, ...] | None:
 
 
 def _maker(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence[Any]], T]:
-    # Other callables may be made for each statement.
-    if isinstance(into, type) and all(name.isidentifier() and not iskeyword(name) for name in names):
-        return _compiled(into, names)
-    return lambda values: into(**dict(zip(names, values, strict=False)))
+    # Other callables may be made for each statement, so their makers are not remembered.
+    return _compiled(into, names) if isinstance(into, type) else _by_keywords(into, names)
 
 
 @lru_cache(MAX_ROW_MAKERS)
 def _compiled(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence[Any]], T]:
+    if not all(name.isidentifier() and not iskeyword(name) for name in names):
+        return _by_keywords(into, names)
     arguments = ", ".join(f"{name}=values[{number}]" for number, name in enumerate(names))
     return eval(f"lambda values: into({arguments})", {"into": into})  # noqa: S307 - of names of columns
+
+
+def _by_keywords(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence[Any]], T]:
+    return lambda values: into(**dict(zip(names, values, strict=False)))
 
 
 A = TypeVar("A", bound=Struct)
