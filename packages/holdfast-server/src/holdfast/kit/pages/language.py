@@ -138,8 +138,8 @@ class Language(Struct, frozen=True):
         return self.time(start, zone) if end is None else _times(_key(start), _key(end), zone, self.locale)
 
     def period(self, start: dt.datetime, end: dt.datetime | None, zone: str) -> str:
-        """The day and the times of a start and an end in a zone: November 21, 2026, 7:30 PM - 9:00 PM EST."""
-        return f"{_date(_key(start), zone, 'long', self.locale)}, {self.times(start, end, zone)}"
+        """The day and the times of a start and an end in a zone: Sat, Nov 21, 2026, 7:30 PM - 9:00 PM EST."""
+        return f"{_skeleton(_key(start), zone, 'yMMMEd', self.locale)}, {self.times(start, end, zone)}"
 
     def zone(self, moment: dt.datetime, zone: str) -> str:
         """The short name of a zone at a moment: EST, in German MEZ, and UTC+05:45 if the zone has no name."""

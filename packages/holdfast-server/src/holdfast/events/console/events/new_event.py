@@ -210,7 +210,8 @@ class NewEventPage:
             errors = errors_in_words(problem.errors, raw, values.get("pricing_mode", ""))
             return await self._form(session, request, again, {**errors, **unread}, 422, keys=keys)
         id = msgspec.json.decode(event, type=CreatedEvent).id if isinstance(event, msgspec.Raw) else event.id
-        return self._console.to(request, f"{HOME}/events/{id}{'/publication' if is_question else ''}")
+        then = "/publication" if is_question else "?done=published" if command.published else ""
+        return self._console.to(request, f"{HOME}/events/{id}{then}")
 
     async def _photos(self, session: Session, copied: str) -> list[str]:
         """The keys of the photos of the event to copy."""

@@ -103,7 +103,8 @@ class PublicationPage:
                 if problem.type is not EVENT_HAS_REGISTRATIONS:
                     raise
                 return await self._event_page.show(session, request, 422, problem=problem.errors["published"])
-        return self._console.to(request, f"{HOME}/events/{event_id}")
+        is_published = fields is not None and fields.get("do") == "publish"
+        return self._console.to(request, f"{HOME}/events/{event_id}{'?done=published' if is_published else ''}")
 
     def _question(
         self, session: Session, request: Request, event: EventRow, payouts: Payouts, obstacles: list[Obstacle]

@@ -12,7 +12,9 @@ from markupsafe import Markup
 from holdfast.events.log.signed_answers import receipt_file
 from holdfast.events.organizers.branding import photo_origin
 from holdfast.events.pages.accent_styles import branding_values
+from holdfast.events.pages.cover import cover_svg
 from holdfast.events.paths import event_path, organizer_path
+from holdfast.events.photos.model import image_attributes, read_sizes
 from holdfast.events.processor.currencies import digits
 from holdfast.events.push.encryption import sender_keys
 from holdfast.events.registrations import links, own_cancellations, own_registration
@@ -36,7 +38,9 @@ from holdfast.events.registrations.own_registration import (
     StopMails,
 )
 from holdfast.events.resources import Database
+from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
+from holdfast.events.texts.markdown import one_line
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit
@@ -276,6 +280,7 @@ class OwnRegistrationPages:
             unsubscribe_path=language.at(f"{path}/unsubscribe"),
             data_path=language.at(f"{path}/data"),
             paid=False,  # after a payment the visitor returns to another page
+            **picture_values(registration, self._settings),
             **self._values(registration, language),
         )
 
@@ -338,6 +343,15 @@ class OwnRegistrationPages:
             "form_path": language.at(f"/events/{registration.event_id}/registrations"),
             "calendar_path": language.at(f"/events/{registration.event_id}/calendar.ics"),
         }
+
+
+def picture_values(registration: OwnRegistration, settings: Settings) -> dict[str, Any]:
+    """The picture at the top of a page of a registration: the first photo of the event, or else the drawn cover."""
+    key, sizes = registration.photo, read_sizes(registration.photo_sizes)
+    return {
+        "photo": image_attributes(key, sizes, settings) if key else None,
+        "cover": cover_svg(one_line(registration.title)),
+    }
 
 
 @lru_cache(1_000)
