@@ -131,7 +131,7 @@ async def test_a_merchant_links_variants_gives_an_agent_the_key_and_takes_it_bac
         await expect(app.locator("input[type=hidden][name=q]")).to_have_value("honey")
         for title, units in PACKS.items():
             await app.get_by_label(f"Units per sale Honey jars · {title}").fill(str(units))
-        await app.get_by_role("button", name="See what linking changes").click()
+        await app.get_by_role("button", name="Continue").click()
         outcome = app.locator("section.outcome").first.locator("dd")
         await expect(outcome).to_have_count(len(PACKS))
         assert sorted(await outcome.all_inner_texts()) == ["not sold, then 4", "not sold, then 50", "not sold, then 8"]

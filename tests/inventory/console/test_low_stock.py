@@ -16,10 +16,7 @@ async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: 
     page = await merchant.get(PATH)
 
     path = f"/console/pools/{low['id']}"
-    assert (
-        "<b>Honey</b> 10 jars can be sold Its limit is 10. It loses about 2 jars a day, so it lasts 5 days."
-        in main_text(page)
-    )
+    assert "<b>Honey</b> 10 jars can be sold Its limit is 10. about 5 days 2 jars a day" in main_text(page)
     assert "Tea" not in main_text(page)
     assert "<b>Honey" not in page.text
     assert f'href="{merchant.at(path)}"' in page.text
@@ -53,6 +50,6 @@ async def test_many_low_pools_are_paged_and_those_of_other_shops_are_not_listed(
         following = first.text.partition('rel="next"')[0].rpartition('href="')[2].partition('"')[0]
         second = await merchant.http.get(following.replace("&amp;", "&"))
 
-        assert first.text.count("<h2>") == 50
+        assert first.text.count('<th scope="row">') == 50
         assert "Honig 50 0 Einheiten verkäuflich Seine Grenze ist 5." in main_text(second)
         assert "Anders" not in main_text(first)

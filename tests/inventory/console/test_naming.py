@@ -34,7 +34,7 @@ async def test_a_variant_linked_without_a_title_has_the_title_of_the_platform(me
     pool = await merchant.shop.pool(50, members=[{"variant_gid": gids["6-pack"], "units_per_sale": 6}])
 
     page = await merchant.get(f"/console/pools/{pool['id']}")
-    assert "Honey jars · 6-pack HONEY-6 8 can be sold now" in main_text(page)
+    assert "Honey jars · 6-pack HONEY-6 Can be sold: 8" in main_text(page)
 
 
 async def test_the_history_says_what_orders_sold_by_name(admin: Admin, own_shop: Shop) -> None:
