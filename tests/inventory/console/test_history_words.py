@@ -130,7 +130,7 @@ async def test_an_order_leads_to_the_admin_of_the_platform(admin: Admin, own_sho
 
     address = f"{admin.scene.platform.address}/{admin.domain}/admin/orders/{order.id}"
     assert f'<a href="{address}" target="_top"><bdi>#{order.id}</bdi></a>' in page.text
-    assert f"Order #{order.id} took 2 units · then 48 on hand “ 2 of Jar sold. ”" in main_text(page)
+    assert f"Order #{order.id} took 2 units : 2 \N{MULTIPLICATION SIGN} Jar · then 48 on hand" in main_text(page)
 
 
 async def test_a_custom_unit_has_its_singular(admin: Admin, own_shop: Shop) -> None:

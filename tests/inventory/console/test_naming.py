@@ -45,8 +45,8 @@ async def test_the_history_says_what_orders_sold_by_name(admin: Admin, own_shop:
 
     text = main_text(await admin.get(f"/console/pools/{pool['id']}?lang=de"))
 
-    assert "2 of <i>Jar</i> sold" in text
-    assert "1 of variant 1006 sold" in text
+    assert "2 \N{MULTIPLICATION SIGN} <i>Jar</i> , 1 \N{MULTIPLICATION SIGN} Variante 1006 ·" in text
+    assert "sold." not in text
     assert f"It was a {SINGLE}" in text
 
 
