@@ -1,5 +1,7 @@
 """The page of pools that run low."""
 
+import re
+
 from holdfast.inventory.settings import Settings
 from tests.accounts.browser import main_text
 from tests.inventory.console.stocking import Stocking, open_stocking
@@ -20,6 +22,18 @@ async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: 
     assert "Tea" not in main_text(page)
     assert "<b>Honey" not in page.text
     assert f'href="{merchant.at(path)}"' in page.text
+
+
+async def test_goods_are_added_to_a_pool_that_runs_low_with_what_happened_chosen(merchant: Stocking) -> None:
+    low = await merchant.shop.pool(9, name="Honey", low_stock_at=10)
+    page = await merchant.get(PATH)
+    address = page.text.partition("Add goods")[0].rpartition('href="')[2].partition('"')[0].replace("&amp;", "&")
+
+    form = await merchant.http.get(address)
+
+    assert re.findall(r'name="way" value="(\w+)"(?: id="way")? checked', form.text) == ["restock"]
+    await merchant.send(f"/console/pools/{low['id']}/adjust", way="restock", delta="12")
+    assert "No pool runs low." in main_text(await merchant.get(PATH))
 
 
 async def test_a_threshold_in_the_query_overrides_that_of_the_pools(merchant: Stocking) -> None:
