@@ -28,7 +28,7 @@ async def test_a_merchant_undoes_an_entry_and_the_history_says_who(admin: Admin,
     assert await own_shop.on_hand(pool["id"]) == 50
     text = main_text(await admin.get(f"/console/pools/{pool['id']}"))
     assert "“ It was a mistake ”" in text
-    assert "Staff member 1 undid a change" in text
+    assert "Staff member 1 undid a change ( +20 units ) · then 50 on hand Undone: An agent took 20 units" in text
     assert "was undone" in text
 
 
