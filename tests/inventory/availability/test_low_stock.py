@@ -76,7 +76,7 @@ async def test_counts_transfers_and_holds_do_not_add_to_the_pace_of_a_pool(shop:
     assert (listed["available"], listed["taken_per_day"], listed["days_of_cover"]) == (10, 0.0, None)
 
 
-async def test_what_was_undone_does_not_add_to_the_pace_of_a_pool(shop: Shop) -> None:
+async def test_undone_sales_and_corrections_do_not_add_to_the_pace_of_a_pool(shop: Shop) -> None:
     pool = await shop.pool(84)
     await shop.call("record_sale", pool_id=pool["id"], quantity=28)
     sale = (await shop.call("record_sale", pool_id=pool["id"], quantity=14))["entries"][0]
