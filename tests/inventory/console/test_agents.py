@@ -193,7 +193,7 @@ async def test_the_key_is_removed_after_a_question(admin: Admin, shop: Shop) -> 
 
     await admin.send("/console/agents/key/end")
 
-    assert "Every agent that uses it is refused at once." in question
+    assert "Every agent that uses it is refused at once, and this key never works again." in question
     assert (before.status_code, (await shop.ask("list_pools", {})).status_code) == (200, 401)
     assert "Your shop has no key" in main_text(await admin.get("/console/agents"))
 

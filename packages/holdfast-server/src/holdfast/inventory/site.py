@@ -20,6 +20,7 @@ PARAMETERS = frozenset(
         "status",
         "threshold",
         "unlinked",
+        "way",
     }
     | accounts.PARAMETERS
 )

@@ -158,6 +158,7 @@ class VariantsPage:
             does=fields["do"],
             names=await names_of(self._console, session, request, [*gids, *affected_gids]),
             gids=gids,
+            units_after=change.units_per_sale if isinstance(change, UpdateMember) else None,
             stale=stale,
             once=forms.new_token(),
         )
