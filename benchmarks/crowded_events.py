@@ -195,7 +195,7 @@ def lists(of: Crowded, port: int, deep: int) -> Mapping[str, bytes]:
         "registrations by a text that nobody has": f"{event}/registrations?q=nobody",
         "payments of an event": f"{event}/payments",
         "mails": "/console/mails",
-        "mails that failed": "/console/mails?fate=failed",
+        "mails that failed": "/console/mails?status=failed",
         "queues": "/console/queues",
         "keys": "/console/agents",
     }.items():
@@ -244,7 +244,7 @@ def paths(of: Crowded, port: int) -> Mapping[str, Path]:
 
 
 def new_event(of: Crowded, port: int) -> int:
-    """An event of the organizer with a seat for everybody."""
+    """An event of the organizer with a seat for every person."""
     event = {"title": "Sale", "body": "-", "datetime": "2099-01-01T00:00:00Z", "price": 0, "pricing_mode": "free"}
     answer = httpx2.post(
         f"http://127.0.0.1:{port}/api/events",

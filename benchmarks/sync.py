@@ -177,12 +177,12 @@ def disagreement(platform: Platform, service: Service, opened: Sequence[Open]) -
         levels = platform.ask("levels", shop=shop.domain)
         for pool in shop.pools:
             left = shops.STOCK - sum(sold.get(variant, 0) * units for variant, units in pool.sold.items())
-            levels_shown = {variant: sum(levels[str(variant)].values()) for variant in pool.all}
+            levels_written = {variant: sum(levels[str(variant)].values()) for variant in pool.all}
             expected = {variant: left // units for variant, units in pool.all.items()}
-            if not left == ledger[pool.id] == counts[pool.id] or levels_shown != expected:
+            if not left == ledger[pool.id] == counts[pool.id] or levels_written != expected:
                 return (
                     f"{shop.domain}, pool {pool.id}: {left} should be left, the ledger has {ledger[pool.id]}, the pool "
-                    f"{counts[pool.id]}; the levels are {levels_shown} and should be {expected}."
+                    f"{counts[pool.id]}; the levels are {levels_written} and should be {expected}."
                 )
     return ""
 

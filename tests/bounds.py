@@ -56,11 +56,11 @@ SMALL_CACHES = {
     "kit/pages/language.py:_zone": "time zones",
     "kit/pages/language.py:_units": "durations in a language",
     "kit/pages/language.py:_preferred_language": "headers of requests",
-    "events/registrations/code.py:_codes_of_length": "codes of links, in the subprocess that writes mails",
-    "events/events/calendar.py:_file_parts": "lines of calendar files",
+    "events/registrations/entrance_code.py:_codes_of_length": "codes of links, in the subprocess that writes mails",
+    "events/events/calendar_file.py:_file_parts": "lines of calendar files",
     "holdfast_verify/formats/tree.py:_perfect_root": "hashes of the left part of a log",
     "kit/pages/site.py:_policy": "headers of pages",
-    "kit/postgres/database.py:_compiled": "structures of rows, which only our statements name",
+    "kit/postgres/database.py:_kept_maker": "structures of rows, which only our statements name",
     "kit/security/signed_tokens.py:_unseal_key": "signing keys, which only the service makes",
 }
 """Functions that remember results which take a millisecond or less to compute again: nobody gains by filling them.
@@ -263,34 +263,26 @@ INTRODUCTION = """\
 # Limits, and who shares them
 <!-- python -m tests.bounds -->
 
-Everything that many callers use at the same time has a limit, and each of them has [a share of
+What many callers use at the same time has a limit, and each caller has [a share of
 it](../decisions/0095-shared-limits-have-a-share-for-each-address.md) that others cannot take. Come to this page when
-callers wait or are refused: it says how many there are of a thing, who shares it, and what one stranger can do to
-others. Words in capitals are [settings](../settings.md), with their defaults; what has no setting is fixed.
-
-**An example.** A process of the events service holds at most `MAX_STREAMS` open event streams. One organizer
-may have `MAX_STREAMS_PER_ORGANIZER` of them in the console, one address `MAX_STREAMS_PER_ADDRESS`. When all are
-taken, the address with the most gives one to an address with fewer. So a stranger who opens as many as it can
-takes nothing from others.
+callers wait or are refused. Words in capitals are [settings](../settings.md), with their defaults.
 
 | column | meaning |
 |---|---|
 | All together | the limit in one process, at the same time. "Reserved": what strangers cannot use up |
 | An organizer or shop | the share of one of them, with all its keys, apps and people |
-| An address | the share of one IPv4 address, or of one IPv6 network of /64. "A /48" has many of these. People who \
-share an address, such as those of an office, share this too |
-| What one stranger can do | the most that a caller without a credential can do to others, with one address or one \
-/48, unless it says more |
+| An address | the share of one IPv4 address, or of one IPv6 network of /64; "a /48" has many of these. People \
+behind one address, such as an office, share this too |
+| What one stranger can do | the most that a caller without a credential, with one address or /48, can do to others |
 
 * "In turns": after one turn of an owner, each other one that waits has a turn.
-* "Unconfirmed organizer": its address is not confirmed. A stranger can register a few of these in an hour, and then
-  has their shares too.
-* "No share": there is no limit for one owner. An empty cell: the column does not apply.
-* Rate limits ("an hour", "a minute") are counted in each process, and in all processes together with
-  `RATE_LIMIT_STORAGE_URL`.
-* If a proxy stands in front, name it in `TRUSTED_PROXIES`. Otherwise all callers have the address of the proxy.
+* "Gives way": when all are taken, the address with the most gives one to an address with fewer.
+* "Unconfirmed organizer": its address is not confirmed. A stranger can register a few in an hour, and has their shares.
+* "No share": one owner has no limit. An empty cell: the column does not apply.
+* Rate limits ("an hour", "a minute") are counted in each process, or in all together with `RATE_LIMIT_STORAGE_URL`.
+* Name a proxy in front in `TRUSTED_PROXIES`. Otherwise all callers have its address.
 
-Limits of which most columns would say the same stand in short lists:
+Of some kinds all limits are alike. Only the first kind has tables below:
 
 """
 
@@ -298,15 +290,17 @@ Limits of which most columns would say the same stand in short lists:
 class Group(NamedTuple):
     """Bounds of which most columns are the same: they have a short table of their own.
 
-    title      its heading
-    text       what the other columns would say of each; it stands in the introduction
-    columns    the headings of the columns, each with the member of a bound that stands in it
+    title                               its heading
+    text                                what the other columns would say of each; it stands in the introduction
+    columns                             the headings of the columns, each with the member of a bound that stands in it
+    listed                              whether the page has tables of its bounds
     total, tenant, address, stranger    how these members of its bounds begin
     """
 
     title: str
     text: str
     columns: Mapping[str, str]
+    listed: bool = False
     total: str = "none"
     tenant: str = "-"
     address: str = "-"
@@ -323,33 +317,33 @@ class Group(NamedTuple):
 GROUPS = (
     Group(
         "What strangers cannot cause",
-        "only organizers, merchants, partners and the service itself cause it.",
+        "only organizers, merchants, partners and the service itself can.",
         {"All together": "total", "An organizer or shop": "tenant"},
+        listed=True,
         address="none",
         stranger=NOT_BY_STRANGERS,
     ),
     Group(
         "Limits of an address",
-        f"each address is counted for itself, so a stranger takes nothing. A /48 has {WIDE_SHARE} times as many.",
+        f"[settings](../settings.md). Each address is counted for itself; a /48 has {WIDE_SHARE} times as many.",
         {"An address": "address"},
     ),
     Group(
         "Limits of a credential",
-        "each is counted for itself, so a stranger takes nothing. All keys of an organizer together have "
-        "`API_ORGANIZER_RATE_FACTOR` times the limit of a key.",
+        "settings. All keys of an organizer together have `API_ORGANIZER_RATE_FACTOR` times the limit of a key.",
         {"An organizer or shop": "tenant"},
         stranger="Nothing: each credential is counted for itself.",
     ),
     Group(
         "Quotas of an organizer",
-        "what is stored. A stranger can use this much for each organizer that it registers.",
+        "settings. A stranger can use as much for each organizer that it registers.",
         {"An organizer": "tenant"},
         address="none: a stranger who registers an organizer has its share",
         stranger="Room on the disk: as much for each organizer that it registers.",
     ),
     Group(
         "Caches",
-        "a stranger can take time: what others use is dropped, and made again when they ask for it.",
+        "a stranger can only have what others use dropped, and made again.",
         {"All together": "total"},
         tenant="none",
         address="none",
@@ -373,7 +367,7 @@ def _section(service: str) -> str:
     bounds = [bound for bound in all_bounds() if bound.service == service]
     rows = [_row(bound) for bound in bounds if not any(group.has(bound) for group in GROUPS)]
     tables = ["\n".join([f"## {HEADINGS[service]}", HEAD, *rows])]
-    for group in GROUPS:
+    for group in (group for group in GROUPS if group.listed):
         if short := [_short_row(bound, group) for bound in bounds if group.has(bound)]:
             columns = ["What", *group.columns]
             head = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]

@@ -1,6 +1,6 @@
 """Containers without an engine: `buildah` builds an image, and namespaces of Linux run it as `compose.yaml` says.
 
-No registry of images is needed: `debootstrap` makes the base. A container has a read-only root, mounts and processes of
+No registry of images is needed: `mmdebstrap` makes the base. A container has a read-only root, mounts and processes of
 its own, the user of the image, and no capabilities. The containers of a `Host` share a network that leads nowhere else.
 """
 
@@ -23,7 +23,9 @@ from tests.programs import program
 ROOT = Path(__file__).parents[1]
 CONTAINERFILE = ROOT / "deploy/container/Containerfile"
 
+MMDEBSTRAP = ("mmdebstrap", "--quiet", "--mode=root", "--variant=minbase")
 BASE_PACKAGES = "python3,python3-venv,ca-certificates"
+BASE_SOURCE = "deb http://deb.debian.org/debian bookworm main"
 UNUSED_IN_BASE = ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/locale", "usr/share/man", "dev/*")
 """What would only be copied again and again."""
 
@@ -51,7 +53,7 @@ def require_root() -> None:
     """Skip the test without the rights and the programs that it needs. In CI, fail without the programs."""
     if os.geteuid() != 0:
         pytest.skip("only root can make a base, mounts and namespaces here")
-    for name in ("buildah", "debootstrap", "unshare", "nsenter", "curl"):
+    for name in ("buildah", "mmdebstrap", "unshare", "nsenter", "curl"):
         program(name)
 
 
@@ -97,7 +99,8 @@ class Store:
         lines = [
             # In memory: dpkg waits for the disk after each package.
             ["mount", "-t", "tmpfs", "tmpfs", base],
-            ["debootstrap", "--variant=minbase", f"--include={BASE_PACKAGES}", "bookworm", base / "debian"],
+            # What `debootstrap` makes too, for half of the processor time.
+            [*MMDEBSTRAP, f"--include={BASE_PACKAGES}", "bookworm", base / "debian", BASE_SOURCE],
             ["tar", "-C", base / "debian", "-cf", context / "base.tar", *excluded, "."],
         ]
         script = "\n".join(shlex.join(map(str, line)) for line in lines)

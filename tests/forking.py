@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import functools
 import gc
+import importlib
 import json
 import os
 import selectors
@@ -23,10 +24,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from tests.isolation import CheckoutUsed, command_in_checkout
-
 TIMEOUT_SECONDS = 60
 """How long a command may take."""
+MODULES = (
+    *("holdfast.events.service", "holdfast.events.checks", "holdfast.inventory.service", "holdfast.inventory.checks"),
+    "holdfast.commands.check_report",
+)
+"""What commands import besides the command line."""
+EARLIER_MODULES = ("holdfast.events.product", "holdfast.inventory.product")
+"""The same, up to release 0.2.0."""
+
 PART, END = 65_536, b"\n"
 """The most bytes that are read at once, and the last of a message."""
 
@@ -66,16 +73,20 @@ class ForkedProcess:
 
 
 class Forks:
-    """A process that has imported the program, and forks."""
+    """A process that has imported the program, and forks.
 
-    def __init__(self) -> None:
+    code    where the program is, if it is an earlier release
+    """
+
+    def __init__(self, code: Path | None = None) -> None:
         self._connection, theirs = socket.socketpair()
         self._one_at_a_time = threading.Lock()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.forking", str(theirs.fileno())],
+                [sys.executable, "-m", "tests.forking", str(theirs.fileno()), *(EARLIER_MODULES if code else MODULES)],
                 pass_fds=[theirs.fileno()],
                 cwd=Path(__file__).parents[1],
+                env={**os.environ, **({"PYTHONPATH": str(code)} if code else {})},
                 start_new_session=True,
             )
         atexit.register(self.close)
@@ -84,6 +95,8 @@ class Forks:
         self, words: Sequence[str], cwd: Path, environment: Mapping[str, str], out: int, err: int = 2
     ) -> ForkedProcess:
         """Run a command, with nothing to read, in this directory and environment alone."""
+        from tests.isolation import CheckoutUsed, command_in_checkout  # knows no settings of earlier releases
+
         if use := command_in_checkout(words, cwd, environment):
             raise CheckoutUsed(use)
         command = {"argv": words, "cwd": str(cwd), "environment": dict(environment)}
@@ -112,23 +125,19 @@ class Forks:
 
 
 @functools.cache
-def forks() -> Forks:
-    """The one of this process."""
-    return Forks()
+def forks(code: Path | None = None) -> Forks:
+    """The one of this process, for the program of the checkout, or for the earlier release whose code is there."""
+    return Forks(code)
 
 
-def _fork_for(connection: socket.socket) -> None:
+def _fork_for(connection: socket.socket, modules: Sequence[str]) -> None:
     """Fork for each message. Returns when nobody sends any more; a process that was forked ends in it."""
     import typer.main
 
     from holdfast import cli
-    from holdfast.commands import check_report
-    from holdfast.events import checks as events_checks
-    from holdfast.events import service as events
-    from holdfast.inventory import checks as inventory_checks
-    from holdfast.inventory import service as inventory
 
-    _ = events, inventory, check_report, events_checks, inventory_checks
+    for module in modules:
+        importlib.import_module(module)
     # To build the command line takes longer than most commands.
     setattr(typer.main, "get_command", functools.cache(typer.main.get_command))  # noqa: B010
     typer.main.get_command(cli.app)
@@ -217,4 +226,4 @@ def _run_to_the_end(main: Callable[[], object]) -> NoReturn:
 
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as control:
-        _fork_for(control)
+        _fork_for(control, sys.argv[2:])

@@ -139,8 +139,8 @@ class Service:
         return settled
 
     async def cancel_due(self) -> int:
-        """Let the time to undo be over for all registrations that are being given up; how many are gone."""
-        await self.run_sql("update registrations set gives_up_at = now() where gives_up_at is not null")
+        """Let the time to undo be over for all registrations whose cancellation waits; how many are gone."""
+        await self.run_sql("update registrations set cancels_at = now() where cancels_at is not null")
         removed = await own_cancellations.remove_cancelled(self.database)
         await self.hear()
         return removed

@@ -44,6 +44,16 @@ def absent_members(path: str, tree: ast.Module) -> Iterator[str]:
             yield from (f"{path}:{node.lineno} {node.name}: {name}" for name in sorted(listed - members_of(node)))
 
 
+def uneven_lists(path: str, tree: ast.Module) -> Iterator[str]:
+    """The docstrings with a list whose explanations begin in several columns."""
+    for node in ast.walk(tree):
+        if isinstance(node, Documented):
+            for paragraph in (ast.get_docstring(node) or "").split("\n\n")[1:]:
+                columns = {match.end() for line in paragraph.splitlines() if (match := LISTED.match(line))}
+                if len(columns) > 1:
+                    yield f"{path}:{node.lineno} {node.name}: {paragraph.split()[0]}"
+
+
 def test_a_docstring_lists_only_members_and_arguments_that_exist() -> None:
     paths = sorted((ROOT / "packages").glob("*/src/**/*.py"))
 
@@ -53,6 +63,20 @@ def test_a_docstring_lists_only_members_and_arguments_that_exist() -> None:
         for path in paths
         for name in absent_members(str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8")))
     ] == []
+
+
+def test_the_explanations_of_a_list_begin_in_one_column() -> None:
+    assert [
+        name
+        for path in sorted((ROOT / "packages").glob("*/src/**/*.py"))
+        for name in uneven_lists(str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8")))
+    ] == []
+
+
+def test_a_list_in_several_columns_is_noticed() -> None:
+    code = 'class Box:\n    """A box.\n\n    size   its size\n    lid     its lid\n    """\n'
+
+    assert [*uneven_lists("x.py", ast.parse(code))] == ["x.py:1 Box: size"]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,22 @@ RIDDLES = {"standing", "fate", "portion", "brisk", "look_at"}
 UNMENDED = ("tests/",)
 """Where names may still be riddles."""
 
+PARTICIPLES = {"asked", "said", "told", "shown", "kept", "taken", "found", "given", "wanted"}
+"""Words that say nothing as a part of a name either: what was found, or kept, has a name of its own."""
+
+OUTSIDE_NAMES = {
+    "given_up": "a field of an entry of a public log",
+    "mails_wanted": "a field of the file with the data of a person",
+    "name_taken": "the code of a problem",
+    "not_found": "the code of a problem",
+    "taken_per_day": "a field of an answer",
+    "told_at": "a field of a scan, which devices at an entrance have stored",
+    "asked_at": "a column of a table that processes of a release use",
+    "shown_title": "an SQL function that processes of a release call",
+    "taken_back_at": "a column of a table that processes of a release use",
+}
+"""Names with these words that others know, and where."""
+
 BARE_PARAMETERS = {"most", "place", "known", *BARE_WORDS}
 """Words that say nothing as parameters and aliases of SQL."""
 
@@ -120,6 +136,40 @@ def riddles(path: str, tree: ast.Module) -> list[str]:
     module = path.rpartition("/")[2].removesuffix(".py")
     bad = [f"{path}:{line} {name}" for line, name in names(tree) if RIDDLE.search(name.lower())]
     return [f"{path}:1 {module}", *bad] if hasattr(builtins, module) and module[0] != "_" else bad
+
+
+COMPOUND = re.compile(rf"(?:^|_)(?:{'|'.join(sorted(PARTICIPLES))})(?:_|$)")
+OUTSIDE_NAME = re.compile(rf"(?:^|(?<=_))(?:{'|'.join(OUTSIDE_NAMES)})(?=_|$)")
+CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+ALIAS = re.compile(r"\bas (?:materialized )?([a-z_]+_[a-z_]+|[a-z_]+(?= \())")
+"""An alias in SQL of several words, or of a function with its columns."""
+
+SQL_PARAMETER = re.compile(r"%\((\w+)\)s")
+CSS_CLASS = re.compile(r"\.(-?[a-zA-Z_][\w-]*)(?=[^{};]*\{)")
+
+
+def has_participle(name: str) -> bool:
+    """Whether a participle is a part of a name, beside names that others know."""
+    words = CAPITAL.sub("_", name).lower().replace("-", "_")
+    return COMPOUND.search(OUTSIDE_NAME.sub("", words)) is not None
+
+
+def participles(path: str, tree: ast.Module) -> list[str]:
+    """The names of a module, and of its SQL, with a participle as one of several words, and such keyword arguments."""
+    nodes = [*ast.walk(tree)]
+    texts = [(node.lineno, node.value) for node in nodes if isinstance(node, ast.Constant)]
+    candidates = [
+        *(item for item in names(tree) if "_" in item[1].strip("_") or CAPITAL.search(item[1])),
+        *((node.value.lineno, node.arg) for node in nodes if isinstance(node, ast.keyword) and node.arg),
+        *(
+            (line, name)
+            for line, text in texts
+            if isinstance(text, str)
+            for name in [*SQL_PARAMETER.findall(text), *(ALIAS.findall(text) if SQL.match(text) else [])]
+        ),
+        (1, path.rpartition("/")[2].removesuffix(".py")),
+    ]
+    return [f"{path}:{line} {name}" for line, name in candidates if has_participle(name)]
 
 
 SQL = re.compile(r"^\s*(?:\(?select|insert|update|delete|with)\b", re.IGNORECASE)
@@ -225,6 +275,29 @@ def test_no_parameter_of_a_statement_is_a_bare_word(modules: dict[str, ast.Modul
     ] == []
 
 
+def test_no_name_has_a_participle_that_says_nothing(modules: dict[str, ast.Module]) -> None:
+    benchmarks = trees(ROOT / "benchmarks", ROOT)
+    assert [name for path, tree in {**modules, **benchmarks}.items() for name in participles(path, tree)] == []
+
+
+def test_no_template_statement_or_class_of_css_has_a_participle_that_says_nothing() -> None:
+    endings = {".html", ".js", ".sql", ".css"}
+    paths = [path for folder in [*SOURCES, ROOT / "extensions"] for path in folder.rglob("*.*")]
+    files = [path for path in paths if path.suffix in endings]
+    styles = [path.read_text(encoding="utf-8") for path in files if path.suffix == ".css"]
+
+    assert len(files) > 300
+    assert [path.name for path in files if has_participle(path.stem)] == []
+    assert [name for style in styles for name in CSS_CLASS.findall(style) if has_participle(name)] == []
+
+
+def test_every_name_that_others_know_is_still_used() -> None:
+    paths = [path for source in SOURCES for ending in ("py", "sql") for path in source.rglob(f"*.{ending}")]
+    text = "\n".join(path.read_text(encoding="utf-8").lower() for path in paths if path.name != "schema.sql")
+
+    assert [name for name in OUTSIDE_NAMES if name not in text] == []
+
+
 @pytest.mark.parametrize("folder", ["tests", "benchmarks"])
 def test_no_name_in_tests_and_benchmarks_is_a_bare_participle_or_limit_without_its_unit(folder: str) -> None:
     assert bad_names_in(ROOT / folder, ROOT) == []
@@ -317,6 +390,26 @@ def test_a_bad_name_in_a_script_is_noticed(text: str) -> None:
 )
 def test_a_riddle_is_noticed(text: str) -> None:
     assert len(riddles("kit/module.py", ast.parse(text))) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class FoundLog: ...",
+        "MAX_SHOWN = 1",
+        "def f(is_told): ...",
+        "f(asked=1)",
+        'run("select 1 as kept_proof")',
+        'run("select 1 from x where y = %(wanted_id)s")',
+    ],
+)
+def test_a_participle_in_a_name_is_noticed(text: str) -> None:
+    assert len(participles("kit/module.py", ast.parse(text))) == 1
+
+
+@pytest.mark.parametrize("text", ["NOT_FOUND = 1", "EVENT_NOT_FOUND = 1", "class TakenessTest: ...", "told_at = 1"])
+def test_a_name_that_others_know_is_accepted(text: str) -> None:
+    assert participles("kit/module.py", ast.parse(text)) == []
 
 
 def test_a_module_that_is_named_like_a_builtin_is_noticed() -> None:

@@ -96,19 +96,19 @@ class Lock:
     """A lock that one holder has at a time. Others get it in order of arrival."""
 
     def __init__(self) -> None:
-        self._is_taken = False
+        self._is_busy = False
         self._waiting: deque[Action] = deque()
 
     def take(self, action: Action) -> None:
         """Call an action as soon as the lock is free. The action has the lock until `give_back`."""
-        if self._is_taken:
+        if self._is_busy:
             self._waiting.append(action)
         else:
-            self._is_taken = True
+            self._is_busy = True
             action()
 
     def give_back(self) -> None:
         if self._waiting:
             self._waiting.popleft()()
         else:
-            self._is_taken = False
+            self._is_busy = False

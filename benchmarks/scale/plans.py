@@ -1,6 +1,6 @@
 """The three plans: what a crowd, a Saturday and a Friday need.
 
-Work that is the same for everybody is counted, not simulated: processor seconds and bytes are sums. Waits behind a
+Work that is the same for every visitor is counted, not simulated: processor seconds and bytes are sums. Waits behind a
 resource that serves in order of arrival follow exactly from how many have come and how many were served by each
 second. Waits in a process and its database come from the event model, in which one of several like processes has its
 share of the load.
@@ -156,7 +156,7 @@ def crowd(costs: Costs, cells: Cells) -> Plan:
         longest = max(longest, line)
         loads.append(page_loads(line, rate))
         at_end = line
-    questions = sum(loads) + at_end  # everybody asks once more, and learns that it is over
+    questions = sum(loads) + at_end  # every visitor asks once more, and learns that it is over
     without = 1 - inputs.SCRIPTS.value
     busiest = {
         "pages of the waiting room that give a place": min(first, row),

@@ -8,7 +8,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from holdfast.events.registrations import links
-from holdfast.events.registrations.code import parse_short_code, short_code
+from holdfast.events.registrations.entrance_code import parse_short_code, short_code
 from holdfast.events.registrations.links import OWN_PAGE, Link
 from holdfast.events.settings import Settings
 from tests.browser.entrance import has_sent_all, open_scanner, register_organizer, sign_in, stored_scans, type_code

@@ -200,12 +200,12 @@ async def test_keys_and_queues_are_managed_without_scripts(chromium: Browser, of
     await page.get_by_role("button", name="Make a waiting room").click()
     await expect(page.get_by_role("heading", name="Spring sale")).to_be_visible()
     await page.get_by_role("button", name="Pause").click()
-    await expect(page.get_by_text("Paused: nobody can join")).to_be_visible()
+    await expect(page.get_by_text("Nobody can join, and")).to_be_visible()
     await page.get_by_role("link", name="Edit").click()
     await page.get_by_label("Title").fill("Summer sale")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("heading", name="Summer sale")).to_be_visible()
-    await page.get_by_role("link", name="Delete it").click()
+    await page.get_by_role("link", name="Delete this waiting room").click()
     await page.get_by_role("button", name="Delete this waiting room").click()
 
     await expect(page.get_by_role("link", name="Summer sale")).to_have_count(0)
@@ -229,7 +229,7 @@ async def test_the_chart_of_a_queue_follows_visitors_who_join_and_leave(chromium
     await office.ada.patch(f"/api/queues/{office.queue}", {"queue_event": {"active": False}})
 
     await expect(waiting).to_have_text("21", timeout=15_000)
-    await expect(page.get_by_text("Paused: nobody can join")).to_be_visible()
+    await expect(page.get_by_text("Nobody can join, and")).to_be_visible()
     assert watch.failures == []
 
 

@@ -50,7 +50,7 @@ async def test_a_merchant_installs_the_app_in_a_demo_shop_and_sells_a_pack(
             await page.get_by_role("link", name=re.compile("Count by hand.*Single")).click()
             assert await violations(page) == []
             assert await too_wide(page) == []
-            await page.get_by_label("Counted by hand").fill("12")
+            await page.get_by_label("How many are available").fill("12")
             await page.keyboard.press("Enter")
             await expect(page.get_by_text("12 available")).to_be_visible()
             await page.get_by_role("button", name=re.compile("Cancel.*#1001")).click()

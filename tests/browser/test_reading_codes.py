@@ -11,7 +11,7 @@ from PIL import Image, ImageChops, ImageOps
 from playwright.async_api import Browser, Page
 
 from holdfast import events
-from holdfast.events.registrations.code import qr_code
+from holdfast.events.registrations.entrance_code import qr_code
 from tests.browser.qr_frames import (
     HEIGHT,
     WIDTH,

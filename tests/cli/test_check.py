@@ -27,7 +27,7 @@ from holdfast.kit.process.checks.check_list import run_checks
 from holdfast.kit.process.checks.inspection import Finding, open_inspection
 from holdfast.kit.process.checks.queries import FaultQuery
 from holdfast.kit.process.checks.schema import OBJECTS, read_objects, schema_file
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 from tests.cli import faults_of_addresses, faults_of_databases, faults_of_work
 from tests.cli.planted_faults import SECRET, Fault
 from tests.command_line import run_holdfast_in

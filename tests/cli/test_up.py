@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 import httpx2
@@ -113,25 +113,58 @@ def test_the_first_start_prints_keys_and_a_page_and_later_starts_say_how_to_get_
     assert "holdfast inventory shop key SHOP_DOMAIN" in second
 
 
-def test_demo_payments_are_kept_and_end_once_a_real_processor_is_set_up(data_dir: Path) -> None:
+def test_a_second_start_keeps_the_demonstrations_and_their_secrets_until_real_partners_are_set_up(
+    data_dir: Path, output: str, shown_dir: Path
+) -> None:
     ports = ("--inventory-port=0", "--events-port=0")
     with run_up(data_dir, *ports) as first:
-        [address] = re.findall(r"^Demo payments +(http://\S+)$", first, re.MULTILINE)
-        assert "Nothing was paid yet." in httpx2.get(address).text
-        client = stripe.StripeClient(key(data_dir), base_addresses={"api": address})
-        made = client.v2.core.accounts.create(ACCOUNT_V2)
+        account_id = open_payout_account(data_dir, first)
+        install_and_sell(first)
+        links, secrets = [use_link_of_organizer(first)], secrets_that_only_their_owner_reads(data_dir, first)
     with run_up(data_dir, *ports) as second:
-        [address] = re.findall(r"^Demo payments +(http://\S+)$", second, re.MULTILINE)
-        client = stripe.StripeClient(key(data_dir), base_addresses={"api": address})
-        assert client.v2.core.accounts.retrieve(made.id).contact_email == "ada@example.com"
+        client = stripe.StripeClient(key(data_dir), base_addresses={"api": payments_address(second)})
+        assert client.v2.core.accounts.retrieve(account_id).contact_email == "ada@example.com"
         [paid] = re.findall(r"^  card payment +(http://\S+)$", second, re.MULTILINE)
         assert "12.50" in httpx2.get(paid).text
+        [shop] = re.findall(r"^  demo shop +(http://\S+/demo\.myshopify\.com)$", second, re.MULTILINE)
+        assert "#1001" in httpx2.get(shop).text
         points = ("--service=events", "--point=payments", "--point=prices")
         checked = run_holdfast("check", *points, HOLDFAST_DATA_DIR=str(data_dir))
+        links.append(use_link_of_organizer(second))
+        assert secrets_that_only_their_owner_reads(data_dir, second) == secrets
     assert "`holdfast up` takes demo payments" in checked.stdout.replace("\n" + " " * 19, " ")
     assert "0 wrong, 0 warnings" in checked.stdout
-    with run_up(data_dir, *ports, STRIPE_SECRET_KEY="sk_test_real") as third:
-        assert "Demo payments" not in third
+    assert links[0] != links[1]
+    assert secrets_that_only_their_owner_reads(shown_dir, output) != secrets
+    with run_up(data_dir, *ports, STRIPE_SECRET_KEY="sk_test_real", INVENTORY_CLIENT_ID="real") as third:
+        assert not re.search("Demo (payments|shops)", third)
+
+
+def payments_address(output: str) -> str:
+    [address] = re.findall(r"^Demo payments +(http://\S+)$", output, re.MULTILINE)
+    return address
+
+
+def open_payout_account(data_dir: Path, output: str) -> str:
+    """Open an account at the demo payments. Returns its id."""
+    assert "Nothing was paid yet." in httpx2.get(payments_address(output)).text
+    client = stripe.StripeClient(key(data_dir), base_addresses={"api": payments_address(output)})
+    return client.v2.core.accounts.create(ACCOUNT_V2).id
+
+
+def install_and_sell(output: str) -> None:
+    """Install the app in the demo shop, and sell something there."""
+    [shop] = re.findall(r"^  demo shop +(http://\S+/demo\.myshopify\.com)$", output, re.MULTILINE)
+    [inventory] = re.findall(r"^Inventory +(http://\S+)$", output, re.MULTILINE)
+    assert 'href="/demo.myshopify.com/admin/apps/holdfast"' in httpx2.get(shop).text
+    assert f"  merchant       {shop}/admin/apps/holdfast\n" in output
+    with httpx2.Client(follow_redirects=False) as browser:
+        authorize_url = browser.get(f"{inventory}/auth?shop=demo.myshopify.com").headers["location"]
+        assert authorize_url.startswith(f"{shop}/admin/oauth/authorize?")
+        assert browser.get(browser.post(authorize_url).headers["location"]).status_code == 200
+    assert httpx2.post(f"{shop}/sell", data={"variant": "1006"}).status_code == 303
+    storefront = httpx2.get(f"{shop}/apps/holdfast/availability").json()
+    assert "gid://shopify/ProductVariant/1006" in storefront["variants"]
 
 
 def test_both_services_show_the_gallery_of_components(output: str) -> None:
@@ -164,7 +197,6 @@ def test_mails_are_not_shown_to_other_machines_or_beside_a_mail_server(data_dir:
     ports = ("--inventory-port=0", "--events-port=0")
     others: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = (
         ((*ports, "--host=0.0.0.0"), {}),
-        (ports, {"EVENTS_BASE_URL": "https://events.example.com"}),
         (ports, {"SMTP_HOST": "127.0.0.1", "MAIL_FROM": "holdfast@example.com"}),
     )
     for arguments, settings in others:
@@ -179,24 +211,14 @@ def key(data_dir: Path) -> str:
     return load_or_create_secrets(data_dir / DEMO_PAYMENTS_FILE).api
 
 
-def test_secrets_of_the_demo_are_random_kept_and_readable_by_their_owner_only(
-    data_dir: Path, output: str, shown_dir: Path
-) -> None:
-    def starts() -> Iterator[tuple[Path, str]]:
-        for _ in range(2):
-            with run_up(data_dir, "--inventory-port=0", "--events-port=0") as shown_text:
-                yield data_dir, shown_text
-        yield shown_dir, output
-
-    known: list[tuple[str, ...]] = []
-    for directory, shown_text in starts():
-        known.append(load_or_create_secrets(directory / DEMO_PAYMENTS_FILE))
-        modes = {file.name: file.stat().st_mode & 0o077 for file in directory.glob("demo-*")}
-        assert modes, "there are files of the demonstrations"
-        assert {*modes.values()} == {0}, modes
-        assert not [secret for secret in known[-1] if secret in shown_text]
-
-    assert known[0] == known[1] != known[2]
+def secrets_that_only_their_owner_reads(directory: Path, output: str) -> tuple[str, ...]:
+    """The secrets of the demonstrations of a data directory, none of which is in its files for others or shown."""
+    modes = {file.name: file.stat().st_mode & 0o077 for file in directory.glob("demo-*")}
+    assert modes, "there are files of the demonstrations"
+    assert {*modes.values()} == {0}, modes
+    secrets = load_or_create_secrets(directory / DEMO_PAYMENTS_FILE)
+    assert not [secret for secret in secrets if secret in output]
+    return secrets
 
 
 def test_pages_of_other_sites_cannot_use_the_demonstrations(output: str) -> None:
@@ -207,18 +229,16 @@ def test_pages_of_other_sites_cannot_use_the_demonstrations(output: str) -> None
         assert (rebound.status_code, posted.status_code, httpx2.get(address).status_code) == (421, 403, 200)
 
 
-def test_the_link_of_the_demo_organizer_works_once_and_is_another_at_each_start(data_dir: Path) -> None:
-    links: list[str] = []
-    for _ in range(2):
-        with run_up(data_dir, "--inventory-port=0", "--events-port=0") as output:
-            links += re.findall(r"^  organizer +http://\S+(/sign-in/\S+)$", output, re.MULTILINE)
-            [address] = re.findall(r"^Events +(http://\S+)$", output, re.MULTILINE)
-            with httpx2.Client(base_url=address, follow_redirects=True) as browser:
-                [token] = re.findall(r'name="token" value="(.+?)"', browser.get(links[-1]).text)
-                assert browser.post(links[-1], data={"token": token}).url.path == "/console"
-            assert "This link has already been used." in httpx2.get(address + links[-1]).text
-            assert re.search(r"^  a link +\S*holdfast events console-link demo-organizer$", output, re.MULTILINE)
-    assert len(set(links)) == 2
+def use_link_of_organizer(output: str) -> str:
+    """Sign in as the organizer of the demo, by a link that works once. Returns it."""
+    [link] = re.findall(r"^  organizer +http://\S+(/sign-in/\S+)$", output, re.MULTILINE)
+    [address] = re.findall(r"^Events +(http://\S+)$", output, re.MULTILINE)
+    with httpx2.Client(base_url=address, follow_redirects=True) as browser:
+        [token] = re.findall(r'name="token" value="(.+?)"', browser.get(link).text)
+        assert browser.post(link, data={"token": token}).url.path == "/console"
+    assert "This link has already been used." in httpx2.get(address + link).text
+    assert re.search(r"^  a link +\S*holdfast events console-link demo-organizer$", output, re.MULTILINE)
+    return link
 
 
 def test_the_owner_of_the_demo_shop_is_named_with_a_link_and_how_to_get_another(output: str) -> None:
@@ -227,27 +247,6 @@ def test_the_owner_of_the_demo_shop_is_named_with_a_link_and_how_to_get_another(
     [link] = re.findall(r"^  console +http://\S+(/sign-in/\S+)$", output, re.MULTILINE)
     assert "inventory console-link demo.myshopify.com\n" in output
     assert "merchant@example.com" in httpx2.get(address + link).text
-
-
-def test_a_demo_shop_can_install_the_app_and_ends_once_a_real_app_is_set_up(data_dir: Path) -> None:
-    ports = ("--inventory-port=0", "--events-port=0")
-    with run_up(data_dir, *ports) as first:
-        [shop] = re.findall(r"^  demo shop +(http://\S+/demo\.myshopify\.com)$", first, re.MULTILINE)
-        [inventory] = re.findall(r"^Inventory +(http://\S+)$", first, re.MULTILINE)
-        assert 'href="/demo.myshopify.com/admin/apps/holdfast"' in httpx2.get(shop).text
-        assert f"  merchant       {shop}/admin/apps/holdfast\n" in first
-        with httpx2.Client(follow_redirects=False) as browser:
-            authorize_url = browser.get(f"{inventory}/auth?shop=demo.myshopify.com").headers["location"]
-            assert authorize_url.startswith(f"{shop}/admin/oauth/authorize?")
-            assert browser.get(browser.post(authorize_url).headers["location"]).status_code == 200
-        assert httpx2.post(f"{shop}/sell", data={"variant": "1006"}).status_code == 303
-        storefront = httpx2.get(f"{shop}/apps/holdfast/availability").json()
-        assert "gid://shopify/ProductVariant/1006" in storefront["variants"]
-    with run_up(data_dir, *ports) as second:
-        [shop] = re.findall(r"^  demo shop +(http://\S+/demo\.myshopify\.com)$", second, re.MULTILINE)
-        assert "#1001" in httpx2.get(shop).text
-    with run_up(data_dir, *ports, INVENTORY_CLIENT_ID="real") as third:
-        assert "Demo shops" not in third
 
 
 WITHOUT_EXTRA = "import sys; sys.modules['holdfast_demo'] = None; from holdfast.cli import main; main()"
@@ -292,11 +291,14 @@ def test_files_of_postgresql_and_of_the_demo_are_readable_by_their_owner_only(sh
     assert set(modes.values()) == {"0o600"}, modes
 
 
-def test_demonstrations_behind_a_base_url_start_only_if_their_ports_are_named(data_dir: Path) -> None:
+def test_behind_a_base_url_demonstrations_start_only_if_their_ports_are_named_and_mails_are_not_shown(
+    data_dir: Path,
+) -> None:
     ports = ("--inventory-port=0", "--events-port=0")
     with run_up(data_dir, *ports, EVENTS_BASE_URL="https://events.example") as public:
         assert "Demo payments" not in public
         assert "Demo shops" not in public
+        assert not re.search("^  mails +http", public, re.MULTILINE)
     with run_up(data_dir, *ports, "--payments-port=0", EVENTS_BASE_URL="https://events.example") as named:
         assert "Demo payments" in named
         assert "Demo shops" not in named

@@ -24,7 +24,7 @@ PAGE = (ROOT / "docs/deploy/kubernetes.md").read_text(encoding="utf-8")
 PRODUCTS = {"events": EVENTS, "inventory": INVENTORY}
 PORTS = {"events": 8002, "inventory": 8001}
 OF_OPERATOR = "postgresql.cnpg.io/v1"
-CONNECTIONS_BESIDE_REQUESTS = 6
+CONNECTIONS_BESIDE_REQUESTS = 5
 """Connections of each process beside `DATABASE_POOL_SIZE` (docs/deploy/many-processes.md)."""
 
 GRACE_SECONDS = 10

@@ -14,7 +14,7 @@ from holdfast.events.settings import Settings as EventsSettings
 from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings as InventorySettings
 from holdfast.kit.environment.settings import Settings
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "packages" / "holdfast-server" / "src"
@@ -56,9 +56,9 @@ def _purposes_in(path: Path, deriving: Collection[str]) -> Iterator[str]:
         for call in ast.walk(function):
             if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
                 continue
-            if call.func.attr in deriving and path.name != "secrets.py":
+            if call.func.attr in deriving and path.name != "service_secret.py":
                 yield from _texts(call.args[0], function, path)
-    if path.name == "secrets.py" and "derive_each" in deriving:
+    if path.name == "service_secret.py" and "derive_each" in deriving:
         yield "seal"
 
 

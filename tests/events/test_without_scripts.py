@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from holdfast.accounts.signin import links
 from holdfast.events.queues.release import release
+from holdfast.events.service import EVENTS
 from tests.events.check_in.scene import link_of
 from tests.events.payments.scene import Scene
 from tests.events.photos.pictures import picture
@@ -13,7 +14,19 @@ from tests.support import Service
 SOON = (datetime.now(UTC) + timedelta(days=7)).strftime("%Y-%m-%dT20:00")
 EVENT = {"title": "Pottery", "datetime": SOON, "capacity": "1", "body": "Clay.", "waitinglist_capacity": "5"}
 PUBLIC = "/organizers/.*/events/"
-TABS = ("", "/registrations", "/payments", "/check-in", "/check-in/no-shows", "/photos", "/mails", "/edit", "/cancel")
+PAGES_OF_AN_EVENT = "/console/events/{event_id}"
+NO_PAGES = (".csv", ".js", ".svg", "/check-in/list", "/check-in/news", "/check-in/scans")
+"""The ends of addresses below it that answer with a file, or to a script."""
+
+
+def pages_of_an_event(service: Service) -> list[str]:
+    """The paths of the pages of an event in the console, without those of one person or one thing of it."""
+    paths = {route.path for route in EVENTS.build(service.database).all_routes()}
+    return sorted(
+        path
+        for path in paths
+        if path.startswith(PAGES_OF_AN_EVENT) and path.count("{") == 1 and not path.endswith(NO_PAGES)
+    )
 
 
 def browser(service: Service, *, others: str = "") -> PlainBrowser:
@@ -83,8 +96,9 @@ async def test_an_event_is_published_and_people_are_moved_and_let_in(service: Se
     await ada.send({"value": "in"})
     assert await service.run_sql("select count(*) from check_in_scans where is_entry") == [(2,)]
 
-    for tab in TABS:
-        await ada.open(f"{event}{tab}")
+    for path in pages_of_an_event(service):
+        await ada.open(path.replace(PAGES_OF_AN_EVENT, event))
+    await ada.open(f"{event}/cancel")
     await ada.send({"action": f"{event}/cancel"})
     await bob.open(bob.page.url)
     assert "The event is cancelled." in bob.page.text

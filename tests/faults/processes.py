@@ -21,7 +21,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from holdfast.kit.security.http_client import HttpClient
-from holdfast.kit.security.secrets import secret
+from holdfast.kit.security.service_secret import secret
 from tests.forking import forks
 from tests.kit.background_loops import at_work
 from tests.serving import PLAIN
@@ -55,7 +55,7 @@ class Process:
             **{str(Settings.model_fields[name].validation_alias): str(value) for name, value in UNLIMITED.items()},
             **({"PYTHONPATH": str(code)} if code else {}),
         }
-        self._has_own_code = code is not None
+        self._code = code
         self._port = 0
         if base_url:
             # It says that it listens there, so its port must be known before.
@@ -87,10 +87,11 @@ class Process:
         self._output = os.fdopen(reads)
         with self.log.open("a") as log, os.fdopen(writes) as output:
             # Worker processes look at how their parent was started.
-            if self._has_own_code or "--workers" in words:
+            if "--workers" in words:
                 self._process = subprocess.Popen(words, env=self._environment, stdout=output, stderr=log)
             else:
-                self._process = forks().start(words, Path.cwd(), self._environment, output.fileno(), log.fileno())
+                forking = forks(self._code)
+                self._process = forking.start(words, Path.cwd(), self._environment, output.fileno(), log.fileno())
         if address := re.search(r"listens on (http://\S+)", self._output.readline()):
             return address[1]
         self.wait()

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import itertools
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,11 +24,11 @@ from tests.faults.processes import Process, kill_in_turn, serving
 from tests.faults.stored_order import register_organizer_with_event
 from tests.inventory.support import unlimited as inventory_settings
 from tests.serving import PLAIN
-from tests.support import unlimited
+from tests.support import pause_after, unlimited
 
 CLIENTS = 64
 LIMITS = (150, 40)
-CALLS = 1_500
+CALLS = 15_000 if "HOLDFAST_SOAK" in os.environ else 1_000
 
 
 async def send(http: httpx2.AsyncClient, processes: list[Process], number: int, path: str, body: Any) -> Any:
@@ -37,6 +38,7 @@ async def send(http: httpx2.AsyncClient, processes: list[Process], number: int, 
             response = await http.post(process.url + path, json=body)
             if response.status_code != 503:
                 return response
+            await asyncio.sleep(pause_after(0))
     raise AssertionError("it never ends")
 
 

@@ -31,7 +31,7 @@ async def test_a_request_for_a_row_that_stays_locked_is_refused_after_five_secon
 
     assert [answer.status_code for answer in answers] == [503] * 3, [answer.text for answer in answers]
     assert {answer.json()["code"] for answer in answers} == {"service_unavailable"}
-    assert {answer.json()["error"] for answer in answers} == {"Somebody else is still changing the same thing."}
+    assert {answer.json()["error"] for answer in answers} == {"Another caller is still changing the same thing."}
     assert {answer.headers["retry-after"] for answer in answers} == {"1"}
 
 

@@ -8,8 +8,8 @@ import asyncio
 import os
 import random
 from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import psutil
@@ -18,9 +18,10 @@ import pytest
 
 from holdfast.events.mails.limits import MAILS_PER_HOUR
 from holdfast.kit.contract.addresses import mailbox
+from holdfast.kit.mail.shares import MAX_READ_SECONDS
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.processes import Process, establish_organizers, register_all, serving, use_mail_server
-from tests.smtp import BREAK, Server, mail_server
+from tests.smtp import Server, mail_server
 from tests.support import event_fields, eventually, running, unlimited
 
 SOAK = "HOLDFAST_SOAK" in os.environ
@@ -33,33 +34,31 @@ TIMEOUT_SECONDS = 1_800 if SOAK else 120
 async def test_mails_arrive_under_kills_and_none_that_was_confirmed_is_sent_again(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with mail_server() as server:
-        use_mail_server(server, monkeypatch)
-        with serving(database_url, tmp_path, 2) as processes:
-            key, event = await publish(processes[0])
-            establish_organizers(database_url)
-            people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(PEOPLE)])
-            async with in_time(database_url):
-                _, orphans = await asyncio.gather(
-                    register_all(processes, key, people, connections=8), kill_now_and_then(processes, server)
-                )
+    with mail_senders(database_url, tmp_path, monkeypatch) as (server, processes):
+        key, event = await publish(processes[0])
+        establish_organizers(database_url)
+        people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(PEOPLE)])
+        async with in_time(database_url):
+            _, orphans = await asyncio.gather(
+                register_all(processes, key, people, connections=8), kill_now_and_then(processes, server)
+            )
 
-                async with running(unlimited(database_url, tmp_path)) as service:
+            async with running(unlimited(database_url, tmp_path)) as service:
 
-                    async def nothing_waits() -> bool:
-                        [(waiting,)] = await service.run_sql(
-                            "select (select count(*) from registrations where status = 'pending')"
-                            " + (select count(*) from mails where ended_at is null)"
-                        )
-                        return waiting == 0
-
-                    await arrived(server, PEOPLE)
-                    await eventually(nothing_waits, seconds=60)
-                    await eventually(lambda: all_gone(orphans))
-                    rows = await service.run_sql("select recipient, kind, outcome from mails order by id")
-                    statuses = await service.run_sql(
-                        "select email, status::text from registrations join users on users.id = user_id"
+                async def nothing_waits() -> bool:
+                    [(waiting,)] = await service.run_sql(
+                        "select (select count(*) from registrations where status = 'pending')"
+                        " + (select count(*) from mails where ended_at is null)"
                     )
+                    return waiting == 0
+
+                await arrived(server, PEOPLE)
+                await eventually(nothing_waits, seconds=60)
+                await eventually(lambda: all_gone(orphans))
+                rows = await service.run_sql("select recipient, kind, outcome from mails order by id")
+                statuses = await service.run_sql(
+                    "select email, status::text from registrations join users on users.id = user_id"
+                )
 
     kinds = {"registered": "seat", "waitlisted": "waitlisted", "rejected": "refused"}
     assert len(statuses) == PEOPLE
@@ -76,29 +75,29 @@ async def test_mails_arrive_under_kills_and_none_that_was_confirmed_is_sent_agai
 async def test_a_stopped_sender_does_not_send_again_what_others_sent_meanwhile(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with mail_server() as server:
-        use_mail_server(server, monkeypatch)
-        with serving(database_url, tmp_path, 2) as processes:
-            key, event = await publish(processes[0])
-            establish_organizers(database_url)
-            people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(200)])
-            async with in_time(database_url):
-                await register_all(processes, key, people, connections=8)
-                await arrived(server, 20)
-                for process in processes:
-                    process.halt()
-                # Leases of a process that does not go on end. Its session ends too, since it is idle for too long.
-                with psycopg.connect(database_url, autocommit=True) as connection:
-                    connection.execute("update mail_shares set due_at = now() where due_at > now()")
-                    connection.execute(
-                        "select pg_terminate_backend(pid) from pg_locks join pg_class on pg_class.oid = relation"
-                        " where relname = 'mail_sender' and granted and mode = 'RowShareLock'"
-                        " and database = (select oid from pg_database where datname = current_database())"
-                    )
-                processes[1].go_on()
-                await arrived(server, 120)
-                processes[0].go_on()
-                await arrived(server, 200)
+    with mail_senders(database_url, tmp_path, monkeypatch) as (server, processes):
+        key, event = await publish(processes[0])
+        establish_organizers(database_url)
+        people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(200)])
+        async with in_time(database_url):
+            await register_all(processes, key, people, connections=8)
+            await arrived(server, 20)
+            for process in processes:
+                process.halt()
+            # Leases of a process that does not go on end, but only after what it has read of them is too old to be
+            # used. Its session ends too, since it is idle for too long.
+            with psycopg.connect(database_url, autocommit=True) as connection:
+                connection.execute("select pg_sleep(%s)", [MAX_READ_SECONDS])
+                connection.execute("update mail_shares set due_at = now() where due_at > now()")
+                connection.execute(
+                    "select pg_terminate_backend(pid) from pg_locks join pg_class on pg_class.oid = relation"
+                    " where relname = 'mail_sender' and granted and mode = 'RowShareLock'"
+                    " and database = (select oid from pg_database where datname = current_database())"
+                )
+            processes[1].go_on()
+            await arrived(server, 120)
+            processes[0].go_on()
+            await arrived(server, 200)
 
     assert len(server.copies) == 200
     assert not any(received.is_wrong for received in server.received)
@@ -107,118 +106,60 @@ async def test_a_stopped_sender_does_not_send_again_what_others_sent_meanwhile(
 async def test_a_process_stopped_while_another_sent_its_shares_sends_nothing_again(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with mail_server() as server:
-        use_mail_server(server, monkeypatch)
-        with serving(database_url, tmp_path, 2) as processes:
-            key, event = await publish(processes[0])
-            establish_organizers(database_url)
-            people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(200)])
-            async with in_time(database_url):
-                await register_all(processes, key, people, connections=8)
-                await arrived(server, 20)
-                processes[0].halt()
-                # The other process sends everything, also the shares of the one that was stopped: its leases end.
-                await arrived(server, 200)
-                processes[0].go_on()
-                await eventually(lambda: all_stored(database_url))
+    with mail_senders(database_url, tmp_path, monkeypatch) as (server, processes):
+        key, event = await publish(processes[0])
+        establish_organizers(database_url)
+        people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(200)])
+        async with in_time(database_url):
+            await register_all(processes, key, people, connections=8)
+            await arrived(server, 20)
+            processes[0].halt()
+            # The other process sends everything, also the shares of the one that was stopped: its leases end.
+            await arrived(server, 200)
+            processes[0].go_on()
+            await eventually(lambda: all_stored(database_url))
 
     assert len(server.copies) == 200
     assert not any(received.is_wrong for received in server.received)
 
 
-async def test_mails_of_a_person_arrive_in_order_while_senders_are_killed_and_the_mail_server_fails(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    people = [f"{number}@example.com" for number in range(120)]
-    with mail_server() as server:
-        for number in range(0, len(people), 8):
-            server.answers[f"DATA {people[number]}"] = ["451 4.7.1 later", ""]
-            server.answers[f"RCPT {people[number + 1]}"] = [BREAK, ""]
-            server.answers[f"DATA {people[number + 2]}"] = [BREAK, ""]
-            server.answers[f"RCPT {people[number + 3]}"] = ["450 4.2.1 busy", "451 4.7.1 later", ""]
-        use_mail_server(server, monkeypatch)
-        with serving(database_url, tmp_path, 2) as processes:
-            key, event = await publish(processes[0])
-            establish_organizers(database_url)
-            async with in_time(database_url):
-                registrations = iter([{"event_id": event, "email": email} for email in people])
-                await register_all(processes, key, registrations, connections=8)
-                await eventually(lambda: caused(database_url, len(people)), 30)
-                with psycopg.connect(database_url) as connection:
-                    connection.execute(
-                        "insert into mails (kind, thread, recipient, arguments)"
-                        " select 'event_changed', thread, recipient, arguments from mails order by id"
-                    )
-                for process, count in zip([*processes, *processes], (30, 80, 130, 180), strict=True):
-                    await hastened(database_url, server, count)
-                    process.kill()
-                    await asyncio.to_thread(process.start)
-                await hastened(database_url, server, 2 * len(people))
-                await eventually(lambda: all_stored(database_url))
-                with psycopg.connect(database_url) as connection:
-                    rows = connection.execute("select recipient, id, outcome from mails order by id").fetchall()
-
-    first_arrivals = {received.message_id: received for received in reversed(server.received)}
-    order: dict[str, list[int]] = {email: [] for email in people}
-    for received in server.received:
-        if first_arrivals[received.message_id] is received:
-            order[received.recipient].append(int(received.message_id.partition(".")[0]))
-    assert {outcome for _, _, outcome in rows} == {"sent"}
-    assert order == {email: [id for recipient, id, _ in rows if recipient == email] for email in people}
-    assert not any(received.is_wrong for received in server.received)
-    # A process may be killed between an answer of the mail server and the commit, on each of its connections.
-    assert len(server.received) - len(server.copies) <= 4 * 4
-
-
-async def caused(database_url: str, count: int) -> bool:
-    """Whether so many mails are in the outbox."""
-    with psycopg.connect(database_url) as connection:
-        return connection.execute("select count(*) from mails").fetchone() == (count,)
-
-
-async def hastened(database_url: str, server: Server, count: int) -> None:
-    """Wait until so many different mails have arrived; those that the mail server has deferred are due at once."""
-
-    async def have_arrived() -> bool:
-        with psycopg.connect(database_url) as connection:
-            connection.execute(
-                "update mails set due_at = now() where ended_at is null and hold is null and due_at > now()"
-                " and attempts > 0"
-            )
-            connection.execute("select pg_notify('holdfast', 'mails ')")
-        return len(server.copies) >= count
-
-    await eventually(have_arrived, TIMEOUT_SECONDS)
-
-
 async def test_a_mailbox_gets_no_more_mails_of_new_organizers_than_its_limit_while_processes_are_killed(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with mail_server() as server:
-        use_mail_server(server, monkeypatch)
-        with serving(database_url, tmp_path, 3) as processes:
-            key, event = await publish(processes[0])
-            establish_organizers(database_url, "1 day")
-            people = iter(
-                [
-                    {"event_id": event, "email": f"person{mailbox}+{tag}@example.com"}
-                    for tag in range(MAILS_PER_HOUR + 3)
-                    for mailbox in range(20)
-                ]
-            )
-            async with in_time(database_url):
-                await register_all(processes, key, people, connections=8)
-                await arrived(server, 40)
-                processes[0].halt()
-                processes[1].kill()
-                await asyncio.to_thread(processes[1].start)
-                await arrived(server, 20 * MAILS_PER_HOUR)
-                processes[0].go_on()
-                await eventually(lambda: all_stored(database_url))
+    with mail_senders(database_url, tmp_path, monkeypatch, 3) as (server, processes):
+        key, event = await publish(processes[0])
+        establish_organizers(database_url, "1 day")
+        people = iter(
+            [
+                {"event_id": event, "email": f"person{mailbox}+{tag}@example.com"}
+                for tag in range(MAILS_PER_HOUR + 3)
+                for mailbox in range(20)
+            ]
+        )
+        async with in_time(database_url):
+            await register_all(processes, key, people, connections=8)
+            await arrived(server, 40)
+            processes[0].halt()
+            processes[1].kill()
+            await asyncio.to_thread(processes[1].start)
+            await arrived(server, 20 * MAILS_PER_HOUR)
+            processes[0].go_on()
+            await eventually(lambda: all_stored(database_url))
 
     mailboxes = Counter(mailbox(copies[0].recipient) for copies in server.copies.values())
     assert mailboxes == {f"person{number}@example.com": MAILS_PER_HOUR for number in range(20)}
     assert not any(received.is_wrong for received in server.received)
+
+
+@contextmanager
+def mail_senders(
+    database_url: str, data_dir: Path, monkeypatch: pytest.MonkeyPatch, count: int = 2
+) -> Generator[tuple[Server, list[Process]]]:
+    """A mail server, and so many processes that send mails by it."""
+    with mail_server() as server:
+        use_mail_server(server, monkeypatch)
+        with serving(database_url, data_dir, count) as processes:
+            yield server, processes
 
 
 async def all_stored(database_url: str) -> bool:

@@ -18,7 +18,7 @@ import pytest
 
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.orders.catching_up import catch_up
-from holdfast.inventory.shopify.platform import PlatformUnreachable
+from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync import operations as sync
 from holdfast.inventory.webhooks import sql as webhooks
@@ -301,7 +301,7 @@ async def imported(inventory: Inventory) -> bool:
 
 async def misbehave(shop_platform: Platform, number: int) -> None:
     """Let webhooks be lost, doubled, late and in another order, and requests go wrong."""
-    await shop_platform.ask("fate", seed=number, lost=10, doubled=20, late=random.choice([0, 1, 3]))
+    await shop_platform.ask("webhook_delays", seed=number, lost=10, doubled=20, late=random.choice([0, 1, 3]))
     await shop_platform.ask("webhooks", haste=20.0, newest_first=random.random() < 0.3)
     for kind in random.choices(FAULTS, k=5):
         operation = random.choice(["", "SetLevels", "AdjustLevels", "ReadLevels", "ReadItemLevels", "Order"])
@@ -333,7 +333,7 @@ async def hasten(inventory: Inventory, *, graces: bool) -> None:
 async def come_to_rest(shop_platform: Platform, inventory: Inventory, dealers: Sequence[Dealer]) -> None:
     """Let everything arrive, catch up with what never does, and have every level read once more."""
     await shop_platform.ask("heal")
-    await shop_platform.ask("fate")
+    await shop_platform.ask("webhook_delays")
     await shop_platform.ask("webhooks", haste=100.0, newest_first=False)
 
     async def all_is_handled() -> bool:

@@ -19,9 +19,10 @@ import pytest
 
 from holdfast import __version__
 from holdfast.kit.process.service_process import ServiceProcess
-from holdfast.kit.security.secrets import secret
+from holdfast.kit.security.service_secret import secret
 from tests.databases import CLONE, scratch_database
 from tests.faults.processes import HOLDFAST, Process
+from tests.forking import forks
 from tests.releases import files_of
 from tests.support import eventually
 
@@ -98,8 +99,7 @@ def old_database(
         }
         done = ""
         for command in (("migrate",), words) if words else (("migrate",),):
-            run = [HOLDFAST, name, *command]
-            printed = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
+            printed = forks(code).run([HOLDFAST, name, *command], Path.cwd(), environment)
             assert printed.returncode == 0, printed.stderr
             done = printed.stdout.splitlines()[-1]
         yield OldDatabase(release, code, url, directory, done)

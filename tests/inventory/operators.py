@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from holdfast.kit.security.secrets import secret
+from holdfast.kit.security.service_secret import secret
 from tests.command_line import run_holdfast
 
 DOMAIN = "ada.myshopify.com"

@@ -84,7 +84,7 @@ async def test_a_call_of_a_shop_that_stays_locked_is_refused_after_five_seconds(
         refused = await shop.ask("adjust_pool_quantity", {"pool_id": pool["id"], "delta": -1})
 
     assert (refused.status_code, refused.json()["error"]) == (503, "service_unavailable")
-    assert "Somebody else is still changing the same thing" in refused.json()["message"]
+    assert "Another caller is still changing the same thing" in refused.json()["message"]
     assert await shop.on_hand(pool["id"]) == 50
 
 

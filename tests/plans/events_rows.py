@@ -107,7 +107,7 @@ def _registrations(connection: Any) -> None:
         insert into check_in_scans (event_id, id, user_id, device, told_at, stored_at, is_entry, changed)
         select 1001 + g % {EVENTS}, gen_random_uuid(), 10000 + g, 'Door', now() - interval '1 day', now(),
                true, 100000 + g from generate_series(1, {REGISTRATIONS // 2}) as g;
-        insert into given_up_places (event_id, arrival, given_up_at, had_seat, next_arrival)
+        insert into own_cancellations (event_id, arrival, cancelled_at, had_seat, next_arrival)
         select 1001 + g % {EVENTS}, 10000000 + g, now() - interval '1 day', true, 20000000 + g
           from generate_series(1, {REGISTRATIONS // 2}) as g;
         insert into push_subscriptions (event_id, user_id, organizer_id, digest, sealed, language, forget_at)

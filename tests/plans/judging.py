@@ -39,7 +39,7 @@ class Finding(NamedTuple):
     plan: Plan
 
     def __str__(self) -> str:
-        return f"{self.place} ({self.plan.doing}; planned {self.plan.kind}): {self.what}"
+        return f"{self.place} ({self.plan.doing}): {self.what}"
 
 
 def judge(plan: Plan) -> Finding | None:

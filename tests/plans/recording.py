@@ -1,8 +1,7 @@
 """Connections that have each statement explained before it runs: what its plan does, by the server's own count.
 
-A statement is explained in a savepoint, which runs it and takes it back: planned for the values that it has; by the
-plan for any values, as the server keeps it for statements that come often; and by such a plan from the first time that
-the statement came, when there was less in the tables.
+A statement is explained in a savepoint, which runs it and takes it back. Its plan is the one for any values that the
+server keeps, since all sessions of the services have it so (decision 56).
 """
 
 import asyncio
@@ -31,14 +30,11 @@ BEGINNINGS = ("select", "insert", "update", "delete", "with", "merge")
 
 TIMES = 3
 
-CUSTOM, GENERIC, EARLIER = "for its values", "for any values", "for any values, kept since there was less"
-
 
 class Plan(NamedTuple):
     """What a plan of a statement did.
 
     doing          the operation, loop, job or page that sent the statement
-    kind           `CUSTOM`, `GENERIC` or `EARLIER`
     statement      its text, as the source has it
     value_count    how many values it was given, those in arrays and in JSON counted one by one
     root           the plan, as the server explains it
@@ -46,7 +42,6 @@ class Plan(NamedTuple):
     """
 
     doing: str
-    kind: str
     statement: str
     value_count: int
     root: dict[str, Any]
@@ -54,18 +49,23 @@ class Plan(NamedTuple):
 
 
 class Recorder:
-    """Keeps the plans of the statements of its connections, while `doing` says what sends them."""
+    """Keeps the plans of the statements of its connections once it has begun, while `doing` says what sends them.
+
+    round    how many times it has begun
+    """
 
     def __init__(self) -> None:
         self.plans: list[Plan] = []
         self.doing = ""
         self.sent = asyncio.Event()
+        self.round = 0
         self._times: Counter[tuple[str, str]] = Counter()
 
-    def forget(self) -> None:
-        """Begin anew: with no plans."""
+    def begin(self) -> None:
+        """Begin, or begin again: with no plans, and with statements that are planned again."""
         self.plans.clear()
         self._times.clear()
+        self.round += 1
 
     async def at_rest(self, seconds: float = 0.25) -> None:
         """Return when no statement was sent for so long: what runs in the background waits for something to happen."""
@@ -78,7 +78,7 @@ class Recorder:
     def wants(self, query: object) -> bool:
         """Whether a statement is to be explained: one that is repeated is, the first `TIMES`."""
         self.sent.set()
-        if not self.doing or not isinstance(query, str) or not _begins(query).startswith(BEGINNINGS):
+        if not self.round or not self.doing or not isinstance(query, str) or not _begins(query).startswith(BEGINNINGS):
             return False
         self._times[self.doing, query] += 1
         return self._times[self.doing, query] <= TIMES
@@ -98,8 +98,8 @@ class _Explained(AsyncConnection[Any]):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._earlier: dict[tuple[bytes, tuple[int, ...]], str] = {}
-        self._explained = 0
+        self._prepared_names: dict[tuple[int, bytes, tuple[int, ...]], str] = {}
+        self._prepared_count = 0
 
     @classmethod
     async def connect(cls, conninfo: str = "", **options: Any) -> Self:
@@ -110,46 +110,36 @@ class _Explained(AsyncConnection[Any]):
         return connection
 
     async def explain(self, statement: Any, params: Any) -> None:
-        """Have a statement explained in each way."""
+        """Have the plan of a statement explained."""
         query = PostgresQuery(Transformer(self))
         query.convert(statement, params)
         types = tuple(query.types)
-        named = f" ({', '.join(map(_type_name, types))})" if types else ""
+        name = await self._name_of_prepared(query.query, types)
         values: Any = [params[name] for name in query._order or ()] if isinstance(params, dict) else params  # pyright: ignore[reportPrivateUsage]
         places: Any = ", ".join(["%s"] * len(types))
         mogrified = AsyncClientCursor(self).mogrify(places, values or None)
         executed = f"({mogrified})" if types else ""
+        async with self._taken_back():
+            cursor = AsyncCursor(self)
+            [(before,)] = await (await cursor.execute(SCANNED)).fetchall()
+            await cursor.execute(f"{EXPLAIN} execute {name}{executed}".encode(), prepare=False)
+            [([answer],)] = await cursor.fetchall()
+            [(after,)] = await (await cursor.execute(SCANNED)).fetchall()
+        root = answer["Plan"]
+        indirect_rows = int(after - before - scanned(root))
+        self.recorder.plans.append(Plan(self.recorder.doing, statement, _count_values(values), root, indirect_rows))
 
-        async def prepare(name: str) -> None:
-            await AsyncCursor(self).execute(f"prepare {name}{named} as ".encode() + query.query, prepare=False)
-
-        async def explained(kind: str, query: Any, params: Any = None) -> None:
-            async with self._taken_back():
-                cursor = AsyncCursor(self)
-                if kind != CUSTOM:
-                    await cursor.execute("set local plan_cache_mode = force_generic_plan")
-                [(before,)] = await (await cursor.execute(SCANNED)).fetchall()
-                await cursor.execute(query, params, prepare=False)
-                [([answer],)] = await cursor.fetchall()
-                [(after,)] = await (await cursor.execute(SCANNED)).fetchall()
-            root = answer["Plan"]
-            indirect_rows = int(after - before - scanned(root))
-            self.recorder.plans.append(
-                Plan(self.recorder.doing, kind, statement, _count_values(values), root, indirect_rows)
-            )
-
-        await explained(CUSTOM, EXPLAIN + statement, params)
-        earlier = self._earlier.get((query.query, types))
-        if earlier is None:
-            earlier = self._earlier[query.query, types] = f"earlier_{len(self._earlier)}"
-            await prepare(earlier)
-        await explained(EARLIER, f"{EXPLAIN} execute {earlier}{executed}".encode())
-        # A name of its own: a loop that is ended right now leaves its last one behind.
-        self._explained += 1
-        now = f"now_{self._explained}"
-        await prepare(now)
-        await explained(GENERIC, f"{EXPLAIN} execute {now}{executed}".encode())
-        await AsyncCursor(self).execute(f"deallocate {now}".encode(), prepare=False)
+    async def _name_of_prepared(self, query: bytes, types: tuple[int, ...]) -> str:
+        """The name of a statement that was prepared in this round."""
+        key = (self.recorder.round, query, types)
+        if key not in self._prepared_names:
+            # A number of its own: a loop that is ended right now leaves its last statement behind.
+            self._prepared_count += 1
+            name = f"explained_{self._prepared_count}"
+            named = f" ({', '.join(map(_type_name, types))})" if types else ""
+            await AsyncCursor(self).execute(f"prepare {name}{named} as ".encode() + query, prepare=False)
+            self._prepared_names[key] = name
+        return self._prepared_names[key]
 
     @asynccontextmanager
     async def _taken_back(self) -> AsyncGenerator[None]:

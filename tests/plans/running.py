@@ -95,7 +95,7 @@ class Work(ABC):
 
     async def wrong(self, exceptions: Container[str]) -> str:
         """Run everything, and return what reads more than it touches."""
-        self.recorder.forget()
+        self.recorder.begin()
         await self.everything()
         return findings_of(self.recorder.plans, exceptions)
 

@@ -146,7 +146,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "visit_waiting_room": {"queue_id": 1, "visitor_id": "visitor 70000"},
     "join_waiting_room": {"queue_id": 1, "visitor_id": "somebody"},
     "get_waiting_room_receipt": {"queue_id": 1, "visitor_id": "visitor 70000"},
-    "find_shown_event": {"event_id": 1},
+    "find_linked_event": {"event_id": 1},
     "read_event_page": {"event_id": 1},
     "read_organizer_page": {"slug": "other-7", "after": ["2020-01-01T00:00:00Z", 1]},
     "read_organizer_feed": {"slug": "other-7"},
@@ -157,7 +157,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "correct_address": {**OWN, "email": "right@example.com"},
     "cancel_own_registration": OWN,
     "undo_own_cancellation": OWN,
-    "get_cancelled_place": OWN,
+    "get_own_cancellation": OWN,
     "subscribe_to_push": {**OWN, **SUBSCRIPTION},
     "unsubscribe_from_push": {**OWN, "endpoint": "https://push.example/1"},
     "confirm_own": OWN,
@@ -168,8 +168,8 @@ ALONE: dict[str, dict[str, Any]] = {
     "preview_own_erasure": {"user_id": ANN, "issued": 1, "holder": BROWSER},
     "erase_own_data": {"user_id": ANN, "issued": 1, "holder": BROWSER},
     "receive_payment_message": {"body": ""},
-    "open_onboarding": {"has_shown_mail": True},
-    "confirm_payout_account": {"stripe_account_id": "acct_other", "has_shown_mail": True},
+    "open_onboarding": {"is_opened_by_mail": True},
+    "confirm_payout_account": {"stripe_account_id": "acct_other", "is_opened_by_mail": True},
     "refresh_payouts": {},
     "get_removed_payment": OWN,
     **of_accounts("person7@example.com", 10007),
@@ -424,10 +424,10 @@ async def test_a_missing_index_is_found_by_the_plans(work: Work, url: str) -> No
     [listing] = (operation for operation in service.ALL_OPERATIONS if operation.name == "search_registrations")
     with filling(url) as connection:
         connection.execute("drop index registrations_of_event")
-    work.recorder.forget()
+    work.recorder.begin()
 
     await work.operation(listing)
 
     reported = findings_of(work.recorder.plans, EXCEPTIONS)
-    assert reported.startswith("events/registrations/search.py PLACED_FROM_THE_END (search_registrations; planned for")
+    assert reported.startswith("events/registrations/search.py PLACED_FROM_THE_END (search_registrations)")
     assert "of registrations" in reported

@@ -71,7 +71,7 @@ async def test_a_password_try_beyond_the_waiting_limit_is_refused_before_the_dat
 
 
 async def wait_for_place(caller: Caller) -> None:
-    async with operations.place(caller):
+    async with operations.password_turn(caller):
         pass
 
 
@@ -81,7 +81,7 @@ async def test_a_crowd_from_one_address_delays_a_password_of_another_by_one_turn
     end = asyncio.Event()
 
     async def hold(caller: Caller) -> None:
-        async with operations.place(caller):
+        async with operations.password_turn(caller):
             await end.wait()
 
     holding = [asyncio.create_task(hold(caller)) for caller in crowd]
@@ -98,7 +98,7 @@ async def test_a_password_try_that_would_wait_too_long_is_refused_and_does_not_c
     browser = Browser(service)
 
     caller = nobody("address 127.0.0.1")
-    async with operations.place(caller):
+    async with operations.password_turn(caller):
         waiting = [asyncio.create_task(wait_for_place(caller)) for _ in range(operations.MAX_WAITING)]
         await asyncio.sleep(0)
         refused = [await browser.send("/sign-in", email=ADA, password=PASSWORD) for _ in range(11)]

@@ -50,7 +50,7 @@ async def test_a_mail_is_shown_as_people_see_it_and_as_text(browser: httpx2.Asyn
 
     page = await browser.get("/mails?mail=one")
 
-    [(sandbox, document)] = re.findall(r'<iframe sandbox="([^"]*)" srcdoc="([^"]*)"', page.text)
+    [(sandbox, document)] = re.findall(r'<iframe height="\d+" sandbox="([^"]*)" srcdoc="([^"]*)"', page.text)
     assert "allow-scripts" not in sandbox
     assert "allow-same-origin" not in sandbox
     assert '<base target="_blank">' in unescape(document)
@@ -58,6 +58,17 @@ async def test_a_mail_is_shown_as_people_see_it_and_as_text(browser: httpx2.Asyn
     assert "Hello as text" in page.text
     assert "script-src 'self';" in page.headers["content-security-policy"]
     assert page.headers["cache-control"] == "no-store"
+
+
+async def test_the_frame_of_a_long_mail_is_higher(browser: httpx2.AsyncClient, directory: Path) -> None:
+    heights: list[int] = []
+    for id, words in (("short", 1), ("long", 500)):
+        write(directory, id, text="Hello " * words)
+        page = await browser.get(f"/mails?mail={id}")
+        heights += map(int, re.findall(r'<iframe height="(\d+)"', page.text))
+
+    # 3,000 characters are 50 lines more.
+    assert heights[1] - heights[0] == 50 * 24
 
 
 @pytest.mark.parametrize("id", ["none", "../secret", "..%2Fsecret", "", "a/b", "x" * 300, "%00"])

@@ -16,12 +16,14 @@ PIXEL = bytes.fromhex(
 )
 
 
-def write(directory: Path, id: str, subject: str = "You have a seat", *, age: int = 0) -> None:
+TEXT = f"Hello as text {'w' * 300}"
+
+
+def write(directory: Path, id: str, subject: str = "You have a seat", *, text: str = TEXT, age: int = 0) -> None:
     """Write a mail. `age`: seconds by which it is older than others."""
     directory.mkdir(exist_ok=True)
     date = dt.datetime(2026, 11, 25, tzinfo=dt.UTC)
     picture = Attachment(PIXEL, "image/png", "code.png", cid="code")
-    text = f"Hello as text {'w' * 300}"
     mail = MailMessage("ann@example.com", subject, text, HTML, f"{id}@localhost", date, (picture,))
     file = directory / f"{id}.eml"
     file.write_bytes(mail.encoded("holdfast@localhost"))

@@ -94,7 +94,7 @@ async def test_the_page_of_a_shop_says_that_a_variant_is_sold_out(stage: Stage) 
     refused = await _press(stage, "sell", variant=stage.variants[2].id)
 
     assert refused.status_code == 422
-    assert "12-pack is sold out: 0 left, 1 wanted." in refused.text
+    assert "12-pack is sold out." in refused.text
 
 
 async def test_the_app_is_shown_in_a_frame_with_a_session_token_and_removed(stage: Stage) -> None:

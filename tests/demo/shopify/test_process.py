@@ -56,7 +56,7 @@ def test_everything_can_be_done_from_another_process(address: str) -> None:
         assert [location["id"] for location in ask("locations", shop="b.myshopify.com")][1:] == [cellar]
         assert ask("sets", shop=SHOP) == []
         ask("add-product", shop="b.myshopify.com", title="Socks", variants=[["S", "SOCKS-S"]])
-        ask("fate", seed=1, lost=10)
+        ask("webhook_delays", seed=1, lost=10)
         ask("webhooks", haste=1000.0, hold=True)
         ask("advance", seconds=5)
         ask("comply", shop=SHOP, topic="shop/redact")

@@ -42,7 +42,7 @@ async def test_a_product_page_says_that_a_variant_is_sold_out(stage: Stage) -> N
     refused = await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": str(stage.variants[2].id)})
 
     assert refused.status_code == 422
-    assert "12-pack is sold out: 0 left, 1 wanted." in refused.text
+    assert "12-pack is sold out." in refused.text
 
 
 async def test_the_page_of_the_shop_leads_to_each_product(stage: Stage) -> None:

@@ -1,13 +1,12 @@
 """The mail to an organizer when an agent waits for approval: its sentences, and what of them is no web address."""
 
-from email import message_from_bytes, policy
 from typing import Any
 
 from holdfast.events.mails import sending
 from holdfast.events.mails.writing import write
 from holdfast.kit.mail.message import Envelope
 from tests.events.agent_requests.asking import NIGHT, asking_desk, refusal
-from tests.kit.mail.posting import all_due
+from tests.kit.mail.posting import all_due, text_of
 from tests.support import Service
 
 
@@ -21,15 +20,6 @@ async def written(service: Service) -> list[str]:
     mails = [mail for mail in await all_due(service.database) if mail.kind == "agent_requests"]
     rendered = await sending.render(writer, service.database, mails)
     return [text_of(envelope) for envelope in rendered if isinstance(envelope, Envelope)]
-
-
-def text_of(envelope: Envelope) -> str:
-    """The recipient, the subject and the text of a mail, without the marks around what people wrote."""
-    mail = message_from_bytes(envelope.content, policy=policy.default)
-    body = mail.get_body(["plain"])
-    assert body
-    text = f"{mail['to']}: {mail['subject']}\n{body.get_content()}"
-    return text.replace("\u2068", "").replace("\u2069", "")
 
 
 async def test_an_organizer_is_mailed_what_an_agent_asks_for_with_its_name(service: Service) -> None:

@@ -10,7 +10,7 @@ from holdfast.events.check_in import no_shows, operations
 from holdfast.events.check_in.model import Scan, StoreScans, Verdict
 from holdfast.events.check_in.no_shows import GiveSeats, SeatHandover
 from holdfast.events.registrations import links
-from holdfast.events.registrations.code import short_code
+from holdfast.events.registrations.entrance_code import short_code
 from holdfast.events.registrations.links import OWN_PAGE, Link
 from holdfast.kit.contract.caller import Caller, person
 from holdfast.kit.running.runner import Runner

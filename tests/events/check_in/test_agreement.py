@@ -36,7 +36,7 @@ class Scanner:
         news: CheckInChanges = await self.gate.run(
             operations.LIST_CHANGES, ListChanges(event_id=self.gate.event_id, after=self.last)
         )
-        self.heard |= {scan.id: (scan.arrival, scan.is_entry, scan.is_taken_back) for scan in news.scans}
+        self.heard |= {scan.id: (scan.arrival, scan.is_entry, scan.is_undone) for scan in news.scans}
         self.last = news.last
 
     async def finish(self) -> None:

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.events.registrations import links
-from holdfast.events.registrations.code import PROOF_LENGTH, parse_short_code, short_code
+from holdfast.events.registrations.entrance_code import PROOF_LENGTH, parse_short_code, short_code
 from holdfast.events.registrations.links import OUTCOME_PAGE, OWN_PAGE, Link
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 SECRET = Secret(b"s" * 32)
 

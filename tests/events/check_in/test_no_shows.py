@@ -33,9 +33,9 @@ async def test_the_last_to_register_lose_their_seats_to_the_first_who_wait(servi
     before = await preview(gate)
     done = await give_seats(gate)
 
-    assert (before.absent, before.free, before.waiting, before.seats_given, before.seats_lost) == (3, 0, 2, 2, 2)
+    assert (before.absent, before.free, before.waiting, before.promoted_count, before.seats_lost) == (3, 0, 2, 2, 2)
     assert before.names == ["p4@example.com", "p5@example.com"]
-    assert (done.seats_given, done.seats_lost) == (2, 2)
+    assert (done.promoted_count, done.seats_lost) == (2, 2)
     assert await statuses(gate) == {
         "p0": "registered",
         "p1": "no_show",
@@ -44,7 +44,7 @@ async def test_the_last_to_register_lose_their_seats_to_the_first_who_wait(servi
         "p4": "registered",
         "p5": "registered",
     }
-    assert (await give_seats(gate)).seats_given == 0
+    assert (await give_seats(gate)).promoted_count == 0
 
 
 async def test_free_seats_are_given_first(service: Service) -> None:
@@ -53,15 +53,15 @@ async def test_free_seats_are_given_first(service: Service) -> None:
 
     before, done = await preview(gate), await give_seats(gate)
 
-    assert (before.free, before.seats_given, before.seats_lost) == (1, 2, 1)
-    assert (done.seats_given, done.seats_lost) == (2, 1)
+    assert (before.free, before.promoted_count, before.seats_lost) == (1, 2, 1)
+    assert (done.promoted_count, done.seats_lost) == (2, 1)
     assert [*(await statuses(gate)).values()] == ["registered", "no_show", "registered", "registered"]
 
 
 async def test_at_most_as_many_seats_are_given_as_the_page_showed(service: Service) -> None:
     gate = await begun_event(service, 3, 6)
 
-    assert (await give_seats(gate, at_most=1)).seats_given == 1
+    assert (await give_seats(gate, at_most=1)).promoted_count == 1
     assert [*(await statuses(gate)).values()].count("no_show") == 1
 
 
@@ -167,7 +167,7 @@ async def test_seats_and_arrivals_add_up_in_any_order_of_scans_and_handovers(ser
             inside |= {name for name, verdict in zip(arriving, verdicts, strict=True) if verdict.say == "in"}
         else:
             seen, done = await preview(gate), await give_seats(gate, chance.randint(1, 5))
-            assert done.seats_given <= seen.seats_given
+            assert done.promoted_count <= seen.promoted_count
         after = await statuses(gate)
         seated = [name for name in names if after[name] == "registered"]
         assert len(seated) <= seats

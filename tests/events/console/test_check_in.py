@@ -44,7 +44,7 @@ async def test_the_check_in_page_has_scanning_and_search_above_the_list_and_the_
 
     text = await table.page(path)
 
-    order = ("This device:", "Scan with the camera", "Code", "Without a code", "The list is not saved", "Report")
+    order = ("Scan with the camera", "This device:", "Code", "Without a code", "The list is not saved", "Report")
     assert sorted(order, key=text.index) == [*order]
     await end_event(service, {"id": event_id})
     assert "The check-in is over, so the list is not saved in this browser." in await table.page(path)

@@ -57,3 +57,20 @@ async def test_the_latest_changes_have_payments_and_entries_of_this_event_only(s
     assert "ann@example.com came in, scanned by Door 2 today" in page
     assert "ann@example.com paid €12.00 today" in page
     assert foreign.status_code == 403
+
+
+async def test_a_seat_that_was_not_paid_in_time_is_told_so_and_not_as_a_full_event(shop: Scene) -> None:
+    ada, browser = await sign_in_organizer(shop.service)
+    account = (await ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
+    shop.processor.finish(account)
+    await shop.deliver()
+    await shop.service.hear()
+    ann = await shop.register(await shop.event(ada), "ann@example.com")
+    await shop.time_is_up()
+
+    page = main_text(await browser.get(f"/console/events/{ann.event_id}"))
+    people = main_text(await browser.get(f"/console/events/{ann.event_id}/registrations"))
+
+    assert "ann@example.com did not pay in time today" in page
+    assert "There was no seat for" not in page
+    assert "ann@example.com Not paid in time" in people

@@ -42,7 +42,7 @@ async def test_an_event_is_created_with_its_photos(service: Service) -> None:
     done = await send(browser, picture(), picture("image/png"))
 
     [event] = (await ada.get("/api/events")).json()["data"]
-    assert (done.status_code, done.headers["location"]) == (303, f"/console/events/{event['id']}")
+    assert (done.status_code, done.headers["location"]) == (303, f"/console/events/{event['id']}?done=published")
     assert [url[-4:] for url in event["image_urls"]] == [".jpg", ".png"]
     assert (await service.http.get(event["primary_image_url"])).status_code == 200
 

@@ -61,7 +61,7 @@ async def test_the_way_to_the_processor_leads_back_to_the_event_that_is_to_be_pu
     assert back.headers["location"] == f"{path}?done=connected"
     assert "Payouts are connected: people can pay you." in page_text(page)
     assert 'value="publish">Publish' in page.text
-    assert (done.status_code, done.headers["location"]) == (303, path)
+    assert (done.status_code, done.headers["location"]) == (303, f"{path}?done=published")
 
 
 async def test_a_refund_rule_changes_for_its_own_organizer_only(shop: Scene) -> None:

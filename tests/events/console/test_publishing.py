@@ -61,7 +61,9 @@ async def test_a_draft_is_published_by_a_button_on_its_page(service: Service) ->
     assert re.search(r"Draft .* 0 of 10 seats taken", main_text(home))
     assert (buttons(before), buttons(after)) == (["publish"], ["unpublish"])
     assert ["View page" in page.text for page in (before, after)] == [False, True]
-    assert (done.status_code, done.headers["location"]) == (303, path)
+    assert (done.status_code, done.headers["location"]) == (303, f"{path}?done=published")
+    assert "Your event is published." in main_text(await browser.get(done.headers["location"]))
+    assert "Your event is published." not in main_text(after)
     assert (await ada.get(f"/api/events/{draft['id']}")).json()["data"]["published"] is True
     assert (await service.http.get(draft["public_url"])).status_code == 200
 
@@ -96,7 +98,7 @@ async def test_a_draft_without_possible_registrations_is_published_only_after_a_
     assert (question.status_code, is_draft_still) == (200, True)
     assert obstacle in main_text(question)
     assert link is None or f'href="{path}{link}"' in question.text
-    assert (done.status_code, done.headers["location"]) == (303, path)
+    assert (done.status_code, done.headers["location"]) == (303, f"{path}?done=published")
     assert (await ada.get(f"/api/events/{draft['id']}")).json()["data"]["published"] is True
 
 

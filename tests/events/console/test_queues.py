@@ -93,8 +93,8 @@ async def test_a_queue_is_paused_and_resumed(service: Service) -> None:
     [resumed] = await queues(at.ada)
 
     assert (paused["active"], resumed["active"]) == (False, True)
-    assert "Paused: nobody can join, and nobody is let in." in text
-    assert "Open: people join and are let in." in await at.page(page)
+    assert "Nobody can join, and nobody is let in." in text
+    assert "People join and are let in." in await at.page(page)
     assert (await at.post(page, do="delete")).status_code == 400
 
 

@@ -4,7 +4,7 @@ import re
 from html import unescape
 from urllib.parse import quote
 
-from holdfast.events.registrations.code import qr_code
+from holdfast.events.registrations.entrance_code import qr_code
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
 from tests.support import Service

@@ -250,8 +250,8 @@ async def test_drawn_places_are_given_once_under_kills_and_by_two_processes(
         return_exceptions=True,
     )
     assert drawn.count("drawn") == 1
-    assert await database.transact(lambda tx: placing.place(tx, id), keep=False)
-    await database.transact(lambda tx: placing.place(tx, id))
+    assert await database.transact(lambda tx: placing.place_entries(tx, id), keep=False)
+    await database.transact(lambda tx: placing.place_entries(tx, id))
     await draw.change(capacity=4)
     await draw.enter_late("new")
     await asyncio.gather(*(draw.place() for _ in range(2)))

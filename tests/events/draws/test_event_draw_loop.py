@@ -12,7 +12,7 @@ import pytest
 from holdfast.events.log import sealing
 from holdfast.events.seats import settlement
 from holdfast.events.seats.drawn import EVENT_DRAWS
-from holdfast.events.service import DRAWING
+from holdfast.events.service import DRAWS
 from holdfast.events.settings import Settings
 from holdfast_verify.check.promise_watch import GOT
 from holdfast_verify.formats import beacon, drawn_order
@@ -49,7 +49,7 @@ async def test_two_processes_draw_an_event_by_themselves_and_it_is_verified_over
             ada = await service.organizer()
             event = await ada.create_event(opens_at=closes.isoformat(), capacity=2)
             event_draw = EventDraw(service, closes, double, EVENT_DRAWS, ada, event, {})
-            loops = (settlement.LOOP.run, settlement.LOOP.run, sealing.LOOP.run, DRAWING.run, DRAWING.run)
+            loops = (settlement.LOOP.run, settlement.LOOP.run, sealing.LOOP.run, *(DRAWS.loops[0].run,) * 2)
             tasks = [asyncio.create_task(loop(service.database)) for loop in loops]
             receipt = tmp_path / "receipt.json"
             for name in PEOPLE:

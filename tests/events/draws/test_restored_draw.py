@@ -19,7 +19,7 @@ async def enter(draw: EventDraw) -> None:
 
 
 async def place_some(draw: EventDraw) -> None:
-    await draw.service.database.transact(lambda tx: drawn.place(tx, draw.event["id"]))
+    await draw.service.database.transact(lambda tx: drawn.place_entries(tx, draw.event["id"]))
 
 
 async def cancel(draw: EventDraw) -> None:

@@ -146,7 +146,7 @@ async def test_without_a_cosignature_the_page_and_the_command_say_what_cannot_be
     assert "No witness has signed before the round that the list was frozen." in await witnessed.page()
     checked, faults = await witnessed.report("--witness", witnessed.witnesses[0].directory.cosigner.vkey)
     assert checked
-    assert checked.startswith("no witness cosigned it before the round: only somebody who kept a head")
+    assert checked.startswith("no witness cosigned it before the round: only a person who kept a head")
     assert "one.example.org has not cosigned before the round that the list was frozen." in faults
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from icalendar import Calendar
 from msgspec import Struct
 
-from holdfast.events.events.calendar import calendar_feed, calendar_file
+from holdfast.events.events.calendar_file import calendar_feed, calendar_file
 from holdfast.events.settings import Settings
 
 

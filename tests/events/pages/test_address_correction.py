@@ -148,7 +148,7 @@ async def test_the_owner_of_an_address_who_registers_too_cannot_lose_the_seat_by
     [
         "update registrations set received_at = received_at - interval '31 minutes'",
         "update registrations set notify = false",
-        "update registrations set gives_up_at = now() + interval '20 seconds'",
+        "update registrations set cancels_at = now() + interval '20 seconds'",
         "update registrations set status = 'waitlisted', reason = 'by_organizer'",
         "update registrations set amount_paid = 500",
         "update events set datetime = now() - interval '1 minute'",

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from holdfast.events.pages import cover_file
+from holdfast.events.pages import cover_drawing
 from tests.events.pages.reading import preview_image
 from tests.support import Client, Service, eventually
 
@@ -22,7 +22,7 @@ class Drawings:
     def __init__(self) -> None:
         self.titles: list[str] = []
         self.go_on = threading.Event()
-        self._draw = cover_file.cover_png
+        self._draw = cover_drawing.cover_png
 
     def draw(self, title: str) -> bytes:
         self.titles.append(title)
@@ -41,7 +41,7 @@ class Drawings:
 @pytest.fixture
 def drawings(monkeypatch: pytest.MonkeyPatch) -> Iterator[Drawings]:
     drawings = Drawings()
-    monkeypatch.setattr(cover_file, "cover_png", drawings.draw)
+    monkeypatch.setattr(cover_drawing, "cover_png", drawings.draw)
     yield drawings
     drawings.go_on.set()
 

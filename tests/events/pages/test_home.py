@@ -36,7 +36,7 @@ async def test_the_start_page_speaks_the_language_of_the_browser(service: Servic
     english = await service.http.get("/?lang=en", headers={"Accept-Language": "de"})
 
     assert '<html lang="de">' in german.text
-    assert "Sie organisieren Veranstaltungen" in german.text
+    assert "Für Veranstalter" in german.text
     assert '<html lang="en">' in english.text
     assert german.headers["vary"] == "accept-language"
 

@@ -125,7 +125,7 @@ async def test_a_crowd_at_one_event_asks_the_database_once(service: Service, mon
     await service.http.get(event["public_url"])
 
     def lookups() -> float | None:
-        return REGISTRY.get_sample_value("holdfast_batch_calls_count", {"batch": "find_shown_event"})
+        return REGISTRY.get_sample_value("holdfast_batch_calls_count", {"batch": "find_linked_event"})
 
     before = lookups()
     for _ in range(5):

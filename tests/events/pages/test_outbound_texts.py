@@ -216,9 +216,9 @@ async def test_heads_of_pages_after_a_form_contain_no_web_address_of_an_unproved
     }
 
     await scene.service.cancel_due()
-    answers["given up"] = await visitor.http.get(own_page)
+    answers["cancelled"] = await visitor.http.get(own_page)
 
-    assert (page_state(answers["known"]), page_state(answers["given up"])) == ("known", "given_up")
+    assert (page_state(answers["known"]), page_state(answers["cancelled"])) == ("known", "own_cancellation")
     for name, answer in answers.items():
         if answer.text:
             assert_no_address(Head(answer.text).texts, name)

@@ -12,7 +12,7 @@ from holdfast.events.people.model import DataLink, path
 from holdfast.events.people.proof import EraseOwnData, ExportOwnData, PreviewOwnErasure
 from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 from tests.events.pages.own_data import Reader, ask_for_own_data, sent_links
 from tests.events.pages.own_registration import own_path
 from tests.events.pages.visitor import page_state, page_text

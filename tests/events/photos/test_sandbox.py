@@ -55,7 +55,7 @@ async def test_the_memory_of_a_decoder_is_enough_for_the_largest_photo(content_t
 
 
 def test_the_service_itself_never_loads_a_decoder() -> None:
-    loads = "import sys, holdfast.cli; sys.exit(any(name.startswith('PIL') for name in sys.modules))"
+    loads = "import sys, holdfast.events.service; sys.exit(any(name.startswith('PIL') for name in sys.modules))"
 
     assert subprocess.run([sys.executable, "-c", loads], check=False).returncode == 0
 

@@ -19,7 +19,7 @@ from holdfast.events.push.encryption import (
     read_browser_keys,
     sender_keys,
 )
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 # The example of RFC 8291, section 5 and appendix A.
 MESSAGE = b"When I grow up, I want to be a watermelon"

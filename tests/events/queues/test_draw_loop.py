@@ -10,7 +10,7 @@ import pytest
 from holdfast.events.log import sealing
 from holdfast.events.queues import release
 from holdfast.events.queues.places import QUEUE_DRAWS
-from holdfast.events.service import DRAWING
+from holdfast.events.service import DRAWS
 from holdfast_verify.formats import beacon, drawn_order
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.queues.draw_scene import ROUND, DrawScene
@@ -33,7 +33,7 @@ async def test_loops_of_two_processes_draw_a_list_without_help(
         service.database.resources = replace(resources, settings=settings, beacon=client_reaching(double.server))
         line = await open_line(service, draw_at=closes.isoformat(), release_rate=600)
         await line.join("ann", "bob", "cyd")
-        loops = (sealing.LOOP.run, release.LOOP.run, DRAWING.run, DRAWING.run)
+        loops = (sealing.LOOP.run, release.LOOP.run, *(DRAWS.loops[0].run,) * 2)
         running = [asyncio.create_task(loop(service.database)) for loop in loops]
 
         async def is_empty() -> bool:

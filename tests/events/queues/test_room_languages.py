@@ -173,4 +173,4 @@ async def test_texts_of_an_organizer_cannot_change_the_direction_of_the_text_aro
     page = await german(line).line_up()
 
     assert "<h1><bdi>\u202eelas\u2066 &lt;/bdi&gt;</bdi></h1>" in page.text
-    assert f'<p class="said"><bdi>{description}</bdi></p>' in page.text
+    assert f'<p class="description"><bdi>{description}</bdi></p>' in page.text

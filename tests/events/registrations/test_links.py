@@ -14,7 +14,7 @@ from holdfast.events.registrations.links import (
     read,
     write,
 )
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 from tests.support import unlimited
 
 SECRET = Secret(b"x" * 32)

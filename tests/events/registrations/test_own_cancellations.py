@@ -56,12 +56,12 @@ async def test_a_seat_stays_the_persons_for_half_a_minute_and_no_log_or_mail_has
     assert await service.run_sql(ENTRIES) == []
     assert await service.run_sql("select count(*) from mails") == mails
     [(seconds,)] = await service.run_sql(
-        "select extract(epoch from gives_up_at - now())::float8 from registrations where gives_up_at is not null"
+        "select extract(epoch from cancels_at - now())::float8 from registrations where cancels_at is not null"
     )
     assert UNDO_SECONDS - 20 < seconds <= UNDO_SECONDS
 
 
-async def test_a_seat_given_up_goes_to_the_first_who_waits_and_the_page_says_so_without_a_name(
+async def test_a_cancelled_seat_goes_to_the_first_who_waits_and_the_page_says_so_without_a_name(
     service: Service,
 ) -> None:
     ada, _, [ann, ben, cal] = await register_in_order(service, "ann", "ben", "cal")
@@ -70,7 +70,7 @@ async def test_a_seat_given_up_goes_to_the_first_who_waits_and_the_page_says_so_
     assert await service.cancel_due() == 1
     page = await Visitor(service).http.get(ann)
 
-    assert (page.status_code, page_state(page)) == (410, "given_up")
+    assert (page.status_code, page_state(page)) == (410, "own_cancellation")
     assert "Somebody who waited has it now. Thank you." in page_text(page)
     assert not {"ben", "Ben", "cal", "Cal"} & set(page_text(page).split())
     assert await registration_statuses(ada) == {"ben": "registered", "cal": "waitlisted"}
@@ -83,20 +83,20 @@ async def test_a_seat_given_up_goes_to_the_first_who_waits_and_the_page_says_so_
     assert await service.cancel_due() == 0
 
 
-async def test_a_seat_given_up_without_a_waiting_list_is_shown_as_free(service: Service) -> None:
+async def test_a_cancelled_seat_without_a_waiting_list_is_shown_as_free(service: Service) -> None:
     ada, event, [ann] = await register_in_order(service, "ann")
 
     question_page = await ask_to_cancel(service, ann)
     await service.cancel_due()
     page = await Visitor(service).http.get(ann)
 
-    assert "You are giving up your seat." in page_text(question_page)
+    assert "Your registration is being cancelled." in page_text(question_page)
     assert "Your seat is free again for anyone." in page_text(page)
     assert f'href="/events/{event["id"]}/registrations"' in page.text
     assert await registration_statuses(ada) == {}
 
 
-async def test_a_place_on_the_waiting_list_can_be_undone_and_given_up_too(service: Service) -> None:
+async def test_a_place_on_the_waiting_list_can_be_undone_and_cancelled_too(service: Service) -> None:
     ada, _, [_, ben, cal] = await register_in_order(service, "ann", "ben", "cal")
 
     question_page = await ask_to_cancel(service, ben)
@@ -136,7 +136,7 @@ async def test_undoing_too_late_says_who_has_the_seat(service: Service) -> None:
 
     page = await undo(service, ann)
 
-    assert (page.status_code, page_state(page)) == (410, "given_up")
+    assert (page.status_code, page_state(page)) == (410, "own_cancellation")
     assert "Somebody who waited has it now." in page_text(page)
     assert await registration_statuses(ada) == {"ben": "registered"}
 
@@ -144,7 +144,7 @@ async def test_undoing_too_late_says_who_has_the_seat(service: Service) -> None:
 async def test_undoing_works_until_the_seat_has_moved_also_if_that_is_late(service: Service) -> None:
     ada, _, [ann, _] = await register_in_order(service, "ann", "ben")
     await ask_to_cancel(service, ann)
-    await service.run_sql("update registrations set gives_up_at = now() - interval '1 hour' where gives_up_at > now()")
+    await service.run_sql("update registrations set cancels_at = now() - interval '1 hour' where cancels_at > now()")
     late = await Visitor(service).http.get(ann)
 
     page = await undo(service, ann)
@@ -162,11 +162,11 @@ async def test_a_second_request_to_cancel_does_not_restart_the_time_to_undo(serv
     token = field_value(await http.get(f"{ann}/cancel"), "token")
 
     first = await http.post(f"{ann}/cancel", data={"token": token})
-    time = await service.run_sql("select gives_up_at from registrations")
+    time = await service.run_sql("select cancels_at from registrations")
     second = await http.post(f"{ann}/cancel", data={"token": token})
 
     assert (first.status_code, second.status_code) == (303, 303)
-    assert await service.run_sql("select gives_up_at from registrations") == time
+    assert await service.run_sql("select cancels_at from registrations") == time
     assert (await http.get(f"{ann}/cancel")).headers["location"] == ann.removeprefix("http://events.test")
 
 
@@ -182,7 +182,7 @@ async def test_undo_needs_nothing_but_its_button_and_does_nothing_from_another_s
     assert await service.cancel_due() == 1
 
 
-async def test_a_person_who_registers_again_before_the_seat_is_given_up_keeps_it(service: Service) -> None:
+async def test_a_person_who_registers_again_before_the_seat_is_cancelled_keeps_it(service: Service) -> None:
     ada, event, [ann, _] = await register_in_order(service, "ann", "ben")
 
     for register in (
@@ -199,9 +199,9 @@ async def test_a_person_who_registers_again_before_the_seat_is_given_up_keeps_it
 async def test_a_waiting_person_who_is_leaving_gets_the_seat_and_passes_it_on(service: Service) -> None:
     ada, _, [ann, ben, _] = await register_in_order(service, "ann", "ben", "cal")
     await ask_to_cancel(service, ben)
-    await service.run_sql("update registrations set gives_up_at = gives_up_at + interval '1 hour'")
+    await service.run_sql("update registrations set cancels_at = cancels_at + interval '1 hour'")
     await ask_to_cancel(service, ann)
-    await service.run_sql("update registrations set gives_up_at = now() where status = 'registered'")
+    await service.run_sql("update registrations set cancels_at = now() where status = 'registered'")
 
     await own_cancellations.remove_cancelled(service.database)
     assert "You are passing your seat on." in page_text(await Visitor(service).http.get(ben))
@@ -239,11 +239,11 @@ async def test_a_registration_removed_by_the_organizer_meanwhile_is_gone(service
 
 async def test_the_schema_refuses_to_give_up_a_rejected_registration(service: Service) -> None:
     await register_in_order(service, "ann")
-    await service.run_sql("update registrations set gives_up_at = now() + interval '1 hour'")
+    await service.run_sql("update registrations set cancels_at = now() + interval '1 hour'")
 
     await service.run_sql("update registrations set status = 'rejected', reason = 'no_show'")
 
-    assert await service.run_sql("select status::text, gives_up_at from registrations") == [("rejected", None)]
+    assert await service.run_sql("select status::text, cancels_at from registrations") == [("rejected", None)]
 
 
 async def test_a_deadline_that_passes_meanwhile_changes_nothing(service: Service) -> None:
@@ -262,7 +262,7 @@ async def test_a_locked_event_does_not_hold_up_the_seats_of_others(service: Serv
     _, _, [cal, _] = await register_in_order(service, "cal", "dan")
     await ask_to_cancel(service, ann)
     await ask_to_cancel(service, cal)
-    await service.run_sql("update registrations set gives_up_at = now() where gives_up_at is not null")
+    await service.run_sql("update registrations set cancels_at = now() where cancels_at is not null")
 
     async with service.database.pool.connection() as connection, connection.transaction():
         await connection.execute("select from events where id = %s for update", [event["id"]])
@@ -285,17 +285,17 @@ async def test_cancelling_and_undoing_count_towards_the_limit_of_forms_of_an_add
 
     assert answers == [303] * 6
     assert refused.status_code == 429
-    assert await limited.run_sql("select gives_up_at from registrations") == [(None,)]
+    assert await limited.run_sql("select cancels_at from registrations") == [(None,)]
 
 
-async def test_a_place_that_was_given_up_is_forgotten_after_30_days(service: Service) -> None:
+async def test_a_cancellation_is_forgotten_after_30_days(service: Service) -> None:
     _, _, [ann] = await register_in_order(service, "ann")
     await ask_to_cancel(service, ann)
     await service.cancel_due()
 
-    assert await service.database.transact(own_cancellations.forget_cancelled_places) == 0
-    await service.run_sql("update given_up_places set given_up_at = now() - interval '31 days'")
-    assert await service.database.transact(own_cancellations.forget_cancelled_places) == 1
+    assert await service.database.transact(own_cancellations.forget_own_cancellations) == 0
+    await service.run_sql("update own_cancellations set cancelled_at = now() - interval '31 days'")
+    assert await service.database.transact(own_cancellations.forget_own_cancellations) == 1
 
     assert page_state(await Visitor(service).http.get(ann)) == "gone"
 
@@ -314,7 +314,7 @@ async def test_an_undo_that_races_with_the_handover_keeps_the_seat_or_comes_too_
     addresses = await register_and_settle(service, ada, event, *people)
     for address in addresses[:10]:
         await ask_to_cancel(service, address)
-    await service.run_sql("update registrations set gives_up_at = now() where gives_up_at is not null")
+    await service.run_sql("update registrations set cancels_at = now() where cancels_at is not null")
 
     pages, *_ = await asyncio.gather(
         asyncio.gather(*(undo(service, address) for address in addresses[:10])),
@@ -379,7 +379,7 @@ async def test_concurrent_cancellations_never_lose_a_seat_or_give_it_twice(
         elif action == "register":
             await visitor.send(number, email=f"{person}@{number}.example.com")
         elif action == "remove":
-            await service.run_sql("update registrations set gives_up_at = now() where gives_up_at is not null")
+            await service.run_sql("update registrations set cancels_at = now() where cancels_at is not null")
             await own_cancellations.remove_cancelled(service.database)
         else:
             nonlocal capacity
@@ -393,7 +393,7 @@ async def test_concurrent_cancellations_never_lose_a_seat_or_give_it_twice(
         await service.settle()
         rows = await service.run_sql(
             """
-            select left(email, 1), status::text, gives_up_at is not null
+            select left(email, 1), status::text, cancels_at is not null
               from registrations join users on users.id = user_id
              where event_id = %(id)s order by received_at, arrival
             """,
@@ -410,6 +410,6 @@ async def test_concurrent_cancellations_never_lose_a_seat_or_give_it_twice(
         assert keepers - leavers <= {person for person, _, is_cancelling in rows if not is_cancelling}
         # The order is that of arrival: nobody waits before somebody who has a seat.
         assert [person for person, _, _ in rows][: len(seated)] == seated
-    takers_statement = "select next_arrival from given_up_places where event_id = %(id)s and next_arrival is not null"
+    takers_statement = "select next_arrival from own_cancellations where event_id = %(id)s and next_arrival is not null"
     takers = [taker for (taker,) in await service.run_sql(takers_statement, id=number)]
     assert len(takers) == len(set(takers))

@@ -34,7 +34,7 @@ async def test_only_cancelled_seats_that_waiting_people_got_are_counted(service:
     await cancel_registration(service, ben)
     assert await counted(service, event["id"]) == 1
 
-    assert "1 seat that was given up went to somebody who waited" in page_text(page)
+    assert "1 cancelled seat went to a person who waited" in page_text(page)
 
 
 async def test_a_seat_that_the_organizer_removes_is_not_counted_as_passed_on(service: Service) -> None:
@@ -81,7 +81,7 @@ async def test_a_seat_that_has_to_be_paid_counts_when_it_is_paid(shop: Scene) ->
     assert (await ben.status(), await counted(shop.service, event_id)) == ("registered", 1)
 
 
-async def test_a_person_who_pays_for_a_seat_that_is_being_given_up_keeps_it(shop: Scene) -> None:
+async def test_a_person_who_pays_for_a_seat_that_is_being_cancelled_keeps_it(shop: Scene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, capacity=1, waitinglist_capacity=5)
     ann = await shop.register(event_id, "ann@example.com")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from PIL import Image
 from segno import QRCode
 
-from holdfast.events.registrations import code
-from holdfast.events.registrations.code import qr_code, qr_png
+from holdfast.events.registrations import entrance_code
+from holdfast.events.registrations.entrance_code import qr_code, qr_png
 
 
 @settings(max_examples=15, deadline=None)
@@ -55,7 +55,7 @@ def test_most_codes_of_links_follow_from_those_that_were_drawn(monkeypatch: pyte
         return qr_code(url)
 
     urls = [f"https://events.example.com/registrations/7-{random.randbytes(24).hex()}" for _ in range(600)]
-    monkeypatch.setattr(code, "qr_code", counted)
+    monkeypatch.setattr(entrance_code, "qr_code", counted)
     for url in urls:
         qr_png(url)
 

@@ -207,7 +207,7 @@ async def test_a_person_erased_while_the_index_is_written_is_not_in_it(crowd: Cr
     await end_event(crowd.service, crowd.event)
     async with crowd.service.database.transaction() as job:
         await job.value("select true from searched_events for no key update")
-        written = await job.value(substring_search.WRITE, {"event_id": crowd.event["id"], "batch_size": 100})
+        written = await job.value(substring_search.INDEX_BATCH, {"event_id": crowd.event["id"], "batch_size": 100})
         erasing = asyncio.create_task(erase(crowd.service))
         await eventually(lambda: crowd.service.run_sql("select from pg_locks where not granted"))
     await erasing

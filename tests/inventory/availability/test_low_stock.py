@@ -76,6 +76,34 @@ async def test_counts_transfers_and_holds_do_not_add_to_the_pace_of_a_pool(shop:
     assert (listed["available"], listed["taken_per_day"], listed["days_of_cover"]) == (10, 0.0, None)
 
 
+async def test_undone_sales_and_corrections_do_not_add_to_the_pace_of_a_pool(shop: Shop) -> None:
+    pool = await shop.pool(84)
+    await shop.call("record_sale", pool_id=pool["id"], quantity=28)
+    sale = (await shop.call("record_sale", pool_id=pool["id"], quantity=14))["entries"][0]
+    loss = (await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-14))["entries"][0]
+    for entry in (sale, loss):
+        await shop.call("revert_entry", entry_id=entry["id"])
+
+    (listed,) = (await shop.call("list_low_stock", threshold=84))["pools"]
+
+    assert (listed["available"], listed["taken_per_day"], listed["days_of_cover"]) == (56, 1.0, 56.0)
+
+
+async def test_undoing_an_older_sale_or_a_delivery_changes_no_pace(shop: Shop, inventory: Inventory) -> None:
+    pool = await shop.pool(84)
+    old = (await shop.call("record_sale", pool_id=pool["id"], quantity=14))["entries"][0]
+    await inventory.sql("alter table ledger disable trigger append_only")
+    await inventory.sql("update ledger set created_at = now() - interval '29 days'")
+    delivery = (await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=10, kind="restock"))["entries"][0]
+    await shop.call("record_sale", pool_id=pool["id"], quantity=28)
+    for entry in (old, delivery):
+        await shop.call("revert_entry", entry_id=entry["id"])
+
+    (listed,) = (await shop.call("list_low_stock", threshold=84))["pools"]
+
+    assert (listed["available"], listed["taken_per_day"]) == (56, 1.0)
+
+
 async def test_an_empty_pool_without_draws_is_not_low_by_its_pace(shop: Shop) -> None:
     await shop.pool(0)
 

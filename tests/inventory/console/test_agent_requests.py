@@ -98,7 +98,7 @@ async def test_every_tool_that_changes_something_waits_and_is_told_in_words(admi
     pool = {"pool_id": tea["id"]}
     calls = {
         "create_pool": ({"name": "Jam", "quantity": 3}, "wants to make the pool Jam with 3 units"),
-        "update_pool": ({**pool, "buffer": 2}, "wants to change the pool Tea . Kept back as a buffer 0 → 2"),
+        "update_pool": ({**pool, "buffer": 2}, "wants to change the pool Tea . Safety stock 0 → 2"),
         "pause_pool": (pool, "wants to pause Tea"),
         "resume_pool": (pool, "wants to resume Tea"),
         "archive_pool": (pool, "wants to archive Tea"),

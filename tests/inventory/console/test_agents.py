@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from holdfast.inventory.agents.access import SHOWN_CHARACTERS
+from holdfast.inventory.agents.access import KEY_PREFIX_CHARACTERS
 from holdfast.inventory.agents.actions import OPERATIONS
 from tests.accounts.browser import main_text
 from tests.inventory.console.scene import FOREIGN, Admin, hidden_field
@@ -68,7 +68,7 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
     assert (await shop.ask("get_availability", {})).status_code == 403
     page = await admin.get("/console/agents")
     assert old not in page.text
-    assert f"<code>{old[:SHOWN_CHARACTERS]}…</code>" in page.text
+    assert f"<code>{old[:KEY_PREFIX_CHARACTERS]}…</code>" in page.text
 
 
 async def test_a_new_key_needs_a_confirmation(admin: Admin, shop: Shop) -> None:
@@ -193,7 +193,7 @@ async def test_the_key_is_removed_after_a_question(admin: Admin, shop: Shop) -> 
 
     await admin.send("/console/agents/key/end")
 
-    assert "Every agent that uses it is refused at once." in question
+    assert "Every agent that uses it is refused at once, and this key never works again." in question
     assert (before.status_code, (await shop.ask("list_pools", {})).status_code) == (200, 401)
     assert "Your shop has no key" in main_text(await admin.get("/console/agents"))
 

@@ -1,5 +1,7 @@
 """The page of pools that run low."""
 
+import re
+
 from holdfast.inventory.settings import Settings
 from tests.accounts.browser import main_text
 from tests.inventory.console.stocking import Stocking, open_stocking
@@ -16,13 +18,22 @@ async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: 
     page = await merchant.get(PATH)
 
     path = f"/console/pools/{low['id']}"
-    assert (
-        "<b>Honey</b> 10 jars can be sold Its limit is 10. It loses about 2 jars a day, so it lasts 5 days."
-        in main_text(page)
-    )
+    assert "<b>Honey</b> 10 jars can be sold Its limit is 10. about 5 days 2 jars a day" in main_text(page)
     assert "Tea" not in main_text(page)
     assert "<b>Honey" not in page.text
     assert f'href="{merchant.at(path)}"' in page.text
+
+
+async def test_goods_are_added_to_a_pool_that_runs_low_with_what_happened_chosen(merchant: Stocking) -> None:
+    low = await merchant.shop.pool(9, name="Honey", low_stock_at=10)
+    page = await merchant.get(PATH)
+    address = page.text.partition("Add goods")[0].rpartition('href="')[2].partition('"')[0].replace("&amp;", "&")
+
+    form = await merchant.http.get(address)
+
+    assert re.findall(r'name="way" value="(\w+)"(?: id="way")? checked', form.text) == ["restock"]
+    await merchant.send(f"/console/pools/{low['id']}/adjust", way="restock", delta="12")
+    assert "No pool runs low." in main_text(await merchant.get(PATH))
 
 
 async def test_a_threshold_in_the_query_overrides_that_of_the_pools(merchant: Stocking) -> None:
@@ -53,6 +64,6 @@ async def test_many_low_pools_are_paged_and_those_of_other_shops_are_not_listed(
         following = first.text.partition('rel="next"')[0].rpartition('href="')[2].partition('"')[0]
         second = await merchant.http.get(following.replace("&amp;", "&"))
 
-        assert first.text.count("<h2>") == 50
+        assert first.text.count('<th scope="row">') == 50
         assert "Honig 50 0 Einheiten verkäuflich Seine Grenze ist 5." in main_text(second)
         assert "Anders" not in main_text(first)

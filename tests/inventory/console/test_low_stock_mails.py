@@ -91,13 +91,13 @@ async def test_a_paused_pool_or_one_without_a_limit_is_not_mailed(owner: Owner, 
 async def test_a_merchant_turns_the_mails_off_and_on(owner: Owner, shop: Shop) -> None:
     pool = await shop.pool(20, low_stock_at=12)
     page = await owner.get("/console/settings")
-    assert 'name="wanted" value="on" checked' in page.text
+    assert 'name="mails" value="on" checked' in page.text
 
     await owner.send("/console/settings", "/console/settings/mails")
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
     off = await waiting(owner.inventory)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=+10)
-    await owner.send("/console/settings", "/console/settings/mails", wanted="on")
+    await owner.send("/console/settings", "/console/settings/mails", mails="on")
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
 
     assert (off, await waiting(owner.inventory)) == (0, 1)
@@ -116,7 +116,7 @@ async def test_mails_about_low_stock_go_to_proved_addresses_of_the_shop_only(
 
 
 async def test_names_in_a_german_mail_about_low_stock_are_isolated(owner: Owner, shop: Shop) -> None:
-    await owner.send("/console/settings", "/console/settings/mails", wanted="on")
+    await owner.send("/console/settings", "/console/settings/mails", mails="on")
     await owner.inventory.sql("update merchants set language = 'de'")
     pool = await shop.pool(20, name="<script>\u202eHonig", low_stock_at=12)
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)

@@ -2,8 +2,11 @@
 
 import pytest
 
+from holdfast.inventory.settings import Settings
 from tests.accounts.browser import main_text
 from tests.inventory.console.scene import Admin, hidden_field
+from tests.inventory.console.stocking import open_stocking
+from tests.inventory.installs.merchants import Place
 from tests.inventory.support import Shop
 
 FIELDS = {"name": "Honey", "unit": "g", "buffer": "5", "low_stock_at": "", "policy": "flag"}
@@ -81,6 +84,23 @@ async def test_a_merchant_changes_what_a_pool_is_like(admin: Admin, own_shop: Sh
         "allow_negative": False,
         "on_hand": 50,
     }
+
+
+async def test_the_default_unit_is_shown_and_typed_in_german_and_stored_as_before(
+    place: Settings | Place,
+) -> None:
+    async with open_stocking(place, "de") as merchant:
+        pool = await merchant.shop.pool(5, name="Honig")
+        path = f"/console/pools/{pool['id']}/edit"
+        form = await merchant.get(path)
+
+        fields = {**FIELDS, "unit": "Einheiten", "seen": hidden_field(form, "seen")}
+        changed = await merchant.send(path, **fields)
+
+        assert 'name="unit" type="text" value="Einheiten"' in form.text
+        assert changed.status_code == 303
+        stored = await merchant.shop.call("get_pool", pool_id=pool["id"])
+        assert (stored["name"], stored["unit"]) == ("Honey", "units")
 
 
 async def test_changes_of_others_to_a_pool_are_shown_and_not_overwritten(admin: Admin, own_shop: Shop) -> None:

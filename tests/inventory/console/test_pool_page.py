@@ -25,12 +25,12 @@ async def test_a_pool_shows_its_stock_its_variants_and_its_history(admin: Admin,
     assert page.status_code == 200, page.text
     assert "<bdi>&lt;b&gt;Honey&lt;/b&gt;</bdi>" in page.text
     assert "42 units can be sold low stock The line in the bar is the limit for low stock: 45 units ." in text
-    assert "On hand 44 units On hold 0 units Kept back as a buffer 2 units Low stock at 45 units" in text
+    assert "On hand 44 units On hold 0 units Safety stock 2 units Low stock at 45 units" in text
     assert "Sales Counts Corrections and others Show as a table" in text
     assert "UTC 44 Corrections and others" in text
     assert "Corrections 1 6 units" in text
-    assert "7 can be sold now one sale takes 6 units" in text
-    assert "one sale takes 1 unit How it is calculated" in text
+    assert "Can be sold: 7 takes 6 units" in text
+    assert "takes 1 unit How it is calculated" in text
     assert "An agent took 6 units · then 44 on hand “ <i>broken</i> ”" in text
     assert f'href="{admin.at(f"/console/pools/{id}")}"' in (await admin.get()).text
 
@@ -71,15 +71,15 @@ async def test_a_kit_is_explained_by_every_pool_it_draws_on(admin: Admin, own_sh
     await own_shop.pool(3, name="Boxes", members=[{"variant_gid": SIX_PACK, "units_per_sale": 1, "title": "Six"}])
 
     page = await admin.get(f"/console/pools/{honey['id']}")
-    assert "3 can be sold now · another pool allows no more" in main_text(page)
+    assert "Can be sold: 3 · another pool allows no more" in main_text(page)
     reckoning = await admin.get(f"/console/variant?gid={SIX_PACK}")
 
     text = main_text(reckoning)
-    assert "3 can be sold now : as many as the pool allows that allows least." in text
-    assert "Honey allows 8" in text
-    assert "50 on hand, less 0 held and 0 kept back; one sale takes 6 units . (50" in text
-    assert " ÷ 6 = 8 whole sales" in text
-    assert "Boxes allows 3 · the least" in text
+    assert "3 can be sold now As many as the pool allows that allows least." in text
+    assert "Honey On hand 50 units On hold \N{MINUS SIGN} 0 units Safety stock \N{MINUS SIGN} 0 units" in text
+    assert "One sale takes \N{DIVISION SIGN} 6 units" in text
+    assert "The pool allows 8 sales Rounded down: only whole sales count" in text
+    assert "Boxes the least On hand 3 units" in text
 
 
 async def test_the_history_comes_in_pages(admin: Admin, own_shop: Shop) -> None:

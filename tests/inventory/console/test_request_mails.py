@@ -1,6 +1,5 @@
 """The mails to the people of a shop when an agent waits for their approval."""
 
-from email import message_from_bytes, policy
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from holdfast.kit.contract.caller import system
 from holdfast.kit.mail.message import Envelope
 from tests.inventory.console.signing_in import EMAIL, Owner, add_merchant
 from tests.inventory.support import Inventory, Shop
-from tests.kit.mail.posting import all_due
+from tests.kit.mail.posting import all_due, text_of
 
 
 @pytest.fixture
@@ -54,14 +53,6 @@ async def written(inventory: Inventory) -> list[str]:
     return [text_of(envelope) for envelope in rendered if isinstance(envelope, Envelope)]
 
 
-def text_of(envelope: Envelope) -> str:
-    """The subject and the text of a mail, without the marks around what people wrote."""
-    mail = message_from_bytes(envelope.content, policy=policy.default)
-    body = mail.get_body(["plain"])
-    assert body
-    return f"{mail['subject']}\n{body.get_content()}".replace("\u2068", "").replace("\u2069", "")
-
-
 async def test_the_people_of_a_shop_are_mailed_what_its_agent_asks_for(
     inventory: Inventory, shop: Shop, tea: dict[str, Any]
 ) -> None:
@@ -69,7 +60,7 @@ async def test_the_people_of_a_shop_are_mailed_what_its_agent_asks_for(
 
     assert await planned(inventory) == [(EMAIL, 1)]
     [mail] = await written(inventory)
-    assert mail.startswith("An agent asks for your approval\n")
+    assert mail.startswith(f"{EMAIL}: An agent asks for your approval\n")
     assert "* An agent wants to set Tea to 12 units. Now: 15 units." in mail
     assert f"http://inventory.test/console/agents/requests/{waiting['request_id']}?lang=en" in mail
     assert "Stop all e-mails" in mail
@@ -83,7 +74,7 @@ async def test_many_requests_are_one_mail_with_the_first_five_and_how_many_more(
 
     assert await planned(inventory) == [(EMAIL, 1)]
     [mail] = await written(inventory)
-    assert mail.startswith("An agent asks for your approval of 8 changes\n")
+    assert mail.startswith(f"{EMAIL}: An agent asks for your approval of 8 changes\n")
     assert [f"wants to add {delta} unit" in mail for delta in range(1, 9)] == [True] * 5 + [False] * 3
     assert "* and 3 more" in mail
     assert "http://inventory.test/console/agents?lang=en" in mail
@@ -154,5 +145,5 @@ async def test_a_mail_about_requests_has_the_language_in_which_the_limit_was_set
 
     [mail] = await written(inventory)
 
-    assert mail.startswith("Ein Agent bittet um Ihre Zustimmung\n")
+    assert mail.startswith(f"{EMAIL}: Ein Agent bittet um Ihre Zustimmung\n")
     assert "?lang=de" in mail

@@ -65,7 +65,7 @@ async def test_a_merchant_without_pools_makes_one_from_a_suggestion(merchant: St
     assert made.status_code == 303, made.text
     after = await merchant.http.get(made.headers["location"])
     assert "Honey jars is a pool now." in main_text(after)
-    reason = "Nothing else to suggest Read: 2 products with 5 variants. They were imported from the platform today,"
+    reason = "All your packs share their stock. Read: 2 products with 5 variants. They were imported"
     assert reason in main_text(after)
     assert "1 of these goods is sold in packs of several sizes, and it draws on a pool already." in main_text(after)
     assert steps(after.text) == {"Import your products": "done", "Make pools from them": "done", LAST_STEP: "present"}
@@ -140,7 +140,7 @@ async def test_all_suggestions_are_accepted_by_one_click_below_what_changes(merc
     assert changes in main_text(page)
     all_of_them = fields_of_all(page.text)
 
-    outdated = {**all_of_them, "said": "0" * 64, "do": "all"}
+    outdated = {**all_of_them, "numbers": "0" * 64, "do": "all"}
     refused = await merchant.http.post(merchant.at("/console/suggestions"), data=outdated, headers=SAME_SITE)
     assert "Your shop has other numbers than a moment ago." in main_text(refused)
     assert (await merchant.shop.call("list_pools"))["pools"] == []

@@ -178,15 +178,6 @@ async def test_a_platform_that_does_not_answer_is_reported_on_the_page_of_the_sy
     assert "That needs the platform" in main_text(unconnected)
 
 
-async def test_the_page_of_the_sync_says_whether_the_cart_check_is_granted(pooled: Stocking) -> None:
-    page = await pooled.get(PATH)
-    await pooled.inventory.sql("update installs set scopes = scopes || array['write_products']")
-    granted = await pooled.get(PATH)
-
-    assert 'target="_top" href="/auth?shop=ada.myshopify.com&amp;cart_check=1"' in page.text
-    assert "It is granted." in main_text(granted)
-
-
 async def test_levels_of_pools_of_another_shop_are_not_found(pooled: Stocking) -> None:
     other = await pooled.inventory.shop()
     await other.pool(1)

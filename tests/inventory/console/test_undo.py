@@ -20,7 +20,7 @@ async def test_a_merchant_undoes_an_entry_and_the_history_says_who(admin: Admin,
 
     question = await admin.get(path)
     assert "An agent took 20 units" in main_text(question)
-    assert "+20 units then 50 on hand" in main_text(question)
+    assert "+20 units , then 50 on hand" in main_text(question)
     assert await own_shop.on_hand(pool["id"]) == 30
     done = await admin.send(path, reason="It was a mistake")
 
@@ -28,7 +28,7 @@ async def test_a_merchant_undoes_an_entry_and_the_history_says_who(admin: Admin,
     assert await own_shop.on_hand(pool["id"]) == 50
     text = main_text(await admin.get(f"/console/pools/{pool['id']}"))
     assert "“ It was a mistake ”" in text
-    assert "Staff member 1 undid a change" in text
+    assert "Staff member 1 undid a change ( +20 units ) · then 50 on hand Undone: An agent took 20 units" in text
     assert "was undone" in text
 
 
@@ -81,7 +81,7 @@ async def test_a_merchant_undoes_a_hold_by_its_release(admin: Admin, own_shop: S
     done = await admin.send(path, reason="The cart is gone")
 
     assert "An agent put 6 units on hold" in question
-    assert "-6 units then 0 held" in question
+    assert "\N{MINUS SIGN}6 units , then 0 held" in question
     assert done.status_code == 303
     assert (await own_shop.call("list_holds"))["holds"] == []
     page = await admin.get(f"/console/pools/{pool['id']}")

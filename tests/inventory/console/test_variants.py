@@ -32,9 +32,9 @@ async def test_linking_shows_the_numbers_first_and_then_does_it(merchant: Stocki
 
     assert preview.status_code == 200
     text = main_text(preview)
-    assert "Honey jars · Single not sold, then 50" in text
-    assert "Honey jars · 6-pack not sold, then 8" in text
-    assert "Honey jars · 12-pack not sold, then 4" in text
+    assert "Honey jars · Single not sold 50" in text
+    assert "Honey jars · 6-pack not sold 8" in text
+    assert "Honey jars · 12-pack not sold 4" in text
     assert await units(merchant, id) == {}
     done = await merchant.confirm(preview, path, sure="keep_pool")
     assert (done.status_code, done.headers["location"]) == (303, merchant.at(path))
@@ -49,7 +49,7 @@ async def test_a_link_can_add_the_quantities_of_the_platform_to_the_pool(merchan
 
     preview = await merchant.send(path, do="link", **ALL)
 
-    assert "If the pool gets what the platform has of them The pool has 146 jars ." in main_text(preview)
+    assert "The pool goes from 0 to 146 jars : what your shop has of them is added." in main_text(preview)
     assert (await merchant.confirm(preview, path, sure="sum_from_platform")).status_code == 303
     assert await merchant.shop.on_hand(id) == 50 + 8 * 6 + 4 * 12
 
@@ -60,8 +60,8 @@ async def test_a_variant_unknown_to_the_platform_is_linked_by_its_id_and_adds_no
 
     preview = await merchant.send(path, do="link", variant_gid=gid, units_per_sale="5")
 
-    assert "Variant 7 not sold, then 10" in main_text(preview)
-    assert "what the platform has" not in main_text(preview)
+    assert "Variant 7 not sold 10" in main_text(preview)
+    assert "what your shop has" not in main_text(preview)
     await merchant.confirm(preview, path, sure="keep_pool")
     assert await units(merchant, id) == {gid: 5}
 
@@ -71,7 +71,7 @@ async def test_changed_units_of_a_variant_are_previewed_before_they_are_stored(m
 
     preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
 
-    assert "8, then 10" in main_text(preview)
+    assert "6-pack 8 10" in main_text(preview)
     assert (await units(merchant, id))[SIX_PACK] == 6
     await merchant.confirm(preview, path, sure="keep_pool")
     assert (await units(merchant, id))[SIX_PACK] == 5
@@ -82,7 +82,7 @@ async def test_a_variant_is_unlinked_after_a_question(merchant: Stocking) -> Non
 
     preview = await merchant.send(path, do="unlink", variant_gid=SIX_PACK)
 
-    assert "8, then not sold" in main_text(preview)
+    assert "6-pack 8 not sold" in main_text(preview)
     await merchant.confirm(preview, path, sure="keep_pool")
     assert await units(merchant, id) == {SINGLE: 1, TWELVE_PACK: 12}
 
@@ -96,7 +96,7 @@ async def test_a_pool_that_changed_after_the_question_is_shown_again(merchant: S
 
     assert again.status_code == 409
     assert "The pool has changed in the meantime." in main_text(again)
-    assert "3, then 4" in main_text(again)
+    assert "6-pack 3 4" in main_text(again)
     assert (await units(merchant, id))[SIX_PACK] == 6
     assert (await merchant.confirm(again, path, sure="keep_pool")).status_code == 303
     assert (await units(merchant, id))[SIX_PACK] == 5
@@ -177,4 +177,4 @@ async def test_the_page_of_variants_is_in_german_too(place: Settings | Place) ->
 
         assert "Wie ein Pool zählt" in main_text(await merchant.get(path))
         assert "Die Einheiten je Verkauf ändern?" in main_text(preview)
-        assert "8, danach 10" in main_text(preview)
+        assert "6-pack 8 10" in main_text(preview)

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.inventory.installs import uninstalling
 from holdfast.inventory.installs.model import ShopTask
-from holdfast.inventory.shopify.platform import Platform
+from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
 from holdfast_demo.shopify.errors import Fault
 from tests.inventory.installs.merchants import CLIENT, DOMAIN, SECRET, Scene, key_in

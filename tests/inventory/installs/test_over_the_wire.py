@@ -2,9 +2,10 @@
 
 import json
 
-from holdfast.inventory import service
 from holdfast.inventory.installs import uninstalling
 from holdfast.inventory.installs.model import ShopTask
+from holdfast.inventory.orders import part as orders
+from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.orders import SaleLine
 from tests.inventory.installs.merchants import DOMAIN, Scene, beside_the_platform, key_in
@@ -32,7 +33,7 @@ async def test_an_app_is_installed_used_uninstalled_and_its_data_deleted_over_re
     base_url = f"http://127.0.0.1:{here.getsockname()[1]}"
     async with beside_the_platform(settings, base_url) as scene, serving(running_already(scene.inventory.app), here):
         shop = await scene.shop(key_in((await scene.install(base_url)).text))
-        await service.subscribe(scene.steps_of(shop), ShopTask(shop.id))
+        await orders.subscribe(scene.steps_of(shop), ShopTask(shop.id), HANDLERS.keys())
 
         variant = scene.platform.variants(DOMAIN)[0]
         order = scene.platform.sell(DOMAIN, SaleLine(variant.id, 2))

@@ -2,10 +2,11 @@
 
 import pytest
 
-from holdfast.inventory import service
 from holdfast.inventory.installs import operations, subscriptions
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.installs.subscriptions import NotSubscribed
+from holdfast.inventory.orders import part as orders
+from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.webhooks.payloads import fields_of
 from holdfast_demo.shopify.model import Subscription
 from tests.inventory.installs.merchants import BASE_URL, DOMAIN, Scene
@@ -33,7 +34,7 @@ async def test_an_install_enqueues_the_task_that_subscribes(scene: Scene, shop: 
     tasks = await scene.inventory.sql("select args from procrastinate_jobs where task_name = 'subscribe_shop'")
 
     assert tasks == [({"tenant": shop.id, "arguments": {"shop_id": shop.id}},)]
-    await service.subscribe(scene.steps_of(shop), ShopTask(shop.id))
+    await orders.subscribe(scene.steps_of(shop), ShopTask(shop.id), HANDLERS.keys())
     assert ("APP_UNINSTALLED", ADDRESS) in platform_subscriptions(scene)
 
 

@@ -37,6 +37,18 @@ async def test_returned_units_are_an_entry_of_their_own_kind(inventory: Inventor
     assert (await golden.refused("revert_entry", entry_id=back["id"]))["code"] == "not_revertible"
 
 
+async def test_units_that_came_back_do_not_add_to_the_pace_of_their_pool(inventory: Inventory, golden: Shop) -> None:
+    order = PlatformOrder((SIX_PACK, 7))
+    [packs] = order.lines
+    await deliver_orders(inventory, order.payload(), shop=golden)
+    order.back(packs, 7)
+    await deliver_orders(inventory, order.payload(), shop=golden)
+
+    [listed] = (await golden.call("list_low_stock", threshold=50))["pools"]
+
+    assert (listed["available"], listed["taken_per_day"], listed["days_of_cover"]) == (50, 0.0, None)
+
+
 async def test_units_that_left_an_order_without_a_refund_come_back(inventory: Inventory, golden: Shop) -> None:
     order = PlatformOrder((SIX_PACK, 3))
     [line] = order.lines

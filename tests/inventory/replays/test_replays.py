@@ -7,7 +7,7 @@ import pytest
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.replays import operations
 from holdfast.inventory.replays.model import ReplayResult
-from holdfast.inventory.shopify.platform import PlatformUnreachable
+from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import LineReturn

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from holdfast.inventory.shopify.platform import Platform
+from holdfast.inventory.shopify.platform_client import Platform
 from tests.serving import listener, serving
 
 SHOP = "shop-name.myshopify.com"

@@ -8,7 +8,7 @@ import pytest
 from msgspec import Struct
 
 from holdfast.inventory.shopify.admin import MAX_ATTEMPTS, AdminApi, Query
-from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable, TokenRefusal
+from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable, TokenRefusal
 from tests.inventory.shopify.standin import SHOP, ReceivedRequest, ScriptedAnswer, platform
 
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 import pytest_asyncio
 
-from tests.databases import State, can_empty, state_of
+from tests.inventory.stock.conftest import Furnish
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TOOLS, Inventory, Shop
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
@@ -67,7 +67,7 @@ def lasting(answer: Any, left_out: set[str] = OF_THE_MOMENT) -> Any:
     return answer
 
 
-async def furnish(shop: Shop) -> Shop:
+async def furnished(shop: Shop) -> Shop:
     """Pool 1, jars with their packs; 2, boxes with a hold; 3, paused; 4, archived. Entries 1 to 4; hold 4."""
     await shop.pool(50, name="Jars", members=PACKS)
     await shop.pool(20, name="Boxes")
@@ -81,36 +81,14 @@ async def furnish(shop: Shop) -> Shop:
 
 
 @pytest.fixture(scope="module")
-async def first_scene(module_inventory: Inventory, inventory_template: str) -> tuple[Shop, State]:
-    """A shop with these pools, and what the database then holds."""
-    await module_inventory.empty(inventory_template)
-    shop = await furnish(await module_inventory.shop())
-    return shop, state_of(module_inventory.database.url)
-
-
-@pytest.fixture
-async def restored_scene(first_scene: tuple[Shop, State], emptied_inventory: Inventory) -> Shop:
-    """The same shop, as if it were new."""
-    shop, state = first_scene
-    await emptied_inventory.restore(state)
-    return shop
-
-
-@pytest.fixture
-async def own_scene(shop: Shop) -> Shop:
-    """Such a shop of the test's own."""
-    return await furnish(shop)
-
-
-@pytest.fixture
-def scene(request: pytest.FixtureRequest, inventory_template: str) -> Shop:
-    return request.getfixturevalue("restored_scene" if can_empty(inventory_template) else "own_scene")
+def furnish() -> Furnish:
+    return furnished
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_scene(shared_inventory: Inventory) -> Shop:
     """For tests that change nothing."""
-    return await furnish(await shared_inventory.shop())
+    return await furnished(await shared_inventory.shop())
 
 
 def test_every_tool_that_writes_is_tested_as_a_dry_run() -> None:

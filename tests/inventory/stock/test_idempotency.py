@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.resources import IDEMPOTENCY
-from tests.databases import State, can_empty, state_of
+from tests.inventory.stock.conftest import Furnish
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TOOLS, Inventory, Shop, ToolRefusal, running
 
 OTHERWISE = {"reason": "Another one."}
@@ -57,7 +57,7 @@ def test_every_tool_that_writes_is_tested_with_a_repeated_key() -> None:
     assert {tool for tool, _, _ in CALLS} == {name for name, operation in TOOLS.items() if not operation.mode.reads}
 
 
-async def furnish(shop: Shop) -> Shop:
+async def furnished(shop: Shop) -> Shop:
     """Pools 1 and 2 with the entries 1 and 2, pool 3 archived; hold 3 of pool 2."""
     await shop.pool(50, name="Jars", members=PACKS[:1])
     await shop.pool(20, name="Boxes")
@@ -68,30 +68,8 @@ async def furnish(shop: Shop) -> Shop:
 
 
 @pytest.fixture(scope="module")
-async def first_scene(module_inventory: Inventory, inventory_template: str) -> tuple[Shop, State]:
-    """A shop with these pools, and what the database then holds."""
-    await module_inventory.empty(inventory_template)
-    shop = await furnish(await module_inventory.shop())
-    return shop, state_of(module_inventory.database.url)
-
-
-@pytest.fixture
-async def restored_scene(first_scene: tuple[Shop, State], emptied_inventory: Inventory) -> Shop:
-    """The same shop, as if it were new."""
-    shop, state = first_scene
-    await emptied_inventory.restore(state)
-    return shop
-
-
-@pytest.fixture
-async def own_scene(shop: Shop) -> Shop:
-    """Such a shop of the test's own."""
-    return await furnish(shop)
-
-
-@pytest.fixture
-def scene(request: pytest.FixtureRequest, inventory_template: str) -> Shop:
-    return request.getfixturevalue("restored_scene" if can_empty(inventory_template) else "own_scene")
+def furnish() -> Furnish:
+    return furnished
 
 
 @named

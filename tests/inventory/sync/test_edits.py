@@ -26,7 +26,7 @@ async def test_an_edit_is_adopted_after_the_grace(scene: Scene) -> None:
     assert await scene.shop.on_hand(scene.pool_id) == 62
     [entry, *_] = await scene.shop.entries()
     assert (entry["kind"], entry["delta"], entry["actor"]) == ("external_edit", 12, "platform")
-    assert "changed the quantity at the storefront platform by +2" in entry["reason"]
+    assert "changed the quantity at the platform by +2" in entry["reason"]
     assert scene.levels() == (62, 10, 5)
     assert await scene.inventory.differences() == []
 
@@ -62,7 +62,7 @@ async def test_a_pool_can_enforce_its_quantity_or_flag_the_edit(
         await scene.attend()
         assert scene.levels()[1] == (10 if parked else 7)
         if parked:
-            assert "Somebody set it to 10" in drift[0]["note"]
+            assert "It was set to 10 at the platform" in drift[0]["note"]
             assert await scene.shop.call("resync", pool_id=scene.pool_id) == {"dry_run": False, "levels": 3}
             await scene.rested()
             await scene.attend()
@@ -151,7 +151,7 @@ async def test_a_level_that_another_program_sets_as_often_is_parked(scene: Scene
     await scene.over()
 
     [parked] = (await scene.shop.call("get_drift"))["drift"]
-    assert parked["note"] == "Somebody else sets it as often as it is set from here."
+    assert parked["note"] == "Another app sets it as often as it is set from here."
     status = await scene.shop.call("get_sync_status")
     assert (status["parked"], status["pending"]) == (1, 0)
 

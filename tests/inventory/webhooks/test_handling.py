@@ -10,7 +10,7 @@ from holdfast.inventory.installs.operations import install
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.domains import REQUIRED
-from holdfast.inventory.shopify.platform import PlatformUnreachable
+from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.shopify.token_endpoint import GrantedTokens
 from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks import sql as webhooks

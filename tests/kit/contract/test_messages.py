@@ -23,14 +23,14 @@ def on_page(message: str, language: Language = GERMAN, labels: Mapping[str, str]
 
 
 def test_a_message_equals_its_english_text() -> None:
-    example = message("must be at most %(most)s, not %(given)s", most=3, given="5 %")
+    example = message("must be at most %(most)s, not %(value)s", most=3, value="5 %")
 
     assert example == "must be at most 3, not 5 %"
     assert on_page(example) == "darf höchstens 3 sein, nicht 5 %"
 
 
 def test_messages_within_messages_are_translated_too() -> None:
-    example = message("must be %(wanted)s, not %(given)s", wanted=message("an integer"), given=message("an array"))
+    example = message("must be %(expected)s, not %(value)s", expected=message("an integer"), value=message("an array"))
 
     assert on_page(example) == "muss eine ganze Zahl sein, nicht eine Liste"
 

@@ -54,6 +54,14 @@ def _rendered(mail: Mail) -> Envelope | UnwritableMail | None:
     return Envelope(mail.recipient, id, message.encoded("Holdfast <tickets@events.example>"))
 
 
+def text_of(envelope: Envelope) -> str:
+    """The recipient, the subject and the text of a mail, without the marks around what people wrote."""
+    mail = message_from_bytes(envelope.content, policy=policy.default)
+    body = mail.get_body(["plain"])
+    assert body
+    return f"{mail['to']}: {mail['subject']}\n{body.get_content()}".replace("\u2068", "").replace("\u2069", "")
+
+
 def run_senders(*services: Service, render: sender.Render = render) -> AbstractAsyncContextManager[None]:
     """The loop of each service runs."""
     return at_work(*(sender.run(service.database, render) for service in services))

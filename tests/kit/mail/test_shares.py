@@ -141,20 +141,20 @@ async def test_no_two_processes_ever_send_one_share(service: Service, actions: S
         for action, process, number in actions:
             if action == "lease":
                 for row in await lease(service, 2):
-                    assert row.share not in owners
-                    owners[row.share] = row
+                    assert row.number not in owners
+                    owners[row.number] = row
                     leases[process].append(row)
                 continue
             if not leases[process]:
                 continue
             row = leases[process][number % len(leases[process])]
-            is_owner = owners.get(row.share) == row
+            is_owner = owners.get(row.number) == row
             if action == "renew":
                 assert await service.database.read(lambda reader, row=row: shares.renew(reader, row)) == is_owner
             elif action == "give back":
                 await service.database.read(lambda reader, row=row: ShareLeases().give_back(reader, row))
                 if is_owner:
-                    del owners[row.share]
+                    del owners[row.number]
             elif action == "read":
                 if is_owner:
                     await session.check(row)
@@ -162,14 +162,14 @@ async def test_no_two_processes_ever_send_one_share(service: Service, actions: S
                     with pytest.raises(LeaseLost):
                         await session.check(row)
             elif is_owner:
-                await service.run_sql("update mail_shares set due_at = now() where share = %(share)s", share=row.share)
-                del owners[row.share]
+                await service.run_sql("update mail_shares set due_at = now() where share = %(share)s", share=row.number)
+                del owners[row.number]
 
 
 async def test_processes_that_lease_at_the_same_time_get_different_shares_and_few_enough(service: Service) -> None:
     await post_mails(service, *MANY)
 
-    leased = [row.share for rows in await asyncio.gather(*(lease(service, 4, 18) for _ in range(8))) for row in rows]
+    leased = [row.number for rows in await asyncio.gather(*(lease(service, 4, 18) for _ in range(8))) for row in rows]
 
     assert len(leased) == 18
     assert len({*leased}) == 18
@@ -180,7 +180,7 @@ async def test_a_share_without_due_mails_is_not_leased(service: Service) -> None
     await post_mails(service, *PEOPLE)
     await service.run_sql("update mails set due_at = now() + interval '1 hour' where recipient <> '7@example.com'")
 
-    assert [row.share for row in await lease(service)] == [await share_of(service, "7@example.com")]
+    assert [row.number for row in await lease(service)] == [await share_of(service, "7@example.com")]
 
 
 async def test_shares_are_leased_in_the_turns_of_organizers(service: Service) -> None:
@@ -200,7 +200,7 @@ async def test_an_organizer_with_many_mails_does_not_delay_the_mail_of_another(s
 
     [row] = await lease(service, 1, first=outbox.next_owner(leased[-1].owner))
 
-    assert (row.share, row.owner) == (await share_of(service, "late@example.net"), "8")
+    assert (row.number, row.owner) == (await share_of(service, "late@example.net"), "8")
 
 
 async def test_mails_of_no_organizer_have_every_other_turn_and_mails_to_many_people_come_last(

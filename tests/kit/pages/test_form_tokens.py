@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.kit.pages.forms import FORM_TTL_SECONDS, FormTokens
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 OLD, NEW = b"o" * 32, b"n" * 32
 PURPOSE = "register for 7"

@@ -20,10 +20,10 @@ async def test_a_cancelled_wait_for_a_connection_ends_and_loses_no_connection(te
         await pool.putconn(connections[0])
         for _ in range(turns):
             await asyncio.sleep(0)
-        is_told = waiting.cancel()
+        is_answered = waiting.cancel()
         [got] = await asyncio.gather(waiting, return_exceptions=True)
 
-        if is_told:
+        if is_answered:
             assert isinstance(got, asyncio.CancelledError)
             got = await pool.getconn()
         assert got is connections[0]

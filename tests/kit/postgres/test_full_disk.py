@@ -17,6 +17,7 @@ import pytest
 
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.faults.processes import serving
+from tests.forking import forks
 from tests.kit.data_directories import (
     User,
     data_directory,
@@ -48,7 +49,7 @@ def directory() -> Iterator[Path]:
 
 def run(data_dir: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "HOLDFAST_DATA_DIR": str(data_dir), "EVENTS_SECRET_KEY": ""}
-    return subprocess.run([HOLDFAST, *words], env=environment, capture_output=True, text=True, check=False, timeout=120)
+    return forks().run([HOLDFAST, *words], Path.cwd(), environment)
 
 
 def processes_in(directory: Path) -> list[psutil.Process]:

@@ -32,7 +32,7 @@ async def test_a_statement_that_would_have_been_prepared_after_an_error_works_in
         await database.transact(fill)
     async with hold_locks(database.url, "select from boxes where id = 1 for update"):
         for _ in range(sessions):
-            with pytest.raises(Problem, match="Somebody else is still changing the same thing"):
+            with pytest.raises(Problem, match="Another caller is still changing the same thing"):
                 await database.transact(fill_after_an_error)
 
     for _ in range(sessions):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kit.security.secrets import Secret, SecretTooShort, UnsealError, secret
+from holdfast.kit.security.service_secret import Secret, SecretTooShort, UnsealError, secret
 
 ONE = Secret(b"one secret of thirty-two characters")
 OTHER = Secret(b"the other, as long as the first one")

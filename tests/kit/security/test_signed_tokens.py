@@ -16,7 +16,7 @@ from joserfc.jwk import KeySet as PublicKeys
 from msgspec import Struct
 
 from holdfast.kit.postgres.database import Database
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 from holdfast.kit.security.signed_tokens import (
     SIGNING_DELAY_SECONDS,
     Algorithm,

@@ -16,6 +16,7 @@ from holdfast.commands.status import status
 from holdfast.commands.webhooks import webhooks
 from holdfast.events.commands import apps, draw, keys, organizers, payments, people
 from holdfast.inventory import commands as of_inventory
+from holdfast.kit.compat.rich_tracebacks import keep_rich_out
 from holdfast.kit.compat.typer_missing_values import skip_missing_values
 from holdfast.kit.process.commands import address_command, jobs_command, mail_commands
 from holdfast.kit.process.startup import end_in_order, importing
@@ -68,6 +69,7 @@ def main() -> None:
     """Run a command. An error that the operator can correct is printed on one line."""
     end_in_order()
     skip_missing_values()
+    keep_rich_out()
     try:
         status = app(standalone_mode=False)
     except typer.Abort as error:
@@ -92,7 +94,7 @@ def _explained(error: Exception) -> str | None:
     from holdfast.kit.contract.problems import CannotStart, Problem
     from holdfast.kit.postgres import bundled
     from holdfast.kit.postgres.bundled_server import CannotRun
-    from holdfast.kit.security.secrets import SecretTooShort, UnsealError
+    from holdfast.kit.security.service_secret import SecretTooShort, UnsealError
 
     match error:
         case CannotStart() | CannotRun() | MissingPackage() | SecretTooShort() | UnsealError():
@@ -170,10 +172,10 @@ def commands(
     def reseal() -> None:
         import asyncio
 
-        from holdfast.kit.security import secrets
+        from holdfast.kit.security import service_secret
 
         settings = process().existing(process().configured())
-        for table in asyncio.run(secrets.reseal(process().database(settings), process().sealed)):
+        for table in asyncio.run(service_secret.reseal(process().database(settings), process().sealed)):
             left = f", {table.unreadable} left that another secret sealed" if table.unreadable else ""
             typer.echo(f"{table.table}: {table.rows} sealed again{left}.")
 

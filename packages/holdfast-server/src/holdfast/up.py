@@ -175,7 +175,7 @@ def demo_shops(
 
     from holdfast.kit.http.sockets import address_of, listen_all
     from holdfast.kit.process.serving import serve
-    from holdfast.kit.security.secrets import secret
+    from holdfast.kit.security.service_secret import secret
     from holdfast_demo.shared.serving import guarded_server
     from holdfast_demo.shopify import testing
     from holdfast_demo.shopify.application import ShopifyDouble

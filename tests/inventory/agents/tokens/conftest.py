@@ -12,7 +12,7 @@ from joserfc.jwk import ECKey
 
 from holdfast.inventory.agents.tokens import LEEWAY_SECONDS, Claims, TokenSigner
 from holdfast.kit.postgres.database import Database
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 from holdfast.kit.security.signed_tokens import InvalidToken, TokenType
 from tests.inventory.support import run_sql
 

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from holdfast.inventory.agents import tokens
 from holdfast.inventory.agents.tokens import KEYS, TokenSigner
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 from holdfast.kit.security.signed_tokens import PUBLISHED_TTL_SECONDS, SIGNING_DELAY_SECONDS, InvalidToken
 from tests.inventory.agents.tokens.conftest import (
     ISSUER,

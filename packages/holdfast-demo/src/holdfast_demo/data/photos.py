@@ -118,7 +118,7 @@ def _concert(rng: random.Random) -> Any:
 _PICTURES: dict[str, Callable[[random.Random], Any]] = {"studio": _studio, "drawing": _drawing, "concert": _concert}
 
 _FIGURE: Sequence[Sequence[Point]] = (
-    # A head that is bent, the back, and the knees of somebody who sits.
+    # A head that is bent, the back, and the knees of a person who sits.
     (
         (0.47, 0.3),
         (0.435, 0.24),

@@ -28,6 +28,9 @@ MAX_MAILS = 200
 MAX_MAIL_BYTES = 10_000_000
 """The size of a mail file above which it is not read."""
 
+CHARACTERS_OF_LINE = 60
+"""The characters of a line of a mail in the frame."""
+
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 _PARSER = BytesParser(policy=policy.default)
 _HEADER_PARSER = BytesHeaderParser(policy=policy.default)
@@ -43,11 +46,17 @@ class ListedMail(NamedTuple):
 
 
 class ReadMail(NamedTuple):
-    """A mail as it is shown. `html` has its pictures inside; both texts are empty if the mail has none."""
+    """A mail as it is shown.
+
+    html      with its pictures inside; empty if there is none
+    text      empty if there is none
+    height    about how high it is, in pixels, in a frame as wide as the page
+    """
 
     summary: ListedMail
     html: str
     text: str
+    height: int
 
 
 def list_mails(directory: Path) -> list[ListedMail]:
@@ -67,7 +76,14 @@ def read_mail(directory: Path, id: str) -> ReadMail | None:
         mail = _PARSER.parsebytes(file.read_bytes())
     except OSError:
         return None
-    return ReadMail(_summary_of(file, mail), _html(mail), _body(mail, "plain"))
+    html, text = _html(mail), _body(mail, "plain")
+    return ReadMail(_summary_of(file, mail), html, text, _height_of(text, html.count("<img ")))
+
+
+def _height_of(text: str, pictures: int) -> int:
+    """About how high a mail is, in pixels: the frame has no script that could measure it."""
+    lines = sum(1 + len(line) // CHARACTERS_OF_LINE for line in text.splitlines())
+    return 200 + 24 * lines + 200 * pictures
 
 
 def _list(file: Path) -> ListedMail | None:

@@ -41,7 +41,7 @@ def gallery_page() -> Reply:
     """The page with every component."""
     return SITE.page(
         "gallery.html",
-        places={PATH: NavigationEntry("Components", "layout-grid")},
+        navigation={PATH: NavigationEntry("Components", "layout-grid")},
         here=PATH,
         email="",
         token="",

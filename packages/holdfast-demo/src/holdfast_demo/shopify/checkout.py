@@ -95,9 +95,9 @@ def node() -> str | None:
 def function_cart(world: PlatformState, shop: Shop, sold: Sequence[SaleLine], *, language: str, step: str) -> Fields:
     """A cart in the schema of functions. Raises `ShopifyRefusal` for a variant that does not exist."""
 
-    def line(place: int, of: SaleLine) -> Fields:
+    def line(number: int, of: SaleLine) -> Fields:
         variant = shops.find_variant(world, shop.domain, of.variant)
-        return {"id": f"gid://shopify/CartLine/{place}", "quantity": of.quantity, "merchandise": merchandise(variant)}
+        return {"id": f"gid://shopify/CartLine/{number}", "quantity": of.quantity, "merchandise": merchandise(variant)}
 
     def merchandise(variant: Variant) -> Fields:
         return {
@@ -121,7 +121,7 @@ def function_cart(world: PlatformState, shop: Shop, sold: Sequence[SaleLine], *,
         "buyerJourney": {"step": step},
         "localization": {"language": {"isoCode": language}},
         "shop": {"localTime": {"date": shop_time(world.now())[:10]}},
-        "cart": {"lines": [line(place, item) for place, item in enumerate(sold, 1)]},
+        "cart": {"lines": [line(number, item) for number, item in enumerate(sold, 1)]},
     }
 
 

@@ -65,7 +65,7 @@ class OAuth:
         if params.get("redirect_uri") not in app.redirect_urls:
             raise ShopifyRefusal("Oauth error invalid_request: The redirect_uri is not whitelisted.")
         if not params.get("state"):
-            raise ShopifyRefusal("The state is missing. The platform would go on without it, but nobody should.")
+            raise ShopifyRefusal("The state is missing. The platform would go on without it, but no app should.")
         scopes = [scope.strip() for scope in params.get("scope", "").split(",") if scope.strip()]
         if unknown := sorted(set(scopes) - SCOPES):
             raise ShopifyRefusal(f"Oauth error invalid_scope: These access scopes are invalid: {', '.join(unknown)}.")

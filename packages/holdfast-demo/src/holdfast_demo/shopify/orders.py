@@ -183,9 +183,8 @@ def _sell_line(world: PlatformState, shop: str, sold: SaleLine, *, even_if_sold_
     bound = variant.tracked and variant.policy == "DENY" and not even_if_sold_out
     if bound and (level is None or level.available < sold.quantity):
         left = level.available if level else 0
-        raise ShopifyRefusal(
-            f"{variant.product_title}, {variant.title} is sold out: {left} left, {sold.quantity} wanted."
-        )
+        name = f"{variant.product_title}, {variant.title}"
+        raise ShopifyRefusal(f"{name}: only {left} left, not {sold.quantity}." if left > 0 else f"{name} is sold out.")
     _take(world, shop, variant.id, sold.quantity, location)
     return LineItem(
         id=world.store.new_id(),

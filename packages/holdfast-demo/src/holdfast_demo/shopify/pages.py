@@ -57,7 +57,7 @@ class _ShopPages:
     def _shop_list(self, domain: str = "", error: str = "") -> Response:
         status = 422 if error else 200
         about: dict[str, Any] = {"app": self._world.app, "shops": self._world.shops(), "domain_rule": shops.DOMAIN_RULE}
-        return page("shops.html", status, **about, given=domain, error=error)
+        return page("shops.html", status, **about, domain=domain, error=error)
 
     async def open(self, request: Request) -> Response:
         domain = (await form_fields(request)).get("domain", "").lower()

@@ -103,7 +103,9 @@ def add_product(
     now = world.now()
     with world.happening():
         product = world.store.put(shop, Product(title=title, status=status, created=now, updated=now))
-        new_variants = [_new_variant(world, shop, product, variant, place) for place, variant in enumerate(variants, 1)]
+        new_variants = [
+            _new_variant(world, shop, product, variant, number) for number, variant in enumerate(variants, 1)
+        ]
         world.tell(shop, "products/create", payloads.product(product, new_variants))
         return new_variants
 

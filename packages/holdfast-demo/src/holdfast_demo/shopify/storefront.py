@@ -56,11 +56,11 @@ class _Storefront:
 
     async def product(self, request: Request) -> Response:
         language = LANGUAGES.get(request.query_params.get("locale", ""), ENGLISH)
-        domain, wanted_handle = request.path_params["shop"], request.path_params["handle"]
+        domain, handle_in_path = request.path_params["shop"], request.path_params["handle"]
         products = self._world.store.select(Product, domain)
-        product = next((candidate for candidate in products if candidate.handle == wanted_handle), None)
+        product = next((candidate for candidate in products if candidate.handle == handle_in_path), None)
         if product is None or not shops.variants_of(self._world, domain, product.id):
-            return pages.page("gone.html", 404, why=f"The shop {domain} has no product {wanted_handle}.")
+            return pages.page("gone.html", 404, why=f"The shop {domain} has no product {handle_in_path}.")
         return self._product_page(domain, product, request.query_params.get("variant", ""), language)
 
     async def buy(self, request: Request) -> Response:

@@ -198,7 +198,7 @@ def routes(double: ShopifyDouble) -> list[BaseRoute]:
             lambda command: double.oauth.session_token(command.shop, user=command.user),
         ),
         _route("webhooks", ChangeShopifyWebhooks, lambda command: change_webhooks(double.webhooks, command)),
-        _route("fate", DisturbWebhooks, set_delays),
+        _route("webhook_delays", DisturbWebhooks, set_delays),
         _route("waiting", EmptyCommand, waiting),
         _route("plan", PlanShopifyFault, lambda command: double.plan(Fault(**structs.asdict(command)))),
         _route("heal", EmptyCommand, lambda _: double.heal()),

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from holdfast.kit.environment.settings import DEMO_PAYMENTS_FILE
 from holdfast.kit.http.sockets import address_of
-from holdfast.kit.security.secrets import secret
+from holdfast.kit.security.service_secret import secret
 from holdfast_demo.shared.serving import run_in_background
 from holdfast_demo.shared.store import Clock
 from holdfast_demo.shared.testing import Faults

@@ -22,7 +22,7 @@ from holdfast.kit.contract.problems import APPROVAL_DECLINED, APPROVAL_REQUIRED,
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.running.operation import Operation, Operations
 from holdfast.kit.running.runner import Runner
-from holdfast.kit.security.secrets import UnsealError
+from holdfast.kit.security.service_secret import UnsealError
 
 MAX_WAITING_REQUESTS = 50
 """The most requests of one credential that wait. The schema has this many slots."""
@@ -34,7 +34,7 @@ WAITING_REQUESTS = Bound(
     tenant=f"{MAX_WAITING_REQUESTS} for each key or connected app, for 24 hours",
     address="none: only keys and apps ask",
     reserved="-",
-    stranger="None: a key or an app takes only its own places.",
+    stranger="Nothing: each takes only its own places.",
 )
 
 REPEAT_SECONDS = 30
@@ -213,18 +213,18 @@ class AgentRequests:
         """The answer to a call that was made before; None: it is a new request."""
         rows = await tx.tuples(
             """
-            select id, status, is_told, expires_at, expires_at > now() from agent_requests
+            select id, status, is_answered, expires_at, expires_at > now() from agent_requests
              where digest = %(digest)s order by id desc limit 1
             """,
             {"digest": digest},
         )
-        for id, status, is_told, expires_at, is_recent in rows:
+        for id, status, is_answered, expires_at, is_recent in rows:
             if status == "waiting":
                 return self._waiting(id, expires_at)
             if status == "declined" and is_recent:
                 return APPROVAL_DECLINED(request_id=id, status=status)
-            if status == "done" and key is None and is_recent and not is_told:
-                await tx.run("update agent_requests set is_told = true where id = %(id)s", {"id": id})
+            if status == "done" and key is None and is_recent and not is_answered:
+                await tx.run("update agent_requests set is_answered = true where id = %(id)s", {"id": id})
                 return _answer_key(id)
         return None
 

@@ -14,7 +14,7 @@ from holdfast.accounts.stopped_mails.pages import StoppedMailsPages
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.running.runner import Runner
-from holdfast.kit.security.secrets import SealedTable
+from holdfast.kit.security.service_secret import SealedTable
 
 
 class AccountContext(Protocol):

@@ -34,9 +34,9 @@ SESSION_LOOK_UPS = Bound(
     tenant="none, in order",
     address="one for each of its connections",
     reserved="-",
-    stranger="Others wait for one look-up for each of its connections.",
+    stranger="Others wait for one look-up for each connection.",
 )
-FOUND_SESSIONS = cache_bound("Sessions that were looked up", "both", f"{MAX_RESULTS}, for a second")
+CACHED_SESSIONS = cache_bound("Sessions that were looked up", "both", f"{MAX_RESULTS}, for a second")
 
 MAX_ANNOUNCED_SESSIONS = 20
 """If more sessions are concerned at once, the whole cache is dropped instead of their entries."""
@@ -88,7 +88,7 @@ class Session(Struct, frozen=True):
         return self.way != "password" or self.account.is_proved
 
     @property
-    def has_shown_mail(self) -> bool:
+    def is_opened_by_mail(self) -> bool:
         """Whether the person signed in by a mailed link. A password may have been chosen by another person."""
         return self.way == "link"
 
@@ -126,7 +126,7 @@ class Sessions:
         self._secure = base_url.startswith("https:")
         self._port = urlsplit(base_url).port
         batches = Batcher[str, Session | None](SESSION_LOOK_UPS, "find_sessions", self._look_up)
-        self._cache = LookupCache(FOUND_SESSIONS, database, CHANNEL, str, batches.submit)
+        self._cache = LookupCache(CACHED_SESSIONS, database, CHANNEL, str, batches.submit)
 
     async def of(self, request: Request) -> Session | None:
         """The session of the browser that sent a request; None if it has none."""
@@ -191,7 +191,7 @@ def digest(secret: str) -> bytes:
 
 
 async def find_open(reader: Reader[Any], hashes: Sequence[bytes]) -> list[tuple[Any, ...]]:
-    """Return digest, id, way and account of the open sessions, and note them as used.
+    """Find the open sessions (digest, id, way and account), and note them as used.
 
     A session that another transaction has locked is noted the next time: a lookup never waits for a lock.
     """

@@ -21,7 +21,7 @@ from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.pages.site import NavigationEntry, Site, redirect
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Run
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 SIGN_IN = "/sign-in"
 ACCOUNT = "/account"
@@ -96,14 +96,14 @@ _SESSION = "holdfast.session"
 class SignedInPages:
     """Makes the routes of pages for signed-in people.
 
-    gate       finds the session of a request, and how its page is shown
-    home       the path to which a person is sent who signs in without a target
-    first      returns the path that a session has to visit before any other page; None: there is none
-    places     returns the navigation of a session: its entries by path
-    account    the template that the service adds to the page of the account; it has the variable `account`
-    hint       the template with what the service says about who can sign in; it has the variables `link_status`,
-               which is empty on the form, `email` and `is_unbound`. Without it the service says nothing
-    scripts    files of the site that run on pages with a button to sign out
+    gate          finds the session of a request, and how its page is shown
+    home          the path to which a person is sent who signs in without a target
+    first         returns the path that a session has to visit before any other page; None: there is none
+    navigation    returns the navigation of a session: its entries by path
+    account       the template that the service adds to the page of the account; it has the variable `account`
+    hint          the template with what the service says about who can sign in; it has the variables `link_status`,
+                  which is empty on the form, `email` and `is_unbound`. Without it the service says nothing
+    scripts       files of the site that run on pages with a button to sign out
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class SignedInPages:
         base_url: str,
         *,
         home: str,
-        places: Callable[[Session], Mapping[str, NavigationEntry]],
+        navigation: Callable[[Session], Mapping[str, NavigationEntry]],
         account: str,
         first: Callable[[Session], str | None] = lambda _: None,
         hint: str = "",
@@ -130,7 +130,7 @@ class SignedInPages:
         self.home, self.account, self.hint = home, account, hint
         self._tokens = FormTokens(secret.own_signer("forms of sessions"))
         self._first = first
-        self._places = places
+        self._navigation = navigation
         self._scripts = scripts
 
     def route(
@@ -216,7 +216,7 @@ class SignedInPages:
             "token": self.token(session),
             "scripts": [TIMES_SCRIPT, *self._scripts],
             "here": "",
-            "places": self._places(session),
+            "navigation": self._navigation(session),
         }
 
     def public_page(self, request: Request, template: str, status: int = 200, **values: Any) -> Reply:

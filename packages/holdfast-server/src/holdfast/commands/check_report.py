@@ -21,7 +21,7 @@ from holdfast.kit.environment.variables import read_settings
 from holdfast.kit.process.checks.check_list import CheckList, run_checks
 from holdfast.kit.process.checks.inspection import Finding, Inspection, open_inspection
 from holdfast.kit.process.service_process import ServiceProcess
-from holdfast.kit.security.secrets import SecretTooShort
+from holdfast.kit.security.service_secret import SecretTooShort
 from holdfast_verify.terminal import printable
 
 SERVICES: dict[str, tuple[ServiceProcess[Any, Any], CheckList]] = {

@@ -15,7 +15,7 @@ STREAMS = Bound(
     tenant="`MAX_STREAMS_PER_ORGANIZER` of the console",
     address=f"`MAX_STREAMS_PER_ADDRESS`; a /48 {WIDE_CONNECTIONS} times as many",
     reserved="connections for other requests",
-    stranger="Nothing: when all are taken, the address with the most gives one to an address with fewer.",
+    stranger="Nothing: the address with the most gives way.",
 )
 
 LIMITS: Mapping[str, Bound] = {
@@ -62,7 +62,9 @@ LIMITS: Mapping[str, Bound] = {
     "waiting room joins": address_limit(
         "Places that pages of waiting rooms give", "events", "`QUEUE_PAGE_JOIN_RATE_LIMIT`", "a minute"
     ),
-    "forms": address_limit("Registration forms, and registrations given up", "events", "`FORM_RATE_LIMIT`", "a minute"),
+    "forms": address_limit(
+        "Registration forms, and registrations that people cancel", "events", "`FORM_RATE_LIMIT`", "a minute"
+    ),
     "forms of an event": Bound(
         name="New registrations for one event by forms",
         service="events",

@@ -84,7 +84,9 @@ async def check_photo_store(inspection: EventsInspection) -> None:
         return
     # A name of its own, which no photo and no upload has.
     name, content = f"uploads/check-{secrets.token_hex(16)}", b"holdfast check"
-    place = f"the bucket {settings.s3_bucket}" + (f" at {settings.s3_endpoint_url}" if settings.s3_endpoint_url else "")
+    location = f"the bucket {settings.s3_bucket}" + (
+        f" at {settings.s3_endpoint_url}" if settings.s3_endpoint_url else ""
+    )
     try:
         await photos.write(name, content, "text/plain")
         async with photos.open(name) as opened:
@@ -92,17 +94,17 @@ async def check_photo_store(inspection: EventsInspection) -> None:
         await photos.delete([name])
     except Problem as problem:
         inspection.wrong(
-            f"Files cannot be written to and read from {place}: {first_line(problem.__cause__ or problem)}.",
+            f"Files cannot be written to and read from {location}: {first_line(problem.__cause__ or problem)}.",
             "Correct S3_BUCKET, S3_ENDPOINT_URL, S3_REGION, S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY. The key "
             "needs the rights GetObject, PutObject and DeleteObject.",
         )
         return
     if not is_readable:
         inspection.wrong(
-            f"A file that was written to {place} cannot be read there.",
+            f"A file that was written to {location} cannot be read there.",
             "Give the key the right GetObject for this bucket.",
         )
-    inspection.ok(f"Files can be written to and read from {place}.")
+    inspection.ok(f"Files can be written to and read from {location}.")
 
 
 @CHECKS.point("photos")
@@ -154,32 +156,32 @@ async def check_processor(inspection: EventsInspection) -> None:
         return
     from holdfast.events.processor.stripe_api import Stripe  # its library is slow to load
 
-    place = settings.stripe_api or "Stripe"
+    location = settings.stripe_api or "Stripe"
     # Nothing is created there, so there are no idempotency keys with a namespace.
     processor = Stripe(settings.stripe_key, "", settings.stripe_api, seconds=partners.ANSWER_TIMEOUT_SECONDS)
     try:
-        async for _ in processor.taken_since(datetime.now(UTC)):
+        async for _ in processor.payments_since(datetime.now(UTC)):
             break
     except (ProcessorRefusal, ProcessorUnreachable) as error:
         # To the service a wrong key is a fault that may pass: it calls again.
         if isinstance(error, ProcessorRefusal) or getattr(error.__cause__, "http_status", None) == 401:
             inspection.wrong(
-                f"{place} refuses STRIPE_SECRET_KEY: {first_line(error)}",
+                f"{location} refuses STRIPE_SECRET_KEY: {first_line(error)}",
                 "Set STRIPE_SECRET_KEY to the secret key of the platform's account (it begins with sk_).",
             )
         else:
             inspection.wrong(
-                f"{place} cannot be reached: {first_line(error).partition('. ')[0]}.",
+                f"{location} cannot be reached: {first_line(error).partition('. ')[0]}.",
                 "Let the firewall allow connections to api.stripe.com on port 443, or correct STRIPE_API_BASE.",
             )
         return
     if not settings.stripe_webhook_secrets:
         inspection.warning(
-            f"{place} accepts the key. STRIPE_WEBHOOK_SECRET is not set, so payments are noticed late.",
+            f"{location} accepts the key. STRIPE_WEBHOOK_SECRET is not set, so payments are noticed late.",
             f"Add the endpoint {settings.base_url}{WEBHOOK_PATH} at the processor, and set STRIPE_WEBHOOK_SECRET "
             "to its secret (it begins with whsec_).",
         )
-    inspection.ok(f"{place} accepts the key.")
+    inspection.ok(f"{location} accepts the key.")
 
 
 @CHECKS.point("payment webhooks")

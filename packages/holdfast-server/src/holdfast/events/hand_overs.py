@@ -18,12 +18,14 @@ ORGANIZER: LiteralString = f"""
 """
 """Whose event a row of `registrations` is for."""
 
-GIVEN_AWAY: LiteralString = """
+HANDED_OVER_EVENTS: LiteralString = """
     array(select event_hand_overs.event_id from event_hand_overs where event_hand_overs.organizer_id = %(seen_by)s)
 """
 """The events that the organizer `seen_by` has handed over, and with which it is still stored somewhere."""
 
-RECEIVED: LiteralString = "array(select event_hand_overs.event_id from event_hand_overs where handed_to = %(seen_by)s)"
+RECEIVED_EVENTS: LiteralString = (
+    "array(select event_hand_overs.event_id from event_hand_overs where handed_to = %(seen_by)s)"
+)
 """The events that were handed to `seen_by`, and with which another organizer is still stored somewhere."""
 
 _HANDS_OVER: LiteralString = """
@@ -42,6 +44,6 @@ def of_organizer(condition: LiteralString) -> Sequence[LiteralString]:
     filed: LiteralString = f"organizer_id = %(seen_by)s and {condition}"
     return [
         f"{filed} and not {_HANDS_OVER}",
-        f"{filed} and {_HANDS_OVER} and event_id <> all({GIVEN_AWAY})",
-        f"{condition} and {_HANDS_OVER} and event_id = any({RECEIVED}) and organizer_id <> %(seen_by)s",
+        f"{filed} and {_HANDS_OVER} and event_id <> all({HANDED_OVER_EVENTS})",
+        f"{condition} and {_HANDS_OVER} and event_id = any({RECEIVED_EVENTS}) and organizer_id <> %(seen_by)s",
     ]

@@ -19,7 +19,7 @@ from holdfast.kit.process import resources
 from holdfast.kit.running import steps
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
-from holdfast.kit.security.secrets import HmacSigner, Secret
+from holdfast.kit.security.service_secret import HmacSigner, Secret
 
 
 @dataclass(frozen=True)

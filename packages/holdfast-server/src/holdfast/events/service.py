@@ -19,7 +19,7 @@ from holdfast.events.console.account.account import ACCOUNT_TEMPLATE
 from holdfast.events.console.check_in.check_in import SIGN_OUT_SCRIPTS
 from holdfast.events.console.frame import HINT, HOME, first, navigation
 from holdfast.events.documents import discovery, openapi
-from holdfast.events.draws import drawing
+from holdfast.events.draws.part import draws_part
 from holdfast.events.events import part as events
 from holdfast.events.keys import operations as key_operations
 from holdfast.events.keys import part as keys
@@ -59,7 +59,7 @@ from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security.api_keys import KeyRing
 
-DRAWING = drawing.drawing_loop("service.draw", (QUEUE_DRAWS, EVENT_DRAWS), drawn.place_due)
+DRAWS = draws_part((QUEUE_DRAWS, EVENT_DRAWS), drawn.place_due)
 """Draws queues and events whenever they are due, and places the entries of events."""
 
 PARTS: Sequence[Part[Context]] = (
@@ -75,7 +75,7 @@ PARTS: Sequence[Part[Context]] = (
     events.PART,
     registrations.PART,
     push.PART,
-    Part(loops=(DRAWING,)),
+    DRAWS,
     oauth.PART,
     photos.PART,
     keys.PART,
@@ -149,7 +149,7 @@ def signed_in_pages(database: Database) -> SignedInPages:
         resources.secret,
         base_url,
         home=HOME,
-        places=navigation,
+        navigation=navigation,
         account=ACCOUNT_TEMPLATE,
         first=first,
         hint=HINT,

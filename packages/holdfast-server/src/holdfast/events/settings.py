@@ -176,7 +176,7 @@ class Settings(OAuthSettings, SignInSettings):
         20,
         ge=1,
         validation_alias="FORM_RATE_LIMIT",
-        description="Registration forms, and registrations that people give up, per client address and minute.",
+        description="Registration forms, and registrations that people cancel, per client address and minute.",
     )
     forms_per_event: int = Field(
         3_000,

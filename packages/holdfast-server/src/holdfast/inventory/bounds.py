@@ -13,7 +13,7 @@ STREAMS = Bound(
     tenant="`MAX_STREAMS_PER_SHOP`, and `MAX_STREAMS_PER_KEY` with one key",
     address=f"`MAX_STREAMS_PER_ADDRESS`; a /48 {WIDE_CONNECTIONS} times as many",
     reserved="connections for other requests",
-    stranger="Nothing: when all are taken, the address with the most, also in one shop, gives one to one with fewer.",
+    stranger="Nothing: the address with the most gives way, also in one shop.",
 )
 
 LIMITS: Mapping[str, Bound] = {

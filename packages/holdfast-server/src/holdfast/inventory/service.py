@@ -1,4 +1,4 @@
-"""The inventory service: its parts, what handles each topic of webhooks, its endpoint for agents, and its process."""
+"""The inventory service: its parts, its endpoint for agents, and its process."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,38 +23,32 @@ from holdfast.inventory.availability.cache import AvailabilityCache
 from holdfast.inventory.bounds import STREAMS
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog import part as catalog
-from holdfast.inventory.catalog import webhooks as catalog_webhooks
 from holdfast.inventory.console import part as console
 from holdfast.inventory.console.embedded import EmbeddedSessionGate
 from holdfast.inventory.console.frame import HINT, HOME, MORE, navigation
 from holdfast.inventory.context import Context
 from holdfast.inventory.installs import part as installs
 from holdfast.inventory.installs import routes as install_routes
-from holdfast.inventory.installs import subscriptions, uninstalling
-from holdfast.inventory.installs.model import SUBSCRIBE, ShopTask
+from holdfast.inventory.installs import subscriptions
 from holdfast.inventory.installs.operations import InstallHooks, ShopConnector
 from holdfast.inventory.mails import part as mails
 from holdfast.inventory.merchants.operations import MerchantDirectory
-from holdfast.inventory.orders import catching_up
-from holdfast.inventory.orders import handling as orders
+from holdfast.inventory.orders import part as orders
 from holdfast.inventory.outgoing_webhooks import part as outgoing_webhooks
 from holdfast.inventory.pages import part as pages
 from holdfast.inventory.problems import error_body
 from holdfast.inventory.replays import part as replays
-from holdfast.inventory.resources import IDEMPOTENCY, Database, Steps
+from holdfast.inventory.resources import IDEMPOTENCY, Database
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.shops import operations as shops
+from holdfast.inventory.shops import operations as shop_operations
+from holdfast.inventory.shops import part as shops
 from holdfast.inventory.site import SITE
 from holdfast.inventory.stock import part as stock
 from holdfast.inventory.sync import cart_check
 from holdfast.inventory.sync import part as sync
-from holdfast.inventory.webhooks import inbox
-from holdfast.inventory.webhooks import routes as webhook_routes
-from holdfast.inventory.webhooks.inbox import WebhookWork
-from holdfast.inventory.webhooks.model import BatchHandler, Handlers
+from holdfast.inventory.webhooks.model import Handlers
+from holdfast.inventory.webhooks.part import webhook_part
 from holdfast.kit import mcp
-from holdfast.kit.background.row_work import RowWork
-from holdfast.kit.background.tasks import Schedule, TaskHandler, TimedTask, in_batches
 from holdfast.kit.http.event_streams import StreamOwner, Streams
 from holdfast.kit.process.discovery import reverse_dns
 from holdfast.kit.process.part import Endpoints, Part
@@ -64,69 +58,14 @@ from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security import api_keys
 from holdfast.kit.security.api_keys import KeyRing
-from holdfast.kit.security.secrets import SealedTable
 
-ORDERS = BatchHandler(orders.handle_changed_orders)
-LEVELS = BatchHandler(catalog_webhooks.store_levels)
-
-HANDLERS: Handlers = {
-    "app/scopes_update": uninstalling.store_granted_scopes,
-    "app/uninstalled": uninstalling.uninstall,
-    "shop/redact": uninstalling.redact,
-    "orders/create": ORDERS,
-    "orders/updated": ORDERS,
-    "orders/cancelled": ORDERS,
-    "orders/edited": orders.handle_edit,
-    "refunds/create": orders.handle_refund,
-    "inventory_levels/connect": LEVELS,
-    "inventory_levels/update": LEVELS,
-    "inventory_levels/disconnect": catalog_webhooks.forget_level,
-    "inventory_items/update": catalog_webhooks.store_item,
-    "inventory_items/delete": catalog_webhooks.forget_item,
-    "products/create": catalog_webhooks.store_product,
-    "products/update": catalog_webhooks.store_product,
-    "products/delete": catalog_webhooks.forget_product,
-    "locations/create": catalog_webhooks.store_location,
-    "locations/update": catalog_webhooks.store_location,
-    "locations/activate": catalog_webhooks.store_location,
-    "locations/deactivate": catalog_webhooks.store_location,
-    "locations/delete": catalog_webhooks.forget_location,
-}
+HANDLERS: Handlers = {**installs.TOPICS, **orders.TOPICS, **catalog.TOPICS}
+"""What handles the webhooks of each topic."""
 
 AFTER_INSTALL: InstallHooks = (subscriptions.enqueue, importing.begin, cart_check.forget)
 
 
-async def subscribe(steps: Steps, of: ShopTask) -> None:
-    """Subscribe to all these topics, and apply the orders whose webhooks did not come."""
-    await subscriptions.subscribe(steps, of, HANDLERS.keys())
-    await catching_up.catch_up(steps, of)
-
-
-def webhook_endpoints(context: Context) -> Endpoints:
-    """The route for the webhooks of the storefront platform."""
-    return Endpoints(webhook_routes.routes(context.database, context.limits, HANDLERS))
-
-
-def webhook_rows(database: Database) -> Sequence[RowWork[Any]]:
-    """The webhooks that are stored and not handled yet."""
-    return [WebhookWork(database, HANDLERS)]
-
-
-WEBHOOKS = Part(
-    endpoints=webhook_endpoints,
-    row_work=webhook_rows,
-    tasks=(TaskHandler(SUBSCRIBE, subscribe),),
-    timed_tasks=(TimedTask("forget", Schedule.daily("04:13"), in_batches(inbox.forget)),),
-)
-
-ANSWERS: Part[Context] = Part(
-    timed_tasks=(TimedTask("forget_answers", Schedule.daily("03:23"), in_batches(IDEMPOTENCY.forget_answers)),),
-    sealed=(SealedTable("idempotency_answers", "id", "bytea"),),
-)
-
-API_KEYS: Part[Context] = Part(sealed=(SealedTable("api_keys", "id", "bigint"),))
-
-ACCOUNTS = account_part("merchants", MerchantDirectory(), shops.LIMITS, Context)
+ACCOUNTS = account_part("merchants", MerchantDirectory(), shop_operations.LIMITS, Context)
 
 PARTS: Sequence[Part[Any]] = (
     ACCOUNTS,
@@ -136,11 +75,11 @@ PARTS: Sequence[Part[Any]] = (
     catalog.PART,
     replays.PART,
     sync.PART,
-    WEBHOOKS,
+    webhook_part(HANDLERS, Context),
+    orders.subscription_part(HANDLERS.keys()),
     availability.PART,
-    API_KEYS,
+    shops.PART,
     agent_credentials.PART,
-    ANSWERS,
     stock.PART,
     installs.PART,
     outgoing_webhooks.PART,
@@ -160,7 +99,7 @@ def service(database: Database) -> Service:
     requests = agent_requests(OPERATIONS, settings.base_url)
     runner = Runner(ALL_OPERATIONS, database, IDEMPOTENCY, AgentActionLog(), requests)
     # Requests that wait until their key is found count as work that waits.
-    ring = KeyRing(database, shops.find_callers, waiting=runner.admission.work)
+    ring = KeyRing(database, shop_operations.find_callers, waiting=runner.admission.work)
     limits = Limits(settings.rate_limit_storage_url, settings.limits, shared=settings.sign_in_shared_limits)
     credentials = Credentials(ring, TokenSigner(database, settings.base_url, settings.is_issuer), settings.base_url)
     connector = ShopConnector(database, AFTER_INSTALL)
@@ -179,7 +118,7 @@ def service(database: Database) -> Service:
             resources.secret,
             settings.base_url,
             home=HOME,
-            places=navigation,
+            navigation=navigation,
             account=MORE,
             hint=HINT,
         ),

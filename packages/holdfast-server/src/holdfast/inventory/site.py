@@ -23,6 +23,7 @@ PARAMETERS = frozenset(
         "status",
         "threshold",
         "unlinked",
+        "way",
     }
     | accounts.PARAMETERS
 )

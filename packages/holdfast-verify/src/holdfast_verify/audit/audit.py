@@ -242,7 +242,7 @@ class Audit:
 
     def _release(self, entry: ReleaseEntry) -> Iterator[BrokenRule]:
         if self.places:
-            yield BrokenRule("form", "An event lets nobody in by tickets.")
+            yield BrokenRule("form", "An event lets no visitor in by tickets.")
             return
         if entry.first != self.released + 1 or entry.last < entry.first:
             message = f"Tickets {entry.first} to {entry.last} were let in after ticket {self.released}."

@@ -19,7 +19,7 @@ def is_void(entry: Entry) -> bool:
     return "draw" in entry and "void" in entry["draw"]
 
 
-def is_given_up(entry: Entry) -> bool:
+def is_abandoned(entry: Entry) -> bool:
     """Whether an entry says that the organizer gave a draw up."""
     return "draw" in entry and "given_up" in entry["draw"]
 
@@ -36,7 +36,7 @@ def check_turns(entries: Sequence[Entry], drawn: Sequence[int]) -> Iterator[str]
     line, is_decided, has_void = _TurnReplay(entries, drawn), False, False
     for entry in entries:
         has_void |= is_void(entry)
-        is_decided |= entry["kind"] == "draw" or entry.get("event") == "cancelled" or (has_void and is_given_up(entry))
+        is_decided |= entry["kind"] == "draw" or entry.get("event") == "cancelled" or (has_void and is_abandoned(entry))
         line.read(entry)
         if entry["kind"] != "place":
             continue
@@ -47,7 +47,7 @@ def check_turns(entries: Sequence[Entry], drawn: Sequence[int]) -> Iterator[str]
 
 
 class _TurnReplay:
-    """Those who wait for their turns, as far as the log is read."""
+    """The visitors who wait for their turns, as far as the log is read."""
 
     def __init__(self, entries: Sequence[Entry], drawn: Sequence[int]) -> None:
         self._first = next((entry["first_number"] for entry in entries if entry["kind"] == "open"), 1)
@@ -94,7 +94,7 @@ def check_draw(entries: Sequence[Entry], origin: str, root_at: Callable[[int], b
     root_at    the root of the log's tree at a size, of at most the number of entries
 
     Whether numbers, times and proofs are right is for the caller to check. A draw that is not made yet has no fault,
-    unless somebody was let in.
+    unless a visitor was let in.
     """
     try:
         return list(_Draw(entries, origin, root_at).faults())
@@ -171,7 +171,7 @@ class _Draw:
             if entry["kind"] == "arrival":
                 break
             if "draw" in entry and not is_void(entry):
-                naming = None if is_given_up(entry) else entry
+                naming = None if is_abandoned(entry) else entry
         return naming
 
     def _dated_late(self, named_by: Entry, freeze: int | None) -> Iterator[str]:
@@ -198,7 +198,7 @@ class _Draw:
         for entry in self._entries:
             is_entered |= entry["kind"] == "arrival"
             has_void |= is_void(entry)
-            if is_entered and "draw" in entry and not is_void(entry) and not (has_void and is_given_up(entry)):
+            if is_entered and "draw" in entry and not is_void(entry) and not (has_void and is_abandoned(entry)):
                 yield f"The draw was changed at {entry['at']}, after people had entered."
 
     def _voids(self, freeze: int | None) -> Iterator[str]:
@@ -224,10 +224,10 @@ class _Draw:
         has_void = False
         for entry in self._entries:
             has_void |= is_void(entry)
-            if entry["kind"] == "draw" or (has_void and is_given_up(entry)):
+            if entry["kind"] == "draw" or (has_void and is_abandoned(entry)):
                 return
             if entry["kind"] == "release":
-                yield f"Somebody was let in at {entry['at']}, before the draw."
+                yield f"A visitor was let in at {entry['at']}, before the draw."
                 return
 
     def _drawn_order(self) -> list[int]:

@@ -206,7 +206,7 @@ class PlaceReplay:
                 self._seated_before, self._waiting_before = max(self._seated_before, 0), max(self._waiting_before, 0)
                 yield BrokenRule("counts", "More people left a place than had come before the log began.")
             if before == "pending" and after != "removed":
-                message = f"Somebody without a number was {after}: an older version may settle so during an upgrade."
+                message = f"A person without a number was {after}: an older version may settle so during an upgrade."
                 yield BrokenRule("unnumbered", message)
         elif 0 <= number - self._first < len(self._codes):
             self._place(number, after, by)
@@ -227,7 +227,7 @@ class PlaceReplay:
             return
         known = self.status(number)
         if known is None:
-            yield BrokenRule("numbers", f"Number {number} changes, although nobody has arrived with it.", number)
+            yield BrokenRule("numbers", f"Number {number} changes, although no person has arrived with it.", number)
         elif known != before:
             yield BrokenRule("status", f"Number {number} was {known}, but the entry says {before}.", number)
 
@@ -239,7 +239,7 @@ class PlaceReplay:
             self._wait(number)
 
     def _end_promotions(self) -> Iterator[BrokenRule]:
-        """Those who moved up are the first who waited. The order in which one statement has logged them is any."""
+        """The people who moved up are the first who waited. The order in which one statement has logged them is any."""
         if not self._promoted:
             return
         first = self._first_in_line()
@@ -249,7 +249,7 @@ class PlaceReplay:
         self._promoted.clear()
 
     def _first_in_line(self) -> int | None:
-        """The first of those who wait for a seat. Others have left the line, and are dropped here."""
+        """The first of the people who wait for a seat. Others have left the line, and are dropped here."""
         while self._line and self._codes[self._line[0][1] - self._first] != _CODES["waitlisted"]:
             heapq.heappop(self._line)
         return self._line[0][1] if self._line else None
@@ -268,7 +268,7 @@ class PlaceReplay:
 
 
 def _name(number: int | None) -> str:
-    return "Somebody who came before the log" if number is None else f"Number {number}"
+    return "A person who came before the log" if number is None else f"Number {number}"
 
 
 MAX_REPLAYS = 6

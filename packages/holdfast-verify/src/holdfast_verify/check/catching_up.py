@@ -54,26 +54,26 @@ class CaughtUp(NamedTuple):
 class Difference(NamedTuple):
     """What the service shows, and what the log leads to, as long as it was waited for. `sentence` has both."""
 
-    shown_value: Hashable
+    public_value: Hashable
     logged_value: Hashable
     sentence: str
 
     def __str__(self) -> str:
-        return self.sentence.format(shown=self.shown_value, logged=self.logged_value)
+        return self.sentence.format(public=self.public_value, logged=self.logged_value)
 
 
 async def wait_until_equal(
     follower: LogFollower,
-    read_shown: Callable[[], Awaitable[Hashable]],
+    read_public: Callable[[], Awaitable[Hashable]],
     logged: Callable[[], Hashable],
     sentence: str,
     progress: CheckProgress,
 ) -> CaughtUp | Difference:
     """Read what the service shows, and the log, until they are equal, but not for ever. Raises `VerificationError`.
 
-    read_shown    reads what the service shows
-    logged        what the log leads to, as far as the follower has read it
-    sentence      says a difference, with `shown` and `logged`
+    read_public    reads what the service shows
+    logged         what the log leads to, as far as the follower has read it
+    sentence       says a difference, with `shown` and `logged`
     """
     logged_values, readings = {logged()}, set[Hashable]()
     clock = asyncio.get_running_loop().time
@@ -81,7 +81,7 @@ async def wait_until_equal(
     try:
         async with asyncio.timeout_at(give_up_at + MAX_ANSWER_SECONDS):
             while True:
-                value = await read_shown()
+                value = await read_public()
                 readings.add(value)
                 if value not in logged_values:
                     await follower.follow(lambda: logged_values.add(logged()))

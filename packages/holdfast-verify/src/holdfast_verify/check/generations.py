@@ -97,7 +97,7 @@ EntryReader = Callable[[int, bytes, AuditedEntry | None], object]
 """Is called with the index of an entry, its text, and the entry; None if it cannot be read."""
 
 
-class FoundLog(NamedTuple):
+class LogGeneration(NamedTuple):
     """A log whose signed head was read."""
 
     source: LogSource
@@ -119,19 +119,19 @@ class Generations(Struct):
     not_checked    sentences about logs that are not read
     """
 
-    logs: list[FoundLog]
+    logs: list[LogGeneration]
     findings: list[AuditFinding] = field(default_factory=list[AuditFinding])
     not_checked: list[str] = field(default_factory=list[str])
 
     @property
-    def newest(self) -> FoundLog:
+    def newest(self) -> LogGeneration:
         return self.logs[-1]
 
 
 class ReadLog(NamedTuple):
     """A log that was read whole."""
 
-    log: FoundLog
+    log: LogGeneration
     audit: Audit | HeadAudit
     hashes: HashResult
     drawn_list: DrawnList
@@ -147,7 +147,7 @@ async def find_generations(source: LogSource, key: TrustedKey, subject: str = "T
     subject    what the head is, for messages
     """
     head = open_head(await source.get("checkpoint"), key, subject)
-    result = Generations([FoundLog(source, head)])
+    result = Generations([LogGeneration(source, head)])
     count = generation_of(head.checkpoint.origin)
     for generation in range(count - 1, 0, -1):
         earlier = source.earlier(generation)
@@ -163,12 +163,12 @@ async def find_generations(source: LogSource, key: TrustedKey, subject: str = "T
         except BadSignature as error:
             result.findings.append(AuditFinding("fraud", "signature", str(error)))
         else:
-            result.logs.insert(0, FoundLog(earlier, head))
+            result.logs.insert(0, LogGeneration(earlier, head))
     return result
 
 
 async def read_log(
-    log: FoundLog,
+    log: LogGeneration,
     audit: Audit | HeadAudit,
     earlier_heads: Sequence[EarlierHead],
     progress: CheckProgress,

@@ -159,9 +159,9 @@ async def read_head_logs(
     read    gives what reads the entries of the head log with an origin
     """
     logs, heads = list[ReadLog](), dict[str, Checkpoint]()
-    for found_log in generations.logs:
+    for generation in generations.logs:
         audit = HeadAudit(heads)
-        logs.append(await read_log(found_log, audit, [], progress, *([read(found_log.origin)] if read else [])))
+        logs.append(await read_log(generation, audit, [], progress, *([read(generation.origin)] if read else [])))
         heads = audit.heads
     return logs
 
@@ -240,8 +240,8 @@ async def _check_same_log(source: LogSource, head: Checkpoint, later: Checkpoint
     verify_consistency(head.size, later.size, head.root, later.root, proof)
 
 
-ONLY_KEPT_HEADS = (
-    "only somebody who kept a head from before the round can tell whether another list was frozen after it"
+NEEDS_EARLIER_HEAD = (
+    "only a person who kept a head from before the round can tell whether another list was frozen after it"
 )
 
 
@@ -263,7 +263,7 @@ async def check_freeze_proof(
                 cosigned_at[witness.name] = dt.datetime.fromtimestamp(cosignature.timestamp, dt.UTC)
     except MissingFile:
         findings = [_not_cosigned(witness) for witness in witnesses]
-        return HeadLogResult({"freeze": f"no witness cosigned it before the round: {ONLY_KEPT_HEADS}"}, findings)
+        return HeadLogResult({"freeze": f"no witness cosigned it before the round: {NEEDS_EARLIER_HEAD}"}, findings)
     except (BadSignature, ArithmeticError, OSError, ValueError) as error:
         return HeadLogResult(findings=[AuditFinding("fraud", "draw", f"The proof of the freeze is wrong: {error}")])
     faults = drawn_list.cosignature_faults(listing.checkpoint, cosigned_at)
@@ -275,7 +275,7 @@ async def check_freeze_proof(
     if not witnesses:
         text = "when witnesses cosigned it was not checked: give the key of one as --witness"
     elif not texts:
-        text = f"none of these witnesses cosigned it before the round: {ONLY_KEPT_HEADS}"
+        text = f"none of these witnesses cosigned it before the round: {NEEDS_EARLIER_HEAD}"
     missing = [_not_cosigned(witness) for witness in witnesses if witness.name not in cosigned_at]
     return HeadLogResult({"freeze": text}, missing)
 

@@ -9,7 +9,7 @@ from holdfast_verify.audit.audit import Audit, AuditFinding
 from holdfast_verify.audit.entries import AuditedEntry
 from holdfast_verify.audit.heads import HeadAudit
 from holdfast_verify.check.catching_up import LogFollower
-from holdfast_verify.check.generations import FoundLog, Generations, ReadLog, find_generations, read_log
+from holdfast_verify.check.generations import Generations, LogGeneration, ReadLog, find_generations, read_log
 from holdfast_verify.check.head_log import (
     MAX_WAIT_SECONDS,
     PublishedHeads,
@@ -119,7 +119,7 @@ class LogCheck:
             head = open_head(await newest.source.get("checkpoint"), self._key, "The head of the log")
             if head.checkpoint.origin != newest.origin:  # a further log has begun meanwhile
                 return await find_generations(self._source, self._key)
-            generations.logs[-1] = FoundLog(newest.source, head)
+            generations.logs[-1] = LogGeneration(newest.source, head)
         return generations
 
     async def _read_logs(
@@ -127,13 +127,13 @@ class LogCheck:
     ) -> list[ReadLog]:
         logs, heads = list[ReadLog](), dict[str, Checkpoint]()
         mailed = mailed_head(self._options.mail_line) if self._options.mail_line else None
-        for found_log in generations.logs:
-            earlier = [head for head in published.heads.get(found_log.origin, ()) if head.size <= found_log.size]
+        for generation in generations.logs:
+            earlier = [head for head in published.heads.get(generation.origin, ()) if head.size <= generation.size]
             earlier += [mailed] if mailed else []
-            if saved and saved.checkpoint.origin == found_log.origin:
+            if saved and saved.checkpoint.origin == generation.origin:
                 earlier.append(saved_head(saved.checkpoint))
-            audit = HeadAudit(heads) if is_head_log(found_log.origin) else Audit(found_log.origin)
-            log = await read_log(found_log, audit, earlier, self._progress, self._watch_entry)
+            audit = HeadAudit(heads) if is_head_log(generation.origin) else Audit(generation.origin)
+            log = await read_log(generation, audit, earlier, self._progress, self._watch_entry)
             if isinstance(audit, HeadAudit):
                 heads = audit.heads
             logs.append(log)
@@ -239,7 +239,7 @@ class LogCheck:
         else:
             report.not_checked.append("The counts on the page were not compared with the log.")
 
-    async def _check_head_log(self, newest: FoundLog) -> None:
+    async def _check_head_log(self, newest: LogGeneration) -> None:
         if is_head_log(newest.origin):
             result = check_cosignatures(newest.head.note, self._witnesses)
         else:
@@ -275,7 +275,7 @@ class LogCheck:
             limits.append("The heads that the service has published were not compared: --head-log does.")
         if not self._witnesses:
             limits.append("No witness was asked whether others are shown the same: --witness names one.")
-        if not self._key.is_given:
+        if not self._key.is_pinned:
             limits.append(
-                "The key is the one that the log itself serves: compare it with somebody, or give it with --key."
+                "The key is the one that the log itself serves: compare it with another person, or give it with --key."
             )

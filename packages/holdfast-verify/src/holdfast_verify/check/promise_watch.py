@@ -49,7 +49,7 @@ class PromiseWatch:
         self._restored: OpenEntry | None = None
 
     @property
-    def has_found(self) -> bool:
+    def has_entry(self) -> bool:
         return self.arrival is not None or self.removal is not None
 
     def read(self, index: int, entry: AuditedEntry | None) -> None:
@@ -68,7 +68,7 @@ class PromiseWatch:
                 self._change(entry)
             case ChangeEntry(number=number) if self.arrival and number == self.arrival.number and entry.after:
                 self._change(entry)
-            case SealEntry() if self.has_found and self._seal is None:
+            case SealEntry() if self.has_entry and self._seal is None:
                 self._seal = entry
             case _:
                 pass
@@ -76,7 +76,7 @@ class PromiseWatch:
     def findings(self, now: dt.datetime) -> list[AuditFinding]:
         """Whether the promise was kept, and what only the person can judge."""
         promise = self.promise
-        if not self.has_found:
+        if not self.has_entry:
             return [self._missing((now - promise.at).total_seconds())]
         findings: list[AuditFinding] = []
         number = self.arrival.number if self.arrival else None

@@ -1,4 +1,4 @@
-"""The counts that a service shows to everybody, compared with what its log leads to.
+"""The counts that a service shows to every visitor, compared with what its log leads to.
 
 Counts and log change while they are read. So counts are right if they are those after some entry between two readings.
 """
@@ -65,7 +65,7 @@ async def compare_counts(follower: LogFollower, progress: CheckProgress) -> Coun
             follower,
             lambda: _read_counts(client, address, of, id),
             lambda: _replayed(follower.audit),
-            "The page shows {shown}. The log leads to {logged}.",
+            "The page shows {public}. The log leads to {logged}.",
             progress,
         )
     except VerificationError as error:
@@ -73,7 +73,7 @@ async def compare_counts(follower: LogFollower, progress: CheckProgress) -> Coun
     if isinstance(result, CaughtUp):
         return CountsResult(compared=f"{result.value}, and so says the log")
     return CountsResult(
-        f"{result.shown_value}: not what the log says", finding=AuditFinding("fraud", "counts", str(result))
+        f"{result.public_value}: not what the log says", finding=AuditFinding("fraud", "counts", str(result))
     )
 
 

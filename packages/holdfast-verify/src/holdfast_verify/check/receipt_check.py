@@ -19,7 +19,7 @@ from holdfast_verify.formats.entries import timestamp
 NO_LINK = "The page of the registration was not compared with the log: give its link as --registration."
 
 
-class ShownStatus(NamedTuple):
+class PublicStatus(NamedTuple):
     """What the service shows as the status of a registration; `removed`: it shows none."""
 
     status: str
@@ -28,7 +28,7 @@ class ShownStatus(NamedTuple):
         return GOT.get(self.status, self.status)
 
 
-class LoggedStatus(ShownStatus):
+class LoggedStatus(PublicStatus):
     """What the log leads to."""
 
 
@@ -99,16 +99,16 @@ async def _compare_registration(
         report.not_checked.append("The page of the registration was not compared: it does not tell its status.")
         return
 
-    async def read_shown() -> ShownStatus:
-        return ShownStatus(await _read_status(client, link, file, watch.status) or "")
+    async def read_public() -> PublicStatus:
+        return PublicStatus(await _read_status(client, link, file, watch.status) or "")
 
-    def logged() -> ShownStatus:
-        return ShownStatus(watch.status or "pending")
+    def logged() -> PublicStatus:
+        return PublicStatus(watch.status or "pending")
 
-    sentence = "The page of the registration shows {shown}. The log leads to {logged}."
-    result = await wait_until_equal(check.follower, read_shown, logged, sentence, progress)
+    sentence = "The page of the registration shows {public}. The log leads to {logged}."
+    result = await wait_until_equal(check.follower, read_public, logged, sentence, progress)
     if isinstance(result, Difference):
-        report.checked["registration"] = f"{result.shown_value}: not what the log says"
+        report.checked["registration"] = f"{result.public_value}: not what the log says"
         report.findings.append(_difference(result))
     else:
         report.checked["registration"] = f"{result.value}, and so says the log"
@@ -116,7 +116,7 @@ async def _compare_registration(
 
 def _difference(result: Difference) -> AuditFinding:
     """What is wrong if the service shows something else than its log leads to."""
-    if result.shown_value == ShownStatus("removed"):  # also after an event, for people who had their data erased
+    if result.public_value == PublicStatus("removed"):  # also after an event, for people who had their data erased
         message = (
             f"The service shows no registration behind the link. The log leads to {result.logged_value}. "
             "If you have not had your data erased, this receipt is the evidence."

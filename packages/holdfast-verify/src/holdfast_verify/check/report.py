@@ -87,7 +87,7 @@ def _printable(line: str) -> str:
 def key_text(key: TrustedKey) -> str:
     """Which key was used. It has a short form that people can compare: the beginning of its hash."""
     short = " or ".join(sha256(public_key).hexdigest()[:16] for public_key in key.public_keys)
-    return f"{short}, {'which you gave' if key.is_given else 'which the log itself serves'}"
+    return f"{short}, {'which you gave' if key.is_pinned else 'which the log itself serves'}"
 
 
 def head_text(head: Checkpoint) -> str:

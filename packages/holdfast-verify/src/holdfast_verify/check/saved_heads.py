@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec import structs
 
 from holdfast_verify.audit.audit import AuditFinding
-from holdfast_verify.check.generations import FoundLog, ReadLog
+from holdfast_verify.check.generations import LogGeneration, ReadLog
 from holdfast_verify.check.head_log import PublishedHeads
 from holdfast_verify.check.log_reader import EarlierHead, saved_head
 from holdfast_verify.check.log_source import VerificationError, generation_of, without_generation
@@ -44,7 +44,7 @@ def read_saved_head(file: Path, key: TrustedKey) -> SavedHead | None:
     except BadSignature as error:
         if key.has_signed(text, checkpoint.origin):
             raise VerificationError(f"The head in {file} was altered: {error}") from error
-        whose = "that you gave" if key.is_given else "that the log serves now"
+        whose = "that you gave" if key.is_pinned else "that the log serves now"
         message = f"The saved head is not signed with the key {whose}: the key was replaced, or the file is not of it."
         return SavedHead(checkpoint, AuditFinding("fraud", "key", message))
     return SavedHead(checkpoint)
@@ -90,7 +90,7 @@ def check_saved_head(saved: Checkpoint, logs: Sequence[ReadLog], *, has_newest: 
 
 
 def check_published_heads(
-    published: PublishedHeads, logs: Sequence[FoundLog], *, has_newest: bool
+    published: PublishedHeads, logs: Sequence[LogGeneration], *, has_newest: bool
 ) -> list[AuditFinding]:
     """What is wrong with logs, of which the head log has these heads: larger ones, and logs that are not there.
 

@@ -15,11 +15,11 @@ class BadSignature(VerificationError):
 class TrustedKey(NamedTuple):
     """Public keys, of which one must have signed. They sign all logs of a service, each under the name of its log.
 
-    is_given    whether the key was given; else the log itself has served the keys
+    is_pinned    whether the person who checks named the key; else the log itself has served the keys
     """
 
     public_keys: tuple[bytes, ...]
-    is_given: bool
+    is_pinned: bool
 
     def open_note(self, note: str, name: str, subject: str) -> str:
         """The text of a note that this key has signed under a name. Raises `VerificationError`.
@@ -40,7 +40,7 @@ class TrustedKey(NamedTuple):
         return any(signer == name and key_id in ids for signer, key_id, _ in parse_note(note).signatures)
 
 
-def parse_keys(vkeys: str, *, is_given: bool = True) -> TrustedKey:
+def parse_keys(vkeys: str, *, is_pinned: bool = True) -> TrustedKey:
     """The keys of lines such as `events.example.com/log/events/7+530d903a+AekyeR…`. Raises `VerificationError`."""
     lines = vkeys.split()
     try:
@@ -49,7 +49,7 @@ def parse_keys(vkeys: str, *, is_given: bool = True) -> TrustedKey:
         raise VerificationError(f"The key cannot be used: {error}") from error
     if not 1 <= len(lines) <= MAX_KEYS:
         raise VerificationError(f"From one to {MAX_KEYS} keys are needed, each in a line.")
-    return TrustedKey(keys, is_given)
+    return TrustedKey(keys, is_pinned)
 
 
 async def key_of(source: LogSource | None, vkeys: str | None) -> TrustedKey:
@@ -58,4 +58,4 @@ async def key_of(source: LogSource | None, vkeys: str | None) -> TrustedKey:
         return parse_keys(vkeys)
     if source is None:
         raise VerificationError("Without the log, a key must be given: --key.")
-    return parse_keys((await source.get("key")).decode(errors="replace"), is_given=False)
+    return parse_keys((await source.get("key")).decode(errors="replace"), is_pinned=False)

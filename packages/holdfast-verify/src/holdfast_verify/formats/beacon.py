@@ -1,6 +1,6 @@
 """The public beacon: drand's chain `quicknet`, which signs a round every 3 seconds.
 
-The signature of a round is not known before its time, and cannot be chosen. Everybody can verify it with the public
+The signature of a round is not known before its time, and cannot be chosen. Every reader can verify it with the public
 key of the chain. So a draw that names its round in advance cannot be steered. All values are those of the chain's
 public information; signatures are BLS signatures on the curve BLS12-381 as in RFC 9380, points of G1 with 48 bytes.
 """

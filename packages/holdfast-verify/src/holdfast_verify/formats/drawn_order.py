@@ -3,7 +3,7 @@
 The seed is SHA-256 of these parts, each with its length before it (8 bytes, big-endian): `holdfast/draw/v1` and a line
 feed, the origin of the log, the number of entries (8 bytes), the root of the log at the freeze (32 bytes), the chain of
 the beacon (32 bytes), its round (8 bytes), and the signature of the round (48 bytes). Tickets are ordered by SHA-256 of
-the seed and the ticket (8 bytes), ascending. So no place depends on who it is for, or on when somebody came.
+the seed and the ticket (8 bytes), ascending. So no place depends on who it is for, or on when that person came.
 """
 
 import datetime as dt

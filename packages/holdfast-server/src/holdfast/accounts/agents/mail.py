@@ -17,7 +17,7 @@ class RequestMail(LinkMail, kw_only=True, tag="agent_requests"):
     count        how many requests wait
     """
 
-    is_asked_for: ClassVar[bool] = False
+    is_requested: ClassVar[bool] = False
 
     agent: str
     sentences: Sequence[str]

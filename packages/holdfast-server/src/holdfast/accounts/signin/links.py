@@ -20,7 +20,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 _TOKEN = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{64})")
 

@@ -81,20 +81,20 @@ _threads = ThreadPoolExecutor(MAX_CONCURRENT_PASSWORDS, "password", _let_others_
 
 async def hash_password(caller: Caller, password: str) -> str:
     """The hash of a password, for the database. Raises `service_unavailable` if too many wait."""
-    async with place(caller):
+    async with password_turn(caller):
         return await _in_thread(partial(HASHER.hash, password))
 
 
 async def is_match(password: str, hash: str | None) -> bool:
     """Whether a password has this hash. Without a hash the answer is False, and takes as long.
 
-    The caller has a `place`.
+    The caller has a `password_turn`.
     """
     return await _in_thread(partial(_matches, password, hash))
 
 
 @contextlib.asynccontextmanager
-async def place(caller: Caller) -> AsyncGenerator[None]:
+async def password_turn(caller: Caller) -> AsyncGenerator[None]:
     """The turn of a caller, for as long as an `async with` block lasts.
 
     It begins before the hash is read: else hundreds would read one for each that is checked.
@@ -167,7 +167,7 @@ class SignInByPassword:
 
         It takes as long for an address that no account has.
         """
-        async with place(caller):
+        async with password_turn(caller):
             stored_password = await steps.read(lambda reader: self._directory.find_password(reader, command.email))
             is_right = await is_match(command.password, stored_password.hash if stored_password else None)
 

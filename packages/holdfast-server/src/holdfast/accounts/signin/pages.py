@@ -220,7 +220,7 @@ class SignInPages:
             request,
             "signin/account.html",
             here=ACCOUNT,
-            found=open_sessions,
+            sessions=open_sessions,
             browser_name=browser_name,
             this=session.id,
             account=session.account,

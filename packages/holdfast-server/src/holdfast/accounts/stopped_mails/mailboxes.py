@@ -15,7 +15,7 @@ from holdfast.kit.contract.command import Command
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.running.operation import SIGN_IN_LANE, Operation
 from holdfast.kit.running.run_modes import read, single
-from holdfast.kit.security.secrets import HmacSigner, Secret
+from holdfast.kit.security.service_secret import HmacSigner, Secret
 
 PATH = "/mails"
 
@@ -32,12 +32,12 @@ class Order(Protocol):
     """A mail that is to be rendered.
 
     stop            the address of the page that stops all mails to the recipient
-    is_asked_for    whether the recipient asked for it, so that it is sent even if mails are stopped
+    is_requested    whether the recipient asked for it, so that it is sent even if mails are stopped
     """
 
     recipient: str
     stop: str
-    is_asked_for: ClassVar[bool]
+    is_requested: ClassVar[bool]
 
 
 ContentT = TypeVar("ContentT", bound=Order)
@@ -70,12 +70,12 @@ OPERATIONS = (MAILBOX_STATUS, STOP, RESUME)
 async def without_stopped(database: Database[Any], contents: Mapping[int, ContentT]) -> dict[int, ContentT]:
     """The mails to send, with their links, without those to mailboxes whose owners have stopped them."""
     digests = {id: digest(content.recipient) for id, content in contents.items()}
-    stoppable = [digests[id] for id, content in contents.items() if not content.is_asked_for]
+    stoppable = [digests[id] for id, content in contents.items() if not content.is_requested]
     stopped = await database.read(lambda reader: _find_stopped(reader, stoppable)) if stoppable else set[bytes]()
     resources = database.resources
     for id, content in contents.items():
         content.stop = f"{resources.settings.base_url}{path(resources.secret, digests[id])}"
-    return {id: content for id, content in contents.items() if content.is_asked_for or digests[id] not in stopped}
+    return {id: content for id, content in contents.items() if content.is_requested or digests[id] not in stopped}
 
 
 async def find_stopped_at(reader: Reader[Any], address: str) -> dt.datetime | None:

@@ -13,7 +13,7 @@ from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import Site, redirect
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Runner
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 
 class StoppedMailsPages:

@@ -93,10 +93,10 @@ def counted(chunks: Iterable[bytes], count: Count) -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def report_disk_errors(place: Path, consequence: str) -> Generator[None]:
+def report_disk_errors(path: Path, consequence: str) -> Generator[None]:
     """Raise `CannotStart` if a disk is full, or if this user may not read or write a file.
 
-    place         what is read or written
+    path          what is read or written
     consequence   a sentence on what this leaves behind
     """
     try:
@@ -104,7 +104,7 @@ def report_disk_errors(place: Path, consequence: str) -> Generator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise CannotStart(
-            f"{error.filename or place} cannot be read or written: {reason}. {consequence} Start again with enough "
+            f"{error.filename or path} cannot be read or written: {reason}. {consequence} Start again with enough "
             "room, and as a user who may read and write it."
         ) from error
 
@@ -115,18 +115,18 @@ class Backup:
     open_file    opens a file by its name
     """
 
-    def __init__(self, place: Path, open_file: Callable[[str], IO[bytes]]) -> None:
-        self.place = place
+    def __init__(self, path: Path, open_file: Callable[[str], IO[bytes]]) -> None:
+        self.path = path
         self._open_file = open_file
         try:
             with open_file(MANIFEST) as file:
                 self.manifest = msgspec.json.decode(file.read(), type=Manifest)
         except MISSING_FILE as error:
             raise CannotStart(
-                f"{place} has no {MANIFEST}: it is not a backup, or one that was interrupted. Use another one."
+                f"{path} has no {MANIFEST}: it is not a backup, or one that was interrupted. Use another one."
             ) from error
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise CannotStart(f"The {MANIFEST} in {place} cannot be read: {error}. Use another backup.") from error
+            raise CannotStart(f"The {MANIFEST} in {path} cannot be read: {error}. Use another backup.") from error
         if self.manifest.format > FORMAT:
             raise CannotStart(
                 f"The backup was made by Holdfast {self.manifest.version}, which writes another format. Install that "
@@ -138,7 +138,7 @@ class Backup:
         try:
             file = self._open_file(name)
         except MISSING_FILE as error:
-            raise CannotStart(f"{name} is missing in {self.place}. Use another backup.") from error
+            raise CannotStart(f"{name} is missing in {self.path}. Use another backup.") from error
         with file:
             while chunk := file.read(dumps.CHUNK_BYTES):
                 yield chunk
@@ -153,30 +153,30 @@ class Backup:
         with progress.phase("verifying", sum(record.bytes for record in files.values())) as count:
             for name, record in files.items():
                 if _copy(counted(self.chunks(name), count)) != record:
-                    raise CannotStart(f"{name} in {self.place} is damaged: its checksum differs. Use another backup.")
+                    raise CannotStart(f"{name} in {self.path} is damaged: its checksum differs. Use another backup.")
         for service in self.manifest.services:
             for _ in dumps.run_program("pg_restore", "--list", input=self.chunks(dump_name(service))):
                 pass
 
 
 @contextlib.contextmanager
-def open_backup(place: Path) -> Generator[Backup]:
+def open_backup(path: Path) -> Generator[Backup]:
     """A backup for as long as the block lasts. Raises `CannotStart` if there is none."""
-    if place.is_dir():
-        yield Backup(place, lambda name: (place / name).open("rb"))
+    if path.is_dir():
+        yield Backup(path, lambda name: (path / name).open("rb"))
         return
     try:
-        archive = tarfile.open(place, "r:")  # noqa: SIM115 - closed below
+        archive = tarfile.open(path, "r:")  # noqa: SIM115 - closed below
     except FileNotFoundError as error:
-        raise CannotStart(f"There is no backup at {place}.") from error
+        raise CannotStart(f"There is no backup at {path}.") from error
     except tarfile.ReadError as error:
-        raise CannotStart(f"{place} is not a backup: {error}.") from error
+        raise CannotStart(f"{path} is not a backup: {error}.") from error
     with archive:
         members: dict[str, tarfile.TarInfo] = {}
         # A tar file that was cut off lacks the manifest, which is its last file.
         with contextlib.suppress(tarfile.ReadError):
             members = {member.name: member for member in archive.getmembers() if member.isfile()}
-        yield Backup(place, lambda name: cast("IO[bytes]", archive.extractfile(members[name])))
+        yield Backup(path, lambda name: cast("IO[bytes]", archive.extractfile(members[name])))
 
 
 @dataclass(frozen=True)
@@ -196,22 +196,22 @@ class BackupWriter:
 
 
 @contextlib.contextmanager
-def new_backup(place: Path, progress: Progress) -> Generator[BackupWriter]:
+def new_backup(path: Path, progress: Progress) -> Generator[BackupWriter]:
     """A writer of a backup: a tar file if its name ends in `.tar`, else a directory. Raises `CannotStart`.
 
     When the block ends, the backup is verified, and gets its name. If anything fails, nothing is left of it.
     """
-    if place.suffix in COMPRESSED_SUFFIXES:
-        raise CannotStart(f"A backup is a directory or a file that ends in .tar. Give {place} another name.")
-    is_empty_directory = place.is_dir() and not any(place.iterdir())
-    if place.exists() and not (is_empty_directory and place.suffix != ".tar"):
-        raise CannotStart(f"{place} exists already. A backup never replaces another one: give it another name.")
-    place.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix in COMPRESSED_SUFFIXES:
+        raise CannotStart(f"A backup is a directory or a file that ends in .tar. Give {path} another name.")
+    is_empty_directory = path.is_dir() and not any(path.iterdir())
+    if path.exists() and not (is_empty_directory and path.suffix != ".tar"):
+        raise CannotStart(f"{path} exists already. A backup never replaces another one: give it another name.")
+    path.parent.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC)
     manifest = Manifest(FORMAT, __version__, began_at=now, finished_at=now, services={}, files={})
-    with tempfile.TemporaryDirectory(prefix=f"{place.name}.unfinished-", dir=place.parent) as directory:
-        unfinished = Path(directory) / place.name
-        with (_new_tar_file if place.suffix == ".tar" else _new_directory)(unfinished) as create:
+    with tempfile.TemporaryDirectory(prefix=f"{path.name}.unfinished-", dir=path.parent) as directory:
+        unfinished = Path(directory) / path.name
+        with (_new_tar_file if path.suffix == ".tar" else _new_directory)(unfinished) as create:
             yield BackupWriter(create, manifest)
             manifest.began_at = min(record.began_at for record in manifest.services.values())
             manifest.finished_at = datetime.now(UTC)
@@ -219,8 +219,8 @@ def new_backup(place: Path, progress: Progress) -> Generator[BackupWriter]:
                 file.write(msgspec.json.format(msgspec.json.encode(manifest)))
         with open_backup(unfinished) as backup:
             backup.verify(progress)
-        unfinished.rename(place)
-        parent = os.open(place.parent, os.O_RDONLY)
+        unfinished.rename(path)
+        parent = os.open(path.parent, os.O_RDONLY)
         os.fsync(parent)
         os.close(parent)
 
@@ -231,20 +231,20 @@ def _new_file(path: Path) -> IO[bytes]:
 
 
 @contextlib.contextmanager
-def _new_directory(place: Path) -> Generator[Callable[[str], IO[bytes]]]:
+def _new_directory(directory: Path) -> Generator[Callable[[str], IO[bytes]]]:
     def create(name: str) -> IO[bytes]:
-        path = place / name
-        path.parent.mkdir(mode=0o700, exist_ok=True, parents=True)
-        return _new_file(path)
+        file_path = directory / name
+        file_path.parent.mkdir(mode=0o700, exist_ok=True, parents=True)
+        return _new_file(file_path)
 
-    place.mkdir(mode=0o700)
+    directory.mkdir(mode=0o700)
     yield create
     os.sync()
 
 
 @contextlib.contextmanager
-def _new_tar_file(place: Path) -> Generator[Callable[[str], AbstractContextManager[IO[bytes]]]]:
-    with _new_file(place) as tar:
+def _new_tar_file(path: Path) -> Generator[Callable[[str], AbstractContextManager[IO[bytes]]]]:
+    with _new_file(path) as tar:
 
         @contextlib.contextmanager
         def create(name: str) -> Generator[IO[bytes]]:

@@ -28,12 +28,12 @@ MAX_LISTED_PHOTOS = 5
 """The most missing photos that are named."""
 
 
-def back_up(place: Path, service: ServiceName | None) -> None:
+def back_up(path: Path, service: ServiceName | None) -> None:
     """Write a backup of the services, and say what is in it."""
     progress = Progress()
     configured = [(process, process.configured()) for process in services(service)]
     sources = [(process, settings, _existing_url(process, settings, service)) for process, settings in configured]
-    with archive.report_disk_errors(place, "Nothing was left there."), archive.new_backup(place, progress) as writer:
+    with archive.report_disk_errors(path, "Nothing was left there."), archive.new_backup(path, progress) as writer:
         manifest = writer.manifest
         photos: dict[str, bool] = {}
         # The databases come first. A photo that is not shown any more is kept for a day, so all they name are there.
@@ -43,7 +43,7 @@ def back_up(place: Path, service: ServiceName | None) -> None:
                 if process.name == "events":
                     photos = named_photos(snapshot.connection)
                 manifest.services[process.name] = archive.ServiceRecord(
-                    snapshot.taken_at.astimezone(UTC),
+                    snapshot.created_at.astimezone(UTC),
                     dumps.version_text(snapshot.connection),
                     list(applied_migrations(snapshot.connection)),
                     dumps.row_counts(snapshot.connection),
@@ -54,10 +54,10 @@ def back_up(place: Path, service: ServiceName | None) -> None:
             for text, is_old in ((existing_secret(settings), False), (settings.old_secret_key, True)):
                 if text:
                     writer.write(archive.secret_name(process.name, old=is_old), [text.encode()])
-    _store_latest(configured[0][1].data_dir, manifest, place, progress)
+    _store_latest(configured[0][1].data_dir, manifest, path, progress)
     size = sum(record.bytes for record in manifest.files.values())
     finished = (
-        f"The backup {place} is finished and verified: {' and '.join(manifest.services)}, {size_text(size)}. It has "
+        f"The backup {path} is finished and verified: {' and '.join(manifest.services)}, {size_text(size)}. It has "
         f"what was acknowledged before {manifest.began_at:%Y-%m-%d %H:%M:%S} UTC, and the secret keys as plain text: "
         "keep it safe."
     )
@@ -99,13 +99,13 @@ def _write_photos(
     return missing
 
 
-def _store_latest(data_dir: Path, manifest: archive.Manifest, place: Path, progress: Progress) -> None:
+def _store_latest(data_dir: Path, manifest: archive.Manifest, path: Path, progress: Progress) -> None:
     """Store in the data directory when each service was backed up last. A failure is only told."""
     file = data_dir / BACKUPS_FILE
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
         latest: dict[str, object] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-        entry = {"finished_at": iso_time(manifest.finished_at), "place": str(place.resolve())}
+        entry = {"finished_at": iso_time(manifest.finished_at), "place": str(path.resolve())}
         latest |= dict.fromkeys(manifest.services, entry)
         with NamedTemporaryFile("w", dir=data_dir, delete=False) as fresh:
             json.dump(latest, fresh, indent=2)

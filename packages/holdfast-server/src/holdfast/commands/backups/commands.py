@@ -15,7 +15,7 @@ Url = Annotated[
 
 
 def backup(
-    place: Annotated[
+    path: Annotated[
         Path, typer.Argument(metavar="DIR|FILE", help="A new directory, or a new file if the name ends in .tar.")
     ],
     service: ServiceOption = None,
@@ -32,11 +32,11 @@ def backup(
     with importing():
         from holdfast.commands.backups.backup import back_up
 
-    back_up(place, service)
+    back_up(path, service)
 
 
 def restore(
-    place: Annotated[Path, typer.Argument(metavar="DIR|FILE", help="What `holdfast backup` has written.")],
+    path: Annotated[Path, typer.Argument(metavar="DIR|FILE", help="What `holdfast backup` has written.")],
     service: ServiceOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Verify the backup, say what would be done, and change nothing.")
@@ -56,7 +56,7 @@ def restore(
     with importing():
         from holdfast.commands.backups.restore import restore_backup
 
-    restore_backup(place, service, dry_run=dry_run, replace=replace, yes=yes)
+    restore_backup(path, service, dry_run=dry_run, replace=replace, yes=yes)
 
 
 def move(inventory: Url = None, events: Url = None) -> None:

@@ -12,7 +12,7 @@ from holdfast.events.photos.model import media_type, size_name
 from holdfast.events.resources import photo_store
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import CannotStart, Problem
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -34,8 +34,8 @@ def named_photos(connection: psycopg.Connection[Any]) -> dict[str, bool]:
     Those that no event shows may be deleted at any time.
     """
     return {
-        name: is_shown
-        for key, widths, is_shown in connection.execute(PHOTOS).fetchall()
+        name: is_public
+        for key, widths, is_public in connection.execute(PHOTOS).fetchall()
         for name in (key, *(size_name(key, width) for width in widths))
     }
 

@@ -51,7 +51,7 @@ class Target:
         is_of_file = not self.settings.secret_key and not self.settings.database_url
         return is_of_file and self.secret not in ("", existing_secret(self.settings))
 
-    def plan(self, place: Path, *, replace: bool) -> Iterator[str]:
+    def plan(self, path: Path, *, replace: bool) -> Iterator[str]:
         """What a restore does, in sentences."""
         contents = "is empty"
         if self.is_filled and replace:
@@ -65,15 +65,15 @@ class Target:
             yield f"photos go to {f'the bucket {bucket}' if bucket else f'the directory {media.resolve()}'}."
         if self.writes_secret:
             yield f"its secret key goes to {secret_file(self.settings).resolve()}."
-        yield from self.missing_secrets(place)
+        yield from self.missing_secrets(path)
 
-    def missing_secrets(self, place: Path) -> Iterator[str]:
+    def missing_secrets(self, path: Path) -> Iterator[str]:
         """The secret keys that the settings must have before the service starts, and where the backup has them."""
         variable = self.settings.variable
         if self.settings.database_url and not self.settings.secret_key:
-            yield f"Set {variable('secret_key')} to the text in {secret_name(self.name)} of {place}."
+            yield f"Set {variable('secret_key')} to the text in {secret_name(self.name)} of {path}."
         if self.old_secret and not self.settings.old_secret_key:
-            old = f"{secret_name(self.name, old=True)} of {place}"
+            old = f"{secret_name(self.name, old=True)} of {path}"
             yield f"Set {variable('old_secret_key')} to the text in {old}: the secret key was being rotated."
 
     def require_secret(self, *, replace: bool) -> None:
@@ -132,27 +132,27 @@ class Target:
         with dumps.session(url) as connection:
             self.process.after_restore(connection)
 
-    def next_steps(self, place: Path) -> Iterator[str]:
+    def next_steps(self, path: Path) -> Iterator[str]:
         """What an operator does after the restore."""
-        yield from self.missing_secrets(place)
+        yield from self.missing_secrets(path)
         if self.process.pending(self.url or database_location.url(self.settings)):
             bundled_words = "" if self.settings.database_url else "The next start of the service does it too. "
             yield f"The schema is older than this version. {bundled_words}Run: holdfast {self.name} migrate"
 
 
-def restore_backup(place: Path, service: ServiceName | None, *, dry_run: bool, replace: bool, yes: bool) -> None:
+def restore_backup(path: Path, service: ServiceName | None, *, dry_run: bool, replace: bool, yes: bool) -> None:
     """Restore the services that a backup has. Changes nothing before all of it was verified. Raises `CannotStart`."""
     progress = Progress()
-    with archive.report_disk_errors(place, "The restore did not finish."), open_backup(place) as backup:
+    with archive.report_disk_errors(path, "The restore did not finish."), open_backup(path) as backup:
         if service and service not in backup.manifest.services:
-            raise CannotStart(f"The backup {place} does not have the {service} service.")
+            raise CannotStart(f"The backup {path} does not have the {service} service.")
         targets = [
             _target(backup, process, record, replace=replace)
             for process in services(service)
             if (record := backup.manifest.services.get(process.name))
         ]
         for target in targets:
-            for sentence in target.plan(place, replace=replace):
+            for sentence in target.plan(path, replace=replace):
                 typer.echo(fitted(f"{target.name}: {sentence}"))
         if not dry_run:
             for target in targets:
@@ -176,7 +176,7 @@ def restore_backup(place: Path, service: ServiceName | None, *, dry_run: bool, r
     typer.echo(fitted(f"Restored, and every table has as many rows as in the backup of {began_at} UTC."))
     typer.echo("Next:")
     after_restore = 'Read "After a restore" in docs/backup.md: on keys, mails and people who were erased since.'
-    for sentence in (*(step for target in targets for step in target.next_steps(place)), after_restore):
+    for sentence in (*(step for target in targets for step in target.next_steps(path)), after_restore):
         typer.echo(fitted(f"  {sentence}", indent="  "))
 
 

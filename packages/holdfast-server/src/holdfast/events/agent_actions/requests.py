@@ -133,10 +133,10 @@ _KEYS: LiteralString = """
 
 
 def _ids(
-    calls: Sequence[RequestedCall], field: str, is_wanted: Callable[[str], bool] = lambda _: True
+    calls: Sequence[RequestedCall], field: str, is_relevant: Callable[[str], bool] = lambda _: True
 ) -> Sequence[int]:
     """The ids that a field of the commands has, of the operations that are wanted."""
-    ids = {getattr(call.command, field, None) for call in calls if is_wanted(call.name)}
+    ids = {getattr(call.command, field, None) for call in calls if is_relevant(call.name)}
     return sorted(id for id in ids if id)
 
 

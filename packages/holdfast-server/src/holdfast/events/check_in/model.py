@@ -234,8 +234,8 @@ class PeopleBatch(Struct):
 class ScanChange(Struct):
     """A scan that was stored or undone, for other devices.
 
-    arrival          the arrival number of the registration, as in the list
-    is_taken_back    whether the scan was undone
+    arrival      the arrival number of the registration, as in the list
+    is_undone    whether the scan was undone
     """
 
     id: str
@@ -243,7 +243,7 @@ class ScanChange(Struct):
     device: str
     told_at: dt.datetime
     is_entry: bool
-    is_taken_back: bool
+    is_undone: bool
 
 
 class CheckInChanges(Struct):

@@ -49,7 +49,7 @@ class NoShowsPreview(Struct, frozen=True):
     absent      the number of people with a seat who have not entered
     free        the number of free seats
     waiting     the number of people on the waiting list
-    seats_given how many of these get a seat
+    promoted_count how many of these get a seat
     seats_lost  how many absent people lose their seat: the others keep it
     names       the names of the first people who get a seat
     has_log     whether the public log of its order is open
@@ -59,7 +59,7 @@ class NoShowsPreview(Struct, frozen=True):
     absent: int
     free: int
     waiting: int
-    seats_given: int
+    promoted_count: int
     seats_lost: int
     names: list[str | None]
     has_log: bool
@@ -77,12 +77,12 @@ class NoShowsPreview(Struct, frozen=True):
 class SeatHandover(Struct):
     """The result of giving seats to the waiting list.
 
-    seats_given    the number of people who got a seat; 0 unless `status` is `open`
-    seats_lost     the number of no-shows who lost their seat
+    promoted_count    the number of people who got a seat; 0 unless `status` is `open`
+    seats_lost        the number of no-shows who lost their seat
     """
 
     status: HandoverStatus
-    seats_given: int = 0
+    promoted_count: int = 0
     seats_lost: int = 0
 
 
@@ -110,7 +110,7 @@ async def give(tx: Tx, caller: Caller, command: GiveSeats) -> SeatHandover:
     if before.status != "open":
         return SeatHandover(before.status)
     minutes = tx.resources.settings.hold_minutes
-    rows = await tx.tuples(GIVE, {"event_id": command.event_id, "at_most": command.at_most, "hold": minutes})
+    rows = await tx.tuples(SEAT_HANDOVER, {"event_id": command.event_id, "at_most": command.at_most, "hold": minutes})
     seated, held, lost = rows[0]
     if held:
         await open_payments(tx, [command.event_id])
@@ -137,7 +137,7 @@ NAMES: LiteralString = f"""
 """
 
 # One statement moves both groups: seats are counted at its end, so they never exceed the capacity.
-GIVE: LiteralString = f"""
+SEAT_HANDOVER: LiteralString = f"""
     with event as (
         select id, capacity - registered_count as free from events where id = %(event_id)s),
     waiting as (

@@ -34,17 +34,17 @@ from holdfast.events.check_in.model import (
 from holdfast.events.check_in.sql import CheckInRegistration, people_of_event
 from holdfast.events.registrations import links, substring_search
 from holdfast.events.registrations.bulk_changes import BulkCommand, BulkResult, SkipReason
-from holdfast.events.registrations.code import ShortCode, parse_short_code, short_code
+from holdfast.events.registrations.entrance_code import ShortCode, parse_short_code, short_code
 from holdfast.events.registrations.links import OWN_PAGE, Link
 from holdfast.events.registrations.model import NAME
 from holdfast.events.registrations.operations import REFUSALS
-from holdfast.events.registrations.substring_search import CONTAINS
+from holdfast.events.registrations.substring_search import TEXT_CONDITION
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, refuses
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 StatusLetter = Literal["r", "w", "p", "x"]
 
@@ -124,7 +124,7 @@ async def match_people(tx: Tx, caller: Caller, event_id: int, text: str) -> list
             select person.name, email, status, public_id, arrival,
                    entry.id::text, entry.device, entry.told_at, entry.stored_at
               from (select {NAME} as name, users.email, status::text, users.public_id, arrival, registrations.user_id
-                    {people_of_event(registration_query)} {CONTAINS}
+                    {people_of_event(registration_query)} {TEXT_CONDITION}
                      order by {ORDER} limit %(limit)s) as person
               left join lateral (select * from check_in_scans
                                   where event_id = %(event_id)s and user_id = person.user_id and is_entry limit 1)
@@ -259,8 +259,8 @@ async def list_changes(reader: Reader, caller: Caller, command: ListChanges) -> 
     )
 
 
-def _verdict_of_stored(id: str, scan: sql.ScanWithEntry, is_taken_back: bool) -> Verdict:
-    if is_taken_back:
+def _verdict_of_stored(id: str, scan: sql.ScanWithEntry, is_undone: bool) -> Verdict:
+    if is_undone:
         return Verdict(id, "taken_back", scan.name, scan.entry)
     if scan.is_double:
         return Verdict(id, "double", scan.name, scan.entry)
@@ -292,7 +292,7 @@ class CheckInPeople(BulkCommand):
     device: Device
 
 
-FIND: LiteralString = """
+SELECTED_PEOPLE: LiteralString = """
     select chosen.public_id, person.id, coalesce(registration.status::text, 'gone'), entry.number is not null
       from unnest(%(user_ids)s::text[]) with ordinality as chosen (public_id, turn)
       left join lateral (select id from users where public_id = chosen.public_id limit 1) as person on true
@@ -313,7 +313,7 @@ async def check_in(tx: Tx, caller: Caller, command: CheckInPeople) -> BulkResult
     params = {"event_id": event.id, "user_ids": list(dict.fromkeys(command.user_ids))}
     now = time.time_ns() // 1_000_000
     result, scans = BulkResult([], {}), list[sql.NewScan]()
-    rows: list[tuple[str, int, SkipReason, bool]] = await tx.tuples(FIND, params)
+    rows: list[tuple[str, int, SkipReason, bool]] = await tx.tuples(SELECTED_PEOPLE, params)
     for public_id, user_id, status, has_entered in rows:
         if status == "registered" and not has_entered and not event.cancelled_at:
             result.done.append(public_id)

@@ -54,7 +54,7 @@ def erase_person(
 
     person = _person(address)
     done, location = EVENTS.transact_existing(lambda tx: erase(tx, person) if yes else preview(tx, person))
-    cancelled, are_kept, mails = (
+    cancelled, are_retained, mails = (
         ("were cancelled", "are kept", "were deleted")
         if yes
         else ("would be cancelled", "would be kept", "would be deleted")
@@ -63,7 +63,7 @@ def erase_person(
     typer.echo(f"Registrations for events to come that {cancelled}: {len(done.cancelled)}")
     for row in done.cancelled:
         typer.echo("  " + tab_line(row.event_id, row.title, iso_time(row.datetime), row.status, row.amount_paid))
-    typer.echo(f"Other registrations that {are_kept} without address and name: {done.remaining}")
+    typer.echo(f"Other registrations that {are_retained} without address and name: {done.remaining}")
     if done.organizer:
         ends = "ended" if yes else "would end"
         typer.echo(f"Organizer that was registered with the address, never confirmed, and {ends}: {done.organizer}")

@@ -193,12 +193,12 @@ class _OperationEntry:
             entry["requestBody"] = {"required": True, "content": content}
         return entry
 
-    def _parameter(self, field: msgspec.structs.FieldInfo, place: str) -> dict[str, Any]:
+    def _parameter(self, field: msgspec.structs.FieldInfo, location: str) -> dict[str, Any]:
         schema = msgspec.json.schema(field.type)
         description = schema.pop("description", None)
         if not field.required:
             schema["default"] = field.default
-        parameter = {"name": field.name, "in": place, "required": field.required, "schema": schema}
+        parameter = {"name": field.name, "in": location, "required": field.required, "schema": schema}
         return {**parameter, "description": description} if description else parameter
 
     def _success(self, by_type: dict[int, Any]) -> dict[str, Any]:

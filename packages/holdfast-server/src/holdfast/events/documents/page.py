@@ -169,7 +169,7 @@ Nouns = Mapping[str, Sequence[DocumentedOperation]]
 def routes(spec: Spec) -> list[Route]:
     """The routes of the pages, their style sheet and their script. `copy.js` is an asset of the site."""
     headers = {name.decode(): value.decode() for name, value in security_headers() if name != b"cache-control"}
-    # Their examples take a tenth of what it takes to build the service: they are made when somebody asks for a page.
+    # Their examples take a tenth of what it takes to build the service: they are made when a visitor opens a page.
     nouns = cache(partial(operations_by_noun, spec))
     names = dict.fromkeys(entry["tags"][0] for methods in spec["paths"].values() for entry in methods.values())
     return [
@@ -239,8 +239,8 @@ def _documented(spec: Spec, method: str, path: str, entry: Spec) -> DocumentedOp
 def _request(spec: Spec, method: str, path: str, entry: Spec, content: str) -> str:
     """An example request with this body as a shell command with curl."""
     values = {parameter["name"]: _value(parameter) for parameter in entry["parameters"] if parameter["required"]}
-    places = {parameter["name"]: parameter["in"] for parameter in entry["parameters"]}
-    query = urlencode({name: value for name, value in values.items() if places[name] == "query"})
+    locations = {parameter["name"]: parameter["in"] for parameter in entry["parameters"]}
+    query = urlencode({name: value for name, value in values.items() if locations[name] == "query"})
     address = spec["servers"][0]["url"] + re.sub(r"{(\w+)}", lambda name: str(values[name[1]]), path)
     method_option = "" if method == "GET" else f"-X {method} "
     lines = [f"curl {method_option}'{address}{'?' if query else ''}{query}'"]

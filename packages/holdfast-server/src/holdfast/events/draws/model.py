@@ -131,7 +131,7 @@ class DrawSubject(NamedTuple):
         return f"draw_at is not null and drawn_at is null and draw_void_at is null and {self.is_live}"
 
     def check_of(self, row: LiteralString) -> LiteralString:
-        """SQL for FROM: what the order of a drawn row with this name is computed from. `CHECKED` names it."""
+        """SQL for FROM: what the order of a drawn row with this name is computed from. `CHECK_COLUMNS` names it."""
         return f"""
             left join lateral (
                 select origin as check_origin, encode(root, 'base64') as check_root,
@@ -147,6 +147,6 @@ class DrawSubject(NamedTuple):
         """
 
 
-CHECKED: LiteralString = """
+CHECK_COLUMNS: LiteralString = """
     checks.check_origin, checks.check_root, checks.check_signature, checks.check_frozen_at, checks.check_witnesses,
     checks.check_cosigned_at"""

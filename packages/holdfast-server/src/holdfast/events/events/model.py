@@ -296,7 +296,7 @@ class EventRow(DrawColumns, kw_only=True):
 
     takes_entries    whether a person who registers becomes an entry of the draw, until all entries have their outcomes
     queue_id         the waiting room before it; None: it has none
-    seats_passed_on  how many seats that people gave up were taken by people who waited
+    seats_passed_on  how many seats that people cancelled went to people who waited
     """
 
     id: int
@@ -350,6 +350,13 @@ class EventRow(DrawColumns, kw_only=True):
         """Whether one more person could get a seat or a place on the waiting list."""
         has_room = self.status == "full" and self.waitlisted_count < self.waitinglist_capacity
         return self.is_public and (self.status == "active" or has_room)
+
+    def is_running(self, now: dt.datetime) -> bool:
+        """Whether the event has begun, and its end is still to come. Without an end it is over when it begins.
+
+        Its status is `expired` from its beginning: nobody can register any more.
+        """
+        return self.status == "expired" and self.ends_at is not None and now < self.ends_at
 
 
 EVENT_COLUMNS: LiteralString = f"""

@@ -282,7 +282,7 @@ def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) ->
     }
     if after.capacity < before.registered_count:
         errors["capacity"] = [
-            message("must be at least the number of seats taken, %(taken)s", taken=before.registered_count)
+            message("must be at least the number of seats taken, %(count)s", count=before.registered_count)
         ]
     if after.draw_at and after.draw_at >= after.datetime:
         errors["opens_at" if command.datetime is UNSET else "datetime"] = [
@@ -310,14 +310,14 @@ async def _change_draw(tx: Tx, command: UpdateEvent, before: EventRow, after: Ev
     places in the order of arrival then.
     """
     draw_at = before.draw_at if command.opens_at is UNSET else command.opens_at
-    is_changed, is_given_up = draw_at != before.draw_at, draw_at is None and before.draw_status == "void"
+    is_changed, is_abandoned = draw_at != before.draw_at, draw_at is None and before.draw_status == "void"
     if not is_changed and (before.published or not after.published):
         return after
     is_fixed = before.published and (before.is_closed or await sql.has_arrivals(tx, before.id))
-    if is_changed and is_fixed and not is_given_up:
+    if is_changed and is_fixed and not is_abandoned:
         raise invalid({"opens_at": [DRAW_IS_FIXED]})
     draw = await name_draw(tx, "opens_at", draw_at, is_logged=after.public_log)
-    return msgspec.structs.replace(after, **draw, takes_entries=draw_at is not None or is_given_up)
+    return msgspec.structs.replace(after, **draw, takes_entries=draw_at is not None or is_abandoned)
 
 
 async def _require_date_ahead(reader: Reader, before: EventRow, after: EventRow) -> None:

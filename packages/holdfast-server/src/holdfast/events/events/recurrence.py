@@ -151,12 +151,12 @@ class NextOccurrence(Struct):
 
 def _next_after(passed: PassedOccurrence, now: dt.datetime) -> NextOccurrence | None:
     """The next occurrence of a series; None if it would be after the year 9999."""
-    place, begins, ends_at = zone(passed.timezone), passed.datetime, passed.ends_at
-    date = next_occurrence_at(passed.recurs_from, passed.frequency, passed.interval, now, place)
+    timezone, begins, ends_at = zone(passed.timezone), passed.datetime, passed.ends_at
+    date = next_occurrence_at(passed.recurs_from, passed.frequency, passed.interval, now, timezone)
     if date is None:
         return None
-    length = None if ends_at is None else clock_length(begins, ends_at, passed.clock_length, place)
-    return NextOccurrence(passed.id, date, next_end_at(begins, ends_at, date, place, length), length)
+    length = None if ends_at is None else clock_length(begins, ends_at, passed.clock_length, timezone)
+    return NextOccurrence(passed.id, date, next_end_at(begins, ends_at, date, timezone, length), length)
 
 
 async def lock_passed(tx: Tx, now: dt.datetime) -> list[PassedOccurrence]:

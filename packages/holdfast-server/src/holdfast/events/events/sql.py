@@ -38,9 +38,9 @@ async def find_events(reader: Reader, ids: Collection[int]) -> dict[int, EventRo
     rows = await reader.rows(
         EventRow,
         f"""
-        select found.*
+        select event.*
           from unnest(%(ids)s::bigint[]) as requested (id)
-         cross join lateral ({EVENT} where events.id = requested.id limit 1) as found
+         cross join lateral ({EVENT} where events.id = requested.id limit 1) as event
         """,
         {"ids": list(ids)},
     )

@@ -52,7 +52,7 @@ async def find_or_render(
     return text
 
 
-STORED: LiteralString = """
+STORED_TEXT: LiteralString = """
     left join event_texts as stored_text
            on stored_text.event_id = events.id and stored_text.version = %(text_version)s
               and stored_text.digest = sha256(convert_to(events.body, 'UTF8'))"""

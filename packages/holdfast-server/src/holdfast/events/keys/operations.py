@@ -110,7 +110,7 @@ async def revoke(tx: Tx, caller: Caller, command: RevokeKey) -> None:
     if row is None:
         raise NOT_FOUND(f"No API key has the id {command.id}.")
     if not caller.is_admin and row.user_id != caller.tenant_id:
-        raise FORBIDDEN("The API key belongs to somebody else.")
+        raise FORBIDDEN("The API key belongs to another organizer.")
     await sql.deactivate_key(tx, command.id)
     await tx.revoke(api_keys.CHANNEL, row.hash.hex())
 

@@ -73,15 +73,15 @@ async def read_freeze_proof(reader: Reader, address: LogAddress) -> str:
 
 async def _find_head(reader: Reader, frozen: FrozenLog) -> WitnessedHead | None:
     """The last head of a log that the head log has, if it has the freeze and is better witnessed than what is kept."""
-    row = await sql.find_kept_freeze(reader, frozen.origin)
+    row = await sql.find_stored_freeze(reader, frozen.origin)
     if row is None:
         return None
-    log_id, kept_count = row
+    log_id, stored_count = row
     listing = await head_log.find_listed_head(reader, log_id)
     if listing is None:
         return None
     cosigned_at = _cosignatures(reader, listing.checkpoint, frozen.round_at)
-    if len(cosigned_at) <= kept_count:
+    if len(cosigned_at) <= stored_count:
         return None
     proof = await head_log.prove(reader, listing)
     size = parse_checkpoint((proof.extra or b"").decode()).size
@@ -104,8 +104,8 @@ async def _index_of_freeze(reader: Reader, log_id: int, size: int) -> int | None
     """The index of the first freeze after this many entries; None: it is not sealed yet."""
     number, skip = divmod(size, TILE_WIDTH)
     while content := await sql.find_bundle(reader, log_id, number):
-        for place, entry in enumerate(parse_bundle(content)):
-            if place >= skip and entry.startswith(b'{"kind":"freeze",'):
-                return number * TILE_WIDTH + place
+        for index, entry in enumerate(parse_bundle(content)):
+            if index >= skip and entry.startswith(b'{"kind":"freeze",'):
+                return number * TILE_WIDTH + index
         number, skip = number + 1, 0
     return None

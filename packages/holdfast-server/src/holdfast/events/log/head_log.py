@@ -19,6 +19,7 @@ from typing import LiteralString
 
 import httpx2
 import structlog
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from prometheus_client import Counter
 
 from holdfast.events.log import sql
@@ -77,7 +78,7 @@ async def store_checkpoint(tx: Tx, head: HeadLog, checkpoint: str) -> None:
 
     Nothing is stored if another one, or one with other cosignatures, was stored since `head` was read.
     """
-    places = await _find_places(tx, head) if head.signed_size < head.size else {}
+    indexes = await _find_indexes(tx, head) if head.signed_size < head.size else {}
     await tx.run(
         """
         with place as (
@@ -108,8 +109,8 @@ async def store_checkpoint(tx: Tx, head: HeadLog, checkpoint: str) -> None:
             "size": head.size,
             "checkpoint": checkpoint,
             "read_checkpoint": head.checkpoint,
-            "origins": [*places],
-            "indexes": [*places.values()],
+            "origins": [*indexes],
+            "indexes": [*indexes.values()],
         },
     )
 
@@ -129,14 +130,14 @@ async def find_listed_head(reader: Reader, log_id: int) -> ListedHead | None:
 
 async def prove(reader: Reader, listing: ListedHead) -> ProofFile:
     """The proof that a head is in the head log; its `extra` is the entry."""
-    number, place = divmod(listing.entry, TILE_WIDTH)
-    entry = parse_bundle(await sql.find_bundle(reader, listing.log_id, number))[place]
+    number, offset = divmod(listing.entry, TILE_WIDTH)
+    entry = parse_bundle(await sql.find_bundle(reader, listing.log_id, number))[offset]
     tiles = await sql.find_tiles(reader, {listing.log_id: tiles_for_inclusion(listing.entry, listing.size)})
     proof = inclusion_proof(listing.entry, listing.size, tiles[listing.log_id])
     return ProofFile(listing.entry, proof, listing.checkpoint, entry)
 
 
-async def _find_places(tx: Tx, head: HeadLog) -> dict[str, int]:
+async def _find_indexes(tx: Tx, head: HeadLog) -> dict[str, int]:
     """The indexes of the entries that are not signed yet, by the origin in them; of each origin the last one."""
     first = head.signed_size // TILE_WIDTH
     rows: Sequence[tuple[int, bytes]] = await tx.tuples(
@@ -282,30 +283,29 @@ LOOP = Loop("head_log.run", begin=open_publishing)
 
 async def publish(database: Database, witnesses: Sequence[WitnessClient] = ()) -> None:
     """Publish the heads of head logs that are not shown yet, and get the cosignatures that the newest one lacks."""
-    heads = await database.read(list_head_logs)
+    heads, key = await database.read(list_head_logs), None
     if any(head.signed_size < head.size for head in heads):
-        heads = await database.transact(_read_durable)
+        heads, key = await database.transact(_read_durable)
     for generation_back, head in enumerate(heads):
         is_new = head.signed_size < head.size
         if not is_new and generation_back:
             continue
-        note = await database.transact(partial(_sign, head=head)) if is_new else head.checkpoint or ""
+        note = _sign(head, key) if is_new and key else head.checkpoint or ""
         lines = await asyncio.gather(*(witness.cosign(note, partial(_prove, database, head)) for witness in witnesses))
         cosigned = note + "".join(lines)
         if is_new or cosigned != note:
             await database.transact(partial(store_checkpoint, head=head, checkpoint=cosigned))
 
 
-async def _read_durable(tx: Tx) -> list[HeadLog]:
-    """The heads of head logs. When the transaction has ended, they are as durable as configured."""
-    heads = await list_head_logs(tx)
+async def _read_durable(tx: Tx) -> tuple[list[HeadLog], Ed25519PrivateKey]:
+    """Heads of head logs, and the key that signs. Both are as durable as configured when the transaction has ended."""
+    heads, key = await list_head_logs(tx), await signing_key(tx)
     await tx.confirm()
-    return heads
+    return heads, key
 
 
-async def _sign(tx: Tx, head: HeadLog) -> str:
-    checkpoint = Checkpoint(head.origin, head.size, head.root)
-    return Signer(head.origin, await signing_key(tx)).sign(checkpoint.text)
+def _sign(head: HeadLog, key: Ed25519PrivateKey) -> str:
+    return Signer(head.origin, key).sign(Checkpoint(head.origin, head.size, head.root).text)
 
 
 async def _prove(database: Database, head: HeadLog, old_size: int) -> list[bytes]:

@@ -15,7 +15,7 @@ import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdfast.events.resources import Database, Reader, Tx
-from holdfast.kit.security.secrets import Secret, UnsealError
+from holdfast.kit.security.service_secret import Secret, UnsealError
 from holdfast_verify.formats.signed_note import decode_base64, encode_base64
 
 CHANNEL = "log_keys"
@@ -23,7 +23,7 @@ CHANNEL = "log_keys"
 
 log = structlog.get_logger()
 
-_kept_keys: WeakKeyDictionary[Database, Ed25519PrivateKey] = WeakKeyDictionary()
+_cached_keys: WeakKeyDictionary[Database, Ed25519PrivateKey] = WeakKeyDictionary()
 
 
 class PublicKey(NamedTuple):
@@ -59,11 +59,11 @@ async def signing_key(tx: Tx) -> Ed25519PrivateKey:
     return keys[0]
 
 
-async def kept_signing_key(database: Database) -> Ed25519PrivateKey:
+async def cached_signing_key(database: Database) -> Ed25519PrivateKey:
     """The key that signs, which this process reads once."""
-    key = _kept_keys.get(database)
+    key = _cached_keys.get(database)
     if key is None:
-        key = _kept_keys[database] = await database.transact(signing_key)
+        key = _cached_keys[database] = await database.transact(signing_key)
     return key
 
 
@@ -72,7 +72,7 @@ def forgetting(database: Database) -> Generator[None]:
     """While the block lasts, the kept key is forgotten whenever the database was out of reach: it may be restored."""
 
     def forget(_: str) -> None:
-        _kept_keys.pop(database, None)
+        _cached_keys.pop(database, None)
 
     with database.listen(CHANNEL, forget):
         yield

@@ -74,17 +74,17 @@ async def read_proof(reader: Reader, address: LogAddress, number: int) -> str:
     log, (bundle_number, content) = match
     prefix = arrival_prefix(number)
     entries = parse_bundle(content)
-    place = next((place for place, entry in enumerate(entries) if entry.startswith(prefix)), None)
-    if place is None and number <= log.arrivals:
+    offset = next((offset for offset, entry in enumerate(entries) if entry.startswith(prefix)), None)
+    if offset is None and number <= log.arrivals:
         raise _no_arrival(address, number)
-    if place is None or (index := bundle_number * TILE_WIDTH + place) >= log.size or log.checkpoint is None:
+    if offset is None or (index := bundle_number * TILE_WIDTH + offset) >= log.size or log.checkpoint is None:
         raise NOT_FOUND(
             f"Arrival {number} is not sealed into the log of {address.subject} yet.",
             hint="Ask again after the number of seconds in Retry-After.",
             retry_after=RETRY_SECONDS,
         )
     tiles = await sql.find_tiles(reader, {log.log_id: tiles_for_inclusion(index, log.size)})
-    return ProofFile(index, inclusion_proof(index, log.size, tiles[log.log_id]), log.checkpoint, entries[place]).text
+    return ProofFile(index, inclusion_proof(index, log.size, tiles[log.log_id]), log.checkpoint, entries[offset]).text
 
 
 async def read_head_proof(reader: Reader, address: LogAddress) -> str:

@@ -5,7 +5,7 @@ from functools import partial
 from holdfast.events.log import head_log, keys, routes, sealing
 from holdfast.events.resources import Context
 from holdfast.kit.process.part import Endpoints, Part
-from holdfast.kit.security.secrets import SealedTable
+from holdfast.kit.security.service_secret import SealedTable
 
 
 def endpoints(context: Context) -> Endpoints:

@@ -23,7 +23,7 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.http.answers import BRIEF, IMMUTABLE, accepts_gzip, kept_refusals
+from holdfast.kit.http.answers import BRIEF, IMMUTABLE, accepts_gzip, cached_refusals
 from holdfast.kit.http.handler import Access, Handler, Header, Reply, Request, encode, envelope
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.language import language_of
@@ -139,7 +139,7 @@ OF_EVENTS_AND_QUEUES = ("/proofs/{number}", "/head-proof", "/freeze-proof")
 def routes(runner: Runner, limits: Limits) -> list[Route]:
     """The routes of logs. Under overload they are refused like other reads, and each caller has its share of them."""
     require_room = partial(runner.admission.require_room, Priority.READ)
-    refuse = kept_refusals(envelope(Problem.body, ANY_ORIGIN))
+    refuse = cached_refusals(envelope(Problem.body, ANY_ORIGIN))
 
     async def list_keys(caller: Caller, request: Request) -> Reply:
         return Reply(200, encode(await runner.read(caller, operations.list_keys)), [FIVE_MINUTES, ANY_ORIGIN])

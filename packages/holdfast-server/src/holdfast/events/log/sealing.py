@@ -239,11 +239,11 @@ class LogBatch:
         """Add entries; if they are arrivals, with the number of the first."""
         count = 0
         while count < len(added):
-            place, width = divmod(self.head.size + len(self.leaves), TILE_WIDTH)
+            bundle_number, width = divmod(self.head.size + len(self.leaves), TILE_WIDTH)
             part = added[count : count + TILE_WIDTH - width]
-            if place not in self.bundles:
-                self.bundles[place] = BundlePart(self.arrivals, [])
-            self.bundles[place].entries.extend(part)
+            if bundle_number not in self.bundles:
+                self.bundles[bundle_number] = BundlePart(self.arrivals, [])
+            self.bundles[bundle_number].entries.extend(part)
             self.leaves.extend(map(leaf_hash, part))
             count += len(part)
             self.arrivals = self.arrivals if first_number is None else first_number + count - 1

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from holdfast.events.log.keys import kept_signing_key
+from holdfast.events.log.keys import cached_signing_key
 from holdfast.events.resources import Database
 from holdfast.kit.http.handler import NO_STORE, Header, Reply, encode
 from holdfast.kit.running.run_modes import Completion
@@ -43,7 +43,7 @@ def signing(kind: Callable[..., AnswerWithReceipt]) -> Completion:
 
 async def sign(database: Database, batches: Sequence[Sequence[Receipt]]) -> None:
     """Sign the receipts of each batch together. Everything they promise is committed already."""
-    key, base_url = await kept_signing_key(database), database.resources.settings.base_url
+    key, base_url = await cached_signing_key(database), database.resources.settings.base_url
     for number, batch in enumerate(batches, start=1):
         sign_receipts(batch, base_url, key)
         if number % MAX_SIGNATURES_AT_A_TIME == 0:

@@ -91,8 +91,8 @@ async def list_heads(tx: Tx, log_ids: Sequence[int]) -> list[LogHead]:
         """
         select logs.id, event_id, queue_id, generation, origin, coalesce(size, 0), coalesce(log_heads.arrivals, 0),
                clock_timestamp(), tile.level, tile.number, tile.hashes
-          from unnest(%(log_ids)s::bigint[]) as wanted_log (id)
-          join logs on logs.id = wanted_log.id
+          from unnest(%(log_ids)s::bigint[]) as requested_log (id)
+          join logs on logs.id = requested_log.id
           left join log_heads on log_id = logs.id
           left join lateral (
             select last_tile.*
@@ -116,16 +116,16 @@ async def list_heads(tx: Tx, log_ids: Sequence[int]) -> list[LogHead]:
 
 async def find_tiles(reader: Reader, tiles: Mapping[int, Sequence[TileId]]) -> dict[int, dict[TileId, bytes]]:
     """The stored contents of tiles, by log."""
-    places = [(log_id, *tile) for log_id, tiles_of_log in tiles.items() for tile in tiles_of_log]
-    log_ids, levels, numbers = zip(*places, strict=True) if places else ((), (), ())
+    keys = [(log_id, *tile) for log_id, tiles_of_log in tiles.items() for tile in tiles_of_log]
+    log_ids, levels, numbers = zip(*keys, strict=True) if keys else ((), (), ())
     rows = await reader.tuples(
         """
         select tile.*
           from unnest(%(log_ids)s::bigint[], %(levels)s::smallint[], %(numbers)s::bigint[])
-               as wanted_tile (log_id, level, number)
+               as requested_tile (log_id, level, number)
          cross join lateral (
             select log_id, level, number, hashes from log_tiles
-             where log_id = wanted_tile.log_id and level = wanted_tile.level and number = wanted_tile.number
+             where log_id = requested_tile.log_id and level = requested_tile.level and number = requested_tile.number
              limit 1) as tile
         """,
         {"log_ids": list(log_ids), "levels": list(levels), "numbers": list(numbers)},
@@ -299,7 +299,7 @@ async def find_bundle(reader: Reader, log_id: int, number: int) -> bytes:
     )
 
 
-async def find_kept_freeze(reader: Reader, origin: str) -> tuple[int, int] | None:
+async def find_stored_freeze(reader: Reader, origin: str) -> tuple[int, int] | None:
     """The log with an origin, and the number of cosignatures in the proof of its freeze that is kept; 0: none is."""
     rows = await reader.tuples(
         """
@@ -346,7 +346,7 @@ async def find_freeze_proof(reader: Reader, address: LogAddress) -> str | None:
     return await reader.value(
         f"""
         select proof from logs
-         cross join lateral (select proof from freeze_proofs where log_id = logs.id limit 1) as kept_proof
+         cross join lateral (select proof from freeze_proofs where log_id = logs.id limit 1) as stored_proof
          where {_OF_NOUN[address.noun]} and (%(generation)s::integer is null or generation = %(generation)s)
          order by generation desc limit 1
         """,

@@ -37,7 +37,7 @@ NEW_ORGANIZER_MAILS = Bound(
     tenant="none, in order",
     address="none",
     reserved="links to sign in and to one's own data do not count",
-    stranger="As such an organizer it can delay mails of others to this mailbox.",
+    stranger="As such an organizer it can delay mails of others to it.",
 )
 
 

@@ -35,25 +35,25 @@ class MailArguments(Struct):
 class MailFacts(Struct):
     """The facts about the event and the registration of a mail, read when it is written.
 
-    status      the status of the registration; None: there is no registration
-    is_newest   whether no later mail of its kind waits in its thread
-    now         the time of the database
-    refund_days    a cancellation at least this many days before the event is refunded in full, a later one not at
-                all; None: nothing is paid by card
-    paragraph   the paragraph of the organizer, as it was typed
-    proved_at   when the organizer proved its address, or ended because a stranger had made it; None: neither
-    accent      the accent of the organizer; None: ours
-    logo        the file of the logo of the organizer
-    log_number  the number of the registration in the order of arrivals; None: no public log has it
-    arrivals    how many registrations of the event are numbered; None: it has no log
+    status            the status of the registration; None: there is no registration
+    is_newest         whether no later mail of its kind waits in its thread
+    now               the time of the database
+    refund_days       a cancellation at least this many days before the event is refunded in full, a later one not at
+                      all; None: nothing is paid by card
+    paragraph         the paragraph of the organizer, as it was typed
+    proved_at         when the organizer proved its address, or ended because a stranger had made it; None: neither
+    accent            the accent of the organizer; None: ours
+    logo              the file of the logo of the organizer
+    log_number        the number of the registration in the order of arrivals; None: no public log has it
+    arrivals          how many registrations of the event are numbered; None: it has no log
     moved, removed    how many registrations the organizer has moved and removed since the log began
-    draw_entries    how many entries the draw of the event had; None: there was none
-    drawn_place     the place of the registration in the drawn order; None: it was not drawn
-    draw_at     when the list of the draw closes; None: there is no draw
-    is_proved   whether the person has shown that the address is theirs
-    head_size   the number of entries in the last signed head of the log; None: there is none
-    head_root   the first 8 hexadecimal digits of the root of that head
-    is_logged   whether that head has the arrival, and all else that the log is to tell of the registration now
+    draw_entries      how many entries the draw of the event had; None: there was none
+    drawn_place       the place of the registration in the drawn order; None: it was not drawn
+    draw_at           when the list of the draw closes; None: there is no draw
+    is_proved         whether the person has shown that the address is theirs
+    head_size         the number of entries in the last signed head of the log; None: there is none
+    head_root         the first 8 hexadecimal digits of the root of that head
+    is_logged         whether that head has the arrival, and all else that the log is to tell of the registration now
     """
 
     id: int
@@ -107,15 +107,15 @@ class MailFacts(Struct):
 class RegistrationMail(Struct, tag="registration"):
     """A mail about a registration to be written, with all of its data.
 
-    recipient     the address in the envelope
-    message_id    the header `Message-ID`
-    caused_at     when the transaction that caused the mail began
+    recipient                 the address in the envelope
+    message_id                the header `Message-ID`
+    caused_at                 when the transaction that caused the mail began
     registration_url, page    the addresses of the page of the registration, and of the page of the event
-    logo_url      the address of the logo of the organizer; empty: it has none
-    stop          the address that stops all mails to the recipient, without a language
+    logo_url                  the address of the logo of the organizer; empty: it has none
+    stop                      the address that stops all mails to the recipient, without a language
     """
 
-    is_asked_for: ClassVar[bool] = False
+    is_requested: ClassVar[bool] = False
 
     recipient: str
     message_id: str

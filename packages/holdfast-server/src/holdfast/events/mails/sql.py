@@ -6,7 +6,7 @@ from typing import LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.hand_overs import GIVEN_AWAY
+from holdfast.events.hand_overs import HANDED_OVER_EVENTS
 from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.mails.model import MailFacts
 from holdfast.events.people.operations import ANNOUNCEMENT_LOCK
@@ -198,7 +198,7 @@ LIST_MAILS: LiteralString = f"""
         (select * from mails
           where arguments ? 'organizer_id' and (arguments ->> 'organizer_id')::bigint = %(seen_by)s
             and coalesce(outcome, 'waiting') = status and id < coalesce(%(before)s, 9223372036854775807)
-            and (arguments ->> 'event_id')::bigint <> all({GIVEN_AWAY})
+            and (arguments ->> 'event_id')::bigint <> all({HANDED_OVER_EVENTS})
           order by id desc limit %(limit)s)
         union all
         (select filed.* from event_hand_overs

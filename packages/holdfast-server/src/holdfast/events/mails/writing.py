@@ -17,12 +17,12 @@ from holdfast.accounts.signin import mail as sign_in
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.accounts.webhooks import mail as webhook_mail
 from holdfast.accounts.webhooks.mail import WebhookMail
-from holdfast.events.events.calendar import calendar_file
+from holdfast.events.events.calendar_file import calendar_file
 from holdfast.events.mails.kinds import KINDS, Kind, sentences_of
 from holdfast.events.mails.model import DataMail, MailArguments, MailBatch, MailFacts, RegistrationMail
 from holdfast.events.organizers.accent import dark_accent
 from holdfast.events.processor.currencies import digits
-from holdfast.events.registrations.code import qr_png, short_code
+from holdfast.events.registrations.entrance_code import qr_png, short_code
 from holdfast.events.texts.outbound_texts import outbound
 from holdfast.kit.mail.message import Attachment, MailMessage, content_lines, header_text, joined_lines
 from holdfast.kit.pages.language import Language, language_with_code
@@ -63,36 +63,36 @@ class Fact(Struct):
     is_foreign: bool = False
 
 
-class Letter(Struct):
+class RegistrationMailContent(Struct):
     """The content of a mail, for its text and its HTML.
 
-    Strangers wrote `title`, `greeting`, `organizer`, `paragraph` and facts with `is_foreign`.
+    Strangers wrote `title`, `greeting`, `organizer`, `paragraph_lines` and facts with `is_foreign`.
 
-    paragraph    the lines of the organizer's paragraph
-    typed        the short code for the entrance
-    action       the label of the link to the page of the registration
-    order        the sentences about its number in the public order of arrivals; empty: it has none
-    proof_url    where the number can be checked
-    head         the short form of the signed head of the log, as evidence of it; empty: there is none yet
+    paragraph_lines    the lines of the organizer's paragraph
+    entrance_code      the short code for the entrance
+    link_label         the label of the link to the page of the registration
+    order_sentences    the sentences about its number in the public order of arrivals; empty: it has none
+    proof_url          where the number can be checked
+    log_head           the short form of the signed head of the log, as evidence of it; empty: there is none yet
     """
 
     language: Language
-    first: str
-    rest: str
-    paragraph: list[str]
+    opening: str
+    further_sentences: str
+    paragraph_lines: list[str]
     title: str
     greeting: str
     facts: list[Fact]
-    typed: str
+    entrance_code: str
     registration_url: str
-    action: str
-    page: str
-    until: str
+    link_label: str
+    event_url: str
+    cancel_until: str
     organizer: str
-    stop: str
-    order: str
+    stop_url: str
+    order_sentences: str
     proof_url: str
-    head: str
+    log_head: str
 
 
 def write(batch: MailBatch) -> list[bytes]:
@@ -119,40 +119,40 @@ def message(
     sentences = sentences_of(kind, caused.reason, FRAME.texts(language))
     title = header_text(known.title)
     zone = known.timezone or "UTC"
-    letter = Letter(
+    content = RegistrationMailContent(
         language=language,
-        first=sentences.first,
-        rest=" ".join(sentences.rest),
-        paragraph=content_lines(known.paragraph or ""),
+        opening=sentences.first,
+        further_sentences=" ".join(sentences.rest),
+        paragraph_lines=content_lines(known.paragraph or ""),
         title=title,
         greeting=header_text(caused.name or ""),
         facts=_facts(kind, caused, known, language),
-        typed=str(short_code(mail.registration_url.rpartition("/")[2])) if has_code else "",
+        entrance_code=str(short_code(mail.registration_url.rpartition("/")[2])) if has_code else "",
         registration_url=url_in_language(mail.registration_url, language) if has_registration else "",
-        action=_action(kind, language),
-        page=url_in_language(mail.page, language),
-        until=language.moment(known.until, zone) if has_registration and known.now < known.until else "",
+        link_label=_action(kind, language),
+        event_url=url_in_language(mail.page, language),
+        cancel_until=language.moment(known.until, zone) if has_registration and known.now < known.until else "",
         organizer=header_text(known.organizer_name or FRAME.texts(language).gettext("Unconfirmed organizer")),
-        stop=url_in_language(mail.stop, language),
-        order=_order(known, language) if KINDS[kind].numbered else "",
+        stop_url=url_in_language(mail.stop, language),
+        order_sentences=_order(known, language) if KINDS[kind].numbered else "",
         proof_url=url_in_language(f"{batch.base_url}/verify", language)
         + f"#/log/events/{known.id}/proofs/{known.log_number}",
-        head=_head(known, language),
+        log_head=_head(known, language),
     )
     return MailMessage(
         recipient=mail.recipient,
         subject=sentences.subject % {"title": title},
-        text=_text(letter) + stop_text(FRAME, language, mail.stop),
+        text=_text(content) + stop_text(FRAME, language, mail.stop),
         html=FRAME.render(
             "mail.html",
             language=language,
-            letter=letter,
-            first=_marked(letter.first, letter.title),
+            content=content,
+            first=_marked(content.opening, content.title),
             logo=mail.logo_url,
             accent=known.accent,
             dark_accent=dark_accent(known.accent) if known.accent else None,
             code=CODE if has_code else "",
-            stop=letter.stop,
+            stop=content.stop_url,
         ),
         message_id=mail.message_id,
         date=mail.caused_at,
@@ -179,8 +179,8 @@ def _facts(kind: Kind, caused: MailArguments, known: MailFacts, language: Langua
     zone = known.timezone or "UTC"
     when = f"{language.date(known.datetime, zone)}, {language.times(known.datetime, known.ends_at, zone)}"
     facts = [Fact(_("Date"), when if zone == "UTC" else f"{when} ({zone})")]
-    if place := ", ".join(joined_lines(part) for part in (known.location_name, known.address) if part):
-        facts.append(Fact(_("Place"), place, is_foreign=True))
+    if venue := ", ".join(joined_lines(part) for part in (known.location_name, known.address) if part):
+        facts.append(Fact(_("Place"), venue, is_foreign=True))
     in_minor_units = {"payment_due": known.amount_due, "refund": caused.amount}.get(kind, known.amount_paid)
     has_registration = KINDS[kind].registration
     if (has_registration or kind == "refund") and in_minor_units:
@@ -253,31 +253,31 @@ def _action(kind: Kind, language: Language) -> str:
     return _("Pay for your seat") if kind == "payment_due" else _("View your registration")
 
 
-def _text(letter: Letter) -> str:
+def _text(content: RegistrationMailContent) -> str:
     """The plain text of a mail, for mail programs that show no HTML."""
-    _ = FRAME.texts(letter.language).gettext
-    parts = [letter.first % {"title": letter.title}, letter.rest]
-    if letter.greeting:
-        parts.insert(0, _("Hello %(name)s,") % {"name": letter.greeting})
-    if letter.paragraph:
+    _ = FRAME.texts(content.language).gettext
+    parts = [content.opening % {"title": content.title}, content.further_sentences]
+    if content.greeting:
+        parts.insert(0, _("Hello %(name)s,") % {"name": content.greeting})
+    if content.paragraph_lines:
         # The paragraph is marked like a quotation, so that no line of it looks like ours.
-        quoted = "\n".join(f"> {line}".rstrip() for line in letter.paragraph)
-        parts.append(_("%(organizer)s writes:") % {"organizer": letter.organizer} + f"\n{quoted}")
-    parts.append("\n".join(f"{fact.label}: {fact.value}" for fact in letter.facts))
-    if letter.typed:
-        parts.append(_("Your code for the entrance:") + f"\n{letter.typed}")
-    if letter.registration_url:
-        parts.append(f"{letter.action}:\n{letter.registration_url}")
-    parts.append(_("About the event:") + f"\n{letter.page}")
-    if letter.order:
+        quoted = "\n".join(f"> {line}".rstrip() for line in content.paragraph_lines)
+        parts.append(_("%(organizer)s writes:") % {"organizer": content.organizer} + f"\n{quoted}")
+    parts.append("\n".join(f"{fact.label}: {fact.value}" for fact in content.facts))
+    if content.entrance_code:
+        parts.append(_("Your code for the entrance:") + f"\n{content.entrance_code}")
+    if content.registration_url:
+        parts.append(f"{content.link_label}:\n{content.registration_url}")
+    parts.append(_("About the event:") + f"\n{content.event_url}")
+    if content.order_sentences:
         check = _("Check it yourself:")
-        parts.append(f"{letter.order} {check}\n{letter.proof_url}\n{letter.head}".rstrip())
-    if letter.until:
+        parts.append(f"{content.order_sentences} {check}\n{content.proof_url}\n{content.log_head}".rstrip())
+    if content.cancel_until:
         sentence = _("If you cannot come, you can cancel until %(until)s, with the link to your registration.")
-        parts.append(sentence % {"until": letter.until})
+        parts.append(sentence % {"until": content.cancel_until})
     parts.append(
         _("You get this e-mail because this address was registered for an event of %(organizer)s.")
-        % {"organizer": letter.organizer}
+        % {"organizer": content.organizer}
     )
     return "\n\n".join(part for part in parts if part) + "\n"
 

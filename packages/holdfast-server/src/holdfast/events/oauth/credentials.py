@@ -34,8 +34,8 @@ LINKS = bound_without_strangers(
 class Credentials:
     """Finds the caller of a credential.
 
-    ring      finds the callers of API keys
-    issuer    the issuer whose access tokens are accepted; None: no other server is accepted
+    ring                  finds the callers of API keys
+    issuer                the issuer whose access tokens are accepted; None: no other server is accepted
     accepts_own_tokens    whether access tokens of this service are accepted
     """
 

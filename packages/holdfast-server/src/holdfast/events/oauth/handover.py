@@ -42,7 +42,7 @@ from holdfast.kit.postgres.database import Database, Tx
 from holdfast.kit.process.discovery import keys_document
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
-from holdfast.kit.security.secrets import SealedTable
+from holdfast.kit.security.service_secret import SealedTable
 from holdfast.kit.security.signed_tokens import SigningKeyTable, TokenType
 
 TIMEOUT_SECONDS = 10.0
@@ -127,7 +127,9 @@ class AnotherServer:
             content = response.content[:MAX_ANSWER_BYTES]
             if 400 <= response.status_code < 500 and response.status_code not in {401, 403, 429}:
                 reason = msgspec.json.decode(content, type=_RefusalBody).error_message
-                log.info("the authorization server refused", path=path, status=response.status_code, said=reason[:500])
+                log.info(
+                    "the authorization server refused", path=path, status=response.status_code, reason=reason[:500]
+                )
                 raise INVALID_REQUEST("The authorization server does not accept this.", hint=reason[:300])
             if response.status_code != 200:
                 raise ValueError(f"the answer is {response.status_code}")
@@ -194,7 +196,7 @@ async def rotate_trusted_auth_keys(tx: Tx[Any]) -> int:
     return await KEYS.rotate(tx)
 
 
-_SHOWN_TO_PERSON = frozenset({INVALID_CLIENT, INVALID_REDIRECT_URI, INVALID_REQUEST})
+_PAGE_PROBLEMS = frozenset({INVALID_CLIENT, INVALID_REDIRECT_URI, INVALID_REQUEST})
 
 
 def routes(
@@ -229,7 +231,7 @@ class Handover:
             await self._limits.hit(DOCUMENTS, f"account {session.account_id}")
             return await self._show_or_decide(session, request, parameters, fields.get("decision"))
         except Problem as problem:
-            if problem.type not in _SHOWN_TO_PERSON:
+            if problem.type not in _PAGE_PROBLEMS:
                 raise
             return consent.problem_page(site, problem, request)
 

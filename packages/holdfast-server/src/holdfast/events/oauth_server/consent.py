@@ -76,7 +76,7 @@ def ineligibility_page(site: Site, session: Session, request: Request) -> Reply 
     return None
 
 
-_SHOWN_TO_PERSON = frozenset({INVALID_CLIENT, INVALID_REDIRECT_URI, INVALID_REQUEST})
+_PAGE_PROBLEMS = frozenset({INVALID_CLIENT, INVALID_REDIRECT_URI, INVALID_REQUEST})
 """Problems that the person sees, because they cannot be reported to the client."""
 
 
@@ -110,7 +110,7 @@ class ConsentPage:
         except AuthorizationRefusal as refused:
             return problem_page(site, refused.problem, request, back=refused.address)
         except Problem as problem:
-            if problem.type not in _SHOWN_TO_PERSON:
+            if problem.type not in _PAGE_PROBLEMS:
                 raise
             return problem_page(site, problem, request)
         if error_page := ineligibility_page(site, session, request):

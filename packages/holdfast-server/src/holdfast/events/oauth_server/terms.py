@@ -22,11 +22,11 @@ METADATA = "/.well-known/oauth-authorization-server"
 class Terms:
     """What a service lets clients do.
 
-    issuer      its base address, to the letter
-    resource    the address that tokens are for
-    scopes      what each scope allows, in one English sentence that the catalogues of the site contain
-    default_scopes       the scopes for a client that requests none
-    manual      the address of the documentation for authors of clients
+    issuer            its base address, to the letter
+    resource          the address that tokens are for
+    scopes            what each scope allows, in one English sentence that the catalogues of the site contain
+    default_scopes    the scopes for a client that requests none
+    manual            the address of the documentation for authors of clients
     """
 
     issuer: str

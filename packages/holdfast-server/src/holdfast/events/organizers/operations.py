@@ -22,7 +22,7 @@ from holdfast.kit.contract.problems import (
 )
 from holdfast.kit.postgres.pagination import OffsetPage, Page, offset_page
 from holdfast.kit.running.operation import CommandLimit
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 NETWORK_HASH_CHARACTERS = 24
 
@@ -83,9 +83,9 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
 
 async def _require_free(reader: Reader, email: str, slug: str) -> None:
     """Raises `validation_failed` if an organizer has the address, or any account the slug."""
-    email_taken, slug_taken = await sql.find_conflicts(reader, email, slug)
-    errors = {"email": [message("is already taken")]} if email_taken else {}
-    errors |= {"slug": [message("is already taken")]} if slug_taken else {}
+    is_email_in_use, is_slug_in_use = await sql.find_conflicts(reader, email, slug)
+    errors = {"email": [message("is already taken")]} if is_email_in_use else {}
+    errors |= {"slug": [message("is already taken")]} if is_slug_in_use else {}
     if errors:
         raise invalid(errors)
 

@@ -1,5 +1,5 @@
 """Covers: a landscape that is drawn from the title of an event, for events without photos. The same title has the same
-cover, on the page (SVG) and as the preview image of links (PNG, see cover_file.py).
+cover, on the page (SVG) and as the preview image of links (PNG, see cover_drawing.py).
 """
 
 import math

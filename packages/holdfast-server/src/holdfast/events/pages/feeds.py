@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 import msgspec
 
-from holdfast.events.events.calendar import calendar_feed, calendar_file
+from holdfast.events.events.calendar_file import calendar_feed, calendar_file
 from holdfast.events.pages.model import EventContent, FeedContent, FeedEvent, ReadEvent, ReadFeed
 from holdfast.events.pages.organizer import checked_slug
 from holdfast.events.paths import event_path, id_of, organizer_path
@@ -108,8 +108,8 @@ class OrganizerFeeds:
             _add(item, "guid", self._url(content, event))
             _add(item, "pubDate", format_datetime(event.inserted_at))
             period = language.period(event.datetime, event.ends_at, event.timezone or "UTC")
-            place = one_line(joined_lines(event.location_name or event.address or ""))
-            _add(item, "description", f"{period} · {place}" if place else period)
+            venue = one_line(joined_lines(event.location_name or event.address or ""))
+            _add(item, "description", f"{period} · {venue}" if venue else period)
         text = tostring(feed, encoding="unicode", xml_declaration=False)
         document = f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
         media_type = b"application/rss+xml; charset=utf-8"

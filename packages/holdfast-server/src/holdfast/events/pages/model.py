@@ -92,17 +92,18 @@ class EventContent(Struct):
 
     organizer_name    None while the organizer has not confirmed its address
     accent, logo      the accent and the file of the logo of the organizer, or None
-    recurs_from    the first date of its series
-    prices         the last prices of a dynamic price, oldest first
-    text           its text as HTML, if it is stored
-    sizes          the sizes of its photos by key, for photos that have them
-    now            the time of the database
-    version        see `EventNumbers.version`
-    numbered       how many registrations are numbered in its public log; None: it has none
-    opening        the draw with which it opens; None: it has none
-    queue          the waiting room before it; None: it has none
-    check          what the drawn order is computed from; None: it is not drawn
-    refund_days    a cancellation at least this many days before the event is refunded in full, a later one not at all
+    recurs_from       the first date of its series
+    prices            the last prices of a dynamic price, oldest first
+    text              its text as HTML, if it is stored
+    sizes             the sizes of its photos by key, for photos that have them
+    now               the time of the database
+    version           see `EventNumbers.version`
+    numbered          how many registrations are numbered in its public log; None: it has none
+    opening           the draw with which it opens; None: it has none
+    queue             the waiting room before it; None: it has none
+    check             what the drawn order is computed from; None: it is not drawn
+    refund_days       a cancellation at least this many days before the event is refunded in full, a later one not at
+                      all
     """
 
     event: EventRow
@@ -187,8 +188,9 @@ class EventCard(Struct):
 class OrganizerContent(Struct):
     """The content of the page of an organizer: its next events, and the last of those that are past.
 
-    name     None while the organizer has not confirmed its address, as are its words about itself, accent and logo
-    logo     the file of its logo
+    name               None while the organizer has not confirmed its address, as are its words about itself, accent and
+                       logo
+    logo               the file of its logo
     more, more_past    whether there are later and earlier events than these
     """
 

@@ -132,7 +132,7 @@ class OwnDataPages:
             press.held,
             language,
             erasure=erasure,
-            shown=erasure.cancelled[:MAX_LISTED_REGISTRATIONS],
+            listed=erasure.cancelled[:MAX_LISTED_REGISTRATIONS],
             is_paid=any(registration.amount_paid for registration in erasure.cancelled),
         )
 

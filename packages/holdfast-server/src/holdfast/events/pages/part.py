@@ -16,7 +16,7 @@ from holdfast.events.queues.event_releases import ReleaseTokenReader
 from holdfast.events.resources import Context
 from holdfast.events.site import SITE
 from holdfast.kit.contract.caller import Caller
-from holdfast.kit.http.answers import kept_refusals
+from holdfast.kit.http.answers import cached_refusals
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.page_cache import constant_page
@@ -60,7 +60,7 @@ def endpoints(context: Context) -> Endpoints:
     live_events, live_organizers = LiveEvents(database), LiveOrganizers(database, runner, organizers)
 
     def page(path: str, access: Access, answer: Callable[[Caller, Request], Awaitable[Reply]]) -> Route:
-        return Route(path, Handler(access, limits, answer, kept_refusals(SITE.refuse)))
+        return Route(path, Handler(access, limits, answer, cached_refusals(SITE.refuse)))
 
     tokens = ReleaseTokenReader(database)
     event = EventPage(database, limits, linked_events, organizers, runner[READ])

@@ -7,9 +7,9 @@ from typing import Any, LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.draws.model import CHECKED, CheckColumns
+from holdfast.events.draws.model import CHECK_COLUMNS, CheckColumns
 from holdfast.events.events.model import EVENT_COLUMNS, EventRow, is_public
-from holdfast.events.events.text import STORED
+from holdfast.events.events.text import STORED_TEXT
 from holdfast.events.organizers.branding import LOGO
 from holdfast.events.pages.model import EventCard, EventQueue, FeedEvent, Opening
 from holdfast.events.resources import Reader
@@ -22,7 +22,7 @@ DETAILS: LiteralString = """concat_ws('.', events.calendar_sequence, events.imag
 """A text that changes with what a page shows of an event beside its numbers and its text."""
 
 
-NUMBERED: LiteralString = "select arrivals from logs where event_id = events.id order by generation desc limit 1"
+NUMBERED_COUNT: LiteralString = "select arrivals from logs where event_id = events.id order by generation desc limit 1"
 """How many registrations of an event are numbered in its public log; null: it has none."""
 
 
@@ -94,21 +94,21 @@ async def find_events(reader: Reader, ids: Collection[int]) -> dict[int, tuple[E
         EventRow,
         EventExtras,
         f"""
-        select found.*
+        select event.*
           from unnest(%(ids)s::bigint[]) as requested (id)
          cross join lateral (
             select {EVENT_COLUMNS},
                    {PUBLIC_NAME} as organizer_name, {PUBLIC_ACCENT} as accent, {LOGO} as logo, recurs_from,
-                   now() as now, md5({DETAILS}) as version, ({NUMBERED}) as numbered,
+                   now() as now, md5({DETAILS}) as version, ({NUMBERED_COUNT}) as numbered,
                    {OPENING} as opening, {QUEUE} as queue,
                    coalesce((select refund_days from payout_accounts
                               where organizer_id = organizers.id and is_confirmed limit 1), 0) as refund_days,
                    stored_text.html, stored_text.summary,
-                   {CHECKED}
+                   {CHECK_COLUMNS}
               from events join users as organizers on organizers.id = events.organizer_id
               {EVENT_DRAWS.check_of("events")}
-              {STORED}
-             where events.id = requested.id limit 1) as found
+              {STORED_TEXT}
+             where events.id = requested.id limit 1) as event
         """,
         {"ids": list(ids), "text_version": VERSION},
     )

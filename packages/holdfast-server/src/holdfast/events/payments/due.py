@@ -36,7 +36,7 @@ PAYMENT_TRANSACTIONS = Bound(
     tenant="none, in order",
     address="none",
     reserved="-",
-    stranger="Others wait for one for each of its registrations with a price.",
+    stranger="Others wait for those of its registrations.",
 )
 
 HANDLED_COUNT = Counter(

@@ -167,7 +167,7 @@ async def refund(tx: Tx, caller: Caller, command: RefundPayment) -> RefundResult
     return RefundResult(left - command.amount)
 
 
-_KEPT_FEE: LiteralString = "(fee - round(fee::numeric * refunded / amount)::bigint)"
+_NET_FEE: LiteralString = "(fee - round(fee::numeric * refunded / amount)::bigint)"
 """The fee of a payment without the share that goes back with refunds."""
 
 
@@ -246,7 +246,7 @@ async def list_for_event(reader: Reader, caller: Caller, command: ListPayments) 
     totals = await reader.rows(
         CurrencyTotal,
         f"""
-        select currency, count(*) as payments, sum(amount)::bigint as amount, sum({_KEPT_FEE})::bigint as fee,
+        select currency, count(*) as payments, sum(amount)::bigint as amount, sum({_NET_FEE})::bigint as fee,
                sum(refunded)::bigint as refunded
           from payments where event_id = %(event_id)s and state = 'paid' group by currency order by currency
         """,
@@ -255,7 +255,7 @@ async def list_for_event(reader: Reader, caller: Caller, command: ListPayments) 
     payments = await reader.rows(
         ListedPayment,
         f"""
-        select payments.id, public_id as user_id, email, amount, {_KEPT_FEE} as fee, currency, state::text as status,
+        select payments.id, public_id as user_id, email, amount, {_NET_FEE} as fee, currency, state::text as status,
                refunded,
                exists (select from refunds where payment_id = payments.id and refunds.state = 'refused') as is_refused,
                (select disputes.state::text from disputes

@@ -163,22 +163,22 @@ class CreateOnboardingLink(Command):
 class OpenOnboarding(Command):
     """Asks for the processor's page, for the owner who is signed in.
 
-    has_shown_mail    whether the session was opened by a link in a mail
-    event_id          the event from whose page the owner comes, and to which the processor leads back
+    is_opened_by_mail    whether the session was opened by a link in a mail
+    event_id             the event from whose page the owner comes, and to which the processor leads back
     """
 
-    has_shown_mail: bool
+    is_opened_by_mail: bool
     event_id: int | None = None
 
 
 class ConfirmPayoutAccount(Command):
     """Confirms that an account belongs to the owner. It was connected before the address was proved.
 
-    has_shown_mail    whether the session was opened by a link in a mail
+    is_opened_by_mail    whether the session was opened by a link in a mail
     """
 
     stripe_account_id: str
-    has_shown_mail: bool
+    is_opened_by_mail: bool
 
 
 class RefreshPayouts(Command):
@@ -231,7 +231,7 @@ async def open_processor(steps: Steps, caller: Caller, command: OpenOnboarding) 
     """
     processor = steps.resources.require_processor()
     owner = await steps.read(partial(find_owner, organizer_id=caller.tenant))
-    _require_owner(owner, has_shown_mail=command.has_shown_mail)
+    _require_owner(owner, is_opened_by_mail=command.is_opened_by_mail)
     if owner.account_id is None:
         account_id = await _add(steps, processor, owner)
     elif owner.is_confirmed:
@@ -257,7 +257,7 @@ async def confirm(steps: Steps, caller: Caller, command: ConfirmPayoutAccount) -
     """Let money flow to an account that the owner confirms."""
     processor = steps.resources.require_processor()
     owner = await steps.read(partial(find_owner, organizer_id=caller.tenant))
-    _require_owner(owner, has_shown_mail=command.has_shown_mail)
+    _require_owner(owner, is_opened_by_mail=command.is_opened_by_mail)
     account_id = command.stripe_account_id
     if owner.account_id != account_id:
         raise NOT_FOUND("This account is not connected any more.", hint="Open the page of payouts again.")
@@ -324,9 +324,9 @@ async def _store(tx: Tx, account_id: str, is_ready: bool) -> dt.datetime | None:
     )
 
 
-def _require_owner(owner: PayoutOwner, *, has_shown_mail: bool) -> None:
+def _require_owner(owner: PayoutOwner, *, is_opened_by_mail: bool) -> None:
     """Raises `forbidden` for a person who may not decide where the money goes, such as one who has a password only."""
-    if not (owner.is_proved and has_shown_mail):
+    if not (owner.is_proved and is_opened_by_mail):
         raise FORBIDDEN(
             "Only the owner of the organizer's address may say where its money goes.",
             hint="Sign in by a link that is sent to the address.",

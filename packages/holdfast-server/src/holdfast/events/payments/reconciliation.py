@@ -99,7 +99,7 @@ async def reconcile(steps: Steps, days: float = DEFAULT_DAYS) -> ReconciliationR
         all_differences.extend(differences)
         batch.clear()
 
-    async for payment in processor.taken_since(since):
+    async for payment in processor.payments_since(since):
         batch.append(payment)
         if len(batch) == BATCH_SIZE:
             await compare()
@@ -168,10 +168,10 @@ async def _record_disputes(steps: Steps, intent_id: str) -> None:
     """Store the disputes about a payment for which no message came."""
 
     async def hear(tx: Tx) -> None:
-        for dispute in found_disputes:
+        for dispute in processor_disputes:
             await refunds.record_dispute(tx, dispute.id, intent_id)
 
-    found_disputes = await steps.resources.require_processor().disputes_of(intent_id)
+    processor_disputes = await steps.resources.require_processor().disputes_of(intent_id)
     await steps.transact(hear)
 
 

@@ -18,7 +18,7 @@ from holdfast.events.seats.seats import PaymentStatus
 from holdfast.events.settings import Settings
 from holdfast.events.users.model import Role
 from holdfast.kit.contract.problems import FORBIDDEN, Problem
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 
 class AccountRow(Struct):
@@ -146,7 +146,7 @@ class ExportedRegistration(Struct):
     noted_amount: int
     amount_due: int | None
     held_until: dt.datetime | None
-    gives_up_at: dt.datetime | None
+    cancels_at: dt.datetime | None
     push_browsers: int
     currency: str
     details_sent_again_at: dt.datetime | None

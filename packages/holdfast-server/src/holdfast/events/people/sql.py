@@ -21,17 +21,17 @@ from holdfast.events.people.model import (
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.model import IS_UNPROVED, OWNS_EMAIL
 
-ISSUED: LiteralString = "(extract(epoch from data_link_at) * 1000000)::bigint"
+ISSUED_AT: LiteralString = "(extract(epoch from data_link_at) * 1000000)::bigint"
 """The number by which a link is identified."""
 
 IS_USABLE: LiteralString = f"""
-    {ISSUED} = %(issued)s and data_link_at > now() - interval '1 hour'
+    {ISSUED_AT} = %(issued)s and data_link_at > now() - interval '1 hour'
     and (data_link_holder is null or data_link_holder = %(holder)s)
 """
 
 _ACCOUNT: LiteralString = "select id, public_id, email, name, role, slug, inserted_at, proved_at from users"
 
-FIND: LiteralString = f"""
+ACCOUNT: LiteralString = f"""
     {_ACCOUNT}
      where (email = %(email)s and {OWNS_EMAIL} or id = %(id)s or public_id = %(public_id)s) and erased_at is null
        and (%(issued)s::bigint is null or {IS_USABLE})
@@ -48,7 +48,7 @@ IS_TO_COME: LiteralString = "events.cancelled_at is null and events.datetime > n
 
 
 async def find(reader: Reader, selector: AccountSelector) -> AccountRow | None:
-    return await reader.row(AccountRow, FIND, msgspec.structs.asdict(selector))
+    return await reader.row(AccountRow, ACCOUNT, msgspec.structs.asdict(selector))
 
 
 async def lock(tx: Tx, selector: AccountSelector) -> AccountRow | None:
@@ -56,7 +56,7 @@ async def lock(tx: Tx, selector: AccountSelector) -> AccountRow | None:
 
     `FOR UPDATE`, because accepting a registration takes `FOR KEY SHARE`.
     """
-    return await tx.row(AccountRow, FIND + " for update", msgspec.structs.asdict(selector))
+    return await tx.row(AccountRow, ACCOUNT + " for update", msgspec.structs.asdict(selector))
 
 
 async def find_holders(reader: Reader, email: str) -> AddressHolders:
@@ -114,7 +114,7 @@ async def list_registrations(reader: Reader, user_id: int) -> list[ExportedRegis
                  where scans.event_id = registrations.event_id and scans.user_id = registrations.user_id and is_entry)
                as entered_at, registrations.name, language,
                notify as mails_wanted, paid_by_card, amount_paid as noted_amount, amount_due, held_until,
-               gives_up_at, (select count(*) from push_subscriptions as browsers
+               cancels_at, (select count(*) from push_subscriptions as browsers
                               where browsers.event_id = registrations.event_id
                                 and browsers.user_id = registrations.user_id) as push_browsers, currency,
                details_at as details_sent_again_at, log_number, nonce, logged_as
@@ -251,7 +251,7 @@ def _send_link_statement(person: LiteralString) -> LiteralString:
         with due as (
             update users set data_link_at = now(), data_link_holder = null
              where id = ({person}) and (data_link_at is null or data_link_at < now() - interval '1 hour')
-         returning public_id, email, {ISSUED} as issued)
+         returning public_id, email, {ISSUED_AT} as issued)
         -- A person waits for this mail: it goes before those that are waiting already.
         insert into mails (kind, thread, recipient, arguments, due_at)
         select 'own_data', 'person ' || public_id, email,
@@ -266,7 +266,7 @@ async def make_link(tx: Tx, id: int) -> DataLink:
     [link] = await tx.tuples(
         f"""
         update users set data_link_at = now(), data_link_holder = null where id = %(id)s
-        returning public_id, {ISSUED} as issued
+        returning public_id, {ISSUED_AT} as issued
         """,
         {"id": id},
     )
@@ -288,7 +288,7 @@ async def find_unused_links(reader: Reader, links: Sequence[DataLink]) -> set[Da
         select person.public_id, sent.issued
           from json_to_recordset(%(sent)s::json) as sent (user_id text, issued bigint)
          cross join lateral (select public_id from users
-                              where public_id = sent.user_id and {ISSUED} = sent.issued and data_link_holder is null
+                              where public_id = sent.user_id and {ISSUED_AT} = sent.issued and data_link_holder is null
                                 and data_link_at > now() - interval '1 hour' limit 1) as person
         """,
         {"sent": msgspec.json.encode([link._asdict() for link in links]).decode()},

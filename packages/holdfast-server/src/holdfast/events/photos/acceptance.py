@@ -88,7 +88,9 @@ async def _read_upload(store: Store, row: PhotoRow, owner: Owner) -> CheckedPhot
         if upload.size != row.content_length:
             raise UnfitFile(
                 message(
-                    "was presigned for %(wanted)s bytes and has %(size)s", wanted=row.content_length, size=upload.size
+                    "was presigned for %(expected)s bytes and has %(size)s",
+                    expected=row.content_length,
+                    size=upload.size,
                 )
             )
         content = await upload.read()

@@ -196,7 +196,7 @@ def _webp(file: FileReader) -> Iterator[bytes]:
 WEBP_PICTURES = {b"ALPH", b"VP8 ", b"VP8L"}
 
 
-WEBP_KEPT = {b"VP8X", b"ICCP", b"ANIM", b"ANMF", *WEBP_PICTURES}
+WEBP_CHUNKS = {b"VP8X", b"ICCP", b"ANIM", b"ANMF", *WEBP_PICTURES}
 
 
 def _chunks(file: FileReader) -> Iterator[tuple[bytes, bytes]]:
@@ -204,7 +204,7 @@ def _chunks(file: FileReader) -> Iterator[tuple[bytes, bytes]]:
     while file.left >= 8:
         kind = file.take(4)
         size = int.from_bytes(file.take(4), "little")
-        if size > file.left and kind not in WEBP_KEPT:
+        if size > file.left and kind not in WEBP_CHUNKS:
             return
         content = file.take(size)
         file.take(min(size % 2, file.left))

@@ -88,9 +88,9 @@ class ImageAttributes(NamedTuple):
 
 def repeated_key_error(keys: Sequence[str]) -> str | None:
     """The error message for a key that is given twice; None if there is none."""
-    for place, key in enumerate(keys):
-        if key in keys[:place]:
-            names = {"again": f"image_keys[{place}]", "first": f"image_keys[{keys.index(key)}]"}
+    for index, key in enumerate(keys):
+        if key in keys[:index]:
+            names = {"again": f"image_keys[{index}]", "first": f"image_keys[{keys.index(key)}]"}
             return message("%(again)s is the same as %(first)s", **names)
     return None
 

@@ -74,7 +74,7 @@ SIZES = Bound(
     tenant="1, in turns",
     address="none",
     reserved="-",
-    stranger=f"As an organizer it can delay each photo of others by a turn, at most {image.MAX_CPU_SECONDS} seconds.",
+    stranger=f"As an organizer it delays others by a turn, at most {image.MAX_CPU_SECONDS} seconds.",
 )
 
 log = structlog.get_logger()
@@ -164,7 +164,9 @@ async def decode(content: bytes, owner: Owner, declared: str = "") -> CheckedPho
     content_type, _, picture = _output_of(result, content).partition(b"\n")
     photo = CheckedPhoto(content_type.decode(), picture)
     if declared not in ("", photo.content_type):
-        raise UnfitFile(message("is %(found)s, not %(declared)s", found=photo.content_type, declared=declared[:100]))
+        raise UnfitFile(
+            message("is %(detected)s, not %(declared)s", detected=photo.content_type, declared=declared[:100])
+        )
     return photo
 
 

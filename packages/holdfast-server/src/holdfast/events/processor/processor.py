@@ -167,6 +167,6 @@ class Processor(Protocol):
         """The disputes about a payment."""
         ...
 
-    def taken_since(self, since: dt.datetime) -> AsyncIterator[ProcessorPayment]:
+    def payments_since(self, since: dt.datetime) -> AsyncIterator[ProcessorPayment]:
         """All payments in sessions that were opened since a time."""
         ...

@@ -214,7 +214,7 @@ class Stripe:
         disputes: Any = await self._do(self._client.v1.disputes.list, {"payment_intent": intent_id, "limit": 100})
         return [dispute_of(dispute) for dispute in disputes.data]
 
-    async def taken_since(self, since: dt.datetime) -> AsyncIterator[ProcessorPayment]:
+    async def payments_since(self, since: dt.datetime) -> AsyncIterator[ProcessorPayment]:
         last: str | None = None
         while True:
             page: Any = await self._do(

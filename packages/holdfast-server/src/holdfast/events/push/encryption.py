@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 CURVE = ec.SECP256R1()
 

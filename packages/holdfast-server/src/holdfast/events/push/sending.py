@@ -25,7 +25,7 @@ from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.outbound.requests import FetchRefusal
 from holdfast.kit.pages.language import language_with_code
-from holdfast.kit.security.secrets import UnsealError
+from holdfast.kit.security.service_secret import UnsealError
 
 CHANNEL = "pushes"
 
@@ -38,7 +38,7 @@ PUSH_MESSAGES = Bound(
     tenant="in turns",
     address=f"{MAX_SUBSCRIPTIONS} browsers of each registration",
     reserved="-",
-    stranger="Other organizers wait one turn, at most 5 seconds for each message.",
+    stranger="Other organizers wait one turn, at most 5 seconds.",
 )
 
 MAX_ATTEMPTS = 6

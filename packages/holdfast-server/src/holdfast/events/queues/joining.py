@@ -62,7 +62,7 @@ class JoinResult(NamedTuple):
     nonce: str | None
 
     @property
-    def had_place(self) -> bool:
+    def is_earlier(self) -> bool:
         """Whether the statement says that the visitor has a place, and not which."""
         return self.code is None and self.ticket is None
 
@@ -82,10 +82,10 @@ WAIT_FOR_VISITORS: LiteralString = """
      order by queue_id, visitor_id for no key update of queue_visitors
 """
 # The ids of the locked queues are kept for the next statement, which is sent before this one has answered.
-WAIT: LiteralString = f"""
+LOCKED_QUEUES: LiteralString = f"""
     select set_config('holdfast.locked_queues', coalesce(string_agg(id::text, ','), ''), true) from ({QUEUES}) as locked
 """
-LOCK_IF_FREE: LiteralString = f"""
+UNLOCKED_QUEUES: LiteralString = f"""
     select set_config('holdfast.locked_queues', coalesce(string_agg(id::text, ','), ''), true)
       from ({QUEUES} skip locked) as locked
 """
@@ -117,7 +117,7 @@ _CHECK_ALL: LiteralString = f"""
                         when request.tenant_id <> queues.organizer_id then 'forbidden'
                         when is_in then null
                         else queues.closed
-                   end as code offset 0) as found
+                   end as code offset 0) as judged
           -- A visitor who comes again gets a new ticket in the row there is.
           left join lateral (select true as is_free from queue_visitors
                               where comes_again and code is null
@@ -206,7 +206,7 @@ JOIN = _join(
 """Gives places to visitors of any kind. It takes a third longer."""
 
 # The places of visitors who had one before.
-PLACES: LiteralString = """
+STORED_TICKETS: LiteralString = """
     select place.ticket, place.joined_at, place.nonce::text
       from json_to_recordset(%(visitors)s::json) as request (index integer, queue_id bigint, visitor_id text)
       left join lateral (select ticket, joined_at, nonce from queue_visitors
@@ -224,18 +224,18 @@ async def join(tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True, commi
     """
     if waits:
         await tx.run(WAIT_FOR_VISITORS, {"visitors": msgspec.json.encode(visitors).decode()})
-        results = await _run(tx, WAIT, JOIN, visitors, commits)
+        results = await _run(tx, LOCKED_QUEUES, JOIN, visitors, commits)
     else:
-        results = await _run(tx, LOCK_IF_FREE, JOIN_NEW, visitors, commits)
+        results = await _run(tx, UNLOCKED_QUEUES, JOIN_NEW, visitors, commits)
         known = [index for index, result in enumerate(results) if result.code == "known"]
         if known:
-            again = [replace(visitors[index], index=place) for place, index in enumerate(known)]
-            for index, result in zip(known, await _run(tx, LOCK_IF_FREE, JOIN, again, commits), strict=True):
+            again = [replace(visitors[index], index=position) for position, index in enumerate(known)]
+            for index, result in zip(known, await _run(tx, UNLOCKED_QUEUES, JOIN, again, commits), strict=True):
                 results[index] = result
-    if before := [visitors[index] for index, result in enumerate(results) if result.had_place]:
+    if before := [visitors[index] for index, result in enumerate(results) if result.is_earlier]:
         find = tx.tuples_and_commit if commits else tx.tuples
-        places = iter(await find(PLACES, {"visitors": msgspec.json.encode(before).decode()}))
-        results = [JoinResult(*result[:-3], *next(places)) if result.had_place else result for result in results]
+        stored = iter(await find(STORED_TICKETS, {"visitors": msgspec.json.encode(before).decode()}))
+        results = [JoinResult(*result[:-3], *next(stored)) if result.is_earlier else result for result in results]
     JOINED.inc(sum(result.is_new for result in results))
     if any(result.is_first for result in results):
         await tx.notify(CHANNEL)

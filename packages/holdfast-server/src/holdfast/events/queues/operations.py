@@ -166,8 +166,8 @@ async def status(tx: Tx, batch: Batch[GetStatus]) -> Sequence[Status | Problem |
     A visitor who was released finds the release token here, for `token_ttl_minutes`; picked up within that time, it is
     valid for as long again. Neither position nor wait ever rises, unless the organizer changes or pauses the queue.
     """
-    places = [(call.command.queue_id, call.command.visitor_id) for call in batch.calls]
-    visitors = await sql.find_visitor_statuses(tx, places, commits=not batch.waits)
+    keys = [(call.command.queue_id, call.command.visitor_id) for call in batch.calls]
+    visitors = await sql.find_visitor_statuses(tx, keys, commits=not batch.waits)
     results = [_visible(call, visitor) for call, visitor in zip(batch.calls, visitors, strict=True)]
     issued = await release_tokens.issue(
         tx, [result for result in results if isinstance(result, VisitorStatus)], waits=batch.waits

@@ -24,7 +24,7 @@ from holdfast.events.site import SITE
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, RATE_LIMITED, Problem, ProblemType
-from holdfast.kit.http.answers import kept_refusals
+from holdfast.kit.http.answers import cached_refusals
 from holdfast.kit.http.handler import (
     Access,
     Handler,
@@ -416,7 +416,9 @@ PROGRESS_PAGES = cache_bound("Rendered pages of waiting rooms", "events", f"{MAX
 def progress_routes(database: Database, limits: Limits, queues: LookupCache[int, QueueProgress]) -> list[Route]:
     """The route of the progress. `queues`: the cache of it."""
     page = ProgressPage(database.resources.settings.queue_interval, queues)
-    return [Route("/queues/{queue_id}/progress", Handler(page.access, limits, page.answer, kept_refusals(page.refuse)))]
+    return [
+        Route("/queues/{queue_id}/progress", Handler(page.access, limits, page.answer, cached_refusals(page.refuse)))
+    ]
 
 
 class ProgressPage:

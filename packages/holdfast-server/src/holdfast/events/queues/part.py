@@ -4,7 +4,7 @@ from holdfast.events.queues import pages, release, release_tokens, room
 from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_transaction
 from holdfast.kit.process.part import Endpoints, Part
-from holdfast.kit.security.secrets import SealedTable
+from holdfast.kit.security.service_secret import SealedTable
 
 
 def endpoints(context: Context) -> Endpoints:

@@ -166,14 +166,14 @@ async def release_from_unlocked(tx: Tx, ids: Sequence[int]) -> dict[int, tuple[i
 async def _release(tx: Tx, ids: Sequence[int], lock: LiteralString) -> dict[int, tuple[int, float]]:
     # A separate statement, so that the next one sees all commits before the lock was granted.
     locked_ids = [id for (id,) in await tx.tuples(lock, {"ids": list(ids)})]
-    rows = await tx.tuples(RELEASE, {**_parameters(tx), "ids": locked_ids}) if locked_ids else []
+    rows = await tx.tuples(RELEASES, {**_parameters(tx), "ids": locked_ids}) if locked_ids else []
     return {id: (visitors, late) for id, visitors, late in rows}
 
 
 LOCK_QUEUES: LiteralString = "select id from queues where id = any(%(ids)s) order by id for no key update"
 LOCK_FREE_QUEUES: LiteralString = f"{LOCK_QUEUES} skip locked"
 
-RELEASE: LiteralString = f"""
+RELEASES: LiteralString = f"""
     with counted as materialized (
         select *, greatest(0, least(
                         tickets - serving, release_rate - visitors_of_interval,

@@ -103,7 +103,7 @@ async def _read_valid(tx: Tx, caller: Caller, token: str, consume: bool) -> Toke
     try:
         _, claims = keys.verify(token, [RELEASE], tx.resources.settings.is_issuer)
     except ForeignToken as error:
-        raise _refusal("The token is for somebody else.", "audience") from error
+        raise _refusal("The token is for another audience.", "audience") from error
     except InvalidToken as error:
         raise _refusal("This is not a release token of this service.", "signature") from error
     if not caller.may_access(claims.org):

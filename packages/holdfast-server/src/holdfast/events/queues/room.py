@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import NamedTuple
 
-from holdfast.events.draws.model import CHECKED
+from holdfast.events.draws.model import CHECK_COLUMNS
 from holdfast.events.paths import QueueId
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
@@ -195,7 +195,7 @@ async def find_progress(reader: Reader, ids: Sequence[int]) -> list[QueueProgres
         QueueProgress,
         f"""
         select room.*, organizers.proved_at is not null as is_confirmed, event_left, event_room, event_closed,
-               {CHECKED}, line.serving,
+               {CHECK_COLUMNS}, line.serving,
                greatest(0, ceil(extract(epoch from line.opens_at - now())))::bigint as until_start,
                coalesce(room.ends_at <= now(), false) as is_over, now() as read_at
           from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as room

@@ -6,7 +6,7 @@ from typing import Any, Literal, LiteralString
 
 import msgspec
 
-from holdfast.events.draws.model import CHECKED
+from holdfast.events.draws.model import CHECK_COLUMNS
 from holdfast.events.queues.model import EventBehind, QueueRow, RoomRow, UsedToken, VisitorStatus
 from holdfast.events.queues.places import IS_LATE, OPENS_AT, PLACE, QUEUE_DRAWS, SEATS
 from holdfast.events.resources import Reader, Tx
@@ -36,7 +36,8 @@ async def find_rooms(reader: Reader, ids: Sequence[int]) -> dict[int, RoomRow]:
     rows = await reader.rows(
         RoomRow,
         f"""
-        select room.*, organizers.proved_at is not null as is_confirmed, event_left, event_room, event_closed, {CHECKED}
+        select room.*, organizers.proved_at is not null as is_confirmed, event_left, event_room, event_closed,
+               {CHECK_COLUMNS}
           from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as room
          cross join lateral (select proved_at from users where id = room.organizer_id limit 1) as organizers
         {QUEUE_DRAWS.check_of("room")}
@@ -228,19 +229,19 @@ async def find_logged_place(reader: Reader, queue_id: int, visitor_id: str) -> t
 
 
 async def find_visitor_statuses(
-    tx: Tx, places: Sequence[tuple[int, str]], *, commits: bool
+    tx: Tx, keys: Sequence[tuple[int, str]], *, commits: bool
 ) -> list[VisitorStatus | None]:
-    """The status of each (queue, visitor), in the order of `places`; None if the queue does not exist.
+    """The status of each (queue, visitor), in the order of `keys`; None if the queue does not exist.
 
     commits    whether the transaction may end with this: most visitors get no token, so nothing follows
     """
-    requests = [{"index": index, "queue_id": queue, "visitor_id": name} for index, (queue, name) in enumerate(places)]
+    requests = [{"index": index, "queue_id": queue, "visitor_id": name} for index, (queue, name) in enumerate(keys)]
     read = tx.tuples_and_commit if commits else tx.tuples
     rows = await read(VISITOR_STATUSES, {"requests": msgspec.json.encode(requests).decode()})
-    return [None if row[0] is None else VisitorStatus(*pair, *row) for pair, row in zip(places, rows, strict=True)]
+    return [None if row[0] is None else VisitorStatus(*pair, *row) for pair, row in zip(keys, rows, strict=True)]
 
 
-async def wait_for_visitors(tx: Tx, places: Sequence[tuple[int, str]]) -> None:
+async def wait_for_visitors(tx: Tx, keys: Sequence[tuple[int, str]]) -> None:
     """Lock visitors; wait for those that other transactions have locked."""
     await tx.run(
         """
@@ -249,7 +250,7 @@ async def wait_for_visitors(tx: Tx, places: Sequence[tuple[int, str]]) -> None:
                using (queue_id, visitor_id)
          order by queue_id, visitor_id for no key update of queue_visitors
         """,
-        {"requests": msgspec.json.encode([{"queue_id": queue, "visitor_id": name} for queue, name in places]).decode()},
+        {"requests": msgspec.json.encode([{"queue_id": queue, "visitor_id": name} for queue, name in keys]).decode()},
     )
 
 

@@ -1,6 +1,6 @@
 """Correcting a mistyped address: the visitor whose form made a registration gives it to the right address.
 
-Everybody can type the address of another person into a form, so the mistyped address may have an owner. What keeps
+Visitors can type the address of another person into a form, so the mistyped address may have an owner. What keeps
 that person safe, and the order:
 
 * Only the link to the outcome allows it, for half an hour. No one but the browser that sent the form has it (decision
@@ -63,7 +63,7 @@ FIND_PEOPLE: LiteralString = f"""
      cross join (select id, public_id from users where email = %(email)s and {OWNS_EMAIL} limit 1) as taker
 """
 
-CORRECT: LiteralString = f"""
+ADDRESS_CORRECTION: LiteralString = f"""
     with registration as materialized (
         select * from registrations
          where event_id = %(event_id)s and user_id = %(giver)s and arrival = %(arrival)s for no key update),
@@ -117,6 +117,6 @@ async def correct(tx: Tx, caller: Caller, command: CorrectAddress) -> Correction
     if is_known:
         return CorrectionResult("known")
     await tx.run("select hide_pending_arrivals(%(giver)s)", {"giver": giver})
-    if not await tx.value(CORRECT, {**names, "giver": giver, "taker": taker}):
+    if not await tx.value(ADDRESS_CORRECTION, {**names, "giver": giver, "taker": taker}):
         return CorrectionResult("late")
     return CorrectionResult("corrected", Link(command.event_id, public_id, command.arrival))

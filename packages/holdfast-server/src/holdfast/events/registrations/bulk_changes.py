@@ -59,20 +59,20 @@ class BulkResult(Struct, frozen=True):
     skipped: dict[str, SkipReason]
 
 
-CHOSEN: LiteralString = f"""
+CHOSEN_PEOPLE: LiteralString = f"""
     with chosen as materialized (
         select %(event_id)s::bigint as event_id, id as user_id from users cross join {changed_by("organizer")}
          where public_id = any(%(user_ids)s))
 """
 
-REMOVE: LiteralString = f"""
-    {CHOSEN}
+REMOVAL: LiteralString = f"""
+    {CHOSEN_PEOPLE}
     delete from registrations using chosen
      where registrations.event_id = chosen.event_id and registrations.user_id = chosen.user_id
 """
 
-MOVE: LiteralString = f"""
-    {CHOSEN}
+MOVE_TO_WAITING_LIST: LiteralString = f"""
+    {CHOSEN_PEOPLE}
     update registrations set status = 'waitlisted', reason = 'by_organizer' from chosen
      where registrations.event_id = chosen.event_id and registrations.user_id = chosen.user_id
 """
@@ -83,7 +83,7 @@ async def remove(tx: Tx, caller: Caller, command: RemoveRegistrations) -> BulkRe
     """Remove registrations. Seats that they had go to the first on the waiting list."""
     statuses = await _lock(tx, caller, command)
     result = _result(command, statuses, REMOVABLE)
-    await _change(tx, command, REMOVE, result)
+    await _change(tx, command, REMOVAL, result)
     if any(statuses[user_id] in ("registered", "held") for user_id in result.done):
         await seats.refill_seats(tx, [command.event_id])
     return result
@@ -94,7 +94,7 @@ async def move(tx: Tx, caller: Caller, command: MoveRegistrations) -> BulkResult
     """Move people with a seat to the waiting list, where they stay. Their seats go to the first who wait there."""
     statuses = await _lock(tx, caller, command)
     result = _result(command, statuses, ("registered",))
-    await _change(tx, command, MOVE, result)
+    await _change(tx, command, MOVE_TO_WAITING_LIST, result)
     if result.done:
         await seats.refill_seats(tx, [command.event_id])
     return result

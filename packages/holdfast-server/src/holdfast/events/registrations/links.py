@@ -9,7 +9,7 @@ import re
 from typing import Literal, NamedTuple
 
 from holdfast.events.settings import Settings
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 LinkKind = Literal["own registrations", "outcomes"]
 OWN_PAGE: LinkKind = "own registrations"

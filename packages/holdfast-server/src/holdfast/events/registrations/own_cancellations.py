@@ -5,7 +5,7 @@ registration, and a seat goes to the first on the waiting list, in the same tran
 between, and the order of the log is that in which seats really move. Undoing works until that transaction: the row
 itself decides which of the two came first.
 
-`given_up_places` has what became of each place, and no people, so that the person's page can say who has the seat.
+`own_cancellations` has what became of each seat, and no people, so that the person's page can say who has it.
 Refunds follow the moment of asking, which is what the person was told.
 """
 
@@ -50,8 +50,8 @@ class UndoOwnCancellation(OwnRegistrationCommand):
     """Asks to undo the cancellation of a registration."""
 
 
-class GetCancelledPlace(OwnRegistrationCommand):
-    """Asks what became of the place of a registration that was cancelled."""
+class GetOwnCancellation(OwnRegistrationCommand):
+    """Asks what became of a registration that was cancelled."""
 
 
 class CancellationResult(Struct, frozen=True):
@@ -68,12 +68,12 @@ async def cancel(tx: Tx, caller: Caller, command: CancelOwnRegistration) -> Canc
     if registration is None:
         raise NOT_FOUND("There is no such registration any more.")
     if not registration.can_be_cancelled:
-        return CancellationResult(registration, is_cancelled=registration.gives_up_at is not None)
+        return CancellationResult(registration, is_cancelled=registration.cancels_at is not None)
     await tx.run(
         """
-        update registrations set gives_up_at = clock_timestamp() + %(undo)s * interval '1 second'
+        update registrations set cancels_at = clock_timestamp() + %(undo)s * interval '1 second'
          where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
-           and arrival = %(arrival)s and gives_up_at is null and status <> 'rejected'
+           and arrival = %(arrival)s and cancels_at is null and status <> 'rejected'
         """,
         {**msgspec.structs.asdict(command), "undo": UNDO_SECONDS},
     )
@@ -85,9 +85,9 @@ async def undo(tx: Tx, caller: Caller, command: UndoOwnCancellation) -> None:
     """Undo that a registration is cancelled. Raises `not_found` if it is gone."""
     await tx.run(
         """
-        update registrations set gives_up_at = null
+        update registrations set cancels_at = null
          where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
-           and arrival = %(arrival)s and gives_up_at is not null
+           and arrival = %(arrival)s and cancels_at is not null
         """,
         msgspec.structs.asdict(command),
     )
@@ -95,8 +95,8 @@ async def undo(tx: Tx, caller: Caller, command: UndoOwnCancellation) -> None:
         raise NOT_FOUND("There is no such registration any more.")
 
 
-class CancelledPlace(Struct, frozen=True):
-    """What became of a registration that the person gave up, and its event.
+class OwnCancellation(Struct, frozen=True):
+    """What became of a registration that the person cancelled, and its event.
 
     had_seat       whether it was a seat
     has_next       whether a person who waited has the seat now, or it is held for that person until it is paid
@@ -115,16 +115,16 @@ class CancelledPlace(Struct, frozen=True):
     mails_wait: bool
 
 
-async def find_cancelled_place(reader: Reader, caller: Caller, command: GetCancelledPlace) -> CancelledPlace | None:
+async def find_own_cancellation(reader: Reader, caller: Caller, command: GetOwnCancellation) -> OwnCancellation | None:
     """Read what became of a registration that was cancelled; None if it was not, or more than 30 days ago."""
     return await reader.row(
-        CancelledPlace,
+        OwnCancellation,
         f"""
         select had_seat, next_arrival is not null as has_next, event_id, title,
-               cancelled_at is null and datetime > now() as is_open,
+               events.cancelled_at is null and datetime > now() as is_open,
                organizers.slug as organizer_slug, {PUBLIC_ACCENT} as accent, {LOGO} as logo,
                organizers.proved_at is null as mails_wait
-          from given_up_places
+          from own_cancellations
           join events on events.id = event_id
           join users as organizers on organizers.id = organizer_id
          where event_id = %(event_id)s and arrival = %(arrival)s
@@ -172,8 +172,8 @@ async def list_due_events(reader: Reader, excluded_ids: Sequence[int] = ()) -> l
         """
         select distinct event_id
           from (select event_id from registrations
-                 where gives_up_at <= (select clock_timestamp()) and event_id <> all(%(excluded_ids)s)
-                 order by gives_up_at limit %(limit)s) as due
+                 where cancels_at <= (select clock_timestamp()) and event_id <> all(%(excluded_ids)s)
+                 order by cancels_at limit %(limit)s) as due
          order by event_id
         """,
         {"excluded_ids": list(excluded_ids), "limit": BATCH_SIZE},
@@ -185,8 +185,8 @@ async def seconds_until_due(reader: Reader, excluded_ids: Sequence[int] = ()) ->
     """Seconds until the next cancellation is due; None: there is none."""
     return await reader.value(
         """
-        select extract(epoch from gives_up_at - clock_timestamp())::float8 from registrations
-         where gives_up_at is not null and event_id <> all(%(excluded_ids)s) order by gives_up_at limit 1
+        select extract(epoch from cancels_at - clock_timestamp())::float8 from registrations
+         where cancels_at is not null and event_id <> all(%(excluded_ids)s) order by cancels_at limit 1
         """,
         {"excluded_ids": list(excluded_ids)},
     )
@@ -211,7 +211,7 @@ LOCK_FREE_EVENT: LiteralString = f"{LOCK_EVENT} skip locked"
 async def remove_from_event(tx: Tx, event_id: int) -> int | None:
     """Wait for the lock of an event, and remove its registrations whose cancellation is due.
 
-    Their seats go to those who wait. Returns the number removed; None: there is no such event.
+    Their seats go to the first on the waiting list. Returns the number removed; None: there is no such event.
     """
     # A separate statement, so that the next ones see all commits before the lock was granted.
     is_locked = await tx.value(LOCK_EVENT, {"id": event_id}) is not None
@@ -240,7 +240,7 @@ async def _remove(tx: Tx, event_id: int) -> int:
     waiting = await list_first_waiting(tx, event_id, seat_count) if seat_count else []
     if seat_count:
         await seats.refill_seats(tx, [event_id])
-    await store_cancelled_places(tx, event_id, cancelled, waiting)
+    await store_own_cancellations(tx, event_id, cancelled, waiting)
     return len(cancelled)
 
 
@@ -250,8 +250,8 @@ async def lock_due(tx: Tx, event_id: int) -> list[CancelledRegistration]:
         """
         select user_id, public_id, arrival, status in ('registered', 'held') as has_seat
           from registrations join users on users.id = user_id
-         where event_id = %(event_id)s and gives_up_at <= (select clock_timestamp())
-         order by gives_up_at, arrival limit %(limit)s for no key update of registrations
+         where event_id = %(event_id)s and cancels_at <= (select clock_timestamp())
+         order by cancels_at, arrival limit %(limit)s for no key update of registrations
         """,
         {"event_id": event_id, "limit": BATCH_SIZE},
     )
@@ -292,10 +292,10 @@ async def list_first_waiting(tx: Tx, event_id: int, limit: int) -> list[int]:
     return [user_id for (user_id,) in rows]
 
 
-async def store_cancelled_places(
+async def store_own_cancellations(
     tx: Tx, event_id: int, cancelled: Sequence[CancelledRegistration], waiting: Sequence[int]
 ) -> None:
-    """Store what became of the places of cancelled registrations.
+    """Store what became of cancelled registrations.
 
     waiting    the internal ids of the people who were the first to wait for the seats
     """
@@ -311,7 +311,7 @@ async def store_cancelled_places(
              cross join lateral (select arrival, status from registrations
                                   where event_id = %(event_id)s and user_id = waiting.user_id limit 1) as mine
              where mine.status in ('registered', 'held'))
-        insert into given_up_places (event_id, arrival, given_up_at, had_seat, next_arrival, taken_at)
+        insert into own_cancellations (event_id, arrival, cancelled_at, had_seat, next_arrival, passed_on_at)
         select %(event_id)s, place.arrival, now(), had_seat, next_person.arrival,
                case when next_person.status = 'registered' then now() end
           from place left join next_person on had_seat and next_person.rank = place.rank
@@ -325,16 +325,16 @@ async def store_cancelled_places(
     )
 
 
-async def forget_cancelled_places(tx: Tx) -> int:
-    """Delete a batch of what became of places of cancelled registrations 30 days ago. Returns the number deleted."""
+async def forget_own_cancellations(tx: Tx) -> int:
+    """Delete a batch of what became of registrations cancelled 30 days ago. Returns the number deleted."""
     return await tx.value(
         """
         with old as (
-            select event_id, arrival from given_up_places
-             where given_up_at < now() - interval '30 days' limit %(limit)s for update skip locked),
+            select event_id, arrival from own_cancellations
+             where cancelled_at < now() - interval '30 days' limit %(limit)s for update skip locked),
         deleted as (
-            delete from given_up_places using old
-             where (given_up_places.event_id, given_up_places.arrival) = (old.event_id, old.arrival) returning 1)
+            delete from own_cancellations using old
+             where (own_cancellations.event_id, own_cancellations.arrival) = (old.event_id, old.arrival) returning 1)
         select count(*) from deleted
         """,
         {"limit": 5_000},

@@ -35,7 +35,7 @@ from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt
 from holdfast_verify.formats.signed_note import LogName
 
 UNDO_SECONDS = 30
-"""Seconds in which a person can undo that a registration is given up."""
+"""Seconds in which a person can undo that a registration is cancelled."""
 
 
 CORRECTION_TIME: LiteralString = "interval '30 minutes'"
@@ -44,7 +44,7 @@ CORRECTION_TIME: LiteralString = "interval '30 minutes'"
 CAN_BE_CORRECTED: LiteralString = f"""
     (registration.form_digest is not null and registration.details_at is null and registration.notify
      and registration.status in ('registered', 'waitlisted') and registration.reason is null
-     and registration.amount_due is null and registration.amount_paid = 0 and registration.gives_up_at is null
+     and registration.amount_due is null and registration.amount_paid = 0 and registration.cancels_at is null
      and events.draw_at is null and events.drawn_at is null and events.cancelled_at is null
      and events.datetime > now() and registration.received_at > now() - {CORRECTION_TIME})
 """
@@ -70,36 +70,36 @@ class StopMails(OwnRegistrationCommand):
 class OwnRegistration(Struct, frozen=True):
     """A registration and its event, as the person may see them. Amounts are in minor units.
 
-    age             seconds since it was received
-    position        the place on the waiting list: 1 is the first
-    waiting         the number of people who wait for a free seat, counted like `position`
-    amount_due      the price of the seat; None: nothing is due
-    held_until      the time until which the seat is held
-    gives_up_at     when it is given up, unless the person undoes that; None: it is not
-    payment_url     the page on which it can be paid; None: it cannot be paid, or not yet
-    amount_paid     the amount paid by card; else the amount that the organizer has noted
-    is_closing      whether the time to pay is over, and the processor has not closed its page yet
-    refunded        the sum of the refunds, also of those that are still to be made
-    refund_outlook  status of the refunds: `back`: made, or to be made; `waits`: a dispute is not decided; `lost`: the
-                    bank of the card has given the money back itself
-    refundable      the amount that is refunded if it is cancelled now, or else when the person asked to give it up
-    refund_days     a cancellation earlier than this many days before the event is refunded in full; None: no payment by
-                    card
-    disputed        `open`: a dispute about the payment is not decided, and nothing is refunded before that; `lost`:
-                    the bank of the card has given the money back itself
-    masked_email    the address with the first character of the mailbox only; None: the person was erased
+    age                 seconds since it was received
+    position            the place on the waiting list: 1 is the first
+    waiting             the number of people who wait for a free seat, counted like `position`
+    amount_due          the price of the seat; None: nothing is due
+    held_until          the time until which the seat is held
+    cancels_at          when it is cancelled, unless the person undoes that; None: it is not
+    payment_url         the page on which it can be paid; None: it cannot be paid, or not yet
+    amount_paid         the amount paid by card; else the amount that the organizer has noted
+    is_closing          whether the time to pay is over, and the processor has not closed its page yet
+    refunded            the sum of the refunds, also of those that are still to be made
+    refund_outlook      status of the refunds: `back`: made, or to be made; `waits`: a dispute is not decided; `lost`:
+                        the bank of the card has given the money back itself
+    refundable          the amount that is refunded if it is cancelled now, or else when the person asked to cancel it
+    refund_days         a cancellation earlier than this many days before the event is refunded in full; None: no
+                        payment by card
+    disputed            `open`: a dispute about the payment is not decided, and nothing is refunded before that; `lost`:
+                        the bank of the card has given the money back itself
+    masked_email        the address with the first character of the mailbox only; None: the person was erased
     can_be_corrected    whether the browser that sent its form can correct its address
-    photo           the key of the first photo of the event, or None
-    photo_sizes     its sizes, if it has them, as JSON has them
-    accent, logo    the accent and the file of the logo of the organizer, or None
-    now             the time of the database
-    mails_wait      whether mails wait until the organizer proves its address
-    log_number      its number in the order of arrivals; None: no public log has it
-    arrivals        how many registrations of the event are numbered
-    moved, removed  how many registrations the organizer has moved and removed since the log began
-    draw_...        the draw with which the event opens, as `events` has it; `draw_at` None: it has none
-    is_confirmed    whether its entry of a draw is confirmed
-    drawn_place     its place in the drawn order; None: it was not drawn, or not yet
+    photo               the key of the first photo of the event, or None
+    photo_sizes         its sizes, if it has them, as JSON has them
+    accent, logo        the accent and the file of the logo of the organizer, or None
+    now                 the time of the database
+    mails_wait          whether mails wait until the organizer proves its address
+    log_number          its number in the order of arrivals; None: no public log has it
+    arrivals            how many registrations of the event are numbered
+    moved, removed      how many registrations the organizer has moved and removed since the log began
+    draw_...            the draw with which the event opens, as `events` has it; `draw_at` None: it has none
+    is_confirmed        whether its entry of a draw is confirmed
+    drawn_place         its place in the drawn order; None: it was not drawn, or not yet
     """
 
     event_id: int
@@ -112,7 +112,7 @@ class OwnRegistration(Struct, frozen=True):
     amount_paid: int
     currency: str
     held_until: dt.datetime | None
-    gives_up_at: dt.datetime | None
+    cancels_at: dt.datetime | None
     payment_url: str | None
     is_closing: bool
     refunded: int
@@ -223,11 +223,11 @@ FIND_OWN: LiteralString = f"""
            registration.status::text, registration.reason, registration.notify,
            registration.amount_due, coalesce(payment.received, registration.amount_paid) as amount_paid,
            coalesce(payment.currency, events.currency) as currency,
-           registration.held_until, registration.gives_up_at, payment.url as payment_url,
+           registration.held_until, registration.cancels_at, payment.url as payment_url,
            coalesce(payment.is_closing, false) as is_closing,
            coalesce(payment.refunded, 0) as refunded, payment.refund_outlook,
            case when events.datetime - payment.refund_days * interval '1 day' > coalesce(
-                         registration.gives_up_at - %(undo)s * interval '1 second', now())
+                         registration.cancels_at - %(undo)s * interval '1 second', now())
                 then payment.paid - payment.refunded else 0 end as refundable, payment.refund_days, payment.disputed,
            registration.promoted_at,
            extract(epoch from clock_timestamp() - registration.received_at)::integer as age,
@@ -292,7 +292,7 @@ class GetOwnReceipt(OwnRegistrationCommand):
     """Asks for the receipt of a registration."""
 
 
-FIND: LiteralString = f"""
+RECEIPT_FACTS: LiteralString = f"""
     select {LOGGED_AT} as received_at, {LOGGED_NONCE} as nonce, logged_as, log_number, status
       from registrations
      where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s limit 1)
@@ -303,7 +303,9 @@ FIND: LiteralString = f"""
 @refuses(NOT_FOUND)
 async def get_receipt(tx: Tx, caller: Caller, command: GetOwnReceipt) -> ReceiptFile:
     """The receipt of a registration, not signed yet. There is none if no log has it, or the person was erased."""
-    for received_at, nonce, logged_as, number, status in await tx.tuples(FIND, msgspec.structs.asdict(command)):
+    for received_at, nonce, logged_as, number, status in await tx.tuples(
+        RECEIPT_FACTS, msgspec.structs.asdict(command)
+    ):
         if nonce is None:
             break
         await tx.confirm()  # only what is as durable as configured is promised
@@ -346,14 +348,14 @@ class GetRemovedPayment(OwnRegistrationCommand):
 class RemovedPayment(Struct, frozen=True):
     """The last payment of a registration that was removed.
 
-    is_unpaid    whether no money has arrived; money that arrives now is refunded in full
-    kept_amount  what the organizer keeps, since it was too late for a refund
+    is_unpaid                                whether no money has arrived; money that arrives now is refunded in full
+    retained_amount                          what the organizer keeps, since it was too late for a refund
     refunded, refund_outlook, refund_days    as in `OwnRegistration`
     """
 
     is_unpaid: bool
     currency: str
-    kept_amount: int
+    retained_amount: int
     refunded: int
     refund_outlook: Literal["back", "waits", "lost"] | None
     refund_days: int
@@ -364,7 +366,7 @@ async def last_payment(reader: Reader, caller: Caller, command: GetRemovedPaymen
     return await reader.row(
         RemovedPayment,
         """
-        select state in ('opening', 'open') as is_unpaid, currency, kept as kept_amount, refunded, refund_days,
+        select state in ('opening', 'open') as is_unpaid, currency, kept as retained_amount, refunded, refund_days,
                case when refunded > 0 then coalesce((
                    select case blocked_by_dispute(payments.intent_id)
                                when 'open' then 'waits' when 'lost' then 'lost' end

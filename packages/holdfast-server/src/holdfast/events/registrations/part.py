@@ -1,4 +1,4 @@
-"""What registrations register: the index for searches, those that are given up, and the forgetting of people."""
+"""What registrations register: the index for searches, cancellations, and the forgetting of people."""
 
 from holdfast.events.registrations import own_cancellations, retention, substring_search
 from holdfast.events.registrations.retention import PEOPLE_IN_ANSWERS
@@ -6,7 +6,7 @@ from holdfast.events.resources import Context
 from holdfast.kit.background.tasks import Schedule, TaskHandler, TimedTask, in_batches
 from holdfast.kit.process.part import Part
 from holdfast.kit.running.idempotency import Idempotency
-from holdfast.kit.security.secrets import SealedTable
+from holdfast.kit.security.service_secret import SealedTable
 
 IDEMPOTENCY = Idempotency(people=PEOPLE_IN_ANSWERS)
 
@@ -16,7 +16,9 @@ PART: Part[Context] = Part(
     timed_tasks=(
         TimedTask("forget_answers", Schedule.hourly(29), in_batches(IDEMPOTENCY.forget_answers)),
         TimedTask("forget_rejections", Schedule.daily("03:17"), in_batches(retention.forget_rejections)),
-        TimedTask("forget_given_up", Schedule.daily("03:27"), in_batches(own_cancellations.forget_cancelled_places)),
+        TimedTask(
+            "forget_own_cancellations", Schedule.daily("03:27"), in_batches(own_cancellations.forget_own_cancellations)
+        ),
         TimedTask("forget_registrants", Schedule.daily("03:37"), retention.forget_registrants),
     ),
     sealed=(SealedTable("idempotency_answers", "id", "bytea"),),

@@ -16,7 +16,7 @@ from holdfast.events.registrations import substring_search
 from holdfast.events.registrations.model import NAME, RegistrationStatus
 from holdfast.events.registrations.operations import REFUSALS
 from holdfast.events.registrations.sql import in_order, number_waiting
-from holdfast.events.registrations.substring_search import CONTAINS
+from holdfast.events.registrations.substring_search import TEXT_CONDITION
 from holdfast.events.resources import Tx
 from holdfast.events.users.model import OWNS_EMAIL, PublicId
 from holdfast.kit.contract.caller import Caller
@@ -152,7 +152,7 @@ class RegistrationView(Struct, frozen=True):
     amount_due      what is to be paid by card; None: nothing is
     paid_by_card    what the payment says; None: nothing was paid by card
     card_currency   the currency of that payment
-    place           the place on the waiting list: 1 is the first; 0: not on it
+    position        on the waiting list: 1 is the first; 0: not on it
     entered_at      when the scan of the entry was stored; None: the person has not entered
     """
 
@@ -167,7 +167,7 @@ class RegistrationView(Struct, frozen=True):
     notify: bool
     received_at: dt.datetime
     arrival: int
-    place: int
+    position: int
     entered_at: dt.datetime | None
     paid_by_card: int | None
     card_currency: str | None
@@ -197,7 +197,7 @@ async def search(tx: Tx, caller: Caller, command: SearchRegistrations) -> Regist
     if "@" in text:
         rows = await _find(tx, caller, command, f"and users.email = %(text)s and {OWNS_EMAIL}", text)
     if not rows:
-        rows = await _find(tx, caller, command, CONTAINS if text else "", text)
+        rows = await _find(tx, caller, command, TEXT_CONDITION if text else "", text)
     part = rows[: command.limit]
     if len(rows) > command.limit:
         return RegistrationsPart(head, part, part[-1].key)
@@ -228,7 +228,7 @@ BY_CARD: LiteralString = """
                         order by id desc limit 1) as payment on true
 """
 
-ENTERED: LiteralString = """
+ENTERED_AT: LiteralString = """
     (select stored_at from check_in_scans
       where event_id = %(event_id)s and check_in_scans.user_id = account_id and is_entry) as entered_at
 """
@@ -238,10 +238,10 @@ _BEHIND = number_waiting("%(event_id)s", "result.received_at, result.arrival", "
 
 # Each waiting registration counts only those between itself and its neighbour in this part. The first in the part
 # counts the registrations between itself and the end of the waiting list at which the list begins.
-PLACED: LiteralString = f"""
+WITH_POSITIONS: LiteralString = f"""
     select user_id, email, name, status, reason, amount_paid, amount_due, held_until, notify, received_at, arrival,
-           case when status = 'waitlisted' then (sum(people_between.number) over line)::bigint else 0 end as place,
-           {ENTERED}, paid_by_card, card_currency
+           case when status = 'waitlisted' then (sum(people_between.number) over line)::bigint else 0 end as position,
+           {ENTERED_AT}, paid_by_card, card_currency
       from (select *, lag(received_at, 1, '-infinity') over line as last_received_at,
                    lag(arrival, 1, 0::bigint) over line as last_arrival
               from result window line as (partition by status order by received_at, arrival)) as result
@@ -250,14 +250,14 @@ PLACED: LiteralString = f"""
     window line as (partition by status order by received_at, arrival)
      order by received_at, arrival
 """
-PLACED_FROM_THE_END: LiteralString = f"""
+WITH_POSITIONS_FROM_THE_END: LiteralString = f"""
     select user_id, email, name, status, reason, amount_paid, amount_due, held_until, notify, received_at, arrival,
            case when status = 'waitlisted'
                 then (select waitlisted_count from events where id = %(event_id)s)
                      - (select count(*) from registrations
                          where event_id = %(event_id)s and status = 'waitlisted' and reason is not null)
-                     - (sum(people_between.number) over line)::bigint else 0 end as place,
-           {ENTERED}, paid_by_card, card_currency
+                     - (sum(people_between.number) over line)::bigint else 0 end as position,
+           {ENTERED_AT}, paid_by_card, card_currency
       from (select *, lag(received_at, 1, 'infinity') over line as last_received_at,
                    lag(arrival, 1, 0::bigint) over line as last_arrival
               from result window line as (partition by status order by received_at desc, arrival desc)) as result
@@ -290,12 +290,12 @@ async def _find(
                   join users on users.id = registrations.user_id {BY_CARD}
                  where {filter_condition} {of_some} {contains}
                  order by {order} limit %(limit)s)
-            {PLACED_FROM_THE_END if command.newest_first else PLACED}
+            {WITH_POSITIONS_FROM_THE_END if command.newest_first else WITH_POSITIONS}
             """,
             {**_params(command), "seen_by": caller.tenant_id, "text": text},
         )
 
-    if contains is CONTAINS and not of_some:
+    if contains is TEXT_CONDITION and not of_some:
         limit = command.limit + 1
         return await substring_search.search(
             tx, command.event_id, text, conditions, order, limit, read, filter_condition

@@ -83,7 +83,7 @@ class RegistrationKey(Struct):
 # each is one index look-up. For a plain join, PostgreSQL may plan and cache a scan while a table is small; it gets
 # slower with every row until the statistics are updated.
 
-FIND: LiteralString = f"""
+REGISTRATIONS_BY_KEY: LiteralString = f"""
     select events.organizer_id, registrations.status, registrations.amount_paid, {RECEIVED_AT}, registrations.reason,
            {EMAIL}, {NAME}, registrations.log_number
       from json_to_recordset(%(requests)s::json)
@@ -101,7 +101,7 @@ async def find_registrations(
 ) -> list[RegistrationMatch | None]:
     """The registration of each (event, person, calling organizer), in the order of the keys; None without an event."""
     key_rows = [RegistrationKey(index, *key) for index, key in enumerate(keys)]
-    matches = await reader.tuples(FIND, {"requests": msgspec.json.encode(key_rows).decode()})
+    matches = await reader.tuples(REGISTRATIONS_BY_KEY, {"requests": msgspec.json.encode(key_rows).decode()})
     return [
         None if organizer_id is None else RegistrationMatch(organizer_id, row.event_id, row.user_id, *known)
         for row, (organizer_id, *known) in zip(key_rows, matches, strict=True)

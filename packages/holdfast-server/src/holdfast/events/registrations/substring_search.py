@@ -4,7 +4,7 @@ Both sides are folded by one rule, the function `fold_text`: without case, accen
 
 The registrations of most events are read one by one. When an organizer searches an event with many, a job copies the
 searched columns to `searched_registrations`, in order of arrival, and an index finds substrings in them (the function
-`found_registrations`). Registrations that came later are read one by one, until the job runs again.
+`matching_registrations`). Registrations that came later are read one by one, until the job runs again.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,7 +30,7 @@ MAX_SCANNED_ROWS: LiteralString = "2000"
 """Registrations that are read before the index is used. A common text fills the page with them; the index would find
 thousands of registrations to sort."""
 
-CONTAINS: LiteralString = f"""
+TEXT_CONDITION: LiteralString = f"""
     and searched_words(users.email, {NAME}) like all ((select search_patterns(%(text)s))::text[])
 """
 """Whether rows of `registrations` and `users` contain the words of the text."""
@@ -61,10 +61,10 @@ async def search(
 ) -> list[T]:
     """The first registrations of an event that contain a text.
 
-    conditions    they meet one of these; the index of an event has the rows of each condition in order
-    limit         the largest number of registrations that are read
-    read          reads the registrations that contain the text, among the rows of a `select` from `registrations`. The
-                  `select` has the parameters `event_id`, `text`, `seen_by` and `limit`
+    conditions          they meet one of these; the index of an event has the rows of each condition in order
+    limit               the largest number of registrations that are read
+    read                reads the registrations that contain the text, among the rows of a `select` from
+                        `registrations`. The `select` has the parameters `event_id`, `text`, `seen_by` and `limit`
     filter_condition    a further condition, which `read` checks too
     """
     if not await _is_indexed(tx, event_id, text):
@@ -77,7 +77,7 @@ async def search(
     # Read in order of arrival: when that is the order of the page, no registration behind its end is read.
     in_turn: LiteralString = "at desc, number desc" if order.endswith("desc") else "at, number"
     matches: LiteralString = f"""
-        (select * from found_registrations(%(event_id)s, %(text)s) order by {in_turn} offset 0) as match
+        (select * from matching_registrations(%(event_id)s, %(text)s) order by {in_turn} offset 0) as match
          cross join lateral (select * from registrations where event_id = %(event_id)s and user_id = match.person
                              offset 0) as registrations
         """
@@ -101,7 +101,7 @@ def _page(source: LiteralString, condition: LiteralString, order: LiteralString)
         (select registrations.* from {source}
           cross join lateral (select id, email, name, role from users where id = registrations.user_id limit 1) as users
           cross join (select %(seen_by)s::bigint as seen_by) as viewer
-          where {condition} {CONTAINS}
+          where {condition} {TEXT_CONDITION}
           order by {order} limit %(limit)s)
         """
 
@@ -144,7 +144,7 @@ async def index_batch(tx: Tx, *, event_id: int) -> int:
     """Index the next registrations in order of arrival. Returns their number."""
     # A transaction that changes or removes names waits for this lock, and then sees the rows that are written here.
     await tx.run("select from searched_events where event_id = %(event_id)s for no key update", {"event_id": event_id})
-    return await tx.value(WRITE, {"event_id": event_id, "batch_size": BATCH_SIZE})
+    return await tx.value(INDEX_BATCH, {"event_id": event_id, "batch_size": BATCH_SIZE})
 
 
 # A registration that arrived before a settled one is never stored later (see settlement.py).
@@ -155,7 +155,7 @@ _SETTLED: Sequence[LiteralString] = [
     f"event_id = %(event_id)s and status = {status} and {_NEXT}"
     for status in ("'registered'", "'held'", "'waitlisted'", "'rejected'")
 ]
-WRITE: LiteralString = f"""
+INDEX_BATCH: LiteralString = f"""
     with unsettled as (
         select * from (
             (select received_at, arrival from registrations where event_id = %(event_id)s and status = 'pending'

@@ -305,11 +305,11 @@ begin
     return new;
 end $$;
 
-CREATE FUNCTION forget_giving_up() RETURNS trigger
+CREATE FUNCTION forget_cancellation() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-    new.gives_up_at = null;
+    new.cancels_at = null;
     return new;
 end $$;
 
@@ -328,20 +328,6 @@ begin
     new.registered_from = null;
     update photos set networks = null where organizer_id = new.id and networks is not null;
     return new;
-end $$;
-
-CREATE FUNCTION found_registrations(event bigint, part text) RETURNS TABLE(person bigint, at timestamp with time zone, number bigint)
-    LANGUAGE plpgsql STABLE ROWS 100
-    SET enable_seqscan TO 'off'
-    AS $$
-declare
-    wanted constant bigint[] := word_parts(event, part);
-    patterns constant text[] := search_patterns(part);
-begin
-    -- No index is searched for `is not distinct from`, so none with everything of the event is read.
-    return query select user_id, received_at, arrival from searched_registrations
-                  where parts(event_id, words) @> wanted and event_id is not distinct from event
-                    and words like all (patterns);
 end $$;
 
 CREATE FUNCTION free_refunds() RETURNS trigger
@@ -539,7 +525,7 @@ begin
        and not exists (select from after where log_number is null) then
         return null;
     end if;
-    -- Of those that an older version settles, during an upgrade, nobody knows a number.
+    -- Registrations that an older version settles, during an upgrade, have no number.
     with logged as (
         insert into log_pending (log_id, kind, details)
         select log.id, 'change',
@@ -858,6 +844,20 @@ CREATE FUNCTION mail_share(recipient text) RETURNS integer
         0) & 63)::integer
 $_$;
 
+CREATE FUNCTION matching_registrations(event bigint, part text) RETURNS TABLE(person bigint, at timestamp with time zone, number bigint)
+    LANGUAGE plpgsql STABLE ROWS 100
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    searched_parts constant bigint[] := word_parts(event, part);
+    patterns constant text[] := search_patterns(part);
+begin
+    -- No index is searched for `is not distinct from`, so none with everything of the event is read.
+    return query select user_id, received_at, arrival from searched_registrations
+                  where parts(event_id, words) @> searched_parts and event_id is not distinct from event
+                    and words like all (patterns);
+end $$;
+
 CREATE FUNCTION move_registrations(giver bigint, taker bigint) RETURNS void
     LANGUAGE sql
     AS $$
@@ -979,12 +979,12 @@ CREATE FUNCTION registrations_containing(event bigint, part text) RETURNS SETOF 
     SET enable_seqscan TO 'off'
     AS $$
 declare
-    wanted constant bigint[] := word_parts(event, part);
+    searched_parts constant bigint[] := word_parts(event, part);
     patterns constant text[] := search_patterns(part);
 begin
     -- No index is searched for `is not distinct from`, so none with everything of the event is read.
     return query select user_id from searched_registrations
-                  where parts(event_id, words) @> wanted and event_id is not distinct from event
+                  where parts(event_id, words) @> searched_parts and event_id is not distinct from event
                     and words like all (patterns);
 end $$;
 
@@ -1356,7 +1356,7 @@ CREATE TABLE agent_requests (
     operation text NOT NULL,
     sealed bytea NOT NULL,
     status text DEFAULT 'waiting'::text NOT NULL,
-    is_told boolean DEFAULT false NOT NULL,
+    is_answered boolean DEFAULT false CONSTRAINT agent_requests_is_told_not_null NOT NULL,
     requested_at timestamp with time zone DEFAULT now() NOT NULL,
     expires_at timestamp with time zone DEFAULT (now() + '24:00:00'::interval) NOT NULL,
     ended_at timestamp with time zone,
@@ -1810,27 +1810,6 @@ CREATE TABLE functions (
 );
 ALTER TABLE ONLY functions
     ADD CONSTRAINT functions_pkey PRIMARY KEY (name);
-
--- given_up_places -----------------------------------------------------------------------------------------------------
-
-CREATE TABLE given_up_places (
-    event_id bigint NOT NULL,
-    arrival bigint NOT NULL,
-    given_up_at timestamp with time zone NOT NULL,
-    had_seat boolean NOT NULL,
-    next_arrival bigint,
-    taken_at timestamp with time zone,
-    CONSTRAINT only_a_seat_has_a_next_person CHECK ((had_seat OR (next_arrival IS NULL))),
-    CONSTRAINT only_the_next_person_takes_it CHECK (((next_arrival IS NOT NULL) OR (taken_at IS NULL)))
-);
-ALTER TABLE ONLY given_up_places
-    ADD CONSTRAINT given_up_places_pkey PRIMARY KEY (event_id, arrival);
-ALTER TABLE ONLY given_up_places
-    ADD CONSTRAINT given_up_places_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE;
-CREATE INDEX given_up_places_held ON given_up_places USING btree (event_id, next_arrival) WHERE ((next_arrival IS NOT NULL) AND (taken_at IS NULL));
-CREATE INDEX given_up_places_old ON given_up_places USING btree (given_up_at);
-CREATE TRIGGER count_seat_passed_at_once AFTER INSERT ON given_up_places FOR EACH ROW WHEN ((new.taken_at IS NOT NULL)) EXECUTE FUNCTION count_passed_seats();
-CREATE TRIGGER count_seat_passed_later AFTER UPDATE OF taken_at ON given_up_places FOR EACH ROW WHEN (((old.taken_at IS NULL) AND (new.taken_at IS NOT NULL))) EXECUTE FUNCTION count_passed_seats();
 
 -- idempotency_answers -------------------------------------------------------------------------------------------------
 
@@ -2300,6 +2279,27 @@ ALTER TABLE ONLY oauth_subjects
 CREATE UNIQUE INDEX oauth_subject_by_address ON oauth_subjects USING btree (user_id, issuer) WHERE (email IS NOT NULL);
 CREATE INDEX oauth_subjects_of_user ON oauth_subjects USING btree (user_id);
 
+-- own_cancellations ---------------------------------------------------------------------------------------------------
+
+CREATE TABLE own_cancellations (
+    event_id bigint CONSTRAINT given_up_places_event_id_not_null NOT NULL,
+    arrival bigint CONSTRAINT given_up_places_arrival_not_null NOT NULL,
+    cancelled_at timestamp with time zone CONSTRAINT given_up_places_given_up_at_not_null NOT NULL,
+    had_seat boolean CONSTRAINT given_up_places_had_seat_not_null NOT NULL,
+    next_arrival bigint,
+    passed_on_at timestamp with time zone,
+    CONSTRAINT only_a_seat_has_a_next_person CHECK ((had_seat OR (next_arrival IS NULL))),
+    CONSTRAINT only_to_the_next_person_it_is_passed_on CHECK (((next_arrival IS NOT NULL) OR (passed_on_at IS NULL)))
+);
+ALTER TABLE ONLY own_cancellations
+    ADD CONSTRAINT own_cancellations_pkey PRIMARY KEY (event_id, arrival);
+ALTER TABLE ONLY own_cancellations
+    ADD CONSTRAINT own_cancellations_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE;
+CREATE INDEX own_cancellations_held ON own_cancellations USING btree (event_id, next_arrival) WHERE ((next_arrival IS NOT NULL) AND (passed_on_at IS NULL));
+CREATE INDEX own_cancellations_old ON own_cancellations USING btree (cancelled_at);
+CREATE TRIGGER count_seat_passed_at_once AFTER INSERT ON own_cancellations FOR EACH ROW WHEN ((new.passed_on_at IS NOT NULL)) EXECUTE FUNCTION count_passed_seats();
+CREATE TRIGGER count_seat_passed_later AFTER UPDATE OF passed_on_at ON own_cancellations FOR EACH ROW WHEN (((old.passed_on_at IS NULL) AND (new.passed_on_at IS NOT NULL))) EXECUTE FUNCTION count_passed_seats();
+
 -- payments ------------------------------------------------------------------------------------------------------------
 
 CREATE TABLE payments (
@@ -2747,7 +2747,7 @@ CREATE TABLE registrations (
     nonce uuid,
     logged_as text,
     form_digest uuid,
-    gives_up_at timestamp with time zone,
+    cancels_at timestamp with time zone,
     CONSTRAINT only_held_seats_end CHECK (((status = 'held'::registration_status) = (held_until IS NOT NULL))),
     CONSTRAINT registrations_amount_due_check CHECK ((amount_due > 0)),
     CONSTRAINT registrations_amount_paid_check CHECK ((amount_paid >= 0)),
@@ -2762,12 +2762,12 @@ CASE status
     ELSE (reason IS NULL)
 END),
     CONSTRAINT seats_are_held_for_an_amount CHECK (((status <> 'held'::registration_status) OR (amount_due IS NOT NULL))),
-    CONSTRAINT what_has_no_place_is_not_given_up CHECK (((gives_up_at IS NULL) OR (status <> 'rejected'::registration_status)))
+    CONSTRAINT what_was_rejected_is_not_cancelled CHECK (((cancels_at IS NULL) OR (status <> 'rejected'::registration_status)))
 );
 ALTER TABLE ONLY registrations
     ADD CONSTRAINT registrations_pkey PRIMARY KEY (event_id, user_id);
 CREATE INDEX people_of_organizer ON registrations USING btree (organizer_id, user_id) WHERE (status = ANY (ARRAY['registered'::registration_status, 'waitlisted'::registration_status]));
-CREATE INDEX registrations_given_up ON registrations USING btree (gives_up_at) WHERE (gives_up_at IS NOT NULL);
+CREATE INDEX registrations_cancelling ON registrations USING btree (cancels_at) WHERE (cancels_at IS NOT NULL);
 CREATE INDEX registrations_in_order ON registrations USING btree (received_at, arrival) WHERE (status = ANY (ARRAY['registered'::registration_status, 'waitlisted'::registration_status]));
 CREATE INDEX registrations_moved ON registrations USING btree (event_id, received_at, arrival) WHERE ((status = 'waitlisted'::registration_status) AND (reason IS NOT NULL));
 CREATE INDEX registrations_of_event ON registrations USING btree (event_id, status, received_at, arrival);
@@ -2780,7 +2780,7 @@ CREATE TRIGGER count_deleted AFTER DELETE ON registrations REFERENCING OLD TABLE
 CREATE TRIGGER count_inserted AFTER INSERT ON registrations REFERENCING NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION count_seats();
 CREATE TRIGGER count_updated AFTER UPDATE ON registrations REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION count_seats();
 CREATE TRIGGER forget_amount BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = 'registered'::registration_status) AND (new.status = 'waitlisted'::registration_status))) EXECUTE FUNCTION forget_amount();
-CREATE TRIGGER forget_giving_up BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((new.status = 'rejected'::registration_status) AND (new.gives_up_at IS NOT NULL))) EXECUTE FUNCTION forget_giving_up();
+CREATE TRIGGER forget_cancellation BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((new.status = 'rejected'::registration_status) AND (new.cancels_at IS NOT NULL))) EXECUTE FUNCTION forget_cancellation();
 CREATE TRIGGER forget_move BEFORE UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.status = 'waitlisted'::registration_status) AND (old.reason IS NOT NULL) AND (new.status <> 'waitlisted'::registration_status) AND (NOT (new.reason IS DISTINCT FROM old.reason)))) EXECUTE FUNCTION forget_move();
 CREATE TRIGGER give_back_moved AFTER UPDATE OF status ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = ANY (ARRAY['held'::registration_status, 'registered'::registration_status])) AND (new.status <> ALL (ARRAY['held'::registration_status, 'registered'::registration_status])))) EXECUTE FUNCTION give_back();
 CREATE TRIGGER give_back_removed AFTER DELETE ON registrations FOR EACH ROW WHEN (((old.amount_due IS NOT NULL) AND (old.status = ANY (ARRAY['held'::registration_status, 'registered'::registration_status])))) EXECUTE FUNCTION give_back();

@@ -102,7 +102,7 @@ BATCH_SIZE = 1000
 async def place_due(database: Database) -> None:
     """Place the entries of all events whose order is known."""
     for event_id in await database.read(list_to_place):
-        while await database.transact(partial(place, event_id=event_id)):
+        while await database.transact(partial(place_entries, event_id=event_id)):
             pass
 
 
@@ -117,7 +117,7 @@ async def list_to_place(reader: Reader) -> list[int]:
     return [id for (id,) in rows]
 
 
-async def place(tx: Tx, event_id: int) -> bool:
+async def place_entries(tx: Tx, event_id: int) -> bool:
     """Process the next places of the order of an event. Returns whether more may follow."""
     progress = await lock_order(tx, event_id)
     if progress is None:

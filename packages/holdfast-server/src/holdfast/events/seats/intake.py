@@ -22,9 +22,9 @@ from holdfast.events.users.model import OWNS_EMAIL, new_public_ids
 class Stamp(NamedTuple):
     """The stamp of a registration; all None if there is none.
 
-    nonce        the nonce of its commitment; None: no log has it, or will have it
-    logged_as    the public id in its commitment; None: the present one of the person
-    is_cancelling   whether it is being given up
+    nonce            the nonce of its commitment; None: no log has it, or will have it
+    logged_as        the public id in its commitment; None: the present one of the person
+    is_cancelling    whether its cancellation waits
     """
 
     received_at: dt.datetime | None
@@ -47,8 +47,8 @@ LOGGED_AT: LiteralString = """
 """
 """SQL: when a row of `registrations` came, as a log says it: a draw gives it another `received_at`."""
 
-FIND: LiteralString = f"""
-    select {LOGGED_AT}, {LOGGED_NONCE}, logged_as, gives_up_at is not null
+STAMPS: LiteralString = f"""
+    select {LOGGED_AT}, {LOGGED_NONCE}, logged_as, cancels_at is not null
       from json_to_recordset(%(people)s::json) as person (index integer, event_id bigint, public_id text)
       left join lateral (select id from users where users.public_id = person.public_id limit 1) as users on true
       left join lateral (select * from registrations
@@ -63,7 +63,7 @@ async def find_stamps(tx: Tx, people: Sequence[tuple[int, str | None]], commits:
     commits    whether the transaction is committed with it
     """
     find = tx.tuples_and_commit if commits else tx.tuples
-    return [Stamp(*stamp) for stamp in await find(FIND, _named(people))]
+    return [Stamp(*stamp) for stamp in await find(STAMPS, _named(people))]
 
 
 UNDO_CANCELLATIONS: LiteralString = """
@@ -75,14 +75,14 @@ UNDO_CANCELLATIONS: LiteralString = """
                               where event_id = person.event_id and user_id = users.id
                               limit 1 for no key update skip locked) as mine),
     undone as (
-        update registrations set gives_up_at = null from cancelling
+        update registrations set cancels_at = null from cancelling
          where registrations.event_id = cancelling.event_id and registrations.user_id = cancelling.user_id)
     select index from cancelling
 """
 
 
 async def undo_cancellations(tx: Tx, people: Sequence[tuple[int, str | None]]) -> set[int]:
-    """Undo that registrations of (event, public id of a person) are given up. Returns the indexes of those kept.
+    """Undo the cancellations of registrations by (event, public id of a person). Returns the indexes of those undone.
 
     The others are gone, or another transaction has locked them.
     """
@@ -208,7 +208,7 @@ async def accept(
 async def _add_stamps(tx: Tx, requests: Sequence[IntakeRequest], results: list[IntakeResult], commits: bool) -> None:
     """Add their stamps to the results of registrations that existed before. One that has none was removed.
 
-    A person who registers again keeps a registration that is being given up.
+    A person who registers again keeps a registration whose cancellation waits.
     """
     earlier = [index for index, result in enumerate(results) if result.code is None and result.received_at is None]
     if not earlier:
@@ -218,11 +218,13 @@ async def _add_stamps(tx: Tx, requests: Sequence[IntakeRequest], results: list[I
         await tx.confirm()
     people = [(requests[index].event_id, results[index].public_id) for index in earlier]
     stamps = await find_stamps(tx, people, commits)
-    cancelling = [place for place, stamp in enumerate(stamps) if stamp.is_cancelling]
-    still_there = await undo_cancellations(tx, [people[place] for place in cancelling]) if cancelling else set[int]()
-    gone = {place for number, place in enumerate(cancelling) if number not in still_there}
-    for place, (index, stamp) in enumerate(zip(earlier, stamps, strict=True)):
-        code = "removed" if stamp.received_at is None or place in gone else None
+    cancelling = [position for position, stamp in enumerate(stamps) if stamp.is_cancelling]
+    still_there = (
+        await undo_cancellations(tx, [people[position] for position in cancelling]) if cancelling else set[int]()
+    )
+    gone = {position for number, position in enumerate(cancelling) if number not in still_there}
+    for position, (index, stamp) in enumerate(zip(earlier, stamps, strict=True)):
+        code = "removed" if stamp.received_at is None or position in gone else None
         results[index] = results[index]._replace(
             code=code, received_at=stamp.received_at, nonce=stamp.nonce, logged_as=stamp.logged_as
         )

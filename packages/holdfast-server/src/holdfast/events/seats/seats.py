@@ -185,7 +185,7 @@ async def confirm(tx: Tx, payment_id: int, paid: SessionPayment) -> None:
         seated as (
             update registrations
                set status = 'registered', amount_paid = payment.amount, held_until = null, reason = null,
-                   gives_up_at = null  -- who pays for a seat keeps it
+                   cancels_at = null  -- who pays for a seat keeps it
               from payment
               join events on events.id = payment.event_id
              cross join {changed_by("person")}
@@ -201,11 +201,11 @@ async def confirm(tx: Tx, payment_id: int, paid: SessionPayment) -> None:
                                           and others.reason is null))
          returning 1),
         passed_on as (
-            update given_up_places set taken_at = clock_timestamp()
+            update own_cancellations set passed_on_at = clock_timestamp()
               from payment
-             where given_up_places.event_id = payment.event_id and next_arrival = payment.arrival
-               and taken_at is null and exists (select from seated)),
-        given_back as (
+             where own_cancellations.event_id = payment.event_id and next_arrival = payment.arrival
+               and passed_on_at is null and exists (select from seated)),
+        refunded as (
             insert into refunds (payment_id, amount, reason)
             select id, amount, 'no_seat' from payment where not exists (select from seated))
         select exists (select from payment), exists (select from seated)

@@ -274,7 +274,7 @@ async def assign_seats(tx: Tx, event_ids: Sequence[int], cut: str, limit: int) -
         event as materialized (
             select events.id, capacity - registered_count as seats,
                    greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_positions,
-                   -- Nobody registers for a draft. Only an older version, during an upgrade, does not know of drafts.
+                   -- A draft has no registrations. Only an older version, during an upgrade, does not know of drafts.
                    cancelled_at is not null or not published as is_closed,
                    log.id as log_id, log.arrivals
               from events

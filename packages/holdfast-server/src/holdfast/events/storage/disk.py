@@ -18,7 +18,7 @@ import structlog
 from holdfast.events.problems import UPLOAD_REFUSED
 from holdfast.events.storage.store import CHUNK_BYTES, MAX_CONCURRENT_FILES, OpenedFile, file_slots, file_turn
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
-from holdfast.kit.security.secrets import HmacSigner
+from holdfast.kit.security.service_secret import HmacSigner
 
 P = ParamSpec("P")
 T = TypeVar("T")

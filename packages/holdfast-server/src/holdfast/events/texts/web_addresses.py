@@ -105,10 +105,10 @@ def _find_in_readings(text: str) -> Iterator[_Part]:
     if not {".", ":"} & {*plain}:
         return
     yield from _find_in(plain)
-    places = [place for place, character in enumerate(text) if not _is_invisible(character)]
-    if len(places) < len(text):
-        for start, end, is_host in _find_in("".join(plain[place] for place in places)):
-            yield _Part(places[start], places[end - 1] + 1, is_host)
+    indexes = [index for index, character in enumerate(text) if not _is_invisible(character)]
+    if len(indexes) < len(text):
+        for start, end, is_host in _find_in("".join(plain[index] for index in indexes)):
+            yield _Part(indexes[start], indexes[end - 1] + 1, is_host)
 
 
 def _find_in(text: str) -> Iterator[_Part]:
@@ -124,11 +124,11 @@ def _find_in(text: str) -> Iterator[_Part]:
                 yield _Part(_word_start(text, match.start()), match.end() + len(more), is_host=not more)
 
 
-def _word_start(text: str, place: int) -> int:
+def _word_start(text: str, index: int) -> int:
     """Where the word begins that has a character of the text, with dots, dashes and underscores in it."""
-    while place and (text[place - 1].isalnum() or text[place - 1] in "._-"):
-        place -= 1
-    return place
+    while index and (text[index - 1].isalnum() or text[index - 1] in "._-"):
+        index -= 1
+    return index
 
 
 def _has_ending(host: str, following: str) -> bool:

@@ -9,7 +9,7 @@ from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shops import operations as shops
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
-from holdfast.kit.security.secrets import UnsealError
+from holdfast.kit.security.service_secret import UnsealError
 
 Scope = Literal["read_inventory", "write_inventory", "read_pools", "write_pools"]
 
@@ -17,7 +17,7 @@ MAX_KEYS = 20
 MAX_SEARCHED_ENTRIES = 10_000
 """How many of the newest entries of the history are searched for those of agents."""
 
-SHOWN_CHARACTERS = 8
+KEY_PREFIX_CHARACTERS = 8
 """How many characters of an invalid key are shown, so that merchants recognize it."""
 
 
@@ -109,4 +109,4 @@ def _text(reader: Reader, sealed: bytes, *, active: bool) -> str:
         text = reader.resources.secret.unseal(sealed)
     except UnsealError:
         return ""
-    return text if active else text[:SHOWN_CHARACTERS]
+    return text if active else text[:KEY_PREFIX_CHARACTERS]

@@ -6,7 +6,7 @@ from holdfast.inventory.agents import actions
 from holdfast.inventory.agents.tokens import KEYS
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches, in_transaction
 from holdfast.kit.process.part import Part
-from holdfast.kit.security.secrets import SealedTable
+from holdfast.kit.security.service_secret import SealedTable
 
 PART: Part[Any] = Part(
     timed_tasks=(

@@ -186,7 +186,7 @@ RETRY_SECONDS = 0.5
 """Seconds between attempts to read a shop that has readers."""
 
 
-FOUND_SHOPS = cache_bound("Shops that were looked up by domain", "inventory", f"{MAX_RESULTS}, for a second")
+SHOPS_BY_DOMAIN = cache_bound("Shops that were looked up by domain", "inventory", f"{MAX_RESULTS}, for a second")
 
 
 CACHED_SHOPS = cache_bound(
@@ -203,7 +203,7 @@ class AvailabilityCache:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._cached_shops: dict[int, CachedShop] = {}
-        self._shops = LookupCache(FOUND_SHOPS, database, ENDED_SHOPS, _domain_in, self._find_shop)
+        self._shops = LookupCache(SHOPS_BY_DOMAIN, database, ENDED_SHOPS, _domain_in, self._find_shop)
         self._removed_at = 0.0
 
     async def shop(self, domain: str) -> Shop:
@@ -382,7 +382,7 @@ class AvailabilityCache:
 def _finish(cached_shop: CachedShop, reading: asyncio.Task[None]) -> None:
     cached_shop.reading = None
     if not reading.cancelled():
-        reading.exception()  # it is raised to those who wait, if any are left
+        reading.exception()  # it is raised to the callers that wait, if any are left
 
 
 def _domain_in(payload: str) -> str:

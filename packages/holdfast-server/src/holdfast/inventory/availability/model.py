@@ -82,7 +82,9 @@ class LowStock(Struct):
     unit: str
     available: int
     low_stock_at: int | None
-    taken_per_day: Annotated[float, Meta(description="Taken by sales and adjustments, average of the last 28 days.")]
+    taken_per_day: Annotated[
+        float, Meta(description="Taken by sales and adjustments, less what came back: average of the last 28 days.")
+    ]
     days_of_cover: Annotated[
         float | None, Meta(description="How long it lasts at that pace; null while none is taken.")
     ]

@@ -72,7 +72,10 @@ async def _delta(reader: Reader, statement: LiteralString, **params: int) -> Ava
 
 
 async def list_low_stock(reader: Reader, shop_id: int, command: ListLowStock) -> list[LowStock]:
-    """The pools that run low, by id, one more than a page."""
+    """The pools that run low, by id, one more than a page.
+
+    What came back from the sales and adjustments of 28 days, undone or cancelled, does not add to their pace.
+    """
     low: LiteralString = "is_low" if command.threshold is None else "available <= %(threshold)s"
     if command.days_of_cover is not None:
         low = f"({low} or units_drawn > 0 and available * 28.0 <= units_drawn * %(days_of_cover)s)"
@@ -84,9 +87,14 @@ async def list_low_stock(reader: Reader, shop_id: int, command: ListLowStock) ->
           from pools
          cross join lateral (select greatest(0, on_hand - held - buffer) as available) as now
          cross join lateral (
-               select coalesce(-sum(delta), 0) as units_drawn from ledger
-                where ledger.shop_id = %(shop_id)s and pool_id = pools.id and delta < 0 and kind in ('sale', 'adjust')
-                  and created_at > now() - interval '28 days') as lately
+               select greatest(0, -coalesce(sum(delta), 0)) as units_drawn from ledger as entry
+                where entry.shop_id = %(shop_id)s and pool_id = pools.id and created_at > now() - interval '28 days'
+                  and (delta < 0 and kind in ('sale', 'adjust') or kind = 'cancel'
+                       or kind = 'revert' and exists (
+                          select from ledger as undone
+                           where undone.shop_id = %(shop_id)s and undone.id = entry.reverts_id and undone.delta < 0
+                             and undone.kind in ('sale', 'adjust')
+                             and undone.created_at > now() - interval '28 days'))) as lately
          where shop_id = %(shop_id)s and status = 'active' and id > %(after)s and {low}
          order by id limit %(limit)s
         """,

@@ -19,7 +19,7 @@ from holdfast.inventory.installs.access import ask
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Reader, Steps, Tx
 from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable, display_text, storable_json
+from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable, display_text, storable_json
 from holdfast.inventory.shops import model
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import ObservedLevel

@@ -262,8 +262,8 @@ async def suggest_pools(reader: Reader, caller: Caller, command: SuggestPools) -
         """
         select gid, product_gid, product_title, title, sku, tracked,
                (select coalesce(sum(available), 0)::bigint from levels
-                  join settable_locations as place
-                    on place.shop_id = %(shop_id)s and place.gid = levels.location_gid
+                  join settable_locations as location
+                    on location.shop_id = %(shop_id)s and location.gid = levels.location_gid
                  where levels.shop_id = %(shop_id)s and levels.item_gid = known.item_gid) as available,
                exists (select from members where members.shop_id = %(shop_id)s and variant_gid = gid) as linked,
                picture

@@ -1,7 +1,8 @@
 """Shared parts of the pages of the merchants' console: who may open them, and the places in its navigation.
 
 The console is shown in a frame of the platform's admin, and in a window of its own. So every link to another page is
-`language.at(path)`, a redirect is `console.to(request, path)`, and a form that is sent by GET includes `kept.html`.
+`language.at(path)`, a redirect is `console.to(request, path)`, and a form that is sent by GET includes
+`query_fields.html`.
 """
 
 from collections.abc import Mapping

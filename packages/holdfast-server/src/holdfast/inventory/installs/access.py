@@ -20,12 +20,12 @@ from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.domains import missing_scopes
-from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable, TokenRefusal
+from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable, TokenRefusal
 from holdfast.inventory.shopify.token_endpoint import GrantedTokens
 from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LeaseLost
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.security.secrets import Secret, UnsealError
+from holdfast.kit.security.service_secret import Secret, UnsealError
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from holdfast.inventory.problems import (
 from holdfast.inventory.resources import Database, Reader, Tx
 from holdfast.inventory.shopify import session_tokens
 from holdfast.inventory.shopify.domains import missing_scopes
-from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
+from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.shopify.session_tokens import InvalidSessionToken, SessionToken
 from holdfast.inventory.shopify.token_endpoint import GrantedTokens
 from holdfast.inventory.shops import operations as shops

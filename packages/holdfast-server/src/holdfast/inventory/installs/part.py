@@ -1,12 +1,19 @@
-"""What installs register: the deletion of what an uninstalled shop left, and the renewal of subscriptions."""
+"""What installs register: what handles their webhooks, the deletion of uninstalled shops, and renewed subscriptions."""
 
 from typing import Any
 
 from holdfast.inventory.installs import subscriptions, uninstalling
 from holdfast.inventory.installs.model import REDACT
+from holdfast.inventory.webhooks.model import Handlers
 from holdfast.kit.background.tasks import Schedule, TaskHandler, TimedTask
 from holdfast.kit.process.part import Part
-from holdfast.kit.security.secrets import SealedTable
+from holdfast.kit.security.service_secret import SealedTable
+
+TOPICS: Handlers = {
+    "app/scopes_update": uninstalling.store_granted_scopes,
+    "app/uninstalled": uninstalling.uninstall,
+    "shop/redact": uninstalling.redact,
+}
 
 PART: Part[Any] = Part(
     tasks=(TaskHandler(REDACT, uninstalling.delete),),

@@ -32,7 +32,7 @@ from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.security.api_keys import credential
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 STATE_LIFETIME_SECONDS = 60
 """Seconds in which the merchant has to agree."""
@@ -153,7 +153,7 @@ class InstallPages:
         )
 
     async def session(self, _: Caller, request: Request) -> Reply:
-        """Return the shop of a session token, and install the app there if only the platform knows of it yet."""
+        """Find the shop of a session token, and install the app there if only the platform knows of it yet."""
         self._connecting.require_app()
         token = credential(request.headers) or ""
         shop = self._connecting.verified(token).shop

@@ -26,7 +26,7 @@ async def find_install(reader: Reader, shop_id: int) -> Install | None:
 
 
 async def lock_install(tx: Tx, shop_id: int) -> Install | None:
-    """Return the install of a shop, and lock it."""
+    """Lock the install of a shop."""
     return await tx.row(
         Install,
         """

@@ -15,7 +15,7 @@ from holdfast.inventory.installs.model import SUBSCRIBE, ShopTask
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.shopify.platform import PlatformRefusal
+from holdfast.inventory.shopify.platform_client import PlatformRefusal
 from holdfast.inventory.webhooks.payloads import fields_of
 from holdfast.inventory.webhooks.routes import PATH
 from holdfast.kit.contract.problems import Problem

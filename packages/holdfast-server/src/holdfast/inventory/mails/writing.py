@@ -25,7 +25,7 @@ from holdfast.kit.pages.link_mail import LinkMail, link_message
 class LowStockMail(LinkMail, kw_only=True, tag="low_stock"):
     """A mail about a pool that has fallen to its limit. The name and the unit are untrusted text."""
 
-    is_asked_for: ClassVar[bool] = False
+    is_requested: ClassVar[bool] = False
 
     pool: str
     unit: str

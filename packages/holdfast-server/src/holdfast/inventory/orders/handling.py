@@ -15,7 +15,7 @@ from holdfast.inventory.orders import model, sql
 from holdfast.inventory.orders.model import AmbiguousOrder, Order, OrderEffect, StoredOrder, order_effect
 from holdfast.inventory.orders.reading import MAX_READS, read_order
 from holdfast.inventory.resources import Reader, Steps, Tx
-from holdfast.inventory.shopify.platform import PlatformUnreachable
+from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
 from holdfast.inventory.stock.remembered_stock import TouchedRows, lock_shop

@@ -72,7 +72,7 @@ class StoredOrder(Struct):
     lines: dict[int, StoredLine]
 
 
-def taken_units(current: int, refunded: Sequence[RefundedLine]) -> int:
+def ordered_units(current: int, refunded: Sequence[RefundedLine]) -> int:
     """How many units of a line are taken: the present ones, and removed ones that did not come back."""
     return current + sum(back.quantity for back in refunded if back.is_lost)
 
@@ -96,7 +96,7 @@ def from_payload(order: OrderPayload) -> Order:
         if current is None:
             current = max(0, line.quantity - sum(refunded.quantity for refunded in returned))
         gid = None if line.variant_id is None else f"gid://shopify/ProductVariant/{line.variant_id}"
-        lines.append(OrderedLine(line.id, gid, taken_units(current, returned), returned_units(returned)))
+        lines.append(OrderedLine(line.id, gid, ordered_units(current, returned), returned_units(returned)))
     refund_ids = frozenset(refund.id for refund in order.refunds)
     updated_at = order.updated_at.replace(microsecond=0)
     return Order(order.id, order.name[:MAX_NAME_CHARACTERS], order.created_at, updated_at, lines, refund_ids)
@@ -162,16 +162,16 @@ def order_effect(
     sold: dict[str, int] = {}
     returned: dict[str, int] = {}
     for id, line in changed.items():
-        taken_delta = line.taken - (stored_lines[id].taken if id in stored_lines else 0)
+        units_delta = line.taken - (stored_lines[id].taken if id in stored_lines else 0)
         for pool_id, units in line.draws.items():
             units_by_variant = units_by_pool.setdefault(pool_id, {})
-            units_by_variant[line.variant_gid] = units_by_variant.get(line.variant_gid, 0) + taken_delta * units
+            units_by_variant[line.variant_gid] = units_by_variant.get(line.variant_gid, 0) + units_delta * units
         level_changes += [
             (line.variant_gid, change) for change in _level_changes(line, stored_lines.get(id), returns.get(id, ()))
         ]
-        if taken_delta:
-            moved = sold if taken_delta > 0 else returned
-            moved[line.variant_gid] = moved.get(line.variant_gid, 0) + abs(taken_delta)
+        if units_delta:
+            moved = sold if units_delta > 0 else returned
+            moved[line.variant_gid] = moved.get(line.variant_gid, 0) + abs(units_delta)
     postings = [
         Posting(pool_id, "sale" if net_units > 0 else "cancel", -net_units, by_variant=units_by_variant)
         for pool_id, units_by_variant in units_by_pool.items()

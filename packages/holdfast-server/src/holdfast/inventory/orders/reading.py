@@ -8,10 +8,10 @@ from msgspec import Meta, Struct
 
 from holdfast.inventory.installs.access import ask
 from holdfast.inventory.orders import sql
-from holdfast.inventory.orders.model import MAX_NAME_CHARACTERS, Order, OrderedLine, returned_units, taken_units
+from holdfast.inventory.orders.model import MAX_NAME_CHARACTERS, Order, OrderedLine, ordered_units, returned_units
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.shopify.platform import PlatformUnreachable, display_text
+from holdfast.inventory.shopify.platform_client import PlatformUnreachable, display_text
 from holdfast.inventory.webhooks.payloads import (
     Count,
     Moment,
@@ -173,7 +173,9 @@ def order_of(
         line_id = gid_number(line.id)
         gid = line.variant and line.variant.id
         back = refunded.get(line_id, ())
-        ordered_lines.append(OrderedLine(line_id, gid, taken_units(line.current_quantity, back), returned_units(back)))
+        ordered_lines.append(
+            OrderedLine(line_id, gid, ordered_units(line.current_quantity, back), returned_units(back))
+        )
     return Order(
         id,
         display_text(node.name)[:MAX_NAME_CHARACTERS],

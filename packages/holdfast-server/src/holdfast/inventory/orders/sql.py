@@ -34,9 +34,9 @@ async def find_orders(reader: Reader, shop_id: int, ids: Collection[int]) -> dic
             revision,
             {
                 line_id: StoredLine(
-                    gid, taken_units, {int(pool_id): units for pool_id, units in draws.items()}, returned
+                    gid, ordered_units, {int(pool_id): units for pool_id, units in draws.items()}, returned
                 )
-                for line_id, gid, taken_units, draws, returned in lines
+                for line_id, gid, ordered_units, draws, returned in lines
             },
         )
         for id, updated_at, revision, lines in rows

@@ -7,7 +7,7 @@ from holdfast.inventory.resources import Database
 from holdfast.kit.background.row_work import RowWork
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
 from holdfast.kit.process.part import Part
-from holdfast.kit.security.secrets import SealedTable
+from holdfast.kit.security.service_secret import SealedTable
 from holdfast.kit.webhooks.endpoints import forget_messages
 from holdfast.kit.webhooks.fan_out import FAN_OUT_LOOP
 from holdfast.kit.webhooks.sending import DeliveryWork

@@ -56,8 +56,8 @@ async def platform_quantity(reader: Reader, shop_id: int, pool_id: int, members:
                (select sum(greatest(available, 0))::bigint
                   from catalog_variants
                   join levels on levels.shop_id = %(shop_id)s and levels.item_gid = catalog_variants.item_gid
-                  join settable_locations as place
-                    on place.shop_id = %(shop_id)s and place.gid = levels.location_gid
+                  join settable_locations as location
+                    on location.shop_id = %(shop_id)s and location.gid = levels.location_gid
                  where catalog_variants.shop_id = %(shop_id)s and catalog_variants.gid = variant_gid and tracked)
           from json_to_recordset(%(members)s) as member (variant_gid text, units_per_sale bigint)
         """,
@@ -76,12 +76,12 @@ async def platform_quantity(reader: Reader, shop_id: int, pool_id: int, members:
 BEST_FIT = SearchedTable("variants", "searched", "length(title), gid")
 AT_PLATFORM = SearchedTable("catalog_variants", "searched", "product_title, title, gid")
 
-LINKED: LiteralString = """
+LINKED_CONDITION: LiteralString = """
     and exists (select from variants where variants.shop_id = %(shop_id)s and variants.gid = catalog_variants.gid)
 """
 """Of the platform's variants, those that are linked, or were."""
 
-SEARCHED_TABLES: Sequence[tuple[SearchedTable, LiteralString]] = ((BEST_FIT, ""), (AT_PLATFORM, LINKED))
+SEARCHED_TABLES: Sequence[tuple[SearchedTable, LiteralString]] = ((BEST_FIT, ""), (AT_PLATFORM, LINKED_CONDITION))
 """The tables in which variants are searched, each with its condition."""
 
 MAX_VARIANTS = 50
@@ -211,9 +211,9 @@ async def find_labels(
     rows = await reader.tuples(
         """
         select named.gid, named.sku, named.title
-          from unnest(%(gids)s::text[]) as wanted (gid)
+          from unnest(%(gids)s::text[]) as requested (gid)
          cross join lateral (select gid, sku, title from named_variants
-                              where shop_id = %(shop_id)s and gid = wanted.gid limit 1) as named
+                              where shop_id = %(shop_id)s and gid = requested.gid limit 1) as named
         """,
         {"shop_id": shop_id, "gids": [*variant_gids]},
     )
@@ -282,7 +282,7 @@ def _listing(
 ) -> LiteralString:
     # An unused condition is not in the statement: one plan for all conditions would read every variant.
     return f"""
-        select gid, shown_sku, shown_title,
+        select gid, member_sku, member_title,
                (select quantity from availability
                  where availability.shop_id = %(shop_id)s and availability.variant_gid = gid),
                (select coalesce(json_agg(json_build_object('pool_id', pool_id, 'name', name, 'unit', unit,
@@ -290,7 +290,7 @@ def _listing(
                   from members join pools on pools.id = pool_id
                  where members.shop_id = %(shop_id)s and members.variant_gid = gid)
           from {source}
-         cross join lateral (select named.sku as shown_sku, named.title as shown_title from named_variants as named
+         cross join lateral (select named.sku as member_sku, named.title as member_title from named_variants as named
                               where named.shop_id = %(shop_id)s and named.gid = {searched.table}.gid limit 1) as named
          where shop_id = %(shop_id)s {condition} {named_condition}
          order by {searched.order} limit %(limit)s

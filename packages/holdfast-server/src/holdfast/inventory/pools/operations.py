@@ -145,7 +145,7 @@ async def create(tx: Tx, caller: Caller, command: CreatePool) -> PoolChange:
         membership.require_stock_scope(caller)
     gids = _distinct("members", [member.variant_gid for member in command.members])
     await lock_shop(tx, caller.tenant)
-    if await sql.is_name_taken(tx, caller.tenant, command.name):
+    if await sql.is_name_in_use(tx, caller.tenant, command.name):
         raise NAME_TAKEN(f"Another pool is named {command.name}.")
 
     async def make(version: int) -> int:
@@ -167,7 +167,7 @@ async def update(tx: Tx, caller: Caller, command: UpdatePool) -> PoolChange:
         raise invalid({"name": ["name at least one field to change"]})
 
     async def make(version: int, pool: Pool) -> None:
-        if "name" in fields and await sql.is_name_taken(tx, caller.tenant, fields["name"], pool.id):
+        if "name" in fields and await sql.is_name_in_use(tx, caller.tenant, fields["name"], pool.id):
             raise NAME_TAKEN(f"Another pool is named {fields['name']}.")
         await sql.update_pool(tx, caller.tenant, pool.id, version, fields)
 
@@ -196,7 +196,7 @@ async def archive(tx: Tx, caller: Caller, command: ArchivePool) -> PoolChange:
 
     async def make(version: int, pool: Pool) -> None:
         if pool.held:
-            raise POOL_HAS_HOLDS(f"Pool {pool.id} holds {pool.held} {pool.unit} for somebody.")
+            raise POOL_HAS_HOLDS(f"Pool {pool.id} has {pool.held} {pool.unit} on hold.")
         if command.release_variants:
             members = await membership.find_members(tx, caller.tenant, [pool.id])
             gids = [member.variant_gid for member in members.get(pool.id, ())]
@@ -211,7 +211,7 @@ async def restore(tx: Tx, caller: Caller, command: RestorePool) -> PoolChange:
     """Bring an archived pool back, active and with the stock it had."""
 
     async def make(version: int, pool: Pool) -> None:
-        if await sql.is_name_taken(tx, caller.tenant, pool.name, pool.id):
+        if await sql.is_name_in_use(tx, caller.tenant, pool.name, pool.id):
             raise NAME_TAKEN(f"Another pool is named {pool.name} by now.", hint="Rename that one with update_pool.")
         await sql.set_status(tx, caller.tenant, pool.id, version, "active")
 

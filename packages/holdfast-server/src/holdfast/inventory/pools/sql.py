@@ -64,7 +64,7 @@ def with_members(pool: Pool, members: Sequence[Member]) -> PoolWithMembers:
     return PoolWithMembers(**msgspec.structs.asdict(pool), members=list(members))
 
 
-async def is_name_taken(reader: Reader, shop_id: int, name: str, except_id: int = 0) -> bool:
+async def is_name_in_use(reader: Reader, shop_id: int, name: str, except_id: int = 0) -> bool:
     return await reader.value(
         """
         select exists (select from pools where shop_id = %(shop_id)s and name_key = lower(%(name)s)

@@ -28,7 +28,7 @@ from holdfast.inventory.replays.model import (
 )
 from holdfast.inventory.replays.sql import RunningReplay
 from holdfast.inventory.resources import Reader, Steps, Tx
-from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
+from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.shops import model
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses

@@ -707,7 +707,7 @@ CREATE TABLE agent_requests (
     operation text NOT NULL,
     sealed bytea NOT NULL,
     status text DEFAULT 'waiting'::text NOT NULL,
-    is_told boolean DEFAULT false NOT NULL,
+    is_answered boolean DEFAULT false CONSTRAINT agent_requests_is_told_not_null NOT NULL,
     requested_at timestamp with time zone DEFAULT now() NOT NULL,
     expires_at timestamp with time zone DEFAULT (now() + '24:00:00'::interval) NOT NULL,
     ended_at timestamp with time zone,
@@ -1477,7 +1477,7 @@ CREATE TABLE order_level_changes (
     location_gid text,
     amount bigint NOT NULL,
     not_before timestamp with time zone NOT NULL,
-    told_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    received_at timestamp with time zone DEFAULT clock_timestamp() CONSTRAINT order_level_changes_told_at_not_null NOT NULL,
     CONSTRAINT order_level_changes_amount_check CHECK ((amount <> 0))
 );
 ALTER TABLE order_level_changes ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -1492,7 +1492,7 @@ ALTER TABLE ONLY order_level_changes
     ADD CONSTRAINT order_level_changes_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY order_level_changes
     ADD CONSTRAINT order_level_changes_shop_id_fkey FOREIGN KEY (shop_id) REFERENCES shops(id);
-CREATE INDEX order_level_changes_by_age ON order_level_changes USING btree (told_at);
+CREATE INDEX order_level_changes_by_age ON order_level_changes USING btree (received_at);
 CREATE INDEX order_level_changes_of_variant ON order_level_changes USING btree (shop_id, variant_gid);
 ALTER TABLE order_level_changes ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_shop ON order_level_changes TO holdfast_shop USING ((shop_id = ( SELECT current_shop() AS current_shop)));

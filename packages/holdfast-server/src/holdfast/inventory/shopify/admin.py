@@ -16,7 +16,7 @@ from cachetools import LRUCache
 from msgspec import Struct
 from prometheus_client import Counter
 
-from holdfast.inventory.shopify.platform import (
+from holdfast.inventory.shopify.platform_client import (
     Platform,
     PlatformAnswer,
     PlatformRefusal,

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.inventory.shopify.platform import (
+from holdfast.inventory.shopify.platform_client import (
     Platform,
     PlatformAnswer,
     PlatformRefusal,
@@ -35,8 +35,8 @@ OTHER_ORGANIZATION = "shop_not_permitted"
 class GrantedTokens(Struct):
     """Tokens for a shop.
 
-    expires_in               seconds until the access token ends; None: it does not end by itself
-    refresh_token            gets the next tokens, once; None if the access token does not end
+    expires_in                  seconds until the access token ends; None: it does not end by itself
+    refresh_token               gets the next tokens, once; None if the access token does not end
     refresh_token_expires_in    seconds until the refresh token ends
     """
 

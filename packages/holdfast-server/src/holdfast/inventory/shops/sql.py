@@ -48,7 +48,7 @@ async def lock_shop(tx: Tx, shop_id: int) -> None:
 
 
 async def lock_key(tx: Tx, shop_id: int) -> ShopKey | None:
-    """Return the active key of a shop, and lock it."""
+    """Lock the active key of a shop."""
     return await tx.row(
         ShopKey,
         """

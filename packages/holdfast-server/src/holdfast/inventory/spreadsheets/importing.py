@@ -188,7 +188,7 @@ def _pool_result(line: int, row: PoolRow, known_pools: KnownPools, command: Impo
         )
         return RowRefusal(line, sheet.column_message("version", wrong))
     if row.quantity is not None and row.quantity < 0 and command.mode == "set" and _counts(row, pool, command):
-        wrong = message("must be at least %(least)s, not %(given)s", least=0, given=row.quantity)
+        wrong = message("must be at least %(least)s, not %(value)s", least=0, value=row.quantity)
         return RowRefusal(line, sheet.column_message("quantity", wrong))
     changes = _changes(row, pool, command)
     if pool is None:

@@ -59,9 +59,9 @@ def _refusal(cell: str) -> Message | None:
         return None
     if SHORTENED.fullmatch(text):
         return message(
-            "%(given)s was shortened, and digits may be lost: show the column as numbers without decimal places, "
+            "%(value)s was shortened, and digits may be lost: show the column as numbers without decimal places, "
             "and save it again",
-            given=cell,
+            value=cell,
         )
     grouped = _grouped(text)
     if decimal := DECIMALS.fullmatch(text):
@@ -88,16 +88,16 @@ def _grouped(text: str) -> int | None:
 
 def _two_readings(cell: str, grouped: int, integer: int, *, has_fraction: bool) -> Message:
     """The message about a cell with one separator, which may be of thousands or of decimal places."""
-    text = translatable("%(given)s can mean %(one)s or %(other)s: write the number without separators")
+    text = translatable("%(value)s can mean %(one)s or %(other)s: write the number without separators")
     if has_fraction:
         text = translatable(
-            "%(given)s can mean %(one)s, or %(other)s and a fraction: write the number without separators"
+            "%(value)s can mean %(one)s, or %(other)s and a fraction: write the number without separators"
         )
-    return message(text, given=cell, one=f"{grouped}", other=f"{integer}")
+    return message(text, value=cell, one=f"{grouped}", other=f"{integer}")
 
 
 def _only_reading(cell: str, number: int) -> Message:
-    return message("write %(number)s, not %(given)s", number=f"{number}", given=cell)
+    return message("write %(number)s, not %(value)s", number=f"{number}", value=cell)
 
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -189,8 +189,8 @@ def _row(columns: Sequence[str], cells: Sequence[str], kind: type[R]) -> R:
     try:
         return normalized(msgspec.convert(values, kind))
     except msgspec.ValidationError as error:
-        place, reason = mismatch(error, kind, values)
-        raise RowMismatch(column_message(place.removeprefix("."), reason) if place else reason) from error
+        path, reason = mismatch(error, kind, values)
+        raise RowMismatch(column_message(path.removeprefix("."), reason) if path else reason) from error
     except ValueError as error:
         raise RowMismatch(message_of(error)) from error
 

@@ -212,7 +212,7 @@ class Affected(Struct):
 
 
 class Hold(Struct):
-    """A quantity kept for somebody until a moment."""
+    """A quantity that is kept for a caller until a moment."""
 
     id: Annotated[int | None, Meta(description="null in a dry run.")]
     expires_at: Timestamp

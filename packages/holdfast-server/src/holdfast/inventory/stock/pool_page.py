@@ -217,12 +217,12 @@ async def list_units_per_sale(reader: Reader, caller: Caller, command: ListUnits
         """
         select links.units_per_sale
           from unnest(%(pool_ids)s::bigint[], %(gids)s::text[], %(moments)s::timestamptz[])
-               with ordinality as entry (pool_id, variant_gid, at, place)
+               with ordinality as entry (pool_id, variant_gid, at, position)
           left join lateral (
                select units_per_sale from links
                 where shop_id = %(shop_id)s and pool_id = entry.pool_id and variant_gid = entry.variant_gid
                   and since <= entry.at and entry.at < until limit 1) as links on true
-         order by place
+         order by position
         """,
         {
             "shop_id": caller.tenant,

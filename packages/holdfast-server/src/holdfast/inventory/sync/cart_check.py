@@ -14,8 +14,8 @@ from msgspec import Raw, Struct
 
 from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
-from holdfast.inventory.sync.platform import ask_in_time
+from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
+from holdfast.inventory.sync.level_calls import ask_in_time
 
 log = structlog.get_logger()
 

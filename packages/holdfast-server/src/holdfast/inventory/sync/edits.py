@@ -83,7 +83,7 @@ def _calls(shop_id: int, suspects: Sequence[UnexplainedDifference]) -> list[Call
                 variant_gid=suspect.variant_gid,
                 pool_id=suspect.pools[0][0],
                 delta=suspect.amount * suspect.pools[0][1],
-                reason=f"Somebody changed the quantity at the storefront platform by {suspect.amount:+}.",
+                reason=f"A merchant or another app changed the quantity at the platform by {suspect.amount:+}.",
             ),
         )
         for suspect in suspects
@@ -150,7 +150,8 @@ async def _find_unexplained(tx: Tx, shop_id: int, judged: Sequence[str]) -> list
 async def _flag_levels(tx: Tx, shop_id: int, flagged: Sequence[UnexplainedDifference]) -> None:
     await tx.run(
         """
-        update levels set parked = 'Somebody set it to ' || available || ', where ' || target || ' are in the pool.'
+        update levels
+           set parked = 'It was set to ' || available || ' at the platform, where ' || target || ' are in the pool.'
          where shop_id = %(shop_id)s and item_gid = any(%(items)s) and target is not null and available <> expected
         """,
         {"shop_id": shop_id, "items": [suspect.item_gid for suspect in flagged]},

@@ -108,7 +108,7 @@ def explain(
     locations: dict[int, str | None] = {change.id: None for change in changes}
     for group_levels, name, left in ((at_set, "set", set_left), (others, "others", others_left)):
         of_group = [change for change in changes if chosen[change.id] == name]
-        expected |= _place(group_levels, of_group, moved, locations)
+        expected |= _attribute(group_levels, of_group, moved, locations)
         if left == 0:
             expected |= {level.location_gid: level.available for level in group_levels}
     here = sorted(change for change in changes if chosen[change.id] == "set" and not change.may_be_included)
@@ -182,13 +182,13 @@ def _further(
     return further
 
 
-def _place(
+def _attribute(
     levels: Sequence[ExplainedLevel],
     changes: Sequence[PendingChange],
     moved: Mapping[str, int],
     locations: dict[int, str | None],
 ) -> Mapping[str, int]:
-    """Place changes at levels that have moved like them, the largest change first. Returns what is expected of each."""
+    """Attribute changes to levels that have moved like them, the largest first. Returns what is expected of each."""
     left = {level.location_gid: moved[level.location_gid] for level in levels}
     for change in sorted(changes, key=lambda change: (-abs(change.amount), change.id)):
         sign = 1 if change.amount > 0 else -1

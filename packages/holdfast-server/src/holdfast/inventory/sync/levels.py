@@ -30,8 +30,8 @@ async def observe(
 ) -> None:
     """Store levels as the platform shows them, unless newer ones are stored. New levels are added.
 
-    fresh        they were read just now: nothing newer is known
-    import_id    the import that has found them; None: not an import
+    fresh          they were read just now: nothing newer is known
+    import_id      the import that has found them; None: not an import
     is_complete    all levels of the items were read just now
     """
     if not observed:
@@ -129,14 +129,14 @@ async def recheck(tx: Tx, shop_id: int, item_gids: Collection[str], *, is_comple
     of_items = await _find_unsettled(tx, shop_id, item_gids)
     changes = await _find_changes(tx, shop_id, item_gids, ORDER_LAG_SECONDS if is_complete else 0)
     settled: list[_SettledLevel] = []
-    placed: list[tuple[int, str | None]] = []
+    located: list[tuple[int, str | None]] = []
     certain: list[int] = []
     for item_gid, rows in of_items.items():
         item_changes = changes.get(item_gid, [])
         if not any(row.level.is_set for row in rows):
             continue
         if any(row.is_pushed for row in rows):
-            expected, locations = _place_for_now(rows, item_changes)
+            expected, locations = _attribute_for_now(rows, item_changes)
             is_settled = is_moved = False
             is_open = bool(locations)
         else:
@@ -145,7 +145,7 @@ async def recheck(tx: Tx, shop_id: int, item_gids: Collection[str], *, is_comple
             is_settled, is_moved = explanation.is_settled, explanation.is_moved
             certain += explanation.certain
             is_open = len(locations) > len(explanation.certain)
-        placed += [
+        located += [
             (change.id, locations[change.id]) for change in item_changes if locations[change.id] != change.location_gid
         ]
         is_judged = any(row.has_target for row in rows)
@@ -154,7 +154,7 @@ async def recheck(tx: Tx, shop_id: int, item_gids: Collection[str], *, is_comple
             is_suspect = is_judged and (is_open or (not is_settled and of_level != row.level.available))
             settled.append(_SettledLevel(item_gid, location_gid, of_level, is_suspect, is_moved))
     await _store_explained(tx, shop_id, settled)
-    await _store_locations(tx, placed, certain)
+    await _store_locations(tx, located, certain)
 
 
 class _SettledLevel(Struct, frozen=True):
@@ -209,7 +209,7 @@ async def _find_changes(
     rows = await tx.tuples(
         """
         select known.item_gid, change.id, change.location_gid, change.amount,
-               change.not_before <= greatest(began.at, ended_at) or change.told_at <= ended_at
+               change.not_before <= greatest(began.at, ended_at) or change.received_at <= ended_at
           from catalog_variants as known
           join order_level_changes as change on change.shop_id = %(shop_id)s and change.variant_gid = known.gid
          cross join lateral (
@@ -227,10 +227,10 @@ async def _find_changes(
     return changes
 
 
-def _place_for_now(
+def _attribute_for_now(
     rows: Sequence[_LevelRow], changes: Sequence[PendingChange]
 ) -> tuple[dict[str, int], dict[int, str | None]]:
-    """Place new changes at the first level that is set from pools: it is not known whether a call has changed it."""
+    """Attribute new changes to the first level set from pools: it is not known whether a call has changed it."""
     expected = {row.level.location_gid: row.level.expected for row in rows}
     locations = {change.id: change.location_gid for change in changes}
     first = min(row.level.location_gid for row in rows if row.level.is_set)
@@ -264,17 +264,17 @@ async def _store_explained(tx: Tx, shop_id: int, settled: Sequence[_SettledLevel
     )
 
 
-async def _store_locations(tx: Tx, placed: Sequence[tuple[int, str | None]], certain: Sequence[int]) -> None:
+async def _store_locations(tx: Tx, located: Sequence[tuple[int, str | None]], certain: Sequence[int]) -> None:
     if certain:
         await tx.run("delete from order_level_changes where id = any(%(certain)s)", {"certain": [*certain]})
-    if placed:
+    if located:
         await tx.run(
             """
-            update order_level_changes as change set location_gid = place.location_gid
-              from unnest(%(ids)s::bigint[], %(locations)s::text[]) as place (id, location_gid)
-             where change.id = place.id
+            update order_level_changes as change set location_gid = located.location_gid
+              from unnest(%(ids)s::bigint[], %(locations)s::text[]) as located (id, location_gid)
+             where change.id = located.id
             """,
-            {"ids": [id for id, _ in placed], "locations": [location for _, location in placed]},
+            {"ids": [id for id, _ in located], "locations": [location for _, location in located]},
         )
 
 

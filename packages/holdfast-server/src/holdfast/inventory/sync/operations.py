@@ -6,9 +6,9 @@ from math import ceil
 
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED, no_pool
 from holdfast.inventory.resources import Reader, Steps, Tx
-from holdfast.inventory.shopify.platform import PlatformRefusal, PlatformUnreachable
+from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.stock.remembered_stock import lock_shop
-from holdfast.inventory.sync import edits, levels, platform, reports
+from holdfast.inventory.sync import edits, level_calls, levels, reports
 from holdfast.inventory.sync.model import (
     DriftReport,
     GetDrift,
@@ -61,7 +61,7 @@ async def reconcile(steps: Steps, caller: Caller, command: Reconcile) -> Conclus
         raise no_pool(pool_id)
     item_locations = await steps.read(partial(reports.levels_of_pool, shop_id=shop_id, pool_id=pool_id))
     try:
-        observed = await platform.read_levels_of_items(steps, shop_id, item_locations)
+        observed = await level_calls.read_levels_of_items(steps, shop_id, item_locations)
     except (PlatformUnreachable, PlatformRefusal) as error:
         pause = error.retry_after if isinstance(error, PlatformUnreachable) else None
         message = f"The platform does not say what it has. {error}"

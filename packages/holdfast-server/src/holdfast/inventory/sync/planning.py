@@ -10,7 +10,7 @@ from holdfast.inventory.resources import Tx
 from holdfast.inventory.shopify.domains import CART_CHECK
 from holdfast.inventory.sync import cart_check, levels
 
-CONCERNED: LiteralString = """
+CHANGED_ITEMS: LiteralString = """
     select item_gid from catalog_variants
       join (select variant_gid as gid from members join pools on pools.id = pool_id
              where pools.shop_id = %(shop_id)s and pools.version > %(version)s
@@ -79,7 +79,7 @@ async def plan(tx: Tx, shop_id: int) -> None:
 
 async def _find_changed_items(tx: Tx, shop_id: int, planned: PlanPosition, *, everything: bool) -> list[str]:
     rows = await tx.tuples(
-        CONCERNED,
+        CHANGED_ITEMS,
         {"shop_id": shop_id, "version": planned.version, "everything": everything},
     )
     return [item for (item,) in rows]
@@ -111,12 +111,12 @@ async def _compute(tx: Tx, shop_id: int, planned: PlanPosition, items: Sequence[
             select levels.item_gid, levels.location_gid, levels.seen_at, item_stock.heard_at, push_id,
                    levels.expected is null as is_new, levels.target is not null or levels.paused as was_set,
                    quantity * part_to / 100 - quantity * part_from / 100 as target,
-                   item_stock.paused and place.gid is not null
+                   item_stock.paused and location.gid is not null
                    and (levels.target is not null or levels.paused) as paused
               from item_stock
               join levels on levels.shop_id = %(shop_id)s and levels.item_gid = item_stock.item_gid
-              left join settable_locations as place
-                on place.shop_id = %(shop_id)s and place.gid = levels.location_gid),
+              left join settable_locations as location
+                on location.shop_id = %(shop_id)s and location.gid = levels.location_gid),
         -- What happened before a level is set from pools needs no explanation, nor what happened at all levels of an
         -- item before one of them is.
         planned as (

@@ -14,8 +14,8 @@ from cachetools import LRUCache
 
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.sync import levels
+from holdfast.inventory.sync.level_calls import AcceptedPush
 from holdfast.inventory.sync.model import LevelChange, LevelPush, LevelRefusal, ObservedLevel
-from holdfast.inventory.sync.platform import AcceptedPush
 from holdfast.kit.contract.bounds import cache_bound
 
 MAX_LEVELS_PER_PUSH = 250
@@ -30,12 +30,12 @@ MIN_PUSH_INTERVAL_SECONDS = 0.5
 MAX_PUSH_STREAK = 8
 """How often a level is changed at most while no pool changes. Then another program sets it too, and it is parked."""
 
-READY: LiteralString = """
+IS_READY: LiteralString = """
     shop_id = %(shop_id)s and wanted <> available and push_id is null and parked is null and not read_again
     and target is not null
 """
 
-ADJUSTABLE: LiteralString = """
+IS_ADJUSTABLE: LiteralString = """
     pushed_at is not null and brisk = 0 and wanted = target + available - expected
     and not exists (select from levels as other
                      where other.shop_id = levels.shop_id and other.item_gid = levels.item_gid
@@ -87,8 +87,9 @@ async def next_push(tx: Tx, shop_id: int, max_levels: int) -> LevelPush | None:
     chosen = await tx.value(
         f"""
         with chosen as (
-            select shop_id, item_gid, location_gid, pushed_at, {ADJUSTABLE} as adjusts from levels
-             where {READY} and (pushed_at is null or pushed_at <= clock_timestamp() - %(apart)s * interval '1 second')
+            select shop_id, item_gid, location_gid, pushed_at, {IS_ADJUSTABLE} as adjusts from levels
+             where {IS_READY}
+               and (pushed_at is null or pushed_at <= clock_timestamp() - %(apart)s * interval '1 second')
              order by pushed_at nulls first limit %(limit)s for no key update skip locked),
         made as (
             insert into pushes (shop_id, key, adjust_key)
@@ -153,7 +154,7 @@ async def store_accepted(tx: Tx, shop_id: int, push: LevelPush, accepted: Accept
                    seen_at = greatest(seen_at, %(at)s), pushed_at = clock_timestamp(), push_id = null,
                    pushed_from = null, pushed_to = null, caused_at = null, brisk = brisk + 1,
                    parked = case when brisk + 1 >= %(max_count)s
-                                 then 'Somebody else sets it as often as it is set from here.' end
+                                 then 'Another app sets it as often as it is set from here.' end
               from changed
              where levels.shop_id = %(shop_id)s and levels.item_gid = changed.item_gid
                and levels.location_gid = changed.location_gid)

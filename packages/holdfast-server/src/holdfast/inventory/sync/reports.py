@@ -17,7 +17,7 @@ from holdfast.inventory.sync.model import (
     SyncStatus,
     WaitReason,
 )
-from holdfast.inventory.sync.planning import CONCERNED
+from holdfast.inventory.sync.planning import CHANGED_ITEMS
 from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks.model import WaitingWebhook
 
@@ -54,7 +54,7 @@ async def status(reader: Reader, shop_id: int, pool_id: int | None) -> SyncStatu
              where shop_id = %(shop_id)s
                and exists (select from members where members.shop_id = %(shop_id)s and variant_gid = gid)),
         unplanned as materialized (
-            select item_gid from ({CONCERNED}) as concerned join linked using (item_gid))
+            select item_gid from ({CHANGED_ITEMS}) as concerned join linked using (item_gid))
         select exists (select from installs
                         where shop_id = %(shop_id)s and uninstalled_at is null and broken is null) as connected,
                (select coalesce((select broken from installs where shop_id = %(shop_id)s),

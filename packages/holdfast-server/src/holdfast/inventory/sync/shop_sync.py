@@ -14,16 +14,16 @@ from msgspec import Struct
 from prometheus_client import Counter, Histogram
 
 from holdfast.inventory.resources import Database, Reader, Steps, Tx
-from holdfast.inventory.shopify.platform import PlatformUnreachable
+from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.shops import model
 from holdfast.inventory.stock.remembered_stock import lock_shop
 from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL
-from holdfast.inventory.sync import cart_check, edits, levels, platform, pushing, sql
+from holdfast.inventory.sync import cart_check, edits, level_calls, levels, pushing, sql
 from holdfast.inventory.sync.cart_check import CartNumbers, NumbersReading
+from holdfast.inventory.sync.level_calls import AcceptedPush, UnknownPushResult
 from holdfast.inventory.sync.levels import CHANNEL
 from holdfast.inventory.sync.model import LevelPush, LevelRefusal, ObservedLevel
 from holdfast.inventory.sync.planning import plan
-from holdfast.inventory.sync.platform import AcceptedPush, UnknownPushResult
 from holdfast.inventory.sync.pushing import PushSizes
 from holdfast.inventory.sync.sql import LeasedShop
 from holdfast.kit.background.leases import LeaseLost
@@ -109,9 +109,9 @@ async def _next_work(
 
 
 async def _next_reading(tx: Tx, shop_id: int) -> LevelReading | None:
-    rows, judges = await sql.levels_to_read(tx, shop_id, platform.MAX_LEVELS_PER_READ), False
+    rows, judges = await sql.levels_to_read(tx, shop_id, level_calls.MAX_LEVELS_PER_READ), False
     if not rows:
-        rows, judges = await sql.unexplained_levels(tx, shop_id, platform.MAX_LEVELS_PER_READ), True
+        rows, judges = await sql.unexplained_levels(tx, shop_id, level_calls.MAX_LEVELS_PER_READ), True
     return LevelReading(rows, judges) if rows else None
 
 
@@ -140,7 +140,7 @@ async def _push(steps: Steps, shop_id: int, push: LevelPush, sizes: PushSizes) -
                 LAG.observe(seconds)
         case UnknownPushResult():
             PUSHES.labels("untold").inc()
-            observed = await platform.read_levels(steps, shop_id, [level.gid for level in push.levels])
+            observed = await level_calls.read_levels(steps, shop_id, [level.gid for level in push.levels])
             await steps.transact(partial(pushing.begin_again, shop_id=shop_id, push=push, observed=observed))
         case unsettable:
             PUSHES.labels("refused").inc()
@@ -157,7 +157,7 @@ async def _call_platform(
     return (
         UnknownPushResult()
         if push.age > IDEMPOTENCY_KEY_SECONDS
-        else await platform.change_levels(steps, shop_id, push)
+        else await level_calls.change_levels(steps, shop_id, push)
     )
 
 
@@ -165,9 +165,9 @@ async def _read(steps: Steps, shop_id: int, reading: LevelReading) -> None:
     """Read levels from the platform, and store them. To judge differences, all levels of their items are read."""
     if reading.judges:
         pairs = [(item, location) for item, location, _ in reading.levels]
-        observed = await platform.read_levels_of_items(steps, shop_id, pairs)
+        observed = await level_calls.read_levels_of_items(steps, shop_id, pairs)
     else:
-        observed = await platform.read_levels(steps, shop_id, [gid for _, _, gid in reading.levels])
+        observed = await level_calls.read_levels(steps, shop_id, [gid for _, _, gid in reading.levels])
     await steps.transact(partial(_store, shop_id=shop_id, reading=reading, observed=observed))
 
 

@@ -31,7 +31,7 @@ async def lease_shops(
 ) -> list[LeasedShop]:
     """Lease shops whose pools have changed, or that are due. No other process leases them until their lease ends.
 
-    shop_ids    only these; None: any
+    shop_ids          only these; None: any
     excluded_shops    none of these
     """
     shop_condition: LiteralString = "" if shop_ids is None else "and syncs.shop_id = any(%(shop_ids)s)"
@@ -192,7 +192,7 @@ async def forget_changes(tx: Tx) -> int:
         """
         with old_changes as (
             delete from order_level_changes where ctid = any(array(
-                   select ctid from order_level_changes where told_at < now() - interval '1 day' limit 5000))
+                   select ctid from order_level_changes where received_at < now() - interval '1 day' limit 5000))
             returning 1),
         old_ends as (
             delete from ended_levels where ctid = any(array(

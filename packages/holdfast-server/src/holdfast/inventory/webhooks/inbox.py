@@ -23,7 +23,7 @@ from prometheus_client import Counter
 
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Database, Reader, Steps, Tx
-from holdfast.inventory.shopify.platform import PlatformUnreachable
+from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.webhooks import sql
 from holdfast.inventory.webhooks.model import (
     CROSS_TENANT_TOPICS,

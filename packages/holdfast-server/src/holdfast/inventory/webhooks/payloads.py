@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.inspect import DateTimeType, Field, ListType, Metadata, StructType, UnionType, type_info
 
-from holdfast.inventory.shopify.platform import display_text, storable_json
+from holdfast.inventory.shopify.platform_client import display_text, storable_json
 from holdfast.inventory.webhooks.model import Delivery
 
 MAX_UNITS = 10**9

@@ -121,7 +121,7 @@ JOBS_IN_PROGRESS = Bound(
     tenant="none, in order",
     address="none",
     reserved="-",
-    stranger="As an organizer it can delay others by the jobs that it enqueued before.",
+    stranger="As an organizer it delays others by its earlier jobs.",
 )
 
 CONNECTION_TIMEOUT_SECONDS = 2

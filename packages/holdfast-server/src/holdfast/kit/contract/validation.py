@@ -69,7 +69,9 @@ def mismatch(error: msgspec.ValidationError, kind: Any, value: Any) -> Mismatch:
     return Mismatch(
         path,
         _broken_bound(expected, value)
-        or message("must be %(wanted)s, not %(given)s", wanted=_expected_text(expected), given=_quoted_value(value)),
+        or message(
+            "must be %(expected)s, not %(value)s", expected=_expected_text(expected), value=_quoted_value(value)
+        ),
     )
 
 
@@ -128,24 +130,24 @@ def _broken_bound(expected: ExpectedType, value: Any) -> Message | None:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 if number.ge is not None and value < number.ge:
                     return message(
-                        "must be at least %(least)s, not %(given)s", least=f"{number.ge}", given=_quoted_value(value)
+                        "must be at least %(least)s, not %(value)s", least=f"{number.ge}", value=_quoted_value(value)
                     )
                 if number.le is not None and value > number.le:
                     return message(
-                        "must be at most %(most)s, not %(given)s", most=f"{number.le}", given=_quoted_value(value)
+                        "must be at most %(most)s, not %(value)s", most=f"{number.le}", value=_quoted_value(value)
                     )
         case inspect.StrType(min_length=min_length, max_length=max_length) if isinstance(value, str):
             few = translatable("must have at least %(least)s characters, not %(length)s")
             many = translatable("must have at most %(most)s characters, not %(length)s")
             return _broken_length(len(value), min_length, max_length, few, many) or (
-                message("must be %(wanted)s", wanted=expected.noun) if expected.noun else None
+                message("must be %(expected)s", expected=expected.noun) if expected.noun else None
             )
         case inspect.ListType(min_length=min_length, max_length=max_length) if isinstance(value, list):
             few = translatable("must have at least %(least)s items, not %(length)s")
             many = translatable("must have at most %(most)s items, not %(length)s")
             return _broken_length(len(cast(list[Any], value)), min_length, max_length, few, many)
         case inspect.DateTimeType() if isinstance(value, str):
-            return message("must be %(wanted)s", wanted=A_TIME)
+            return message("must be %(expected)s", expected=A_TIME)
         case _:
             pass
     return None
@@ -170,7 +172,7 @@ def _expected_text(expected: ExpectedType) -> str:
             noun = one_of(values)
         case kind:
             noun = expected.noun or _NOUNS.get(type(kind), message("something else"))
-    return message("%(wanted)s or null", wanted=noun) if expected.nullable else noun
+    return message("%(expected)s or null", expected=noun) if expected.nullable else noun
 
 
 def one_of(choices: Sequence[object]) -> str:

@@ -1,8 +1,9 @@
 """Answers: how long caches may keep them, what of a query they repeat, which are compressed, files that are generated
 while sent, and constant ones.
 
-A cache is a proxy or a content delivery network in front of the service. What it may keep is the same for everybody who
-requests the same address in the same language and encoding. All other answers are `NO_STORE`. docs/edge.md lists both.
+A cache is a proxy or a content delivery network in front of the service. What it may keep is the same for every client
+that requests the same address in the same language and encoding. All other answers are `NO_STORE`.
+docs/edge.md lists both.
 
 A proxy may have signed the query of a request, with a secret that signs other messages too. The sender of the request
 must not learn the signature. So an answer repeats only parameters that the service knows by name, and none of these
@@ -61,7 +62,7 @@ IMMUTABLE: Header = (b"cache-control", b"public, max-age=31536000, immutable")
 """For an address whose content never changes. Browsers do not ask again."""
 
 
-def kept_refusals(refuse: RenderProblem) -> RenderProblem:
+def cached_refusals(refuse: RenderProblem) -> RenderProblem:
     """A function that renders problems of a public page. A cache keeps for a moment that there is no such page.
 
     So a crowd at a page that is gone reaches the service once a second.

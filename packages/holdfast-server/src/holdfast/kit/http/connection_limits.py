@@ -39,7 +39,7 @@ CONNECTIONS = Bound(
     tenant="none",
     address=f"`MAX_CONNECTIONS_PER_ADDRESS`, a /48 {WIDE_CONNECTIONS} times as many; `TRUSTED_PROXIES` any number",
     reserved="-",
-    stranger="Nothing: when all are taken, the address with the most gives one to an address with fewer.",
+    stranger="Nothing: the address with the most gives way.",
 )
 UNREAD_ANSWERS = Bound(
     name="Bytes of answers that are unread",
@@ -80,9 +80,10 @@ class ConnectionLimits:
     max_connections                the maximum number of open connections
     max_connections_per_address    the maximum from one address, of IPv6 from one network of /64, four times as many
                                    from one of /48; connections of trusted proxies are not counted by address
-    header_seconds      the seconds a client may take to send headers
-    pace                the pace at which requests are begun
-    write_seconds       the seconds for which a client may read less than `MIN_READ_BYTES` of a waiting answer
+    header_seconds                 the seconds a client may take to send headers
+    pace                           the pace at which requests are begun
+    write_seconds                  the seconds for which a client may read less than `MIN_READ_BYTES` of a waiting
+                                   answer
     """
 
     max_connections: int

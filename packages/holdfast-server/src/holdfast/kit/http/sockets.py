@@ -30,7 +30,7 @@ BACKLOG = 65_535
 If more clients connect at once, Linux drops what they send, and they repeat it seconds later.
 """
 
-ACCEPTED_AT_ONCE = 32
+MAX_ACCEPTS_PER_TURN = 32
 """New connections that a process accepts in one turn of its event loop."""
 
 
@@ -48,8 +48,8 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         listener.close()
         # Only an address that exists can be asked.
-        is_taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-        if is_taken and (running := _running_service(host, port)):
+        is_port_in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        if is_port_in_use and (running := _running_service(host, port)):
             raise CannotStart(f"{running}. Stop it first, or choose another port.") from error
         reason = error.strerror if isinstance(error, OSError) else "this is no host name"
         raise CannotStart(f"Cannot listen on {host} port {port}: {reason}. Choose another address or port.") from error
@@ -77,7 +77,7 @@ def shared(listener: socket.socket) -> list[socket.socket]:
     uvloop accepts one connection from each socket in a turn. Under load a turn takes tens of milliseconds, so clients
     that connect would wait for seconds, health checks too.
     """
-    return [listener, *(listener.dup() for _ in range(ACCEPTED_AT_ONCE - 1))]
+    return [listener, *(listener.dup() for _ in range(MAX_ACCEPTS_PER_TURN - 1))]
 
 
 def _running_service(host: str, port: int) -> str | None:

@@ -116,10 +116,10 @@ class MailAttempts:
         """How often the connection was lost at a mail."""
         return self._breaks.get(mail.id, 0)
 
-    async def send(self, connection: MailConnection, row: LeasedShare, mail: Mail, envelope: Envelope) -> None:
+    async def send(self, connection: MailConnection, share: LeasedShare, mail: Mail, envelope: Envelope) -> None:
         """Send a mail of a leased share. Returns after its result is stored, or if it stays due."""
         try:
-            await connection.carry(envelope, partial(self._session.check, row))
+            await connection.carry(envelope, partial(self._session.check, share))
         except MailServerUnavailable as error:
             await self._connection_lost(mail, error)
             return

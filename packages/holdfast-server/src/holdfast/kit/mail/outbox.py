@@ -431,7 +431,7 @@ class ResultWriter:
         await self._wait_until_stored(result)
 
     async def flushed(self) -> None:
-        """Return when all results are stored that are waiting now."""
+        """Wait until all results are stored that are waiting now."""
         for result in tuple(self._waiting):
             await self._wait_until_stored(result)
 

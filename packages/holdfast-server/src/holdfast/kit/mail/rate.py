@@ -1,7 +1,7 @@
 """The limit of mails a second, which all processes of a service share (`SMTP_MAX_PER_SECOND`).
 
 Turns are given out by one row of the database, by its clock: each begins one interval after the one before, and turns
-that nobody took are lost. A mail is sent after its turn has begun, and each connection sends one mail at a time. So in
+that no mail took are lost. A mail is sent after its turn has begun, and each connection sends one mail at a time. So in
 any time the mail server gets at most as many mails as the limit says, and one more on each connection, also if
 processes stall or are killed.
 """
@@ -29,7 +29,7 @@ class SendingRate:
         return min(limit, self._max_per_second) if self.is_limited else limit
 
     async def wait_for_turn(self) -> None:
-        """Return when one mail may be sent."""
+        """Wait until one mail may be sent."""
         async with self._in_line:
             await asyncio.sleep(
                 max(0.0, await self._database.autocommit(lambda reader: take_turn(reader, self._max_per_second)))

@@ -60,7 +60,7 @@ SENT_MAILS = Bound(
     tenant="one mail, in turns; mails to many people at once go last",
     address="none: forms and links to sign in are bounded",
     reserved="half of the turns, for mails of no organizer",
-    stranger=f"Others wait one turn, of up to {MIN_MAILS_OF_LEASE} mails or a second on each connection.",
+    stranger=f"Others wait one turn, of up to {MIN_MAILS_OF_LEASE} mails or a second.",
 )
 
 EMPTY_LEASE_PAUSE_SECONDS = 0.05
@@ -133,7 +133,7 @@ class OwnerTurns:
         """Go on after the owner whose share was leased last."""
         if leased:
             self.no_owner_first = not self.no_owner_first
-        if owners := [row.owner for row in leased if row.owner]:
+        if owners := [share.owner for share in leased if share.owner]:
             self.first_owner = outbox.next_owner(owners[-1])
 
 
@@ -159,10 +159,10 @@ class DueMails:
         self._renderings: list[_Rendering] = []
         self.turns = OwnerTurns()
 
-    async def read(self, row: LeasedShare) -> tuple[int, list[tuple[Mail, Envelope]]]:
+    async def read(self, share: LeasedShare) -> tuple[int, list[tuple[Mail, Envelope]]]:
         """How many mails are due of those that the lease may send, and those of them that can be sent."""
         await yield_to_requests()
-        mails = await self._read(row.share, row.owner or self.turns.first_owner)
+        mails = await self._read(share.number, share.owner or self.turns.first_owner)
         # Mails at which the connection was lost before go last.
         mails.sort(key=self._attempts.connection_breaks)
         rendering = _Rendering(mails)
@@ -252,7 +252,7 @@ class ShareWork(RowWork[LeasedShare]):
         self._connections = connections
         self._rate = rate
         self._released_at = float("-inf")
-        self._found_nothing_at = float("-inf")
+        self._last_empty_lease_at = float("-inf")
         self._next_due_at: float | None = None
         self._turns = due_mails.turns
         self._ending: set[LeasedShare] = set()
@@ -264,7 +264,7 @@ class ShareWork(RowWork[LeasedShare]):
 
     async def lease(self, limit: int, excluded: Sequence[Any], *, scan_all: bool) -> list[LeasedShare]:
         self._attempts.pause.is_idle_since_pause = False
-        await asyncio.sleep(self._found_nothing_at + EMPTY_LEASE_PAUSE_SECONDS - time.monotonic())
+        await asyncio.sleep(self._last_empty_lease_at + EMPTY_LEASE_PAUSE_SECONDS - time.monotonic())
         # A result that is not stored may be of a share that this process has lost: it must not be sent again.
         await self._results.flushed()
         if time.monotonic() > self._released_at + POLL_SECONDS:
@@ -283,7 +283,7 @@ class ShareWork(RowWork[LeasedShare]):
             )
         )
         if not leased:
-            self._found_nothing_at = time.monotonic()
+            self._last_empty_lease_at = time.monotonic()
         self._turns.advance(leased)
         return leased
 
@@ -306,7 +306,7 @@ class ShareWork(RowWork[LeasedShare]):
 
     async def handle(self, row: LeasedShare) -> int:
         """Send the due mails of a share, and give it back. If cancelled, complete the mail that is being sent."""
-        sending = asyncio.create_task(self._send_share(row), name=f"mails: share {row.share}")
+        sending = asyncio.create_task(self._send_share(row), name=f"mails: share {row.number}")
         try:
             return await asyncio.shield(sending)
         except asyncio.CancelledError:
@@ -319,20 +319,20 @@ class ShareWork(RowWork[LeasedShare]):
             await end_tasks([sending])
             self._ending.discard(row)
 
-    async def _send_share(self, row: LeasedShare) -> int:
+    async def _send_share(self, share: LeasedShare) -> int:
         """Send the due mails of a share, and give it back. Returns how many there were."""
         count = 0
         try:
-            count = await self._send_mails(row)
+            count = await self._send_mails(share)
         except (SenderSessionLost, SubprocessStartError, Problem) as error:
             self._fatal_error = error
             self._fatal_event.set()
         with contextlib.suppress(Problem):  # then it is free when the lease ends
-            await self._database.autocommit(lambda reader: self._leases.give_back(reader, row))
+            await self._database.autocommit(lambda reader: self._leases.give_back(reader, share))
         return count
 
-    async def _send_mails(self, row: LeasedShare) -> int:
-        count, rendered = await self._due_mails.read(row)
+    async def _send_mails(self, share: LeasedShare) -> int:
+        count, rendered = await self._due_mails.read(share)
         if rendered:
             started = time.monotonic()
             async with self._connections.use() as connection:
@@ -340,21 +340,21 @@ class ShareWork(RowWork[LeasedShare]):
                     async with self._send_turn:  # requests go first
                         await yield_to_requests()
                     if self._rate.is_limited:
-                        await self._wait_for_turn(row)
-                    if row in self._ending or self.pause_seconds() > 0:
+                        await self._wait_for_turn(share)
+                    if share in self._ending or self.pause_seconds() > 0:
                         break
-                    await self._attempts.send(connection, row, mail, envelope)
+                    await self._attempts.send(connection, share, mail, envelope)
                 else:
                     self._due_mails.note_duration(len(rendered), time.monotonic() - started)
         return count
 
-    async def _wait_for_turn(self, row: LeasedShare) -> None:
+    async def _wait_for_turn(self, share: LeasedShare) -> None:
         """Wait until a mail may be sent, or no further one of the share is begun."""
-        waiting = self._waiting_for_turns[row] = asyncio.create_task(self._rate.wait_for_turn(), name="mails: turn")
+        waiting = self._waiting_for_turns[share] = asyncio.create_task(self._rate.wait_for_turn(), name="mails: turn")
         try:
             await asyncio.wait([waiting])
         finally:
-            del self._waiting_for_turns[row]
+            del self._waiting_for_turns[share]
             await end_tasks([waiting])
         if not waiting.cancelled():
             waiting.result()

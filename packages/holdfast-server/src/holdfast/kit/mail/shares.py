@@ -44,7 +44,7 @@ class LeasedShare(Struct, frozen=True):
     owner    the owner whose turn it is; empty: it is the turn of mails of no owner
     """
 
-    share: int
+    number: int
     lease_id: UUID
     owner: str
 
@@ -61,7 +61,7 @@ class ShareLeases:
     """The leases of one process.
 
     A statement may lease shares and its answer be lost, with the connection or because the task was cancelled. Its
-    lease is given back before the next one: else nobody would send these shares until the lease ends.
+    lease is given back before the next one: else no process would send these shares until the lease ends.
     """
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class ShareLeases:
             self._unanswered.add(lease_id)
             candidates = await reader.rows(
                 _Candidate,
-                LEASE,
+                LEASED_SHARES,
                 {
                     "limit": limit - len(leased),
                     "connections": connections,
@@ -112,7 +112,7 @@ class ShareLeases:
              where share = %(share)s and lease_id = %(lease_id)s
             returning true
             """,
-            {"share": share.share, "lease_id": share.lease_id},
+            {"share": share.number, "lease_id": share.lease_id},
         )
         self._held.discard(share)
 
@@ -137,7 +137,7 @@ class ShareLeases:
 # The shares are chosen before any is locked, so that a look that finds nothing locks nothing. Then all are locked, in
 # one order: two processes that lease at the same time do not both count the same free connection. A locked row is read
 # as it is now.
-LEASE: LiteralString = f"""
+LEASED_SHARES: LiteralString = f"""
     with free as materialized (select share from mail_shares where due_at <= clock_timestamp()),
     room as materialized (
         select least(%(limit)s, %(connections)s - 64 + count(*))::integer as places from free),
@@ -188,7 +188,7 @@ LEASE: LiteralString = f"""
 """
 
 
-async def renew(reader: Reader[Any], row: LeasedShare) -> bool:
+async def renew(reader: Reader[Any], share: LeasedShare) -> bool:
     """Renew a lease. Returns False if it has ended."""
     is_renewed = await reader.value(
         """
@@ -196,12 +196,12 @@ async def renew(reader: Reader[Any], row: LeasedShare) -> bool:
          where share = %(share)s and lease_id = %(lease_id)s and due_at > clock_timestamp()
         returning true
         """,
-        {"share": row.share, "lease_id": row.lease_id, "seconds": LEASE_SECONDS},
+        {"share": share.number, "lease_id": share.lease_id, "seconds": LEASE_SECONDS},
     )
     return bool(is_renewed)
 
 
-LASTING: LiteralString = """
+LASTING_SHARES: LiteralString = """
     select share from mail_shares
       join unnest(%(shares)s::integer[], %(lease_ids)s::uuid[]) as lease (share, lease_id) using (share, lease_id)
      where due_at > clock_timestamp() + %(seconds)s * interval '1 second'
@@ -210,11 +210,11 @@ LASTING: LiteralString = """
 
 
 class _LeaseReading:
-    """A read of a lease. `asked_at`: when the statement was sent that has answered it; None: there was none yet."""
+    """A read of a lease. `sent_at`: when the statement was sent that has answered it; None: there was none yet."""
 
-    def __init__(self, row: LeasedShare) -> None:
-        self.row = row
-        self.asked_at: float | None = None
+    def __init__(self, share: LeasedShare) -> None:
+        self.share = share
+        self.sent_at: float | None = None
         self.lasts = False
 
 
@@ -231,17 +231,17 @@ class SenderSession:
         self._readings: list[_LeaseReading] = []
         """What waits for the next statement, which reads all of these leases."""
 
-    async def check(self, row: LeasedShare) -> None:
+    async def check(self, share: LeasedShare) -> None:
         """Raises `LeaseLost` unless the lease lasts for `MIN_LEASE_SECONDS` more. Raises `SenderSessionLost`.
 
         Nothing is awaited after the answer was found recent, so a caller that sends immediately can rely on it.
         """
-        reading = _LeaseReading(row)
-        while reading.asked_at is None or time.monotonic() > reading.asked_at + MAX_READ_SECONDS:
-            reading.asked_at = None
+        reading = _LeaseReading(share)
+        while reading.sent_at is None or time.monotonic() > reading.sent_at + MAX_READ_SECONDS:
+            reading.sent_at = None
             self._readings.append(reading)
             async with self._using:
-                if reading.asked_at is None:
+                if reading.sent_at is None:
                     await self._read_leases()
         if not reading.lasts:
             raise LeaseLost
@@ -256,13 +256,13 @@ class SenderSession:
     async def _read_leases(self) -> None:
         """Read the leases that wait, in one statement. Raises `SenderSessionLost`."""
         readings, self._readings = self._readings, []
-        asked_at = time.monotonic()
+        sent_at = time.monotonic()
         try:
             cursor = await self._connection.execute(
-                LASTING,
+                LASTING_SHARES,
                 {
-                    "shares": [reading.row.share for reading in readings],
-                    "lease_ids": [reading.row.lease_id for reading in readings],
+                    "shares": [reading.share.number for reading in readings],
+                    "lease_ids": [reading.share.lease_id for reading in readings],
                     "seconds": MIN_LEASE_SECONDS,
                 },
             )
@@ -270,7 +270,7 @@ class SenderSession:
         except psycopg.Error as error:
             raise SenderSessionLost(first_line(error)) from error
         for reading in readings:
-            reading.asked_at, reading.lasts = asked_at, reading.row.share in lasting
+            reading.sent_at, reading.lasts = sent_at, reading.share.number in lasting
 
 
 @contextlib.asynccontextmanager

@@ -68,8 +68,9 @@ class MailConnection(Protocol):
     """A connection that sends one mail at a time."""
 
     async def carry(self, envelope: Envelope, last: BeforeContent) -> None:
-        """Return when a mail was accepted. Raises `MailRefusal`, `MailDeferral`, `MailServerUnavailable`, and the
-        exceptions of `last`.
+        """Send a mail, and wait until it was accepted.
+
+        Raises `MailRefusal`, `MailDeferral`, `MailServerUnavailable`, and the exceptions of `last`.
         """
         ...
 

@@ -28,13 +28,13 @@ from holdfast.kit.contract.problems import BAD_REQUEST, FORBIDDEN, NOT_FOUND, VA
 from holdfast.kit.http.body import read_body
 from holdfast.kit.http.handler import Header, Request, headers_of
 from holdfast.kit.running.runner import Run
-from holdfast.kit.security.secrets import HmacSigner
+from holdfast.kit.security.service_secret import HmacSigner
 
 FOREIGN_FORM = ProblemType(
     "foreign_form", 403, "The form was sent from another site.", "Open the page itself and use its form."
 )
 ANOTHERS_FORM = ProblemType(
-    "anothers_form", 403, "The form was shown to somebody else.", "Open the page again and send its form."
+    "anothers_form", 403, "The form was shown to another visitor.", "Open the page again and send its form."
 )
 """Refusals that do not depend on the fields of a form. Only pages answer with these problems."""
 
@@ -153,14 +153,14 @@ def _form_message(error: str, instruction: str | None) -> str:
     match error.text:
         case "is required" | "must not be empty":
             return instruction or message("Fill this in.")
-        case "must be %(wanted)s, not %(given)s" | "must be %(wanted)s":
-            return instruction or _kind_message(values["wanted"])
-        case "must be at least %(least)s, not %(given)s":
+        case "must be %(expected)s, not %(value)s" | "must be %(expected)s":
+            return instruction or _kind_message(values["expected"])
+        case "must be at least %(least)s, not %(value)s":
             least = _number(values["least"])
             if instruction:
                 return message("%(instruction)s It must be at least %(least)s.", instruction=instruction, least=least)
             return message("Enter a number of at least %(least)s.", least=least)
-        case "must be at most %(most)s, not %(given)s":
+        case "must be at most %(most)s, not %(value)s":
             maximum = _number(values["most"])
             if instruction:
                 return message("%(instruction)s It must be at most %(most)s.", instruction=instruction, most=maximum)
@@ -175,10 +175,10 @@ def _form_message(error: str, instruction: str | None) -> str:
 
 def _kind_message(kind: Value) -> str:
     """What to enter for a kind of value. `kind` is a noun, such as "an e-mail address such as ann@example.com"."""
-    if isinstance(kind, Message) and kind.text == "%(wanted)s or null":
-        kind = kind.values["wanted"]
+    if isinstance(kind, Message) and kind.text == "%(expected)s or null":
+        kind = kind.values["expected"]
     text = kind.text if isinstance(kind, Message) else str(kind)
-    return _KINDS.get(text) or message("Enter %(wanted)s.", wanted=kind)
+    return _KINDS.get(text) or message("Enter %(expected)s.", expected=kind)
 
 
 def _number(value: Value) -> Value:

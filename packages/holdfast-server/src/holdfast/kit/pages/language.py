@@ -45,9 +45,9 @@ _WEIGHT = re.compile(r"\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*", re.IGNORECASE)
 class Language(Struct, frozen=True):
     """A language that pages and mails are written in.
 
-    code     its ISO 639 code
-    name     its name in the language itself
-    chosen   whether the URL names it, so that links name it too
+    code            its ISO 639 code
+    name            its name in the language itself
+    chosen          whether the URL names it, so that links name it too
     query_fields    further names and values in the query of links to other pages
     """
 
@@ -138,8 +138,8 @@ class Language(Struct, frozen=True):
         return self.time(start, zone) if end is None else _times(_key(start), _key(end), zone, self.locale)
 
     def period(self, start: dt.datetime, end: dt.datetime | None, zone: str) -> str:
-        """The day and the times of a start and an end in a zone: November 21, 2026, 7:30 PM - 9:00 PM EST."""
-        return f"{_date(_key(start), zone, 'long', self.locale)}, {self.times(start, end, zone)}"
+        """The day and the times of a start and an end in a zone: Sat, Nov 21, 2026, 7:30 PM - 9:00 PM EST."""
+        return f"{_skeleton(_key(start), zone, 'yMMMEd', self.locale)}, {self.times(start, end, zone)}"
 
     def zone(self, moment: dt.datetime, zone: str) -> str:
         """The short name of a zone at a moment: EST, in German MEZ, and UTC+05:45 if the zone has no name."""

@@ -95,7 +95,10 @@ NO_LABELS: Mapping[str, str] = {}
 
 
 def _style(*names: str) -> str:
-    return "\n".join((FRAME / "templates" / name).read_text(encoding="utf-8") for name in names)
+    """The style sheets of these names, without comments and unneeded space: each page carries them."""
+    sheets = ((FRAME / "templates" / name).read_text(encoding="utf-8") for name in names)
+    plain = re.sub(r"/\*.*?\*/", "", "\n".join(sheets), flags=re.DOTALL)
+    return re.sub(r"\s*([{};])\s*", r"\1", plain).strip()
 
 
 STYLE = _style("tokens.css", "style.css", "components.css", "layouts.css", "waiting.css")

@@ -16,10 +16,10 @@ class LinkMail(Struct):
 
     link            the URL, without a language
     stop            the URL that stops all mails to the recipient, without a language
-    is_asked_for    whether the recipient has requested it, so that it is sent even if mails are stopped
+    is_requested    whether the recipient has requested it, so that it is sent even if mails are stopped
     """
 
-    is_asked_for: ClassVar[bool] = True
+    is_requested: ClassVar[bool] = True
 
     recipient: str
     message_id: str
@@ -35,7 +35,7 @@ def link_message(
     """The rendered mail: a first sentence, a list, the link with the text of its button, and the rest of the text."""
     language = language_with_code(mail.language)
     link = url_in_language(mail.link, language)
-    stop = "" if mail.is_asked_for else stop_text(frame, language, mail.stop)
+    stop = "" if mail.is_requested else stop_text(frame, language, mail.stop)
     return MailMessage(
         recipient=mail.recipient,
         subject=subject,
@@ -49,7 +49,7 @@ def link_message(
             button=button,
             rest=rest,
             link=link,
-            stop="" if mail.is_asked_for else url_in_language(mail.stop, language),
+            stop="" if mail.is_requested else url_in_language(mail.stop, language),
         ),
         message_id=mail.message_id,
         date=mail.caused_at,

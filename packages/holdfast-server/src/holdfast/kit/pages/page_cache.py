@@ -65,8 +65,8 @@ def cached_page(
 class PageCache:
     """Renders each page once, for concurrent and later requests.
 
-    bound   what is limited, for the page of all bounds
-    max_bytes  the maximum size of all cached pages in bytes
+    bound        what is limited, for the page of all bounds
+    max_bytes    the maximum size of all cached pages in bytes
     """
 
     def __init__(self, bound: Bound, max_bytes: int = MAX_CACHE_BYTES) -> None:

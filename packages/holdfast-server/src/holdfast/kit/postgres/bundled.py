@@ -202,7 +202,7 @@ class BundledServer:
             time.sleep(RETRY_SECONDS)
 
     def _wait_until_lost(self) -> None:
-        """Return or raise as soon as a connection to the server is lost, without polling."""
+        """Wait until a connection to the server is lost, without polling. Returns then, or raises."""
         with psycopg.connect(self._cluster.url(ROLE, "postgres"), autocommit=True) as connection:
             for _ in connection.notifies():
                 pass

@@ -120,7 +120,7 @@ class Cluster:
         return any((self.directory / name).exists() for name in ("postmaster.opts", "backup_label"))
 
     def start(self) -> None:
-        """Return when the server answers. Starts it if it does not run. Raises `CannotRun`."""
+        """Start the server if it does not run, and wait until it answers. Raises `CannotRun`."""
         launched = None
         begun_at = time.monotonic()
         progress = Progress()

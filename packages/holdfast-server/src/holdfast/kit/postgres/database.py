@@ -21,7 +21,7 @@ from psycopg.rows import AsyncRowFactory, RowMaker, no_result, tuple_row
 
 from holdfast.kit.compat.psycopg_pipeline import wait_for_answer
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, OUTAGE_TIMEOUT_SECONDS, Pool
-from holdfast.kit.postgres.notifications import CHANNEL, SEND, Notices, Receiver, listener_name
+from holdfast.kit.postgres.notifications import CHANNEL, NOTIFICATION, Notices, Receiver, listener_name
 from holdfast.kit.postgres.transactions import (
     CONFLICTS,
     ENQUEUE_TASK,
@@ -38,7 +38,7 @@ from holdfast.kit.postgres.transactions import TASKS_CHANNEL as TASKS
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
 
-MAX_KEPT_MAKERS = 2_000
+MAX_ROW_MAKERS = 2_000
 
 
 def row_of(into: type[T]) -> AsyncRowFactory[T]:
@@ -74,16 +74,20 @@ def _names(cursor: AsyncCursor[Any]) -> tuple[str, ...] | None:
 
 
 def _maker(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence[Any]], T]:
-    # Other callables may be made for each statement.
-    if isinstance(into, type) and all(name.isidentifier() and not iskeyword(name) for name in names):
-        return _compiled(into, names)
-    return lambda values: into(**dict(zip(names, values, strict=False)))
+    # Other callables may be made for each statement, so their makers are not remembered.
+    return _compiled(into, names) if isinstance(into, type) else _by_keywords(into, names)
 
 
-@lru_cache(MAX_KEPT_MAKERS)
+@lru_cache(MAX_ROW_MAKERS)
 def _compiled(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence[Any]], T]:
+    if not all(name.isidentifier() and not iskeyword(name) for name in names):
+        return _by_keywords(into, names)
     arguments = ", ".join(f"{name}=values[{number}]" for number, name in enumerate(names))
     return eval(f"lambda values: into({arguments})", {"into": into})  # noqa: S307 - of names of columns
+
+
+def _by_keywords(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence[Any]], T]:
+    return lambda values: into(**dict(zip(names, values, strict=False)))
 
 
 A = TypeVar("A", bound=Struct)
@@ -279,7 +283,7 @@ class Database(Generic[R]):
         tx.revocations, tx.notifications = [], []
 
     async def _send(self, notices: Sequence[str]) -> None:
-        await self.autocommit(lambda reader: reader.value(SEND, {"notices": list(notices)}))
+        await self.autocommit(lambda reader: reader.value(NOTIFICATION, {"notices": list(notices)}))
 
     async def _get_connection(self) -> AsyncConnection[Any]:
         """A connection of the pool. The context of one would also commit, which has nothing to do here.

@@ -94,7 +94,7 @@ class LookupCache(Generic[K, V]):
     def _finish(self, look_up: tuple[K, int], task: asyncio.Task[V]) -> None:
         del self._look_ups[look_up]
         if not task.cancelled():
-            task.exception()  # it is raised to those who wait, if any are left
+            task.exception()  # it is raised to the callers that wait, if any are left
 
     def forgetting(self) -> AbstractContextManager[None]:
         """While the block lasts, drop results as soon as a change of them is announced."""

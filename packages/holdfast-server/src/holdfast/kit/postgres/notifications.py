@@ -43,7 +43,7 @@ MAX_NOTICE_BYTES = 7999
 CLOSE_TIMEOUT_SECONDS = 2.0
 """Seconds that an ending process still tries to send its notices."""
 
-SEND: LiteralString = f"select pg_notify('{CHANNEL}', notice) from unnest(%(notices)s::text[]) as notice"
+NOTIFICATION: LiteralString = f"select pg_notify('{CHANNEL}', notice) from unnest(%(notices)s::text[]) as notice"
 
 Notice = tuple[str, str]
 """A channel, in ASCII letters, and a payload of one line."""

@@ -165,7 +165,7 @@ async def translate_errors(is_outage_logged: Callable[[], bool]) -> AsyncGenerat
     except CONFLICTS as error:
         raise SERVICE_UNAVAILABLE("Too many others are changing the same thing.", retry_after=1) from error
     except errors.LockNotAvailable as error:
-        raise SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1) from error
+        raise SERVICE_UNAVAILABLE("Another caller is still changing the same thing.", retry_after=1) from error
     except (TimeoutError, errors.QueryCanceled) as error:
         # A statement was too slow, or the database hangs.
         outage = {"is_outage": True} if isinstance(error, TimeoutError) else {}

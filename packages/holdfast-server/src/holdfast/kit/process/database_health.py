@@ -97,20 +97,20 @@ def _log_clocks(difference: _ClockDifference) -> None:
 
 async def _ask(database: Database[Any], clock: Callable[[], float]) -> _Answer | None:
     """What the database says; None if it does not answer."""
-    asked_at = clock()
+    sent_at = clock()
     try:
         [(now, background_processes)] = await database.read(
-            lambda reader: reader.tuples(QUESTION, {"name": f"{database.name} leaders %"})
+            lambda reader: reader.tuples(CLOCK_AND_LEADERS, {"name": f"{database.name} leaders %"})
         )
     except Exception:
         # The database logs when it is away, and when it is back.
         return None
     answered_at = clock()
-    difference = _ClockDifference((asked_at + answered_at) / 2 - now, (answered_at - asked_at) / 2)
+    difference = _ClockDifference((sent_at + answered_at) / 2 - now, (answered_at - sent_at) / 2)
     return _Answer(background_processes, difference)
 
 
-QUESTION: LiteralString = """
+CLOCK_AND_LEADERS: LiteralString = """
     select extract(epoch from clock_timestamp())::float8,
            (select count(*) from pg_stat_activity
              where datname = current_database() and application_name like %(name)s)

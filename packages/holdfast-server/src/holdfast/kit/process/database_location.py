@@ -14,7 +14,7 @@ from holdfast.kit.environment.settings import Settings
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.connection_errors import connection_failure, connection_remedy
 from holdfast.kit.process.resources import secret_file
-from holdfast.kit.security.secrets import SealedTable, is_anything_sealed
+from holdfast.kit.security.service_secret import SealedTable, is_anything_sealed
 
 
 def url(settings: Settings) -> str:

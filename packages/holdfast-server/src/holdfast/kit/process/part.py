@@ -12,7 +12,7 @@ from holdfast.kit.background.tasks import TaskHandler, TimedTask
 from holdfast.kit.http.index import Route
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.running.operation import Operations
-from holdfast.kit.security.secrets import SealedTable
+from holdfast.kit.security.service_secret import SealedTable
 from holdfast.kit.security.signed_tokens import SigningKeyTable
 
 C = TypeVar("C")

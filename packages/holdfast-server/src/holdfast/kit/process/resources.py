@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from holdfast.kit.environment.settings import Settings
 from holdfast.kit.mail.transport import Mailer
 from holdfast.kit.outbound.requests import OutboundClient
-from holdfast.kit.security.secrets import Secret, secret
+from holdfast.kit.security.service_secret import Secret, secret
 from holdfast.kit.webhooks.sending import ANSWER_SECONDS
 
 S = TypeVar("S", bound=Settings)

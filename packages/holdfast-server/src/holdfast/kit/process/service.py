@@ -85,19 +85,19 @@ log = structlog.get_logger()
 class Service:
     """All parts of one service, as data.
 
-    runner         runs its operations
-    operations     its table of operations
-    parts          its parts, which say its background work and its keys
-    endpoints          what answers requests besides the operations: the endpoints of its parts
-    authenticate   turns the credential of a request into its caller
-    agents         the endpoint for agents, `/mcp`; None: there is none
-    site           its pages; None: there are none
-    streams        its open event streams
-    error_body     its error envelope
-    keeps_slash    the prefixes of paths that are not redirected if they end with a slash
-    per_machine_state   descriptions of state that each machine keeps for itself, for warnings to operators
-    drain_seconds  the seconds for which it serves after SIGTERM
-    metrics_token  the token for its metrics; empty: only programs on the same machine may read them
+    runner               runs its operations
+    operations           its table of operations
+    parts                its parts, which say its background work and its keys
+    endpoints            what answers requests besides the operations: the endpoints of its parts
+    authenticate         turns the credential of a request into its caller
+    agents               the endpoint for agents, `/mcp`; None: there is none
+    site                 its pages; None: there are none
+    streams              its open event streams
+    error_body           its error envelope
+    keeps_slash          the prefixes of paths that are not redirected if they end with a slash
+    per_machine_state    descriptions of state that each machine keeps for itself, for warnings to operators
+    drain_seconds        the seconds for which it serves after SIGTERM
+    metrics_token        the token for its metrics; empty: only programs on the same machine may read them
     """
 
     database: Database[Any]

@@ -48,7 +48,7 @@ from holdfast.kit.process.serving import (
     tuned_for_serving,
 )
 from holdfast.kit.running.steps import Steps
-from holdfast.kit.security.secrets import SealedTable
+from holdfast.kit.security.service_secret import SealedTable
 from holdfast_verify.terminal import names_text
 
 log = structlog.get_logger()

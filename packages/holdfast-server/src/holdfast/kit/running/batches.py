@@ -27,7 +27,7 @@ BATCHED_CALLS = Bound(
     tenant="events: no share, in order; inventory: all of its batch",
     address="one for each of its connections",
     reserved="-",
-    stranger="Others wait for a batch with one call for each of its connections.",
+    stranger="Others wait for a batch with as many calls as it has connections.",
 )
 
 Submit = Callable[[Caller, Any], Awaitable[Any]]
@@ -141,4 +141,4 @@ class OperationBatches:
 
 def _locked_problem() -> Problem:
     # A new one for each call: an exception that is raised keeps the frames of its caller.
-    return SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1)
+    return SERVICE_UNAVAILABLE("Another caller is still changing the same thing.", retry_after=1)

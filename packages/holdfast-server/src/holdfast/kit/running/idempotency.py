@@ -19,7 +19,7 @@ from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import IDEMPOTENCY_KEY_REUSED, Problem, ProblemType
 from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.postgres.group_commit import LockedRow
-from holdfast.kit.security.secrets import HasSecret, Secret, UnsealError
+from holdfast.kit.security.service_secret import HasSecret, Secret, UnsealError
 
 LOCK_SPACE = 0x6964656D
 """The first key of the advisory locks ("idem") that are held while a request is looked up, run and stored."""
@@ -233,7 +233,7 @@ class Idempotency:
             erased = {"people": people, "erased": ERASED_FINGERPRINT}
             await tx.run(_with_people(self.people.find_known), parameters | erased)
         else:
-            await tx.run(INSERT, parameters)
+            await tx.run(ANSWER_ROWS, parameters)
 
 
 _SEALED: LiteralString = """
@@ -245,7 +245,7 @@ _SEALED: LiteralString = """
          then answer.sealed else '' end
 """
 
-INSERT: LiteralString = f"""
+ANSWER_ROWS: LiteralString = f"""
     insert into idempotency_answers (id, fingerprint, sealed, account)
     select id, fingerprint, {_SEALED}, account
       from unnest(%(ids)s::bytea[], %(fingerprints)s::bytea[], %(sealed)s::bytea[], %(accounts)s::text[])

@@ -191,7 +191,7 @@ class Runner:
             await claim(tx)
             [answer] = await self._answer_once(answer_calls, tx, tenant, [call], waits=True)
             if isinstance(answer, LockedRow):
-                raise SERVICE_UNAVAILABLE("Somebody else is still changing the same thing.", retry_after=1)
+                raise SERVICE_UNAVAILABLE("Another caller is still changing the same thing.", retry_after=1)
             return _raise_problem(answer)
 
         async with self._writes.of(owner):

@@ -62,12 +62,12 @@ class Share:
 class Slots:
     """At most `max_running` pieces of work of one owner run concurrently, in order of arrival.
 
-    bound              what is limited, for the page of all bounds
-    max_per_address    the maximum of one address or network; None: one less than `max_running`, at least 1
-    timeout            the maximum number of seconds that a piece of work waits; None: no maximum
-    max_waiting        the maximum number of waiting pieces of work of one tenant, address or network
+    bound                   what is limited, for the page of all bounds
+    max_per_address         the maximum of one address or network; None: one less than `max_running`, at least 1
+    timeout                 the maximum number of seconds that a piece of work waits; None: no maximum
+    max_waiting             the maximum number of waiting pieces of work of one tenant, address or network
     max_waiting_together    the maximum of all owners that share slots
-    retry_after        returns the seconds after which refused work should come again
+    retry_after             returns the seconds after which refused work should come again
     """
 
     def __init__(

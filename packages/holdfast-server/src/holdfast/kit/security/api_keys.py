@@ -30,9 +30,9 @@ KEY_LOOK_UPS = Bound(
     tenant="none, in order",
     address="one for each of its connections",
     reserved="-",
-    stranger="Others wait for one look-up for each of its connections.",
+    stranger="Others wait for one look-up for each connection.",
 )
-FOUND_KEYS = cache_bound("Callers of API keys that were looked up", "both", f"{MAX_RESULTS}, for a second")
+KEY_CALLERS = cache_bound("Callers of API keys that were looked up", "both", f"{MAX_RESULTS}, for a second")
 
 _SHAPE = re.compile(PREFIX + r"[A-Za-z0-9_-]{43}")
 
@@ -70,7 +70,9 @@ class KeyRing:
         self._database = database
         self._find = find
         self._batches = Batcher[bytes, Caller](KEY_LOOK_UPS, name, self._look_up)
-        self._callers = LookupCache(FOUND_KEYS, database, CHANNEL, bytes.fromhex, self._batches.submit, waiting=waiting)
+        self._callers = LookupCache(
+            KEY_CALLERS, database, CHANNEL, bytes.fromhex, self._batches.submit, waiting=waiting
+        )
 
     async def caller(self, key: str | None) -> Caller:
         """The caller that a key belongs to. Raises `missing_api_key` or `invalid_api_key`."""
@@ -96,8 +98,8 @@ class KeyRing:
 def credential(headers: Mapping[bytes, bytes]) -> str | None:
     """The credential of a request: the header X-API-Key, or else the bearer token.
 
-    X-API-Key is for API keys: with another text in it, the credential is one that nobody has. Access tokens are bearer
-    tokens (RFC 6750).
+    X-API-Key is for API keys: with another text in it, the credential is one that no caller has. Access tokens are
+    bearer tokens (RFC 6750).
     """
     if key := headers.get(b"x-api-key"):
         text = key.decode("latin-1")

@@ -21,7 +21,7 @@ from joserfc.jws import JWSRegistry
 from msgspec import Struct
 
 from holdfast.kit.postgres.database import Reader, Tx
-from holdfast.kit.security.secrets import HasSecret, Secret, UnsealError
+from holdfast.kit.security.service_secret import HasSecret, Secret, UnsealError
 
 PUBLISHED_TTL_SECONDS = 300
 """Seconds for which clients may cache the published keys."""
@@ -138,7 +138,7 @@ class SigningKeySet:
             raise InvalidToken("The token is not signed by this service.") from error
         audiences = [claims.aud] if isinstance(claims.aud, str) else claims.aud
         if not is_issuer(claims.iss) or type.audience(claims) not in audiences:
-            raise ForeignToken("The token is for somebody else.")
+            raise ForeignToken("The token is for another audience.")
         return type, claims
 
     def _verify_signature(self, token: str, types: Sequence[TokenType[C]]) -> tuple[TokenType[C], bytes]:
@@ -197,10 +197,10 @@ class SigningKeyTable:
             delete from {self.table} as old
              where exists (select from {self.table} as successor
                             where successor.inserted_at > old.inserted_at
-                              and successor.inserted_at < now() - %(kept_seconds)s * interval '1 second')
+                              and successor.inserted_at < now() - %(retention_seconds)s * interval '1 second')
             returning kid
             """,
-            {"kept_seconds": self.max_token_seconds + 43_200},
+            {"retention_seconds": self.max_token_seconds + 43_200},
         )
         return 1 + len(removed)
 

@@ -17,7 +17,7 @@ from holdfast.kit.pages.site import redirect
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import single
 from holdfast.kit.running.runner import Runner
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 ACCOUNT_TEMPLATE = "console/account.html"
 """The template of the part that this service adds to the account page."""

@@ -135,7 +135,7 @@ class CheckInPage:
             check_in=check_in,
             called=fields.get("device"),
             sought=text,
-            found=matches,
+            matches=matches,
             verdict=verdict,
             errors=errors or {},
             notice=fields.get("done") if fields.get("done") in NOTICES else None,

@@ -114,7 +114,7 @@ class EditEventPage:
         """
         event = details.event
         stored = field_values(event)
-        shown_values = {**stored, **values}
+        form_values = {**stored, **values}
         return self._console.page(
             session,
             request,
@@ -122,10 +122,10 @@ class EditEventPage:
             status,
             event=event,
             version=version or version_of(event),
-            values=shown_values,
+            values=form_values,
             errors=errors,
-            is_more_open=is_more_open(shown_values, errors),
-            preview=preview_of(shown_values, next(iter(details.photos), None), event),
+            is_more_open=is_more_open(form_values, errors),
+            preview=preview_of(form_values, next(iter(details.photos), None), event),
             digits=digits,
             images=details.images_from,
             others=[(name, stored[name]) for name in stored if values.get(name, stored[name]) != stored[name]]

@@ -30,7 +30,7 @@ from holdfast.kit.pages.language import Language
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read
 from holdfast.kit.running.runner import Runner
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 MAX_HAPPENINGS = 6
 """How many things the overview of an event shows."""
@@ -51,6 +51,7 @@ class Happening(Struct, frozen=True):
     at         when
     email      None: the person's data was erased
     status     the present status of the person's registration; None: it was removed
+    reason     why it has this status, if it is not the order of arrival
     device     entered: the device that scanned the code
     amount     paid: in minor units of `currency`
     """
@@ -61,6 +62,7 @@ class Happening(Struct, frozen=True):
     email: str | None
     name: str | None
     status: RegistrationStatus | None
+    reason: str | None
     device: str | None
     amount: int | None
     currency: str | None
@@ -91,7 +93,7 @@ LATEST: LiteralString = f"""
          where is_entry),
     newest as (select * from entry order by at desc limit %(limit)s)
     select kind, at, users.public_id as user_id, users.email, {NAME} as name, registrations.status::text as status,
-           device, amount, currency
+           registrations.reason, device, amount, currency
       from newest cross join own
      cross join lateral (select * from users where id = newest.user_id limit 1) as users
       left join lateral (select * from registrations
@@ -157,7 +159,7 @@ class ConsoleEventPage:
             problem=problem,
             pending=details.pending,
             is_paid_out=event.payouts_ready and self._settings.takes_payments,
-            is_running=event.status == "expired" and event.ends_at is not None and details.now < event.ends_at,
+            is_running=event.is_running(details.now),
             zone=event.timezone or "UTC",
             digits=digits(event.currency),
             digits_of=digits,
@@ -177,7 +179,7 @@ class ConsoleEventPage:
             preview_url=self._settings.base_url + preview,
             images=details.images_from,
             order=details.order,
-            has_connected=read_query(request.query).get("done") == "connected",
+            done=read_query(request.query).get("done"),
             queue=details.queue,
             share=share_of(event, self._settings),
             scripts=[COPY_SCRIPT],

@@ -191,12 +191,12 @@ def command_values(values: Mapping[str, str], event: EventRow | None = None) -> 
         raw["price"] = raw.get("price") or 0
     currency = event.currency if event else values.get("currency", "")
     is_free = (event.pricing_mode if event else values.get("pricing_mode")) == "free"
-    places = digits(currency)
+    decimals = digits(currency)
     for name in values.keys() & set(PRICES):
         if values[name]:
-            raw[name] = minor_units(values[name], places)
+            raw[name] = minor_units(values[name], decimals)
             if raw[name] is None:
-                example = "1250" if not places else f"12.{'50'.ljust(places, '0')}"
+                example = "1250" if not decimals else f"12.{'50'.ljust(decimals, '0')}"
                 errors[name] = [message("Enter an amount, such as %(example)s.", example=example)]
             elif raw[name] and not is_free and (wrong := _why_not_payable(raw[name], currency)):
                 errors[name] = [_sentence(wrong)]
@@ -243,17 +243,17 @@ def amount_text(minor: int | None, currency: str) -> str:
     """An amount as a field shows it, such as 12.50. Empty for None."""
     if minor is None:
         return ""
-    places = digits(currency)
-    major, part = divmod(minor, 10**places)
-    return f"{major}.{part:0{places}}" if places else str(major)
+    decimals = digits(currency)
+    major, part = divmod(minor, 10**decimals)
+    return f"{major}.{part:0{decimals}}" if decimals else str(major)
 
 
-def minor_units(text: str, places: int) -> int | None:
+def minor_units(text: str, decimals: int) -> int | None:
     """A typed amount in minor units. None if it is not an amount, or if its separator could be one of thousands."""
     match = _AMOUNT.fullmatch(text)
-    if not match or len(match[2] or "") > places:
+    if not match or len(match[2] or "") > decimals:
         return None
-    return int(match[1] + (match[2] or "").ljust(places, "0"))
+    return int(match[1] + (match[2] or "").ljust(decimals, "0"))
 
 
 def _why_not_payable(minor: int, currency: str) -> str | None:
@@ -303,7 +303,7 @@ PREVIEW_PART = "preview_part"
 PREVIEW_SCRIPT = "console/events/preview.js"
 
 MAX_TITLE_CHARACTERS = 300
-MAX_PLACES = 10_000_000
+MAX_PREVIEW_SEATS = 10_000_000
 
 
 class EventPreview(Struct, frozen=True):
@@ -313,7 +313,7 @@ class EventPreview(Struct, frozen=True):
     waiting    the number of places on the waiting list; None: not known yet
     price      the price in minor units; 0: free; None: not known yet
     bounds     the lowest and the highest price of a price that moves
-    places     the number of places; `left`: how many of them are free
+    seats      the number of seats; `left`: how many of them are free
     photo      the photo above the title; None: the cover is drawn from the title
     """
 
@@ -326,7 +326,7 @@ class EventPreview(Struct, frozen=True):
     price: int | None
     bounds: tuple[int, int] | None
     currency: str
-    places: int | None
+    seats: int | None
     left: int
     waiting: int | None
     photo: ImageAttributes | None
@@ -342,7 +342,7 @@ def preview_of(values: Mapping[str, str], photo: ImageAttributes | None, event: 
     currency = event.currency if event else values.get("currency", "")
     price, lowest, highest = (_count(known.get(name)) for name in ("price", "min_price", "max_price"))
     is_bounded = mode == "dynamic" and lowest is not None and highest is not None and lowest < highest
-    places = _count(known.get("capacity"))
+    seats = _count(known.get("capacity"))
     title = one_line(values.get("title", ""), MAX_TITLE_CHARACTERS)
     return EventPreview(
         title=title,
@@ -354,8 +354,8 @@ def preview_of(values: Mapping[str, str], photo: ImageAttributes | None, event: 
         price=0 if mode == "free" else price if currency in CURRENCIES else None,
         bounds=(lowest, highest) if is_bounded and lowest is not None and highest is not None else None,
         currency=currency,
-        places=places if places and places <= MAX_PLACES else None,
-        left=max(0, (places or 0) - (event.registered_count if event else 0)),
+        seats=seats if seats and seats <= MAX_PREVIEW_SEATS else None,
+        left=max(0, (seats or 0) - (event.registered_count if event else 0)),
         waiting=_count(known.get("waitinglist_capacity")),
         photo=photo,
         cover=cover_svg(title),

@@ -74,7 +74,7 @@ class OwnEvent(Struct):
         return self.pricing_mode != "free" and self.published and self.status in ("active", "full")
 
     @property
-    def is_wanted(self) -> bool:
+    def needs_seats(self) -> bool:
         """Whether people wait while no seat is free: more seats would help them."""
         return self.status == "full" and self.waitlisted_count > 0
 
@@ -109,9 +109,9 @@ _LISTS: dict[Period, LiteralString] = {
 
 _REVENUE: LiteralString = """
     select event_id, sum(amount - refunded)::bigint
-      from unnest(%(ids)s::bigint[], %(currencies)s::text[]) as shown (id, currency)
+      from unnest(%(ids)s::bigint[], %(currencies)s::text[]) as listed (id, currency)
      cross join lateral (select event_id, amount, refunded from payments
-                          where event_id = shown.id and currency = shown.currency and state = 'paid') as payment
+                          where event_id = listed.id and currency = listed.currency and state = 'paid') as payment
      group by event_id
 """
 

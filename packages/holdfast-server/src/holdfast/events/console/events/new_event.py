@@ -210,7 +210,8 @@ class NewEventPage:
             errors = errors_in_words(problem.errors, raw, values.get("pricing_mode", ""))
             return await self._form(session, request, again, {**errors, **unread}, 422, keys=keys)
         id = msgspec.json.decode(event, type=CreatedEvent).id if isinstance(event, msgspec.Raw) else event.id
-        return self._console.to(request, f"{HOME}/events/{id}{'/publication' if is_question else ''}")
+        then = "/publication" if is_question else "?done=published" if command.published else ""
+        return self._console.to(request, f"{HOME}/events/{id}{then}")
 
     async def _photos(self, session: Session, copied: str) -> list[str]:
         """The keys of the photos of the event to copy."""
@@ -237,7 +238,7 @@ class NewEventPage:
         values = with_pricing_mode(values)
         copied_keys = await self._photos(session, values.get("copy", ""))
         photos: PhotoList = await self._get_photos(organizer(session), ReadPhotos(keys=[*copied_keys, *keys]))
-        shown_photo = next((photo for _, photo in photos.photos), None)
+        first_photo = next((photo for _, photo in photos.photos), None)
         return self._console.page(
             session,
             request,
@@ -253,7 +254,7 @@ class NewEventPage:
             is_new=True,
             zone_origin=zone_origin,
             is_more_open=is_more_open(values, errors),
-            preview=preview_of(values, shown_photo),
+            preview=preview_of(values, first_photo),
             least_waiting=MIN_WAITING_LIST_PLACES,
             digits=digits,
             labels=LABELS,

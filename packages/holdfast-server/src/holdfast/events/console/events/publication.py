@@ -103,7 +103,8 @@ class PublicationPage:
                 if problem.type is not EVENT_HAS_REGISTRATIONS:
                     raise
                 return await self._event_page.show(session, request, 422, problem=problem.errors["published"])
-        return self._console.to(request, f"{HOME}/events/{event_id}")
+        is_published = fields is not None and fields.get("do") == "publish"
+        return self._console.to(request, f"{HOME}/events/{event_id}{'?done=published' if is_published else ''}")
 
     def _question(
         self, session: Session, request: Request, event: EventRow, payouts: Payouts, obstacles: list[Obstacle]
@@ -115,7 +116,7 @@ class PublicationPage:
             event=event,
             obstacles=obstacles,
             payouts=payouts,
-            is_owner=session.account.is_proved and session.has_shown_mail,
+            is_owner=session.account.is_proved and session.is_opened_by_mail,
             digits=digits(event.currency),
             rules=rules_of(event.currency),
         )

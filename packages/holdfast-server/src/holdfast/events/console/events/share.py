@@ -14,7 +14,7 @@ from holdfast.events.pages.cover import title_cover
 from holdfast.events.pages.registration.own_registration import qr
 from holdfast.events.paths import HOST_SCRIPT, id_of
 from holdfast.events.processor.currencies import digits
-from holdfast.events.registrations.code import qr_code
+from holdfast.events.registrations.entrance_code import qr_code
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.http.handler import NO_STORE, Header, Reply, Request

@@ -41,7 +41,7 @@ class MailsPage:
         query = read_query(request.query)
         text = query.get("before", "")
         before = int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 19 and int(text) else None
-        status = _status_named(query.get("fate"))
+        status = _status_named(query.get("status"))
         command = ListMails(limit=PAGE_SIZE + 1, before=before, status=status)
         rows: Sequence[MailStatus] = await self._list(organizer(session), command)
         mails = rows[:PAGE_SIZE]
@@ -70,8 +70,8 @@ class MailsPage:
             if problem.type is not NOT_FOUND:
                 raise
             done = "nothing"
-        status = _status_named(fields.get("fate"))
-        return self._console.to(request, f"{MAILS}?{f'fate={status}&' if status else ''}done={done}")
+        status = _status_named(fields.get("status"))
+        return self._console.to(request, f"{MAILS}?{f'status={status}&' if status else ''}done={done}")
 
 
 def _status_named(name: str | None) -> MailStatusFilter | None:

@@ -61,10 +61,10 @@ class PaymentsPage:
             return await self._page(
                 session, request, command, fields, FormRefusal({f"amount-{paid.id}": [BLOCK_MESSAGES[paid.blocked]]})
             )
-        name, places = f"amount-{paid.id}", digits(paid.currency)
-        amount = minor_units(fields.get(name, ""), places)
+        name, decimals = f"amount-{paid.id}", digits(paid.currency)
+        amount = minor_units(fields.get(name, ""), decimals)
         if amount is None or amount % rules_of(paid.currency).unit:
-            example = {0: "1250", 3: "12.500"}.get(places, "12.50")
+            example = {0: "1250", 3: "12.500"}.get(decimals, "12.50")
             wrong = message("Enter an amount, such as %(example)s.", example=example)
             if amount is not None:
                 wrong = message("Enter an amount that ends in 0, such as %(example)s.", example=example)
@@ -74,7 +74,7 @@ class PaymentsPage:
             lambda: forms.run_once(self._refund, organizer(session), check(RefundPayment, refund), fields, RefundResult)
         )
         if isinstance(done, FormRefusal):
-            left = language_of(request).money(paid.refundable, paid.currency, places)
+            left = language_of(request).money(paid.refundable, paid.currency, decimals)
             wrong = message(
                 "Enter an amount of more than 0 and at most what is left of the payment, %(left)s.", left=left
             )

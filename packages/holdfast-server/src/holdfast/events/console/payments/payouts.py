@@ -62,7 +62,7 @@ class PayoutsPage:
         if request.method != "POST":
             return self._console.to(request, PAYOUTS)
         fields = await self._console.signed_in.read(session, request)
-        command = OpenOnboarding(has_shown_mail=session.has_shown_mail, event_id=_event_id(fields))
+        command = OpenOnboarding(is_opened_by_mail=session.is_opened_by_mail, event_id=_event_id(fields))
         url: str = await self._open(organizer(session), command)
         return self._console.page(session, request, "payments/payouts_link.html", here=PAYOUTS, link=url)
 
@@ -72,7 +72,7 @@ class PayoutsPage:
             return self._console.to(request, PAYOUTS)
         fields = await self._console.signed_in.read(session, request)
         account_id = fields.get("account", "")
-        command = ConfirmPayoutAccount(stripe_account_id=account_id, has_shown_mail=session.has_shown_mail)
+        command = ConfirmPayoutAccount(stripe_account_id=account_id, is_opened_by_mail=session.is_opened_by_mail)
         await self._confirm(organizer(session), command)
         return self._console.to(request, _address_after(_event_id(fields)))
 
@@ -115,7 +115,7 @@ class PayoutsPage:
             refusal.status,
             here=PAYOUTS,
             payouts=payout_status,
-            is_owner=session.account.is_proved and session.has_shown_mail,
+            is_owner=session.account.is_proved and session.is_opened_by_mail,
             sign_in=address_with_return(SIGN_IN, request, self._console.signed_in.site),
             is_meant=query.get("organizer") in (None, payout_status.slug),
             is_saved=query.get("done") == "saved",

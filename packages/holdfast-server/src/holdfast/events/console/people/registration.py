@@ -49,12 +49,12 @@ class ResendConditions(Struct, frozen=True):
     """What decides whether the mail is sent."""
 
     arrival: int
-    is_wanted: bool
+    has_mails: bool
     is_too_soon: bool
 
 
 _CONDITIONS: LiteralString = """
-    select arrival, notify and status in ('registered', 'waitlisted', 'in_draw') as is_wanted,
+    select arrival, notify and status in ('registered', 'waitlisted', 'in_draw') as has_mails,
            coalesce(details_at >= now() - interval '1 hour', false) as is_too_soon
       from registrations
      where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
@@ -70,7 +70,7 @@ async def resend(tx: Tx, caller: Caller, command: ResendMail) -> ResendStatus:
     conditions = await tx.row(ResendConditions, _CONDITIONS, values)
     if conditions is None:
         raise NOT_FOUND("There is no such registration any more.", hint="See the list of registrations.")
-    if not conditions.is_wanted:
+    if not conditions.has_mails:
         return "mail_unwanted"
     if conditions.is_too_soon:
         return "mail_too_soon"

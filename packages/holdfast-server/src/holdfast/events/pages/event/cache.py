@@ -13,7 +13,7 @@ from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventStatus, Fr
 from holdfast.events.events.recurrence import CURRENT_OCCURRENCES
 from holdfast.events.organizers.branding import LOGO
 from holdfast.events.pages.model import EventQueue, Opening, PlaceCounts
-from holdfast.events.pages.sql import NUMBERED, OPENING, QUEUE, read_opening, read_queue
+from holdfast.events.pages.sql import NUMBERED_COUNT, OPENING, QUEUE, read_opening, read_queue
 from holdfast.events.paths import EventId
 from holdfast.events.photos.model import PHOTO_SIZES, PhotoSizes, read_sizes
 from holdfast.events.pricing.model import PricingMode
@@ -40,15 +40,16 @@ class FindLinkedEvent(Command):
 class RegistrableEvent(Struct, PlaceCounts, frozen=True):
     """The data of an event that its registration form needs.
 
-    refund_days     a cancellation at least this many days before the event is refunded in full, a later one not at all
-    is_confirmed    whether the owner of the organizer's address has confirmed it
+    refund_days       a cancellation at least this many days before the event is refunded in full, a later one not at
+                      all
+    is_confirmed      whether the owner of the organizer's address has confirmed it
     organizer_name    None while the organizer has not confirmed its address
-    accent, logo    the accent and the file of the logo of the organizer, or None
-    photo           the key of its first photo, or None
-    photo_sizes     the sizes of that photo, if it has them
-    numbered        how many registrations are numbered in its public log; None: it has none
-    opening         the draw with which it opens; None: it has none
-    queue           the waiting room before it; None: it has none
+    accent, logo      the accent and the file of the logo of the organizer, or None
+    photo             the key of its first photo, or None
+    photo_sizes       the sizes of that photo, if it has them
+    numbered          how many registrations are numbered in its public log; None: it has none
+    opening           the draw with which it opens; None: it has none
+    queue             the waiting room before it; None: it has none
     """
 
     id: int
@@ -91,9 +92,9 @@ class LinkedEvent(Struct, frozen=True):
     """The event that a link shows.
 
     requested_id    the id of the event in the link
-    slug       the slug of the organizer of that event
-    version    a text that changes whenever the content of a page of the event changes
-    event      the event to show: the one in the link, or the next occurrence after it
+    slug            the slug of the organizer of that event
+    version         a text that changes whenever the content of a page of the event changes
+    event           the event to show: the one in the link, or the next occurrence after it
     """
 
     requested_id: int
@@ -102,7 +103,7 @@ class LinkedEvent(Struct, frozen=True):
     event: RegistrableEvent
 
     @property
-    def is_asked(self) -> bool:
+    def is_own_event(self) -> bool:
         """Whether the link shows its own event, not a later occurrence."""
         return self.requested_id == self.event.id
 
@@ -117,7 +118,7 @@ async def find(reader: Reader, batch: Batch[FindLinkedEvent]) -> Sequence[Linked
     return [by_id.get(id) or NOT_FOUND(f"No event has the id {id}.") for id in event_ids]
 
 
-FIND_LINKED_EVENT = Operation("find_shown_event", None, read_batched(find))
+FIND_LINKED_EVENT = Operation("find_linked_event", None, read_batched(find))
 """It has no route and no tool of its own."""
 
 
@@ -129,7 +130,7 @@ def linked_event_cache(database: Database, runner: Runner) -> LookupCache[int, L
 
     # The occurrence of a series that a link shows depends on several events.
     return LookupCache(
-        LINKED_EVENTS, database, CHANGE_CHANNEL, int, look_up, by_itself=lambda linked_event: linked_event.is_asked
+        LINKED_EVENTS, database, CHANGE_CHANNEL, int, look_up, by_itself=lambda linked_event: linked_event.is_own_event
     )
 
 
@@ -145,7 +146,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
                concat_ws('.', events.xmin, organizers.xmin, events.datetime <= now(), events.end_datetime <= now(),
                          events.draw_at <= now(), ({QUEUE})::text,
                          rule.refund_days, look.logo,
-                         ({NUMBERED}),
+                         ({NUMBERED_COUNT}),
                          case when events.image_keys <> '{{}}'
                               then (select string_agg(photos.xmin::text, '.' order by key)
                                       from photos where key = any(events.image_keys)) end),
@@ -157,7 +158,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
                coalesce(rule.refund_days, 0),
                organizers.proved_at is not null, {PUBLIC_NAME}, {PUBLIC_ACCENT}, look.logo,
                events.location_name, events.address, events.latitude, events.longitude,
-               events.recurrence_frequency, events.recurrence_interval, events.image_keys[1], ({NUMBERED}),
+               events.recurrence_frequency, events.recurrence_interval, events.image_keys[1], ({NUMBERED_COUNT}),
                {PHOTO_SIZES},
                {OPENING}, {QUEUE}
           from current_occurrence

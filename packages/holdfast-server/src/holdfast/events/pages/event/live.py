@@ -20,7 +20,7 @@ from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventStatus, is
 from holdfast.events.pages.model import PlaceCounts
 from holdfast.events.pages.registration.form import form_of, period
 from holdfast.events.pages.registration.release_cookie import ReleaseCookie
-from holdfast.events.pages.sql import DETAILS, NUMBERED, OPENING, QUEUE, read_opening, read_queue
+from holdfast.events.pages.sql import DETAILS, NUMBERED_COUNT, OPENING, QUEUE, read_opening, read_queue
 from holdfast.events.paths import id_of
 from holdfast.events.pricing.model import PricingMode
 from holdfast.events.processor.currencies import digits
@@ -96,11 +96,11 @@ class EventNumbers(Struct, PlaceCounts, frozen=True):
 class StreamMessage(Struct, omit_defaults=True):
     """The data of an event of the stream.
 
-    price    in minor units of the currency; none for a free event
+    price                  in minor units of the currency; none for a free event
     left, room, waiting    free seats, free places on the waiting list, people on the waiting list
-    spread   the seconds in which pages that show one person fetch themselves, each at a random moment
-    html     the parts of the page that differ from those of the last message
-    version  for a new reader: a page with another one is older than the numbers, and fetches itself
+    spread                 the seconds in which pages that show one person fetch themselves, each at a random moment
+    html                   the parts of the page that differ from those of the last message
+    version                for a new reader: a page with another one is older than the numbers, and fetches itself
     """
 
     status: EventStatus
@@ -309,7 +309,7 @@ async def find_numbers(reader: Reader, event_ids: Sequence[int]) -> list[EventNu
                events.waitinglist_capacity, events.waitlisted_count, events.seats_passed_on, organizers.payouts_ready,
                coalesce(rule.refund_days, 0) as refund_days,
                concat_ws('.', texts.version, {DETAILS}) as details, md5({DETAILS}) as version,
-               ({NUMBERED}) as numbered, events.timezone, {OPENING} as opening, {QUEUE} as queue
+               ({NUMBERED_COUNT}) as numbered, events.timezone, {OPENING} as opening, {QUEUE} as queue
           from events
           join users as organizers on organizers.id = events.organizer_id
           left join lateral (select refund_days from payout_accounts

@@ -44,7 +44,7 @@ from holdfast.kit.pages.site import HTML, redirect, security_headers
 from holdfast.kit.postgres.lookup_cache import LookupCache
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.runner import Run
-from holdfast.kit.security.secrets import HmacSigner, Secret
+from holdfast.kit.security.service_secret import HmacSigner, Secret
 from holdfast_verify.formats.beacon import CHAIN
 from holdfast_verify.formats.drawn_order import DRAWN_ORDER
 
@@ -116,11 +116,11 @@ class EventPage:
             raise NOT_FOUND()
         following = await self._find_following(linked_event)
         version = (linked_event.version, following.version if following else b"")
-        key = (linked_event.event.id, version, linked_event.is_asked, language, period())
+        key = (linked_event.event.id, version, linked_event.is_own_event, language, period())
 
         async def render() -> CachedPage:
             content = await self._read_content(caller, linked_event)
-            page = await self._render(language, content, is_asked=linked_event.is_asked, following=following)
+            page = await self._render(language, content, is_own_event=linked_event.is_own_event, following=following)
             return cached_page(page, self._headers(language))
 
         return (await self._pages.get(key, render)).reply(request)
@@ -152,7 +152,9 @@ class EventPage:
         """The page with a form that was sent and refused. `form_values` are keyword arguments of `form_of`."""
         content = await self._read_content(caller, linked_event)
         following = await self._find_following(linked_event)
-        page = await self._render(language, content, is_asked=linked_event.is_asked, following=following, **form_values)
+        page = await self._render(
+            language, content, is_own_event=linked_event.is_own_event, following=following, **form_values
+        )
         return Reply(status, page.encode(), self._headers(language), HTML)
 
     async def _find_following(self, linked_event: LinkedEvent) -> VersionedOrganizer | None:
@@ -177,7 +179,7 @@ class EventPage:
         language: Language,
         content: EventContent,
         *,
-        is_asked: bool = True,
+        is_own_event: bool = True,
         is_preview: bool = False,
         following: VersionedOrganizer | None = None,
         **form_values: Any,
@@ -220,8 +222,8 @@ class EventPage:
             "cover": cover_svg(one_line(event.title)),
             "address": language.at(address),
             "alternates": {code: f"{address}?lang={code}" for code in LANGUAGES} | {"x-default": address},
-            "is_running": event.status == "expired" and event.ends_at is not None and content.now < event.ends_at,
-            "moved": not is_asked,
+            "is_running": event.is_running(content.now),
+            "moved": not is_own_event,
             "is_preview": is_preview,
             "page": language.at(
                 released_path(event.id)

@@ -41,8 +41,8 @@ def event_json_ld(
         data["organizer"] = {"@type": "Organization", "name": one_line(organizer[0]), "url": organizer[1]}
     if images:
         data["image"] = images
-    if place := _place(event):
-        data |= {"eventAttendanceMode": f"{SCHEMA}/OfflineEventAttendanceMode", "location": place}
+    if venue := _venue(event):
+        data |= {"eventAttendanceMode": f"{SCHEMA}/OfflineEventAttendanceMode", "location": venue}
     return Markup(_inside_script(msgspec.json.encode(data).decode()))  # noqa: S704 - nothing in it ends the element
 
 
@@ -58,17 +58,17 @@ def _offer(event: EventRow, address: str) -> dict[str, Any]:
     }
 
 
-def _place(event: EventRow) -> dict[str, Any] | None:
+def _venue(event: EventRow) -> dict[str, Any] | None:
     """The place of the event; None if it has none."""
     name, address = one_line(event.location_name or ""), one_line(joined_lines(event.address or ""), 500)
     if not name and not address and event.latitude is None:
         return None
-    place: dict[str, Any] = {"@type": "Place", "name": name or address}
+    venue: dict[str, Any] = {"@type": "Place", "name": name or address}
     if address:
-        place["address"] = address
+        venue["address"] = address
     if event.latitude is not None and event.longitude is not None:
-        place["geo"] = {"@type": "GeoCoordinates", "latitude": event.latitude, "longitude": event.longitude}
-    return place
+        venue["geo"] = {"@type": "GeoCoordinates", "latitude": event.latitude, "longitude": event.longitude}
+    return venue
 
 
 def _inside_script(json: str) -> str:

@@ -23,7 +23,7 @@ from holdfast.events.texts.web_addresses import has_link
 from holdfast.kit.pages.forms import FormTokens
 from holdfast.kit.pages.language import Language
 from holdfast.kit.pages.site import MAX_REPEAT_SECONDS
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 
 FormStatus = Literal["open", "waiting_list", "queue", "full", "cancelled", "expired", "unpayable", "unpayable_price"]
 FieldError = Literal["missing", "malformed", "long", "link"]

@@ -28,7 +28,7 @@ from holdfast.events.texts.markdown import one_line
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.http.answers import kept_refusals
+from holdfast.kit.http.answers import cached_refusals
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit, headers_of
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import read_form, require_same_site
@@ -64,13 +64,13 @@ def routes(
     def of_form(path: str, *, framed: bool) -> list[Route]:
         page = FormPage(database, runner, limits, linked_events, None if framed else event_page, tokens)
         methods = ("GET", "HEAD", "POST")
-        form_handler = Handler(page.access, limits, page.answer, kept_refusals(page.refuse), methods=methods)
+        form_handler = Handler(page.access, limits, page.answer, cached_refusals(page.refuse), methods=methods)
         released = Access("framed_released_form" if framed else "released_form")
         return [
             Route(path, form_handler),
             Route(
                 f"/events/{{event_id}}{'/embed' if framed else ''}/released",
-                Handler(released, limits, page.show_released, kept_refusals(page.refuse)),
+                Handler(released, limits, page.show_released, cached_refusals(page.refuse)),
             ),
         ]
 
@@ -236,7 +236,7 @@ class FormPage:
         visitor: ReleasedVisitor | None,
     ) -> SignUp:
         event = linked_event.event
-        if not linked_event.is_asked:
+        if not linked_event.is_own_event:
             raise RegistrationRefusal(422, notice="moved")
         result = form.tokens(self._secret).check(form.purpose(event.id), fields.get(form.TOKEN, ""))
         if result != "good":

@@ -12,17 +12,19 @@ from markupsafe import Markup
 from holdfast.events.log.signed_answers import receipt_file
 from holdfast.events.organizers.branding import photo_origin
 from holdfast.events.pages.accent_styles import branding_values
+from holdfast.events.pages.cover import cover_svg
 from holdfast.events.paths import event_path, organizer_path
+from holdfast.events.photos.model import image_attributes, read_sizes
 from holdfast.events.processor.currencies import digits
 from holdfast.events.push.encryption import sender_keys
 from holdfast.events.registrations import links, own_cancellations, own_registration
-from holdfast.events.registrations.code import qr_code, short_code
+from holdfast.events.registrations.entrance_code import qr_code, short_code
 from holdfast.events.registrations.links import OWN_PAGE, Link, LinkKind, read
 from holdfast.events.registrations.own_cancellations import (
     CancellationResult,
-    CancelledPlace,
     CancelOwnRegistration,
-    GetCancelledPlace,
+    GetOwnCancellation,
+    OwnCancellation,
     UndoOwnCancellation,
 )
 from holdfast.events.registrations.own_registration import (
@@ -36,7 +38,9 @@ from holdfast.events.registrations.own_registration import (
     StopMails,
 )
 from holdfast.events.resources import Database
+from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
+from holdfast.events.texts.markdown import one_line
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit
@@ -49,7 +53,7 @@ from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.run_modes import read as read_once
 from holdfast.kit.running.run_modes import read_batched, single
 from holdfast.kit.running.runner import Runner
-from holdfast.kit.security.secrets import Secret
+from holdfast.kit.security.service_secret import Secret
 from holdfast_verify.formats.receipts import ReceiptFile
 
 READ_REGISTRATION = Operation("get_own_registration", None, read_batched(own_registration.get))
@@ -65,8 +69,8 @@ GET_RECEIPT = Operation("get_own_receipt", None, single(own_registration.get_rec
 PUSH_WORKER_PATH = "/registrations/push-worker.js"
 """The address of the worker that shows push messages. Its scope is the pages of registrations, as its address says."""
 
-UNDONE = "kept"
-"""The query of a page behind a link whose registration was being given up, until the person has undone that."""
+UNDONE = "undone"
+"""The query of a page behind a link whose cancellation the person has undone."""
 
 RECEIPT = "receipt"
 """The query of a page behind a link that asks for the receipt of the registration as a file."""
@@ -110,12 +114,14 @@ def gone_page(
     payment    its last payment, from which the page explains the refund
     paid       whether the visitor comes from the page of the payment processor after a payment
     """
-    places = digits(payment.currency) if payment else 0
-    return SITE.page("pages/gone.html", status, language=language, framed=framed, own=payment, paid=paid, digits=places)
+    decimals = digits(payment.currency) if payment else 0
+    return SITE.page(
+        "pages/gone.html", status, language=language, framed=framed, own=payment, paid=paid, digits=decimals
+    )
 
 
-GET_CANCELLED_PLACE = Operation("get_cancelled_place", None, read_once(own_cancellations.find_cancelled_place))
-"""Reads what became of a registration that the person gave up. It has no route and no tool of its own."""
+GET_OWN_CANCELLATION = Operation("get_own_cancellation", None, read_once(own_cancellations.find_own_cancellation))
+"""Reads what became of a registration that the person cancelled. It has no route and no tool of its own."""
 
 CANCEL = Operation("cancel_own_registration", None, single(own_cancellations.cancel), limit="forms")
 """Counts like a form: cancelling and undoing it costs no more than registering again."""
@@ -123,7 +129,7 @@ CANCEL = Operation("cancel_own_registration", None, single(own_cancellations.can
 UNDO = Operation("undo_own_cancellation", None, single(own_cancellations.undo))
 CONFIRM = Operation("confirm_own", None, single(own_registration.confirm))
 STOP_MAILS = Operation("stop_mails", None, single(own_registration.stop_mails))
-OPERATIONS = (GET_CANCELLED_PLACE, CANCEL, UNDO, CONFIRM, STOP_MAILS)
+OPERATIONS = (GET_OWN_CANCELLATION, CANCEL, UNDO, CONFIRM, STOP_MAILS)
 """The operations of the pages. They have no routes and no tools of their own."""
 
 
@@ -151,7 +157,11 @@ class OwnRegistrationPages:
         self._receipts = ReceiptFiles(database, runner)
         self._settings, self._secret = database.resources.settings, database.resources.secret
         self._get_registration, self._stop = runner[READ_REGISTRATION], runner[STOP_MAILS]
-        self._cancel, self._undo, self._get_cancelled_place = runner[CANCEL], runner[UNDO], runner[GET_CANCELLED_PLACE]
+        self._cancel, self._undo, self._get_own_cancellation = (
+            runner[CANCEL],
+            runner[UNDO],
+            runner[GET_OWN_CANCELLATION],
+        )
         self._cancelling = Access.of(CANCEL, runner)
         self._push_key = sender_keys(self._secret)[0].public_key
         self._confirm = runner[CONFIRM]
@@ -167,7 +177,7 @@ class OwnRegistrationPages:
         return await self._show(caller, link, language, is_undone=UNDONE in SITE.read_query(request))
 
     async def cancel(self, caller: Caller, request: Request) -> Reply:
-        """Ask whether to give up a registration, and say what happens then; with POST do it, with time to undo it."""
+        """Ask whether to cancel a registration, and say what happens then; with POST do it, with time to undo it."""
         link, language = await self._read_link(caller, request), language_of(request)
         if request.method != "POST":
             return await self._ask_to_cancel(caller, link, language)
@@ -185,7 +195,7 @@ class OwnRegistrationPages:
         return redirect(language.at(self._path(link)))
 
     async def undo(self, caller: Caller, request: Request) -> Reply:
-        """Undo that a registration is given up. The page then says so, or who has the seat if it was too late."""
+        """Undo that a registration is cancelled. The page then says so, or who has the seat if it was too late."""
         link, language = await self._read_link(caller, request), language_of(request)
         path = self._path(link)
         if request.method != "POST":
@@ -193,7 +203,7 @@ class OwnRegistrationPages:
         require_same_site(request, self._settings.base_url)
         try:
             registration: OwnRegistration = await self._get_registration(caller, GetOwnRegistration(**link._asdict()))
-            if registration.gives_up_at is not None:
+            if registration.cancels_at is not None:
                 await self._undo(caller, UndoOwnCancellation(**link._asdict()))
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language)
@@ -270,6 +280,7 @@ class OwnRegistrationPages:
             unsubscribe_path=language.at(f"{path}/unsubscribe"),
             data_path=language.at(f"{path}/data"),
             paid=False,  # after a payment the visitor returns to another page
+            **picture_values(registration, self._settings),
             **self._values(registration, language),
         )
 
@@ -280,7 +291,7 @@ class OwnRegistrationPages:
         except Problem as problem:
             return await self._gone_page(caller, link, problem, language)
         path = self._path(link)
-        if not registration.can_be_cancelled or registration.gives_up_at is not None:
+        if not registration.can_be_cancelled or registration.cancels_at is not None:
             return redirect(language.at(path))
         return SITE.page(
             "pages/cancel.html",
@@ -300,19 +311,21 @@ class OwnRegistrationPages:
         if problem.type is not NOT_FOUND:
             raise problem
         payment: RemovedPayment | None = await self._get_removed_payment(caller, GetRemovedPayment(**link._asdict()))
-        place: CancelledPlace | None = await self._get_cancelled_place(caller, GetCancelledPlace(**link._asdict()))
-        if place:
+        cancellation: OwnCancellation | None = await self._get_own_cancellation(
+            caller, GetOwnCancellation(**link._asdict())
+        )
+        if cancellation:
             return SITE.page(
-                "pages/given_up.html",
+                "pages/own_cancellation.html",
                 status,
                 language=language,
-                place=place,
+                cancellation=cancellation,
                 own=payment,
                 digits=digits(payment.currency) if payment else 0,
                 images=photo_origin(self._settings),
-                **branding_values(place.accent, place.logo, self._settings),
-                event_path=language.at(event_path(place.organizer_slug, place.event_id)),
-                form_path=language.at(f"/events/{place.event_id}/registrations"),
+                **branding_values(cancellation.accent, cancellation.logo, self._settings),
+                event_path=language.at(event_path(cancellation.organizer_slug, cancellation.event_id)),
+                form_path=language.at(f"/events/{cancellation.event_id}/registrations"),
             )
         return gone_page(language, status, payment=payment)
 
@@ -330,6 +343,15 @@ class OwnRegistrationPages:
             "form_path": language.at(f"/events/{registration.event_id}/registrations"),
             "calendar_path": language.at(f"/events/{registration.event_id}/calendar.ics"),
         }
+
+
+def picture_values(registration: OwnRegistration, settings: Settings) -> dict[str, Any]:
+    """The picture at the top of a page of a registration: the first photo of the event, or else the drawn cover."""
+    key, sizes = registration.photo, read_sizes(registration.photo_sizes)
+    return {
+        "photo": image_attributes(key, sizes, settings) if key else None,
+        "cover": cover_svg(one_line(registration.title)),
+    }
 
 
 @lru_cache(1_000)

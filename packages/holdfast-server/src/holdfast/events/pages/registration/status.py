@@ -10,16 +10,14 @@ from typing import Literal
 from holdfast.accounts.addresses import usable
 from holdfast.events.organizers.branding import photo_origin
 from holdfast.events.pages.accent_styles import branding_values
-from holdfast.events.pages.cover import cover_svg
 from holdfast.events.pages.registration import own_registration
 from holdfast.events.pages.registration.form import MAX_REDISPLAYED_CHARACTERS
 from holdfast.events.pages.registration.own_registration import qr
 from holdfast.events.paths import event_path
-from holdfast.events.photos.model import ImageAttributes, image_attributes, read_sizes
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations import address_correction, links
 from holdfast.events.registrations.address_correction import CorrectAddress, CorrectionResult
-from holdfast.events.registrations.code import short_code
+from holdfast.events.registrations.entrance_code import short_code
 from holdfast.events.registrations.links import OUTCOME_PAGE, OWN_PAGE, Link
 from holdfast.events.registrations.own_registration import (
     GetOwnRegistration,
@@ -29,7 +27,6 @@ from holdfast.events.registrations.own_registration import (
 )
 from holdfast.events.resources import Database
 from holdfast.events.site import SITE
-from holdfast.events.texts.markdown import one_line
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request, admit
@@ -145,8 +142,7 @@ class OutcomePage:
             own=registration,
             images=photo_origin(self._settings),
             **branding_values(registration.accent, registration.logo, self._settings),
-            photo=self._photo(registration),
-            cover=cover_svg(one_line(registration.title)),
+            **own_registration.picture_values(registration, self._settings),
             zone=registration.timezone or "UTC",
             digits=digits(registration.currency),
             refresh=refresh_seconds(registration, paid=paid),
@@ -160,10 +156,6 @@ class OutcomePage:
             form_path=language.at(f"/events/{registration.event_id}/{'embed' if self._framed else 'registrations'}"),
             event_address=language.at(event_path(registration.organizer_slug, registration.event_id)),
         )
-
-    def _photo(self, registration: OwnRegistration) -> ImageAttributes | None:
-        key, sizes = registration.photo, read_sizes(registration.photo_sizes)
-        return image_attributes(key, sizes, self._settings) if key else None
 
     def refuse(self, problem: Problem, request: Request) -> Reply:
         return SITE.refuse(problem, request, framed=self._framed)

@@ -1,4 +1,4 @@
--- Writes the commitments themselves into what is to be logged of those who arrived with an account, instead of accounts
+-- Writes the commitments themselves into what is to be logged of visitors who arrived with an account, instead of accounts
 -- and nonces. They name the public ids of that time. So this comes before an account gets another public id, loses its
 -- registrations to another account, or is erased.
 create or replace function hide_pending_arrivals(account bigint) returns void language sql as $$

@@ -7,7 +7,7 @@
 -- * update of event_id, user_id or organizer_id: the account and the owner must exist (check_changed_reference)
 -- * update of status: the moment of a move up from the waiting list is noted (note_promotion); a move to the waiting
 --   list forgets what was paid (forget_amount); a move away from it forgets its reason (forget_move); a rejection has
---   nothing to give up (forget_giving_up); a person who loses a seat gets the money back (give_back); a move up from the
+--   nothing to cancel (forget_cancellation); a person who loses a seat gets the money back (give_back); a move up from the
 --   waiting list is told to the browsers that asked for it (push_promotion)
 -- * update of name: searches find the new name (search_registration_anew)
 -- * delete: seats are counted (count_seats); a person who loses a seat gets the money back (give_back); the log of the event
@@ -160,15 +160,15 @@ create or replace trigger forget_move before update of status on registrations
                        and new.reason is not distinct from old.reason)
     execute function forget_move();
 
--- Who is rejected while a registration is being given up has nothing to give up any more.
-create or replace function forget_giving_up() returns trigger language plpgsql as $$
+-- A registration that is rejected while its cancellation waits has nothing to cancel any more.
+create or replace function forget_cancellation() returns trigger language plpgsql as $$
 begin
-    new.gives_up_at = null;
+    new.cancels_at = null;
     return new;
 end $$;
 
-create or replace trigger forget_giving_up before update of status on registrations
-    for each row when (new.status = 'rejected' and new.gives_up_at is not null) execute function forget_giving_up();
+create or replace trigger forget_cancellation before update of status on registrations
+    for each row when (new.status = 'rejected' and new.cancels_at is not null) execute function forget_cancellation();
 
 -- When a registration loses its seat, its payment is refunded and open payments end.
 create or replace function give_back() returns trigger language plpgsql as $$
@@ -225,7 +225,7 @@ begin
        and not exists (select from after where log_number is null) then
         return null;
     end if;
-    -- Of those that an older version settles, during an upgrade, nobody knows a number.
+    -- Registrations that an older version settles, during an upgrade, have no number.
     with logged as (
         insert into log_pending (log_id, kind, details)
         select log.id, 'change',
@@ -261,7 +261,7 @@ create or replace trigger log_changed_registrations after update on registration
     referencing old table as before new table as after for each statement execute function log_changed_registrations();
 
 -- Tells the logs of events which registrations are gone. One that was not settled has no number, so its commitment says
--- which it was. A rejection has no place that anybody could get.
+-- which it was. A rejection has no seat that another person could get.
 -- Those that an organizer removed are counted.
 create or replace function log_removed_registrations() returns trigger language plpgsql as $$
 begin

@@ -30,7 +30,7 @@ from holdfast.inventory.console.frame import Console, merchant
 from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRow, HistoryRows
 from holdfast.inventory.cursor import cursor_after
 from holdfast.inventory.pools.model import GetPool, PoolWithMembers
-from holdfast.inventory.shopify.platform import Platform
+from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.inventory.shops.operations import LIMITS
 from holdfast.inventory.site import SITE
@@ -118,7 +118,7 @@ class ThreadPosition(NamedTuple):
 
 
 class StockDeed(Struct, frozen=True):
-    """An entry that an agent made, with its pool. `actors`: the words for those who have no name."""
+    """An entry that an agent made, with its pool. `actors`: the words for actors without a name."""
 
     row: HistoryRow
     pool: PoolWithMembers
@@ -205,7 +205,7 @@ class ShopAgents:
             AgentCard(
                 key_id=key.id,
                 name=texts.gettext("The key of your shop"),
-                origin=f"{key.text[: access.SHOWN_CHARACTERS]}…" if key.text else "",
+                origin=f"{key.text[: access.KEY_PREFIX_CHARACTERS]}…" if key.text else "",
                 abilities=[texts.gettext(ALLOWED[scope]) for scope in key.scopes],
                 programs=key.programs,
                 since=key.made_at,

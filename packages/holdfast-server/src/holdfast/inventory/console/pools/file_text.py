@@ -43,7 +43,7 @@ ENCODINGS = {
 MAX_SAMPLE_BYTES = 1_000
 """The most bytes of a file that are read in every encoding: of its first cells that are not ASCII."""
 
-MAX_SHOWN_CHARACTERS = 80
+MAX_PREVIEW_CHARACTERS = 80
 """The most characters of each reading that are shown."""
 
 CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0e-\x1f]")
@@ -124,7 +124,7 @@ def _readings(content: bytes) -> list[Reading]:
 
 
 def _reading(codec: str, text: str) -> Reading:
-    return Reading(codec, ENCODINGS[codec], text.replace("\n", " · ")[:MAX_SHOWN_CHARACTERS])
+    return Reading(codec, ENCODINGS[codec], text.replace("\n", " · ")[:MAX_PREVIEW_CHARACTERS])
 
 
 def _sample(content: bytes) -> bytes:

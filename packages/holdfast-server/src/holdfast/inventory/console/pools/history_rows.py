@@ -11,7 +11,7 @@ from holdfast.inventory.agents.access import NameKeys
 from holdfast.inventory.console.frame import Console, merchant, shop_of
 from holdfast.inventory.console.variants.variants import gids_in, names_of, with_names
 from holdfast.inventory.merchants.model import EntryActor, ListActors
-from holdfast.inventory.shopify.platform import Platform
+from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.stock.model import Entry, GetStockHistory, StockHistory
 from holdfast.inventory.stock.operations import is_revertible
 from holdfast.inventory.stock.pool_page import (
@@ -47,7 +47,7 @@ class OrderLink(NamedTuple):
 
 
 class SoldVariant(NamedTuple):
-    """A variant that a sale took, and how often; None if that is not known."""
+    """A variant that was sold or came back, and how often; None if that is not known."""
 
     name: str
     times: int | None
@@ -99,7 +99,7 @@ class HistoryRows:
         actors_by_entry = {actor.entry_id: actor for actor in actors}
         keys = await self._name_keys(session, {actor.key_id for actor in actors if actor.key_id})
         undo: UndoStatus = await self._undo_status(merchant(session), GetUndoStatus(entry_ids=ids))
-        sales = _direct_sales(entries)
+        sales = _sales(entries)
         units = await self._units_per_sale(session, sales)
         order_reasons = [entry.reason or "" for entry in entries if entry.source == ORDERS]
         gids = gids_in(order_reasons) | {sale.variant_gid for sale in sales}
@@ -107,19 +107,24 @@ class HistoryRows:
 
         def row(entry: Entry) -> HistoryRow:
             order, reason = self._order_and_reason(session, entry, names)
+            sold = [
+                SoldVariant(names[sale.variant_gid], _times(sale, units.get(sale)))
+                for sale in sales
+                if sale.entry_id == entry.id
+            ]
+            # The sentence about the order says the same as its reason, in the language of the page.
+            is_said = bool(_ORDER_REASON.fullmatch(entry.reason or "") and order and sold) and all(
+                variant.times for variant in sold
+            )
             return HistoryRow(
                 entry,
                 actor := actors_by_entry.get(entry.id or 0),
                 keys.get(actor.key_id, "") if actor and actor.key_id else "",
                 entry.id in undo.reverted,
                 entry.id in undo.held,
-                reason,
+                None if is_said else reason,
                 order,
-                [
-                    SoldVariant(names[sale.variant_gid], _times(sale, units.get(sale)))
-                    for sale in sales
-                    if sale.entry_id == entry.id
-                ],
+                sold,
             )
 
         return [row(entry) for entry in entries]
@@ -152,13 +157,15 @@ class HistoryRows:
         return OrderLink(name, address) if name else None, with_names(parts["rest"] if parts else entry.reason, names)
 
 
-def _direct_sales(entries: Sequence[Entry]) -> list[VariantEntry]:
-    """The variants of sales that no order made. The reason of an order has its variants."""
+def _sales(entries: Sequence[Entry]) -> list[VariantEntry]:
+    """The variants of sales, and of what came back from them. The reason of an entry that has both says it all."""
     return [
-        VariantEntry(entry.id or 0, entry.pool_id, gid, units, entry.created_at)
+        VariantEntry(entry.id or 0, entry.pool_id, gid, abs(units), entry.created_at)
         for entry in entries
-        if entry.kind == "sale" and entry.source != ORDERS
-        for gid, units in (entry.by_variant or {}).items()
+        if entry.kind in {"sale", "cancel"}
+        and entry.by_variant
+        and all((units > 0) == (entry.kind == "sale") for units in entry.by_variant.values())
+        for gid, units in entry.by_variant.items()
     ]
 
 

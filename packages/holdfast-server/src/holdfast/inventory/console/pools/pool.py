@@ -12,7 +12,7 @@ from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRows
 from holdfast.inventory.console.variants.variants import names_of
 from holdfast.inventory.pools.model import GetPool, PoolWithMembers
 from holdfast.inventory.problems import ALREADY_REVERTED, HOLD_ENDED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE
-from holdfast.inventory.shopify.platform import Platform
+from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.site import SITE
 from holdfast.inventory.stock.model import (
     Entry,

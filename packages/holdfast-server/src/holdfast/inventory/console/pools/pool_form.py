@@ -11,6 +11,7 @@ from holdfast.inventory.console.number_fields import NumberField, read_numbers
 from holdfast.inventory.console.pools.pool import POOL, pool_of
 from holdfast.inventory.pools.model import CreatePool, PoolChange, PoolWithMembers, UpdatePool
 from holdfast.inventory.problems import NAME_TAKEN, POOL_NOT_ACTIVE, STALE
+from holdfast.inventory.site import SITE
 from holdfast.inventory.stock.model import MAX_QUANTITY
 from holdfast.kit.contract.command import Errors, check
 from holdfast.kit.contract.messages import message, translatable
@@ -19,6 +20,7 @@ from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages.language import language_of
 
 NEW_POOL = f"{HOME}/pools/new"
 
@@ -28,9 +30,9 @@ MAX_TRIES = 5
 """How often a change is tried while the stock of the pool changes at the same time."""
 
 POLICIES = {
-    "adopt": translatable("Take them over: the pool follows"),
-    "enforce": translatable("Overwrite them: the pool decides"),
-    "flag": translatable("Only report them"),
+    "adopt": translatable("The pool follows"),
+    "enforce": translatable("The pool sets it back"),
+    "flag": translatable("Only report it under Sync"),
 }
 """The words for the policies on quantities that are changed at the platform."""
 
@@ -38,9 +40,9 @@ LABELS = {
     "name": translatable("Name"),
     "unit": translatable("Counted in"),
     "quantity": translatable("How many are there now"),
-    "buffer": translatable("Kept back as a buffer"),
+    "buffer": translatable("Safety stock"),
     "low_stock_at": translatable("Low stock at"),
-    "policy": translatable("Quantities that others set at the platform"),
+    "policy": translatable("When a quantity is changed in your shop"),
     "reason": translatable("Why (people see it in the history)"),
 }
 
@@ -52,12 +54,14 @@ NUMBERS = {
 REQUIRED = {
     "name": translatable("Enter a name, such as Honey jars."),
     "unit": translatable("Enter a unit, such as units or g."),
-    "buffer": translatable("Enter a number, such as 2, or 0 for no buffer."),
+    "buffer": translatable("Enter a number, such as 2, or 0 for no safety stock."),
     "policy": translatable("Choose what is done."),
 }
 """The fields that must not be empty, with what is said if they are."""
 
-NEW_POOL_VALUES: Mapping[str, Any] = {"unit": "units", "quantity": 0, "buffer": 0}
+DEFAULT_UNIT = "units"
+
+NEW_POOL_VALUES: Mapping[str, Any] = {"unit": DEFAULT_UNIT, "quantity": 0, "buffer": 0}
 """The values in the form of a new pool."""
 
 
@@ -78,7 +82,7 @@ class PoolForms:
         """Show the form of a new pool, or create it."""
         if request.method != "POST":
             return self._form(session, request, None, NEW_POOL_VALUES)
-        fields = await self._console.signed_in.read(session, request)
+        fields = await self._read(session, request)
         pool = await try_form(
             lambda: forms.run_once(self._create, merchant(session), _create_command(fields), fields, PoolChange),
             *EXPLAINED,
@@ -92,12 +96,17 @@ class PoolForms:
         if request.method != "POST":
             pool = await pool_of(self._console, session, request)
             return self._form(session, request, pool, _form_values(pool))
-        fields = await self._console.signed_in.read(session, request)
+        fields = await self._read(session, request)
         done = await try_form(lambda: self._change(session, request, fields), *EXPLAINED)
         pool = await pool_of(self._console, session, request)
         if isinstance(done, FormRefusal):
             return self._form(session, request, pool, fields, done)
         return self._console.to(request, f"{HOME}/pools/{pool.id}")
+
+    async def _read(self, session: Session, request: Request) -> Mapping[str, str]:
+        """The fields of a form. The default unit is stored in English, and typed in the language of the page."""
+        fields = await self._console.signed_in.read(session, request)
+        return {**fields, "unit": DEFAULT_UNIT} if fields.get("unit") == _default_unit(request) else fields
 
     async def _change(self, session: Session, request: Request, fields: Mapping[str, str]) -> None:
         """Change a pool by a form. Raises `stale` unless the values that the form showed are still stored.
@@ -135,16 +144,26 @@ class PoolForms:
             "pools/pool_form.html",
             refusal.status,
             pool=pool,
-            stored=_form_values(pool) if pool and refusal.code == STALE.code else {},
+            stored=_with_shown_unit(_form_values(pool), request) if pool and refusal.code == STALE.code else {},
             # A form sent after that refusal comes from a merchant who has seen the stored values.
             seen=_form_values_json(pool) if pool and refusal.code in {"", STALE.code} else values.get("seen", ""),
-            values=values,
+            values=_with_shown_unit(values, request),
             errors=refusal.errors,
             code=refusal.code,
             labels=LABELS,
             policies=POLICIES,
             once=forms.new_token(),
         )
+
+
+def _default_unit(request: Request) -> str:
+    """The default unit in the language of a page."""
+    return SITE.texts(language_of(request)).gettext(DEFAULT_UNIT)
+
+
+def _with_shown_unit(values: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
+    """The values of a form as it shows them: the default unit in the language of the page."""
+    return {**values, "unit": _default_unit(request)} if values.get("unit") == DEFAULT_UNIT else values
 
 
 def _form_values(pool: PoolWithMembers) -> dict[str, str]:

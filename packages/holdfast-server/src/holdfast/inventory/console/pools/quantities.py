@@ -21,7 +21,7 @@ from holdfast.inventory.stock.model import (
 )
 from holdfast.kit.contract.command import Errors, check, with_integers
 from holdfast.kit.contract.messages import message, translatable
-from holdfast.kit.http.handler import Reply, Request
+from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
@@ -124,7 +124,8 @@ class QuantityPages:
     def _answer(self, form: Form) -> Callable[[Session, Request], Awaitable[Reply]]:
         async def answer(session: Session, request: Request) -> Reply:
             if request.method != "POST":
-                return await self._form(session, request, form, {})
+                way = read_query(request.query).get("way")
+                return await self._form(session, request, form, {"way": way} if way in REASONS else {})
             fields = await self._console.signed_in.read(session, request)
             pool = await pool_of(self._console, session, request)
             done = await try_form(lambda: self._run(session, form, pool, fields), *EXPLAINED)

@@ -46,6 +46,18 @@ FILES = {
     "history": translatable("History of all changes"),
 }
 KINDS = {"pools": translatable("Pools"), "members": translatable("Variants of pools")}
+COLUMNS = {
+    "name": translatable("Name"),
+    "unit": translatable("Counted in"),
+    "quantity": translatable("On hand"),
+    "buffer": translatable("Safety stock"),
+    "low_stock_at": translatable("Low stock at"),
+    "pool": translatable("Pool"),
+    "units_per_sale": translatable("Units per sale"),
+    "title": translatable("Title"),
+}
+"""What people call the columns of a file. Columns of ids and versions keep their names."""
+
 MODES = {
     "set": translatable("They replace what is there"),
     "adjust": translatable("They are added to what is there"),
@@ -161,7 +173,7 @@ class SpreadsheetsPage:
         )
 
     def _page(self, session: Session, request: Request, template: str, status: int, **values: Any) -> Reply:
-        more = {"kinds": KINDS, "modes": MODES, **values}
+        more = {"kinds": KINDS, "modes": MODES, "columns": COLUMNS, **values}
         return self._console.page(session, request, template, status, here=SPREADSHEETS, **more)
 
 

@@ -27,7 +27,7 @@ from holdfast.inventory.console.variants.variants import UNITS_PER_SALE, UNITS_P
 from holdfast.inventory.pools.model import CreatePool, GetPool, ListPools, PoolChange, PoolList, PoolWithMembers
 from holdfast.inventory.problems import NAME_TAKEN, SHOP_NOT_CONNECTED
 from holdfast.inventory.settings import Settings
-from holdfast.inventory.shopify.platform import Platform
+from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.stock.model import MAX_QUANTITY, PoolId
 from holdfast.inventory.sync.model import GetSyncStatus, SyncStatus
 from holdfast.kit.contract.command import Command, check, with_integers
@@ -93,7 +93,9 @@ class SuggestionsPage:
         async def make() -> PoolChange | None:
             command = _create_command(fields, variants_by_gid)
             for suggestion in suggestions:
-                if _key(suggestion) == fields.get("suggestion") and _numbers(suggestion, fields) != fields.get("said"):
+                if _key(suggestion) == fields.get("suggestion") and _numbers(suggestion, fields) != fields.get(
+                    "numbers"
+                ):
                     return None
             return await forms.run_once(self._create, merchant(session), command, fields, PoolChange)
 
@@ -112,9 +114,9 @@ class SuggestionsPage:
     ) -> Reply:
         """Make the pools of all suggestions of a page, if the page has said their numbers."""
         cursor = {"cursor": fields.get("cursor", "")}
-        if fields.get("said") != _numbers_of_all(suggestions):
+        if fields.get("numbers") != _numbers_of_all(suggestions):
             return await self._page(session, request, cursor, is_outdated=True)
-        taken_names: list[str] = []
+        names_in_use: list[str] = []
         for suggestion in suggestions:
             values = {**_values(suggestion), "once": fields.get("once", "")}
             command = _create_command(values, {member.variant.gid: member.variant for member in suggestion.members})
@@ -123,9 +125,9 @@ class SuggestionsPage:
             except Problem as problem:
                 if problem.type is not NAME_TAKEN:
                     raise
-                taken_names.append(suggestion.name)
-        if taken_names:
-            return await self._page(session, request, cursor, taken_names=taken_names)
+                names_in_use.append(suggestion.name)
+        if names_in_use:
+            return await self._page(session, request, cursor, names_in_use=names_in_use)
         return self._console.to(request, SUGGESTIONS)
 
     async def _page(
@@ -137,7 +139,7 @@ class SuggestionsPage:
         *,
         is_outdated: bool = False,
         is_changed: bool = False,
-        taken_names: Sequence[str] = (),
+        names_in_use: Sequence[str] = (),
     ) -> Reply:
         query = read_query(request.query)
         cursor = (fields or query).get("cursor", "")
@@ -155,11 +157,11 @@ class SuggestionsPage:
             refusal.status,
             read=suggestions,
             cards=sorted(cards, key=lambda card: not card.is_sent),
-            said_of_all=_numbers_of_all(suggestions.suggestions),
+            numbers_of_all=_numbers_of_all(suggestions.suggestions),
             changes=[change for card in cards for change in card.changes],
             is_outdated=is_outdated,
             is_changed=is_changed,
-            taken_names=taken_names,
+            names_in_use=names_in_use,
             imported=status.imported,
             is_connected=status.connected,
             is_unconnected=refusal.code == SHOP_NOT_CONNECTED.code,
@@ -167,7 +169,7 @@ class SuggestionsPage:
             after=suggestions.next_cursor,
             cursor=cursor,
             errors=refusal.errors,
-            is_name_taken=refusal.code == NAME_TAKEN.code,
+            is_name_in_use=refusal.code == NAME_TAKEN.code,
             labels=LABELS,
             scripts=["live.js"],
             units_prefix=UNITS_PREFIX,
@@ -206,7 +208,7 @@ class SuggestionsPage:
             raise
 
 
-class ShownChange(NamedTuple):
+class VariantChange(NamedTuple):
     """What the shop shows of a variant now, and with a pool."""
 
     variant: ProductVariant
@@ -230,12 +232,12 @@ class Card(NamedTuple):
     is_sent: bool
     first_stock: FirstStock | None
     quantity: int | None
-    shop_numbers: Sequence[ShownChange]
+    shop_numbers: Sequence[VariantChange]
     numbers: str
     errors: Mapping[str, Sequence[str]]
 
     @property
-    def changes(self) -> Sequence[ShownChange]:
+    def changes(self) -> Sequence[VariantChange]:
         return [change for change in self.shop_numbers if change.now != change.after]
 
 
@@ -258,7 +260,7 @@ def _card(suggestion: PoolSuggestion, fields: Mapping[str, str], refusal: FormRe
         first_stock=suggestion.first_stock if _numbers(suggestion, values) == _numbers(suggestion) else None,
         quantity=quantity,
         shop_numbers=[
-            ShownChange(member.variant, member.variant.available, after[member.variant.gid])
+            VariantChange(member.variant, member.variant.available, after[member.variant.gid])
             for member in suggestion.members
             if member.variant.gid in after and member.variant.tracked
         ],

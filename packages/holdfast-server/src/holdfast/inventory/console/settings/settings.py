@@ -50,7 +50,7 @@ class SettingsPages:
         """Turn the mails about low stock on or off."""
         if request.method == "POST":
             fields = await self._console.signed_in.read(session, request)
-            wish = SetLowStockMails(enabled="wanted" in fields, language=language_of(request).code)
+            wish = SetLowStockMails(enabled="mails" in fields, language=language_of(request).code)
             await self._want(merchant(session), wish)
         return self._console.to(request, SETTINGS)
 

@@ -154,10 +154,11 @@ class VariantsPage:
             409 if stale else 200,
             pool=pool,
             choices=choices,
-            kept={name: value for name, value in fields.items() if name not in {"sure", "once", "version"}},
+            hidden_values={name: value for name, value in fields.items() if name not in {"sure", "once", "version"}},
             does=fields["do"],
             names=await names_of(self._console, session, request, [*gids, *affected_gids]),
             gids=gids,
+            units_after=change.units_per_sale if isinstance(change, UpdateMember) else None,
             stale=stale,
             once=forms.new_token(),
         )
@@ -313,7 +314,7 @@ class VariantPage:
             session,
             request,
             "variants/variant.html",
-            found=explanation,
+            explanation=explanation,
             name=names[explanation.variant_gid],
             scripts=["live.js"],
         )

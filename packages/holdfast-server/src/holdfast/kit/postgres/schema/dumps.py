@@ -61,13 +61,13 @@ class Snapshot:
 
     connection    the session that holds it; statements in it see this moment
     name          what PostgreSQL calls it
-    taken_at      a time of the database's clock: whatever was acknowledged before it is in the snapshot
+    created_at    a time of the database's clock: whatever was acknowledged before it is in the snapshot
     """
 
     connection: psycopg.Connection[Any]
     url: str
     name: str
-    taken_at: datetime
+    created_at: datetime
 
     def dump(self, form: str) -> Iterator[bytes]:
         """What `pg_dump` writes, in chunks: an archive (`custom`) or a script (`plain`). Raises `CannotStart`."""
@@ -80,7 +80,7 @@ class Snapshot:
 def open_snapshot(url: str) -> Generator[Snapshot]:
     """Take a snapshot of a database for as long as the block lasts. Raises `CannotStart` for a failing database."""
     with session(url) as connection:
-        [[taken_at]] = connection.execute("select clock_timestamp()").fetchall()
+        [[created_at]] = connection.execute("select clock_timestamp()").fetchall()
         connection.execute("begin isolation level repeatable read read only")
         for setting in ("statement_timeout", "idle_in_transaction_session_timeout"):
             connection.execute("select set_config(%s, '0', true)", [setting])
@@ -89,7 +89,7 @@ def open_snapshot(url: str) -> Generator[Snapshot]:
         [[name]] = connection.execute("select pg_export_snapshot()").fetchall()
         # A URL may name several servers. The snapshot is in the one that answered.
         server = {"host": connection.info.host, "port": str(connection.info.port)}
-        yield Snapshot(connection, make_conninfo(url, **server), name, taken_at)
+        yield Snapshot(connection, make_conninfo(url, **server), name, created_at)
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from holdfast.kit.process.checks.check_list import CheckList
 from holdfast.kit.process.checks.inspection import Inspection
 from holdfast.kit.process.checks.queries import duration
 from holdfast.kit.process.resources import secret_file
-from holdfast.kit.security.secrets import Secret, SecretTooShort, UnsealError
+from holdfast.kit.security.service_secret import Secret, SecretTooShort, UnsealError
 
 CHECKS = CheckList()
 

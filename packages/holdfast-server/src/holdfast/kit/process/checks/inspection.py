@@ -23,7 +23,7 @@ from holdfast.kit.postgres.notifications import LISTENERS, listeners
 from holdfast.kit.process.database_location import location_text
 from holdfast.kit.process.resources import secret_file
 from holdfast.kit.process.service_process import ServiceProcess
-from holdfast.kit.security.secrets import Secret, secret
+from holdfast.kit.security.service_secret import Secret, secret
 from holdfast_verify.terminal import sentences
 
 S = TypeVar("S", bound=Settings)

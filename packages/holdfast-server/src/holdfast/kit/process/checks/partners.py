@@ -166,7 +166,7 @@ async def check_mail_server(inspection: Inspection[Any]) -> None:
     host, folder = settings.smtp_host, (settings.data_dir / "mail").resolve()
     if not host and not is_local(settings.base_url):
         inspection.warning(
-            f"SMTP_HOST is not set: mails are written to {folder}, and nobody gets them.",
+            f"SMTP_HOST is not set: mails are written to {folder}, and no recipient gets them.",
             "Set SMTP_HOST, MAIL_FROM and, if the server wants them, SMTP_USERNAME and SMTP_PASSWORD.",
         )
     if not host:

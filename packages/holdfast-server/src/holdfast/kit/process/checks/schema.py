@@ -109,7 +109,7 @@ async def check_schema(inspection: Inspection[Any]) -> None:
         is_of_lost_table = missing.kind == "column" and ("table", missing.name.partition(".")[0]) not in present
         if missing[:2] not in present and not is_of_lost_table:
             inspection.wrong(_message(missing), _remedy(missing, file))
-    for message, statement in await inspection.database.tuples(BROKEN):
+    for message, statement in await inspection.database.tuples(BROKEN_OBJECTS):
         inspection.wrong(message, f"Run in the database: {statement}")
     inspection.ok(f"The database has all {len(objects)} tables, columns, indexes and other objects.")
 
@@ -217,7 +217,7 @@ OBJECTS: LiteralString = """
 """
 """All objects of the database that a schema can name. A name without its table is unique in the schema."""
 
-BROKEN: LiteralString = """
+BROKEN_OBJECTS: LiteralString = """
     select format('The index %s is not valid, so it is not used.', relname),
            format('reindex index concurrently %s;', relname)
       from pg_index join pg_class on pg_class.oid = indexrelid

@@ -4,7 +4,7 @@
 
 -- tell ----------------------------------------------------------------------------------------------------------------
 
--- The processes that send mails are told of new ones. A statement that inserts no mail tells nobody: else every
+-- The processes that send mails are told of new ones. A statement that inserts no mail sends no notice: else every
 -- registration would, which may cause mails.
 create or replace function tell_of_mails() returns trigger language plpgsql as $$
 begin

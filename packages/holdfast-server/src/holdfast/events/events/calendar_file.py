@@ -98,8 +98,8 @@ def calendar_file(
     parts = _file_parts(_FixedFields.of(event, publisher, method, organizer))
     # The parts are texts and names of lines by turns.
     return "".join(
-        f"{Contentline(f'{part}:{varying_lines[part]}').to_ical().decode()}\r\n" if place % 2 else part
-        for place, part in enumerate(parts)
+        f"{Contentline(f'{part}:{varying_lines[part]}').to_ical().decode()}\r\n" if index % 2 else part
+        for index, part in enumerate(parts)
     ).encode()
 
 
@@ -164,8 +164,8 @@ def calendar_feed(
     entries    its events, each with the page to which it links; cancelled ones are marked as cancelled
     name       the name of the organizer
     """
-    shown_name = header_text(name)
-    file = _calendar({"name": shown_name, "x-wr-calname": shown_name, "x-published-ttl": "PT1H"})
+    calendar_name = header_text(name)
+    file = _calendar({"name": calendar_name, "x-wr-calname": calendar_name, "x-published-ttl": "PT1H"})
     for event, url in entries:
         file.add_component(_entry(event, publisher, f"event-{event.id}", url=url, stamp=stamp, organizer=name))
     return file.to_ical()

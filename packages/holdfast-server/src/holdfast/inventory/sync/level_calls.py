@@ -12,7 +12,7 @@ from msgspec import Struct
 from holdfast.inventory.installs.access import ask
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.admin import Query
-from holdfast.inventory.shopify.platform import PlatformUnreachable
+from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.sync.model import LevelPush, LevelRefusal, ObservedLevel
 
 T = TypeVar("T")

@@ -1,14 +1,14 @@
 -- Who is registered for an event under an address and a name that contain the words of a text, and which registration
 -- it was.
-create or replace function found_registrations(event bigint, part text)
+create or replace function matching_registrations(event bigint, part text)
     returns table (person bigint, at timestamptz, number bigint) language plpgsql stable rows 100
     set enable_seqscan = off as $$
 declare
-    wanted constant bigint[] := word_parts(event, part);
+    searched_parts constant bigint[] := word_parts(event, part);
     patterns constant text[] := search_patterns(part);
 begin
     -- No index is searched for `is not distinct from`, so none with everything of the event is read.
     return query select user_id, received_at, arrival from searched_registrations
-                  where parts(event_id, words) @> wanted and event_id is not distinct from event
+                  where parts(event_id, words) @> searched_parts and event_id is not distinct from event
                     and words like all (patterns);
 end $$;

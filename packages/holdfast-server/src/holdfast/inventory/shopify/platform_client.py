@@ -162,7 +162,7 @@ _ESCAPE = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{
 
 
 def storable_json(content: bytes) -> bytes:
-    r"""Return JSON whose strings can be stored: `\u0000` and halves of characters become U+FFFD."""
+    r"""JSON whose strings can be stored: `\u0000` and halves of characters become U+FFFD."""
     return _ESCAPE.sub(_storable_escape, content) if _UNSTORABLE.search(content) else content
 
 

@@ -1,0 +1,42 @@
+"""What webhooks register: their route, the work on those that are stored, and the forgetting of handled ones."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
+
+from holdfast.inventory.resources import Database
+from holdfast.inventory.webhooks import inbox, routes
+from holdfast.inventory.webhooks.inbox import WebhookWork
+from holdfast.inventory.webhooks.model import Handlers
+from holdfast.kit.background.row_work import RowWork
+from holdfast.kit.background.tasks import Schedule, TimedTask, in_batches
+from holdfast.kit.process.part import Endpoints, Part
+from holdfast.kit.running.rate_limits import Limits
+
+
+class WebhookContext(Protocol):
+    """What the parts of the service share, for webhooks."""
+
+    @property
+    def database(self) -> Database: ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+
+C = TypeVar("C", bound=WebhookContext)
+
+
+def webhook_part(handlers: Handlers, context: type[C]) -> Part[C]:
+    """The part of the service with these handlers, by topic."""
+
+    def endpoints(context: C) -> Endpoints:
+        return Endpoints(routes.routes(context.database, context.limits, handlers))
+
+    def rows(database: Database) -> Sequence[RowWork[Any]]:
+        return [WebhookWork(database, handlers)]
+
+    return Part(
+        endpoints=endpoints,
+        row_work=rows,
+        timed_tasks=(TimedTask("forget", Schedule.daily("04:13"), in_batches(inbox.forget)),),
+    )
