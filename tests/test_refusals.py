@@ -2,6 +2,7 @@
 
 from holdfast.events import service as events
 from holdfast.inventory import service as inventory
+from holdfast.inventory.outgoing_webhooks.operations import CONSOLE_OPERATIONS
 from tests.refusals import counted, differences, operations
 from tests.support import Service
 
@@ -31,7 +32,8 @@ def test_every_operation_is_looked_at_and_has_a_name_of_its_own() -> None:
     ]
 
     twice = {name for name in names if names.count(name) > 1}
-    assert twice == {operation.name for operation in inventory.ACCOUNTS.operations}
+    shared = (*inventory.ACCOUNTS.operations, *CONSOLE_OPERATIONS)
+    assert twice == {operation.name for operation in shared}
     assert {*names} == {operation.name for operation in operations()}
     assert {"get_event", "adjust_pool_quantity", "edit_event", "sign_in_by_link", "erase_own_data"} <= {*names}
 

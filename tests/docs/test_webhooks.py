@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from holdfast.events.webhooks.messages import MESSAGES
-from holdfast.kit.webhooks.endpoints import KEPT_DAYS
+from holdfast.kit.webhooks.endpoints import RETENTION_DAYS
 from holdfast.kit.webhooks.sending import ANSWER_SECONDS, FAILING_DAYS, RETRY_SECONDS
 from holdfast.kit.webhooks.signing import new_secret, signed_headers
 from tests.kit.data_directories import wait_until
@@ -72,6 +72,6 @@ def test_the_page_of_webhooks_names_the_limits_of_the_code() -> None:
     assert f"An attempt may take {ANSWER_SECONDS} seconds." in PAGE
     assert (RETRY_SECONDS[0], RETRY_SECONDS[-1], len(RETRY_SECONDS) + 1) == (5, 86_400, 10)
     assert FAILING_DAYS == 5
-    assert f"lists the messages of {KEPT_DAYS} days" in PAGE
+    assert f"lists the messages of {RETENTION_DAYS} days" in PAGE
     assert '"type": "registration.settled"' in PAGE
     assert "registration.settled" in {message.name for message in MESSAGES}

@@ -8,6 +8,7 @@ from holdfast.accounts.agent_requests import RequestDesk, RequestReader
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SessionGate, SignedInPages
+from holdfast.accounts.webhooks import part as webhooks
 from holdfast.events import ownership, resources
 from holdfast.events.agent_actions import part as agent_actions
 from holdfast.events.agent_actions.operations import AgentActionLog
@@ -47,7 +48,6 @@ from holdfast.events.seats.drawn import EVENT_DRAWS
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.events.users.directory import UserDirectory
-from holdfast.events.webhooks import part as webhooks
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit import mcp
 from holdfast.kit.contract.problems import COMMON_PROBLEMS

@@ -10,6 +10,7 @@ from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import CHANNEL as SESSION_CHANNEL
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SignedInPages
+from holdfast.accounts.webhooks import part as outgoing_webhooks
 from holdfast.inventory import discovery, resources
 from holdfast.inventory.agents import part as agent_credentials
 from holdfast.inventory.agents import routes as agent_routes
@@ -34,7 +35,6 @@ from holdfast.inventory.installs.operations import InstallHooks, ShopConnector
 from holdfast.inventory.mails import part as mails
 from holdfast.inventory.merchants.operations import MerchantDirectory
 from holdfast.inventory.orders import part as orders
-from holdfast.inventory.outgoing_webhooks import part as outgoing_webhooks
 from holdfast.inventory.pages import part as pages
 from holdfast.inventory.problems import error_body
 from holdfast.inventory.replays import part as replays

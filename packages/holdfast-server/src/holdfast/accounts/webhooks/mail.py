@@ -14,7 +14,7 @@ class WebhookMail(LinkMail, kw_only=True, tag="webhook_failing"):
     host    the name in its address
     """
 
-    is_asked_for: ClassVar[bool] = False
+    is_requested: ClassVar[bool] = False
 
     host: str
 

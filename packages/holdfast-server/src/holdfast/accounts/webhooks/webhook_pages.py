@@ -16,7 +16,7 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, try_form
 from holdfast.kit.postgres.pagination import Page
-from holdfast.kit.webhooks.endpoints import KEPT_DAYS, PING
+from holdfast.kit.webhooks.endpoints import PING, RETENTION_DAYS
 from holdfast.kit.webhooks.model import (
     CreateWebhookEndpoint,
     DeleteWebhookEndpoint,
@@ -159,7 +159,7 @@ class WebhookPages:
             case "pause" | "activate":
                 await self._update(caller, UpdateWebhookEndpoint(endpoint_id=id, active=action == "activate"))
             case "resend":
-                since = datetime.now(UTC) - timedelta(days=KEPT_DAYS)
+                since = datetime.now(UTC) - timedelta(days=RETENTION_DAYS)
                 await self._resend_range(caller, ResendWebhookMessages(endpoint_id=id, since=since))
             case _:
                 raise NOT_FOUND()
@@ -277,7 +277,7 @@ class WebhookPages:
             frame=self._layout,
             types=self._types,
             descriptions={PING: message("A test."), **{type.name: type.description for type in self._types}},
-            days=KEPT_DAYS,
+            days=RETENTION_DAYS,
             scripts=scripts,
             **values,
         )

@@ -76,7 +76,7 @@ class EndedHold(Struct):
     pools: Annotated[Sequence[HeldPool], Meta(description="What it kept.")]
 
 
-class FoundDrift(Struct):
+class StockDrift(Struct):
     """Quantities at the platform that no order and no call of this service explains."""
 
     pool_id: PoolId
@@ -103,7 +103,7 @@ class RevokedKey(Struct):
 _SINGLE, _SIX_PACK = (f"gid://shopify/ProductVariant/{number}" for number in (1001, 1006))
 _POOLS = [HeldPool(1, 12)]
 
-FOUND_DRIFT = "reconcile.drift_found"
+STOCK_DRIFT = "reconcile.drift_found"
 
 MESSAGES = (
     MessageType(
@@ -121,9 +121,9 @@ MESSAGES = (
         "hold.ended", translatable("A hold was sold, released, or expired."), EndedHold(3, "cart 7", "sold", _POOLS)
     ),
     MessageType(
-        FOUND_DRIFT,
+        STOCK_DRIFT,
         translatable("Somebody else changed quantities at the storefront platform."),
-        FoundDrift(1, "adopt", {_SINGLE: -2}),
+        StockDrift(1, "adopt", {_SINGLE: -2}),
     ),
     MessageType(
         "app.connected",
@@ -138,7 +138,7 @@ MESSAGES = (
 )
 
 
-async def store_found_drift(tx: Tx, shop_id: int, drifts: Sequence[FoundDrift]) -> None:
+async def store_drifts(tx: Tx, shop_id: int, drifts: Sequence[StockDrift]) -> None:
     """Store a message for each pool that differs from the platform."""
     if not drifts:
         return
@@ -149,6 +149,6 @@ async def store_found_drift(tx: Tx, shop_id: int, drifts: Sequence[FoundDrift]) 
           from jsonb_array_elements(%(drifts)s::jsonb) as drift
          where wants_webhook(%(shop_id)s, %(type)s)
         """,
-        {"shop_id": shop_id, "type": FOUND_DRIFT, "drifts": msgspec.json.encode(drifts).decode()},
+        {"shop_id": shop_id, "type": STOCK_DRIFT, "drifts": msgspec.json.encode(drifts).decode()},
     )
     await tx.notify(CHANNEL)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from holdfast.inventory.outgoing_webhooks.messages import FoundDrift, store_found_drift
+from holdfast.inventory.outgoing_webhooks.messages import StockDrift, store_drifts
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
@@ -56,7 +56,7 @@ async def handle_edits(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list
             flagged.append(suspect)
         elif policies == {"adopt"} and len(suspect.pools) == 1:
             adopted.append(suspect)
-    await store_found_drift(tx, shop_id, _drifts(suspects))
+    await store_drifts(tx, shop_id, _drifts(suspects))
     await _flag_levels(tx, shop_id, flagged)
     await _mark_explained(tx, shop_id, judged, suspects)
     await _postpone(tx, shop_id, item_gids)
@@ -65,12 +65,12 @@ async def handle_edits(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list
     return []
 
 
-def _drifts(suspects: Sequence[UnexplainedDifference]) -> Sequence[FoundDrift]:
+def _drifts(suspects: Sequence[UnexplainedDifference]) -> Sequence[StockDrift]:
     """The differences of each pool. A variant that draws on several pools is in each."""
-    drifts: dict[int, FoundDrift] = {}
+    drifts: dict[int, StockDrift] = {}
     for suspect in suspects:
         for pool_id, _, policy in suspect.pools:
-            drift = drifts.setdefault(pool_id, FoundDrift(pool_id, policy, {}))
+            drift = drifts.setdefault(pool_id, StockDrift(pool_id, policy, {}))
             drift.variants[suspect.variant_gid] = suspect.amount
     return [drifts[pool_id] for pool_id in sorted(drifts)]
 

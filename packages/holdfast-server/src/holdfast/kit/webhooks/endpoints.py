@@ -51,7 +51,7 @@ COUNT_ENDPOINTS: LiteralString = "select count(*) from webhook_endpoints where t
 
 BATCH_SIZE = 5_000
 
-KEPT_DAYS = 30
+RETENTION_DAYS = 30
 """Days for which messages and their attempts are kept."""
 
 
@@ -264,4 +264,4 @@ async def delete_all(tx: Tx[Any], tenant_id: int) -> None:
 
 async def forget_messages(tx: Tx[Any]) -> int:
     """Delete a batch of old messages, with their deliveries and attempts. Returns the number deleted."""
-    return await sql.delete_old_messages(tx, KEPT_DAYS, BATCH_SIZE)
+    return await sql.delete_old_messages(tx, RETENTION_DAYS, BATCH_SIZE)

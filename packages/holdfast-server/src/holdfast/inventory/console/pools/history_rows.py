@@ -113,7 +113,7 @@ class HistoryRows:
                 if sale.entry_id == entry.id
             ]
             # The sentence about the order says the same as its reason, in the language of the page.
-            is_said = bool(_ORDER_REASON.fullmatch(entry.reason or "") and order and sold) and all(
+            is_redundant = bool(_ORDER_REASON.fullmatch(entry.reason or "") and order and sold) and all(
                 variant.times for variant in sold
             )
             return HistoryRow(
@@ -122,7 +122,7 @@ class HistoryRows:
                 keys.get(actor.key_id, "") if actor and actor.key_id else "",
                 entry.id in undo.reverted,
                 entry.id in undo.held,
-                None if is_said else reason,
+                None if is_redundant else reason,
                 order,
                 sold,
             )

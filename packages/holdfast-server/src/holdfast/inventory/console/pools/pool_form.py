@@ -144,10 +144,10 @@ class PoolForms:
             "pools/pool_form.html",
             refusal.status,
             pool=pool,
-            stored=_with_shown_unit(_form_values(pool), request) if pool and refusal.code == STALE.code else {},
+            stored=_with_default_unit(_form_values(pool), request) if pool and refusal.code == STALE.code else {},
             # A form sent after that refusal comes from a merchant who has seen the stored values.
             seen=_form_values_json(pool) if pool and refusal.code in {"", STALE.code} else values.get("seen", ""),
-            values=_with_shown_unit(values, request),
+            values=_with_default_unit(values, request),
             errors=refusal.errors,
             code=refusal.code,
             labels=LABELS,
@@ -161,7 +161,7 @@ def _default_unit(request: Request) -> str:
     return SITE.texts(language_of(request)).gettext(DEFAULT_UNIT)
 
 
-def _with_shown_unit(values: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
+def _with_default_unit(values: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
     """The values of a form as it shows them: the default unit in the language of the page."""
     return {**values, "unit": _default_unit(request)} if values.get("unit") == DEFAULT_UNIT else values
 
