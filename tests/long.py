@@ -51,7 +51,10 @@ LONG = {
 
 LONG_PATHS = {HERE / name for name in LONG}
 
-QUICK_PATHS = {HERE / "docs" / name for name in ("test_architecture.py", "test_contents.py", "test_links.py")}
+QUICK_PATHS = {
+    HERE / "plans/test_arguments.py",
+    *(HERE / "docs" / name for name in ("test_architecture.py", "test_contents.py", "test_links.py")),
+}
 """Files in those directories that only read: `make test` runs them, since many changes make a document wrong."""
 
 BEGIN_FIRST = (

@@ -35,9 +35,10 @@ from tests.inventory.support import SINGLE, SIX_PACK, run_sql, unlimited
 from tests.inventory.sync.scene import Scene, open_pooled_shop
 from tests.plans import running
 from tests.plans.filling import filling
+from tests.plans.inventory_arguments import OTHER_ARGUMENTS
 from tests.plans.inventory_rows import FIRST_SHOP, fill
 from tests.plans.judging import findings_of
-from tests.plans.running import analyze, attempt, not_filled, of_accounts
+from tests.plans.running import analyze, attempt, not_filled
 from tests.support import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -99,44 +100,6 @@ DELIVERED: LiteralString = """
     returning 1
 """
 
-ALONE: dict[str, dict[str, Any]] = {
-    "list_webhook_endpoints": {},
-    "create_webhook_endpoint": {"url": "https://shop.example/hooks"},
-    "get_webhook_endpoint": {"endpoint_id": 1},
-    "update_webhook_endpoint": {"endpoint_id": 1, "types": ["stock.low"], "ordered": False},
-    "delete_webhook_endpoint": {"endpoint_id": 2},
-    "rotate_webhook_secret": {"endpoint_id": 1},
-    "ping_webhook_endpoint": {"endpoint_id": 1},
-    "list_webhook_deliveries": {"endpoint_id": 1, "limit": 5},
-    "resend_webhook_messages": {"endpoint_id": 1, "since": "2040-01-01T00:00:00Z"},
-    "list_webhook_attempts": {"endpoint_id": 1, "message_id": "msg_1"},
-    "resend_webhook_message": {"endpoint_id": 1, "message_id": "msg_1"},
-    "list_actors": {"entry_ids": [1, 2]},
-    "get_pool_history": {"pool_id": 1},
-    "get_pool_figures": {"pool_ids": [1, 2]},
-    "list_unsynced_pools": {"query": "lids"},
-    "suggest_pools": {},
-    "begin_replay": {},
-    "get_replay": {},
-    "import_products": {},
-    "get_entry": {"pool_id": 1, "entry_id": 1},
-    "get_undo_status": {"entry_ids": [1, 2]},
-    "list_shop_agent_actions": {"limit": 20, "before": 40_000},
-    "list_units_per_sale": {"entries": [(1, 1, SINGLE, 1, "2030-01-01T00:00:00Z")]},
-    "name_variants": {"gids": [SINGLE]},
-    "ask_low_stock": {},
-    "want_low_stock": {"enabled": True, "language": "de"},
-    "show_access": {},
-    "renew_key": {"scopes": ["read_pools"]},
-    "end_key": {},
-    "name_keys": {"key_ids": [1, 2]},
-    "list_agent_limits": {},
-    "get_agent_limit": {"key_id": 1},
-    "set_agent_limit": {"key_id": 1, "daily_limit": 1_000_000},
-    **of_accounts("merchant7@example.com", 1007),
-}
-"""Arguments of the operations that agents do not have."""
-
 SEARCHES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("list_pools", {"query": "lids"}),
     ("list_pools", {"query": "nobody has this"}),
@@ -181,7 +144,7 @@ class Work(running.Work):
         super().__init__(service.INVENTORY, service.PARTS, scene.inventory.settings, cookies)
         self.shop = scene.shop
         own_gids = [f"gid://shopify/ProductVariant/{scene.variants[title].id}" for title in ("Single", "6-pack")]
-        named = json.dumps({**ARGUMENTS, **ALONE}).replace(SIX_PACK, own_gids[1]).replace(SINGLE, own_gids[0])
+        named = json.dumps({**ARGUMENTS, **OTHER_ARGUMENTS}).replace(SIX_PACK, own_gids[1]).replace(SINGLE, own_gids[0])
         self.arguments: dict[str, dict[str, Any]] = json.loads(named)
         self.variant = own_gids[0]
         # The first time, there is no other shop yet.
@@ -211,7 +174,6 @@ class Work(running.Work):
     async def operation(self, operation: Operation, arguments: dict[str, Any] | None = None) -> None:
         """Run an operation, with its arguments among the samples unless others are given."""
         self.recorder.doing = operation.name
-        assert operation.name in self.arguments, f"{operation.name}: give it arguments in {__file__}"
         if operation in service.TENANTLESS_OPERATIONS:
             caller, database = person(1, self.shop.id), self.database.across_tenants()
         else:
