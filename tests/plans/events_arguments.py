@@ -127,6 +127,6 @@ OTHER_ARGUMENTS: dict[str, dict[str, Any]] = {
     "take_back_scan": {"event_id": 1, "scan_id": SCAN},
     "list_people_to_check_in": {"event_id": 1, "after": 0},
     "list_news_of_check_in": {"event_id": 1, "after": 0},
-    "preview_no_shows": {"event_id": 1},
-    "give_seats_of_no_shows": {"event_id": 1, "at_most": 5},
+    "preview_seat_handover": {"event_id": 1},
+    "hand_seats_over": {"event_id": 1, "at_most": 5},
 }

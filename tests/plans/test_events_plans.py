@@ -49,7 +49,7 @@ EXCEPTIONS = {
     "accounts/sessions.py forget_sessions": "once a day; an index for it would be written with every request",
     "accounts/signin/links.py forget": DAY,
     "accounts/signin/links.py list_requested": DAY,
-    "events/check_in/no_shows.py COUNTS": DOOR,
+    "events/check_in/seat_handover.py COUNTS": DOOR,
     "events/check_in/sql.py SCANS": DOOR,
     "events/check_in/sql.py people_of_event": "an index on arrivals would be written with every registration",
     "events/check_in/sql.py count_people": DOOR,

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from holdfast.events.check_in import no_shows, operations
+from holdfast.events.check_in import operations, seat_handover
 from holdfast.events.check_in.model import Scan, StoreScans, Verdict
-from holdfast.events.check_in.no_shows import GiveSeats, SeatHandover
+from holdfast.events.check_in.seat_handover import GiveSeats, SeatHandover
 from holdfast.events.registrations import links
 from holdfast.events.registrations.entrance_code import short_code
 from holdfast.events.registrations.links import OWN_PAGE, Link
@@ -22,7 +22,7 @@ _clock = itertools.count(1_800_000_000_000)
 
 
 def runner(service: Service) -> Runner:
-    return Runner((*operations.OPERATIONS, *no_shows.OPERATIONS), service.database)
+    return Runner((*operations.OPERATIONS, *seat_handover.OPERATIONS), service.database)
 
 
 async def link_of(service: Service, event_id: int, name: str) -> str:
@@ -95,4 +95,4 @@ async def begun_event(service: Service, seats: int, people: int, ago: str = "10 
 
 
 async def give_seats(gate: Entrance, at_most: int = 1000) -> SeatHandover:
-    return await gate.run(no_shows.GIVE_SEATS, GiveSeats(event_id=gate.event_id, at_most=at_most))
+    return await gate.run(seat_handover.GIVE_SEATS, GiveSeats(event_id=gate.event_id, at_most=at_most))

@@ -1,4 +1,4 @@
-"""What webhooks to programs register in each service: the fan-out, the sending, the sealed secrets, and the forgetting of old messages."""
+"""What webhooks to programs register in each service: fan-out, sending, sealed secrets, and forgetting old messages."""
 
 from collections.abc import Sequence
 from typing import Any

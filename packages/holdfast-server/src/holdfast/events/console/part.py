@@ -6,8 +6,8 @@ from holdfast.accounts.agents.requests_page import RequestsPage
 from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.accounts.webhooks.webhook_pages import WebhookPages
 from holdfast.events import api
-from holdfast.events.check_in import no_shows
 from holdfast.events.check_in import operations as check_in
+from holdfast.events.check_in import seat_handover
 from holdfast.events.console.account import account, branding_page, start
 from holdfast.events.console.account.account import AccountPages
 from holdfast.events.console.account.branding_page import BrandingPage
@@ -16,7 +16,7 @@ from holdfast.events.console.agents import agents
 from holdfast.events.console.agents.agents import AppsPages
 from holdfast.events.console.agents.keys import KeysPages
 from holdfast.events.console.agents.requests import describe
-from holdfast.events.console.check_in.check_in import CheckInPage, NoShowsPage
+from holdfast.events.console.check_in.check_in import CheckInPage, SeatHandoverPage
 from holdfast.events.console.check_in.check_in_device import CheckInDevice
 from holdfast.events.console.events import event, event_operations, home, new_event, publication, uploads
 from holdfast.events.console.events.edit_event import EditEventPage
@@ -74,7 +74,7 @@ OPERATIONS = (
     *payments.OPERATIONS,
     *payouts.OPERATIONS,
     *check_in.OPERATIONS,
-    *no_shows.OPERATIONS,
+    *seat_handover.OPERATIONS,
 )
 """The operations that only the console runs."""
 
@@ -142,7 +142,7 @@ def endpoints(context: Context) -> Endpoints:
         *PayoutsPage(console, runner).routes(),
         *CheckInPage(console, runner).routes(),
         *CheckInDevice(console, runner).routes(),
-        *NoShowsPage(console, runner).routes(),
+        *SeatHandoverPage(console, runner).routes(),
         signed_in.missing(HOME, "console_missing"),
         signed_in.missing(ACCOUNT, "account_missing"),
     ]

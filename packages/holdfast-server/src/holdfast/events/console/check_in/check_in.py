@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.check_in import no_shows, operations
+from holdfast.events.check_in import operations, seat_handover
 from holdfast.events.check_in.model import (
     CheckInEvent,
     CheckInStatus,
@@ -21,7 +21,7 @@ from holdfast.events.check_in.model import (
     Verdict,
     VerdictCode,
 )
-from holdfast.events.check_in.no_shows import GiveSeats, NoShowsPreview, SeatHandover
+from holdfast.events.check_in.seat_handover import GiveSeats, HandoverPreview, SeatHandover
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.paths import id_of
 from holdfast.kit.contract.command import check
@@ -162,16 +162,16 @@ def new_scan_id() -> ScanId:
     return str(uuid.uuid4())
 
 
-class NoShowsPage:
+class SeatHandoverPage:
     """Answers requests for the page about the seats of no-shows."""
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._preview, self._give = runner[no_shows.PREVIEW], runner[no_shows.GIVE_SEATS]
+        self._preview, self._give = runner[seat_handover.PREVIEW], runner[seat_handover.GIVE_SEATS]
 
     def routes(self) -> list[Route]:
         path = f"{check_in_path('{event_id}')}/no-shows"
-        return [self._console.route(path, "no_shows", self.answer, "POST")]
+        return [self._console.route(path, "seat_handover", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show who would get a seat; with POST give the seats away."""
@@ -188,12 +188,12 @@ class NoShowsPage:
                     raise
                 raise BAD_REQUEST("The form does not say how many seats.", hint="Open the page again.") from problem
             handover = await self._give(organizer(session), command)
-        preview: NoShowsPreview = await self._preview(organizer(session), GetCheckInStatus(event_id=event_id))
+        preview: HandoverPreview = await self._preview(organizer(session), GetCheckInStatus(event_id=event_id))
         status = 422 if handover and handover.status != "open" else 200
         return self._console.page(
             session,
             request,
-            "check_in/no_shows.html",
+            "check_in/seat_handover.html",
             status,
             preview=preview,
             handover=handover,

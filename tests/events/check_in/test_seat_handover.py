@@ -5,16 +5,16 @@ import random
 
 import pytest
 
-from holdfast.events.check_in import no_shows, operations
+from holdfast.events.check_in import operations, seat_handover
 from holdfast.events.check_in.model import GetCheckInStatus
-from holdfast.events.check_in.no_shows import NoShowsPreview, SeatHandover
+from holdfast.events.check_in.seat_handover import HandoverPreview, SeatHandover
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
 from tests.events.check_in.scene import Entrance, begun_event, code_of, give_seats, link_of, scan_of
 from tests.support import Service
 
 
-async def preview(gate: Entrance) -> NoShowsPreview:
-    return await gate.run(no_shows.PREVIEW, GetCheckInStatus(event_id=gate.event_id))
+async def preview(gate: Entrance) -> HandoverPreview:
+    return await gate.run(seat_handover.PREVIEW, GetCheckInStatus(event_id=gate.event_id))
 
 
 async def statuses(gate: Entrance) -> dict[str, str]:

@@ -43,7 +43,7 @@ class GiveSeats(Command):
     at_most: Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
-class NoShowsPreview(Struct, frozen=True):
+class HandoverPreview(Struct, frozen=True):
     """The preview of giving the seats away.
 
     absent      the number of people with a seat who have not entered
@@ -87,7 +87,7 @@ class SeatHandover(Struct):
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
-async def preview(reader: Reader, caller: Caller, command: GetCheckInStatus) -> NoShowsPreview:
+async def preview(reader: Reader, caller: Caller, command: GetCheckInStatus) -> HandoverPreview:
     """Preview giving the seats of no-shows to the waiting list."""
     event = await find_event(reader, caller, command.event_id)
     counts = await reader.tuples(COUNTS, {"event_id": event.id})
@@ -97,7 +97,7 @@ async def preview(reader: Reader, caller: Caller, command: GetCheckInStatus) -> 
         NAMES, {"event_id": event.id, "seen_by": caller.tenant_id, "limit": min(seats, MAX_NAMES)}
     )
     seats_lost = max(0, seats - free)
-    return NoShowsPreview(event, absent, free, waiting, seats, seats_lost, [name for (name,) in names], has_log)
+    return HandoverPreview(event, absent, free, waiting, seats, seats_lost, [name for (name,) in names], has_log)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
@@ -169,6 +169,6 @@ SEAT_HANDOVER: LiteralString = f"""
       from done
 """
 
-PREVIEW = Operation("preview_no_shows", None, read(preview))
-GIVE_SEATS = Operation("give_seats_of_no_shows", None, single(give))
+PREVIEW = Operation("preview_seat_handover", None, read(preview))
+GIVE_SEATS = Operation("hand_seats_over", None, single(give))
 OPERATIONS = (PREVIEW, GIVE_SEATS)
