@@ -29,6 +29,9 @@ LEAKS = re.compile(
 )
 """What our own code, the driver, or the database would say; nobody outside should ever read it."""
 
+STYLE = re.compile(r"<style.*?</style>", re.DOTALL)
+"""The style of a page. Its selectors have the words of statements."""
+
 
 @dataclass
 class Scene:

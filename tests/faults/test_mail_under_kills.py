@@ -8,8 +8,8 @@ import asyncio
 import os
 import random
 from collections import Counter
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import psutil
@@ -19,10 +19,10 @@ import pytest
 from holdfast.events.mails.limits import MAILS_PER_HOUR
 from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.mail.shares import MAX_READ_SECONDS
-from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Process, establish_organizers, register_all, serving, use_mail_server
-from tests.smtp import Server, mail_server
-from tests.support import event_fields, eventually, running, unlimited
+from tests.faults.mail_senders import arrived, mail_senders, publish
+from tests.faults.processes import Process, establish_organizers, register_all
+from tests.smtp import Server
+from tests.support import eventually, running, unlimited
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 KILLS = 200 if SOAK else 3
@@ -35,7 +35,7 @@ async def test_mails_arrive_under_kills_and_none_that_was_confirmed_is_sent_agai
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with mail_senders(database_url, tmp_path, monkeypatch) as (server, processes):
-        key, event = await publish(processes[0])
+        key, event = await publish(processes[0], PEOPLE)
         establish_organizers(database_url)
         people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(PEOPLE)])
         async with in_time(database_url):
@@ -76,7 +76,7 @@ async def test_a_stopped_sender_does_not_send_again_what_others_sent_meanwhile(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with mail_senders(database_url, tmp_path, monkeypatch) as (server, processes):
-        key, event = await publish(processes[0])
+        key, event = await publish(processes[0], PEOPLE)
         establish_organizers(database_url)
         people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(200)])
         async with in_time(database_url):
@@ -107,7 +107,7 @@ async def test_a_process_stopped_while_another_sent_its_shares_sends_nothing_aga
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with mail_senders(database_url, tmp_path, monkeypatch) as (server, processes):
-        key, event = await publish(processes[0])
+        key, event = await publish(processes[0], PEOPLE)
         establish_organizers(database_url)
         people = iter([{"event_id": event, "email": f"{number}@example.com"} for number in range(200)])
         async with in_time(database_url):
@@ -127,7 +127,7 @@ async def test_a_mailbox_gets_no_more_mails_of_new_organizers_than_its_limit_whi
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with mail_senders(database_url, tmp_path, monkeypatch, 3) as (server, processes):
-        key, event = await publish(processes[0])
+        key, event = await publish(processes[0], PEOPLE)
         establish_organizers(database_url, "1 day")
         people = iter(
             [
@@ -149,17 +149,6 @@ async def test_a_mailbox_gets_no_more_mails_of_new_organizers_than_its_limit_whi
     mailboxes = Counter(mailbox(copies[0].recipient) for copies in server.copies.values())
     assert mailboxes == {f"person{number}@example.com": MAILS_PER_HOUR for number in range(20)}
     assert not any(received.is_wrong for received in server.received)
-
-
-@contextmanager
-def mail_senders(
-    database_url: str, data_dir: Path, monkeypatch: pytest.MonkeyPatch, count: int = 2
-) -> Generator[tuple[Server, list[Process]]]:
-    """A mail server, and so many processes that send mails by it."""
-    with mail_server() as server:
-        use_mail_server(server, monkeypatch)
-        with serving(database_url, data_dir, count) as processes:
-            yield server, processes
 
 
 async def all_stored(database_url: str) -> bool:
@@ -185,17 +174,6 @@ async def in_time(database_url: str) -> AsyncGenerator[None]:
         pytest.fail(f"After {TIMEOUT_SECONDS} s {pending} registrations are pending, and these mails wait: {waiting}")
 
 
-async def publish(process: Process) -> tuple[str, int]:
-    """An organizer's key and an event with seats for half of the people, and a waiting list for some of the others."""
-    organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}
-    fields = event_fields(capacity=PEOPLE // 2, waitinglist_capacity=PEOPLE)
-    async with HttpClient(base_url=process.url, timeout=30) as http:
-        registered = (await http.post("/api/organizers/register", json={"organizer": organizer})).json()["data"]
-        key = registered["api_key"]["key"]
-        created = await http.post("/api/events", json={"event": fields}, headers={"X-API-Key": key})
-        return key, created.json()["data"]["id"]
-
-
 async def kill_now_and_then(processes: list[Process], server: Server) -> list[psutil.Process]:
     """Kill one process, and what writes the mails of the other, whenever some more mails have arrived.
 
@@ -218,13 +196,3 @@ async def kill_now_and_then(processes: list[Process], server: Server) -> list[ps
 async def all_gone(processes: list[psutil.Process]) -> bool:
     """Whether they have ended, also those that nobody has killed."""
     return not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes)
-
-
-async def arrived(server: Server, count: int) -> None:
-    """Wait until so many different mails have arrived."""
-    loop, more = asyncio.get_running_loop(), asyncio.Event()
-    server.arrived = lambda: loop.call_soon_threadsafe(more.set)
-    while len(server.copies) < count:
-        more.clear()
-        if len(server.copies) < count:
-            await more.wait()

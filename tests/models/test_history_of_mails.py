@@ -14,8 +14,8 @@ import pytest
 
 from holdfast.kit.mail.sender import MAX_CONNECTIONS
 from holdfast.kit.mail.shares import MAX_READ_SECONDS
+from tests.faults.mail_senders import arrived, mail_senders, publish
 from tests.faults.processes import Process, establish_organizers, register_all
-from tests.faults.test_mail_under_kills import arrived, mail_senders, publish
 from tests.models.history import agree
 from tests.models.machine import SOAK
 from tests.smtp import BREAK, NEVER, Server
@@ -131,7 +131,7 @@ async def test_mails_arrive_in_order_while_processes_and_the_mail_server_fail(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with mail_senders(database_url, tmp_path, monkeypatch) as (server, processes):
-        key, event = await publish(processes[0])
+        key, event = await publish(processes[0], PEOPLE)
         establish_organizers(database_url)
         people = iter([{"event_id": event, "email": _address(number)} for number in range(PEOPLE)])
         await register_all(processes, key, people, connections=8)

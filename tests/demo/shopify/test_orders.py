@@ -70,7 +70,7 @@ async def test_a_webhook_of_an_order_has_data_of_the_customer(stage: Stage) -> N
 
 
 async def test_a_sold_out_variant_is_not_sold_but_concurrent_orders_may_oversell(stage: Stage) -> None:
-    with pytest.raises(ShopifyRefusal, match="8 left, 9 wanted"):
+    with pytest.raises(ShopifyRefusal, match="only 8 left, not 9"):
         _sell(stage, 9)
     assert stage.double.orders(DOMAIN) == []
 

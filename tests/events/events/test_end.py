@@ -317,7 +317,7 @@ async def test_lists_and_forms_say_the_end_too(service: Service) -> None:
     event = await ada.create_event(**EVENING, ends_at="2036-11-27T19:00:00Z")
 
     for path, moment in {
-        f"/organizers/{ada.slug}": "27. November 2036, 18:00\u201320:00 MEZ",
+        f"/organizers/{ada.slug}": "Do., 27. Nov. 2036, 18:00\u201320:00 MEZ",
         f"/events/{event['id']}/embed": "Donnerstag, 27. November 2036 18:00\u201320:00 MEZ",
     }.items():
         page = await service.http.get(f"{path}?lang=de")

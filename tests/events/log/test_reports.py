@@ -47,7 +47,7 @@ def test_a_report_of_a_log_ends_with_what_was_not_checked(event: HonestEvent, tm
         "No earlier head was compared",
         "The heads that the service has published were not compared: --head-log does.",
         "No witness was asked whether others are shown the same: --witness names one.",
-        "The key is the one that the log itself serves: compare it with somebody",
+        "The key is the one that the log itself serves: compare it with another person",
     ]
     assert "This head is saved now, for the next time." in " ".join(printed(log, "--head", head, "--key", VKEY))
     assert "No earlier head" not in " ".join(printed(log, "--head", head, "--key", VKEY))

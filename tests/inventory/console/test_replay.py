@@ -44,7 +44,8 @@ async def test_a_merchant_sees_oversells_and_more_sales_with_the_orders_behind_t
     assert "You would have sold 2 more packs." in text
     assert "12-pack : sold out since" in text
     assert (
-        "after 4 were sold. 2 more at that pace, from the units of the other packs. #1001, #1002, #1003, #1004" in text
+        "after 4 were sold. 2 more at that pace, from the units of the other packs."
+        " Orders: #1001, #1002, #1003, #1004" in text
     )
     assert "assumes that nothing was delivered, counted or corrected in this time" in text
     assert (await merchant.shop.call("list_pools"))["pools"] == []

@@ -1,0 +1,45 @@
+"""Processes that send mails by a mail server of the test's own, for an event with many people."""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from holdfast.kit.security.http_client import HttpClient
+from tests.faults.processes import Process, serving, use_mail_server
+from tests.smtp import Server, mail_server
+from tests.support import event_fields
+
+
+@contextmanager
+def mail_senders(
+    database_url: str, data_dir: Path, monkeypatch: pytest.MonkeyPatch, count: int = 2
+) -> Generator[tuple[Server, list[Process]]]:
+    """A mail server, and so many processes that send mails by it."""
+    with mail_server() as server:
+        use_mail_server(server, monkeypatch)
+        with serving(database_url, data_dir, count) as processes:
+            yield server, processes
+
+
+async def publish(process: Process, people: int) -> tuple[str, int]:
+    """An organizer's key and an event with seats for half of the people, and a waiting list for some of the others."""
+    organizer = {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}
+    fields = event_fields(capacity=people // 2, waitinglist_capacity=people)
+    async with HttpClient(base_url=process.url, timeout=30) as http:
+        registered = (await http.post("/api/organizers/register", json={"organizer": organizer})).json()["data"]
+        key = registered["api_key"]["key"]
+        created = await http.post("/api/events", json={"event": fields}, headers={"X-API-Key": key})
+        return key, created.json()["data"]["id"]
+
+
+async def arrived(server: Server, count: int) -> None:
+    """Wait until so many different mails have arrived."""
+    loop, more = asyncio.get_running_loop(), asyncio.Event()
+    server.arrived = lambda: loop.call_soon_threadsafe(more.set)
+    while len(server.copies) < count:
+        more.clear()
+        if len(server.copies) < count:
+            await more.wait()
