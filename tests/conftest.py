@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import psycopg
 import pytest
 import structlog
@@ -39,6 +40,10 @@ sys.dont_write_bytecode = False
 
 # What Hypothesis reads out of Unicode and out of our modules takes 4 s. The first worker keeps it for all others.
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(Path(__file__).parents[1] / ".hypothesis"))
+
+# A busy machine is no failure: how long an example takes is not judged.
+hypothesis.settings.register_profile("without_deadline", deadline=None)
+hypothesis.settings.load_profile("without_deadline")
 
 # What services log is shown when a test fails. To draw the frames of each exception took longer than to raise it.
 structlog.configure(

@@ -261,7 +261,7 @@ def test_a_published_schema_accepts_exactly_what_the_command_accepts(
     path_fields = {*published.operation.path_fields}
     is_valid: Callable[[Any], bool] = Draft202012Validator(published.schema).is_valid  # pyright: ignore
 
-    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=UNHURRIED)
+    @settings(max_examples=EXAMPLES, derandomize=True, suppress_health_check=UNHURRIED)
     @given(_values(published))
     def agrees(value: dict[str, Any]) -> None:
         text = json.dumps(value)

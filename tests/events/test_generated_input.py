@@ -128,7 +128,7 @@ def test_a_request_generated_from_the_document_is_answered_as_documented(
     documented = served.document[operation.path][operation.method]
     expected = REFUSED if mode.is_negative else KEPT
 
-    @hypothesis.settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=UNHURRIED)
+    @hypothesis.settings(max_examples=15, derandomize=True, suppress_health_check=UNHURRIED)
     @hypothesis.given(case=documented.as_strategy(generation_mode=mode), about_what_exists=st.booleans())
     def answer(case: Any, about_what_exists: bool) -> None:
         if mode.is_positive and about_what_exists:

@@ -91,7 +91,6 @@ def test_arguments_that_fit_the_schema_are_answered_as_promised_or_refused_in_wo
 
     @settings(
         max_examples=80,
-        deadline=None,
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )

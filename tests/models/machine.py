@@ -29,7 +29,6 @@ ONE_ROUND = settings(
     phases=PHASES,
     max_examples=20,
     stateful_step_count=STEPS,
-    deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

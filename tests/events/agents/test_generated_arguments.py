@@ -134,7 +134,6 @@ def processor_in_settings(url: str) -> Generator[None]:
 def generated(count: int) -> settings:
     return settings(
         max_examples=count,
-        deadline=None,
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )

@@ -106,7 +106,7 @@ def test_a_calendar_file_without_a_sender_of_mails_names_no_organizer() -> None:
 TEXTS = st.text(max_size=120)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.builds(Dated, title=TEXTS, location_name=st.none() | TEXTS, calendar_sequence=st.integers(0, 3)),

@@ -145,7 +145,7 @@ DECODERS: dict[str, Callable[[bytes], None]] = {
 
 @pytest.mark.parametrize("name", DECODERS)
 @given(content=hostile_bytes)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_decoder_answers_any_bytes_or_raises_its_documented_error(name: str, content: bytes) -> None:
     DECODERS[name](content)
 
@@ -160,7 +160,7 @@ def test_a_decoder_answers_known_hostile_bytes_or_raises_its_documented_error(na
 @example(log=[compact_json(HONEST[0][0]), b"\xff"])
 @example(log=[compact_json(HONEST[1][0]), b'{"kind":"freeze"\xff', DEEP])
 @example(log=[b'{"draw":' + DEEP])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_hostile_log_ends_in_a_verdict(log: list[bytes], tmp_path: Path) -> None:
     code, output = verdict(write_texts(tmp_path, log), "--key", VKEY)
 
@@ -173,7 +173,7 @@ def test_a_hostile_log_ends_in_a_verdict(log: list[bytes], tmp_path: Path) -> No
     name=st.sampled_from(("checkpoint", "key", "tile/entries/000.p/11", "tile/0/000.p/11", "head-proof")),
     content=hostile_bytes,
 )
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_hostile_file_of_a_log_ends_in_a_verdict(name: str, content: bytes, tmp_path: Path) -> None:
     log = write_texts(tmp_path, [compact_json(entry) for entry in HONEST[0]])
     (log / name).parent.mkdir(parents=True, exist_ok=True)
@@ -187,7 +187,7 @@ def test_a_hostile_file_of_a_log_ends_in_a_verdict(name: str, content: bytes, tm
 
 
 @given(log=hostile_logs(), is_listed=st.booleans(), content=hostile_bytes)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_hostile_proof_of_a_freeze_ends_in_a_verdict(
     log: list[bytes], is_listed: bool, content: bytes, tmp_path: Path
 ) -> None:
@@ -204,7 +204,7 @@ def test_a_hostile_proof_of_a_freeze_ends_in_a_verdict(
     names=st.lists(st.sampled_from(("promise", "nonce", "signed", "index", "path", "url")), min_size=1, max_size=3),
     value=st.sampled_from((*VALUES, "http://[", '{"log":"http://[/log/events/7"}', DEEP.decode())),
 )
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_hostile_receipt_ends_in_a_verdict(names: list[str], value: Any, tmp_path: Path) -> None:
     event = HonestEvent()
     event.arrive()

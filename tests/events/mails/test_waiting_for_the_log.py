@@ -64,9 +64,9 @@ async def test_a_mail_waits_ten_seconds_for_a_log_that_cannot_be_sealed_and_then
     await post.sign_up(event["id"], ANN)
     assert isinstance((await rendered(post))[ANN], HeldMail)
     assert await rendered(post) == {}, "it is not looked at again at once"
-    await let_time_pass(post, "9 seconds")
+    await let_time_pass(post, "5 seconds")
     assert isinstance((await rendered(post))[ANN], HeldMail)
-    await let_time_pass(post, "1 second")
+    await let_time_pass(post, "5 seconds")
     result = (await rendered(post))[ANN]
     assert isinstance(result, Envelope)
     assert b"You were number 1 of 1." in result.content

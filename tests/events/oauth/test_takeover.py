@@ -44,7 +44,7 @@ steps = st.one_of(
 )
 
 
-@hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
+@hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
 @given(story=st.lists(steps, max_size=12))
 async def test_an_address_never_takes_over_the_organizer_of_another_subject(
     scene: Scene, story: list[tuple[str, str, Any]]

@@ -164,6 +164,6 @@ def run(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @given(STEPS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_history_lets_a_token_work_that_should_not(run: Callable[[list[Step]], None], steps: list[Step]) -> None:
     run([("allow", 0), ("redeem", 0), *steps])

@@ -195,7 +195,10 @@ async def test_an_erasure_waits_for_a_registration_that_is_being_repeated(servic
 def test_a_stored_answer_is_about_a_person_only_for_registrations() -> None:
     """Another operation with an Idempotency-Key needs a place in one of the two sets: see `person_of`."""
     about_people = {"create_registration"}
-    about_nobody = {"create_api_key", "create_event", "add_event_photo", "presign_upload", "create_queue", "join_queue"}
+    about_nobody = {
+        *("create_api_key", "create_event", "add_event_photo", "presign_upload", "create_queue", "join_queue"),
+        "create_webhook_endpoint",
+    }
 
     assert {
         operation.name for operation in OPERATIONS if operation.takes_idempotency_key

@@ -13,7 +13,7 @@ from holdfast.events.photos.image import check_photo
 from tests.events.photos.pictures import TYPES, animation, frames, jpeg_segment, picture, png_chunk, zip_archive
 
 every_type = pytest.mark.parametrize("content_type", TYPES)
-thoroughly = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+thoroughly = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 
 
 def samsung_trailer() -> bytes:

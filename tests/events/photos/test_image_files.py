@@ -24,7 +24,7 @@ from tests.events.photos.pictures import (
 
 every_type = pytest.mark.parametrize("content_type", TYPES)
 moving_type = pytest.mark.parametrize("content_type", ["image/gif", "image/webp", "image/png"])
-thoroughly = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+thoroughly = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 
 SECRET = b"at 51.5074 N, by Ada's camera"
 

@@ -15,7 +15,7 @@ from holdfast.events.photos.scaling import SIZE_WIDTHS, scale, widths_of
 from tests.events.photos.pictures import TYPES, animation, encode_image, picture
 
 every_type = pytest.mark.parametrize("content_type", TYPES)
-thoroughly = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+thoroughly = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 UPRIGHT_TYPES = [content_type for content_type in TYPES if content_type != "image/gif"]
 
 

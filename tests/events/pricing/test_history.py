@@ -25,7 +25,7 @@ STEPS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 async def test_a_price_history_is_always_a_chain_that_ends_at_the_price_of_the_policy(
     service: Service, steps: Sequence[tuple[str, Any]]

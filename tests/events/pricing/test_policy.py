@@ -148,7 +148,7 @@ def test_a_price_lies_on_a_step_counted_from_the_first_one_or_at_a_bound(sale: S
     assert sale.costs in {sale.payable(price) for price in (sale.min_price, sale.max_price, *steps)}
 
 
-@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(drawn_sales=st.lists(sales(), min_size=1, max_size=40))
 async def test_the_database_computes_prices_as_the_definition_does(service: Service, drawn_sales: list[Sale]) -> None:
     rows = [{"place": place, **sale._asdict()} for place, sale in enumerate(drawn_sales)]

@@ -99,7 +99,7 @@ async def test_one_batch_prices_each_of_its_events_by_its_own_seats(service: Ser
     assert await Sale(service, ada, fixed).news() == []
 
 
-@settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(people=st.integers(1, 14), batch=st.integers(1, 14))
 async def test_the_price_does_not_depend_on_the_batches_of_settlement(
     service: Service, people: int, batch: int

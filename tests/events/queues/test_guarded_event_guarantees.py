@@ -44,7 +44,7 @@ async def test_a_crowd_at_two_processes_registers_as_many_as_were_released(setti
         assert len(registered) == used[0][0] <= await released(guarded) == 16
 
 
-@hypothesis(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.sampled_from(["join", "release", "register"]), st.integers(0, 3)), max_size=25))
 async def test_a_release_registers_at_most_one_person_in_any_order_of_requests(
     service: Service, steps: list[tuple[str, int]]

@@ -36,7 +36,7 @@ steps = st.lists(
 
 
 @pytest.mark.parametrize("rate", [7, 60, 600, 6000])
-@hypothesis(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 async def test_a_queue_always_keeps_its_rate_and_order_and_no_position_rises(
     service: Service, rate: int, steps: Sequence[Step]
@@ -72,7 +72,7 @@ async def test_a_queue_always_keeps_its_rate_and_order_and_no_position_rises(
         assert most_in_a_window(released, seconds) <= (seconds + release.MAX_CATCH_UP_SECONDS) / step + 2
 
 
-@hypothesis(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rate=st.sampled_from([2, 6, 40, 60, 90, 600, 6000]),
     late=st.lists(st.floats(0, 0.9), min_size=10, max_size=40),

@@ -63,7 +63,7 @@ async def test_a_visitor_id_that_cannot_exist_is_answered_with_404(line: QueueSc
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
-@hypothesis(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(visitor=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=255))
 async def test_a_visitor_id_of_any_other_text_is_accepted(line: QueueScene, visitor: str) -> None:
     if visitor in {".", ".."}:

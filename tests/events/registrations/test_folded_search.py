@@ -178,7 +178,7 @@ forms = st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"])
 cases = st.sampled_from([str.upper, str.lower, str.casefold, str.title, str])
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=120)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=120)
 @given(
     name=names,
     form=forms,
@@ -201,7 +201,7 @@ def test_a_name_has_one_fold_however_it_is_written(
     assert first == again
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
 @given(name=names, other=names)
 def test_names_with_other_letters_have_other_folds(connection: psycopg.Connection[Any], name: str, other: str) -> None:
     def base(text: str) -> str:

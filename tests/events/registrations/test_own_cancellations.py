@@ -351,9 +351,7 @@ ACTIONS = st.lists(
 )
 
 
-@hypothesis.settings(
-    deadline=None, max_examples=8, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
-)
+@hypothesis.settings(max_examples=8, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
 @hypothesis.given(rounds=ACTIONS)
 async def test_concurrent_cancellations_never_lose_a_seat_or_give_it_twice(
     service: Service, rounds: list[list[tuple[str, str]]]

@@ -16,7 +16,7 @@ from holdfast.events.registrations import entrance_code
 from holdfast.events.registrations.entrance_code import qr_code, qr_png
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.text("abcdefghijklmnopqrstuvwxyz0123456789-/:.", min_size=1, max_size=300))
 def test_the_picture_is_the_one_that_the_library_draws(url: str) -> None:
     drawn = BytesIO()
@@ -38,7 +38,7 @@ def assert_is_as_drawn(url: str) -> None:
     assert picture.tobytes() == expected.convert("1").tobytes()
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(st.integers(1, 200), st.randoms(use_true_random=False))
 def test_the_pictures_of_many_texts_of_one_length_are_those_that_the_library_draws(length: int, random: Random) -> None:
     characters = "".join(map(chr, range(128)))

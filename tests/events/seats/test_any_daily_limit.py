@@ -98,7 +98,7 @@ def run(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     # Two keys name the same person at once: only the first of them registers it, so the other has room for one more.
     [Phase((1, 1), [Attempt(1, 1, 1), Attempt(1, 0, 1), Attempt(0, 0, 1)])]
 )
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_key_registers_more_people_than_its_limit(
     run: Callable[[Sequence[Phase]], None], phases: Sequence[Phase]
 ) -> None:

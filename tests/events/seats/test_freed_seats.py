@@ -220,7 +220,7 @@ STEPS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 async def test_seats_are_never_oversold_nor_left_free_while_an_unmoved_person_waits(
     service: Service, steps: Sequence[tuple[str, Any]]

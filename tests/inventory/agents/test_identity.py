@@ -184,7 +184,7 @@ json_values = st.recursive(
 )
 
 
-@hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
+@hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(body=st.dictionaries(st.sampled_from(["type", "api_key", "x"]), json_values))
 async def test_a_body_of_any_kind_is_refused_at_worst(scene: Scene, body: Mapping[str, Any]) -> None:
     content = json.dumps(body).encode()  # with escapes, of half a pair of surrogates too

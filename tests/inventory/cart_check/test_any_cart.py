@@ -48,6 +48,6 @@ def short(lines: Sequence[CartLine]) -> bool:
 
 
 @given(lines=carts())
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 def test_a_cart_is_stopped_exactly_if_a_pool_has_too_little_for_it(function: Running, lines: list[CartLine]) -> None:
     assert bool(function.says(*lines)) == short(lines)

@@ -154,7 +154,6 @@ def tell(
 
 @settings(
     max_examples=1000 if SOAK else 40,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(history=steps, disorder=disorders)

@@ -145,7 +145,7 @@ def tell(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
         runner.run(stack.aclose())
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(history=steps)
 def test_a_hold_ends_once_and_balances_match_the_sales_after_any_history(
     tell: Callable[[list[Step]], None], history: list[Step]

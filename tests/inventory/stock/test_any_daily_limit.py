@@ -97,7 +97,7 @@ def run(
 
 
 @given(st.lists(PHASE, min_size=1, max_size=3))
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_an_agent_never_moves_more_units_than_the_daily_limit(
     run: Callable[[list[Phase]], None], phases: list[Phase]
 ) -> None:

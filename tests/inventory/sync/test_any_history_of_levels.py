@@ -217,7 +217,6 @@ def play(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @settings(
     max_examples=1000 if SOAK else 20,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(history=steps, seed=st.integers(0, 10**6), shares=st.booleans(), counts_elsewhere=st.booleans())

@@ -65,7 +65,7 @@ DOMAINS = st.sampled_from(
 )
 
 
-@examples(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(addresses=st.lists(st.builds("{}@{}".format, LOCALS, DOMAINS), min_size=1, max_size=30))
 async def test_all_mails_to_one_mailbox_are_always_in_one_share(service: Service, addresses: list[str]) -> None:
     stored: list[str] = []
@@ -127,7 +127,7 @@ ACTIONS = st.lists(
 )
 
 
-@examples(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(actions=ACTIONS)
 async def test_no_two_processes_ever_send_one_share(service: Service, actions: Sequence[tuple[str, int, int]]) -> None:
     await service.run_sql("delete from mails")

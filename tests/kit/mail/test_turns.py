@@ -84,7 +84,7 @@ async def test_organizers_whose_mails_wait_for_earlier_ones_do_not_block_others(
     assert [mail.id for mail in await due(service)] == [last]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(counts=st.lists(st.integers(1, 30), min_size=1, max_size=12), limit=st.integers(1, 8))
 async def test_every_other_organizer_has_a_turn_between_two_mails_of_one(
     service: Service, counts: list[int], limit: int

@@ -235,9 +235,7 @@ def check_sound(response: httpx2.Response) -> None:
     assert '"code":-32603' not in response.text
 
 
-QUIETLY = settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
-)
+QUIETLY = settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
 
 
 @QUIETLY

@@ -142,7 +142,7 @@ async def test_an_audience_may_be_one_of_several(database: Signing) -> None:
     assert verified(keys, keys.sign(NOTE, note)) == note
 
 
-@hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(share=st.floats(0, 1, exclude_max=True), character=st.characters())
 async def test_a_token_with_another_character_is_never_accepted(
     database: Signing, share: float, character: str

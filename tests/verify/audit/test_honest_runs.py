@@ -57,7 +57,7 @@ def take_step(event: HonestEvent, step: str, choice: int) -> None:
     seated=st.integers(0, 2),
     steps=st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 30)), max_size=60),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_honest_run_passes(capacity: int, waiting_places: int, seated: int, steps: list[tuple[str, int]]) -> None:
     event = HonestEvent(capacity + seated, waiting_places, seated=seated)
     for step, choice in steps:
@@ -165,7 +165,7 @@ def test_a_second_wrong_outcome_is_a_second_finding() -> None:
     choice=st.integers(0, 60),
     outcome=st.sampled_from(("registered", "waitlisted", "rejected")),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_wrong_outcome_in_any_honest_run_is_the_only_finding(
     steps: list[tuple[str, int]], choice: int, outcome: str
 ) -> None:

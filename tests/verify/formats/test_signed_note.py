@@ -36,7 +36,7 @@ def test_the_example_note_of_the_specification_is_opened() -> None:
     assert open_note(EXAMPLE, [OTHER_KEY, EXAMPLE_KEY]) == "This is an example message.\n"
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.text("a \n\u2014\u00e9\u0085\u2028\U0001f3ab", max_size=30))
 def test_a_signed_text_opens_with_its_key_alone(text: str) -> None:
     note = SIGNER.sign(text + "\n")

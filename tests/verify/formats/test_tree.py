@@ -133,7 +133,7 @@ def test_a_full_tile_creates_the_tile_above_it() -> None:
     assert sorted(append(0, {}, LEAVES[:256]).tiles) == [(0, 0), (1, 0)]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.one_of(st.integers(0, 5), st.integers(250, 260)), max_size=5))
 @example([256, 1])
 @example([0, 255, 0, 1, 1])
@@ -148,7 +148,7 @@ def test_leaves_appended_in_portions_give_the_tiles_of_one_append(portions: list
     assert tiles == append(0, {}, LEAVES[: tree.size]).tiles
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(SIZES, st.data())
 def test_tiles_of_a_greater_tree_serve_all_smaller_ones(size: int, data: st.DataObject) -> None:
     index, old = data.draw(st.integers(0, size - 1)), data.draw(st.integers(0, size))
@@ -173,7 +173,7 @@ def test_all_proofs_of_small_trees_verify() -> None:
             verify_consistency(old, new, root_by_definition(0, old), root, consistency_proof(old, new, TREE.tiles))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(SIZES, st.integers(0), st.data())
 def test_a_proof_of_inclusion_is_refused_with_any_part_altered(size: int, bit: int, data: st.DataObject) -> None:
     index, other, other_size = data.draw(st.integers(0, size - 1)), data.draw(st.integers(-1, size)), data.draw(SIZES)
@@ -195,7 +195,7 @@ def test_a_proof_of_inclusion_is_refused_with_any_part_altered(size: int, bit: i
             verify_inclusion(*forgery)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(SIZES, st.integers(0), st.data())
 def test_a_proof_of_consistency_is_refused_with_any_part_altered(new: int, bit: int, data: st.DataObject) -> None:
     old, other, other_new = data.draw(st.integers(1, new)), data.draw(st.integers(-1, new + 1)), data.draw(SIZES)
@@ -258,7 +258,7 @@ def test_an_invalid_path_of_a_tile_is_refused(path: str) -> None:
         parse_tile_path(f"{path}\n")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.one_of(st.binary(max_size=20), st.integers(0, 65_535).map(bytes)), max_size=5))
 def test_a_bundle_is_parsed_to_its_entries_and_refused_when_cut_off(entries: list[bytes]) -> None:
     content = bundle(entries)

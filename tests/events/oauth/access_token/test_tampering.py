@@ -56,7 +56,7 @@ async def test_a_token_with_deeply_nested_json_is_refused(server: AuthorizationS
 # Whatever is changed
 
 
-@hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 async def test_a_token_with_any_changed_bit_is_refused(
     server: AuthorizationServer, issuer: Issuer, data: st.DataObject
@@ -75,7 +75,7 @@ async def test_a_token_with_any_changed_bit_is_refused(
     await is_not_believed(issuer, changed.decode("latin-1"))
 
 
-@hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 async def test_a_token_with_parts_of_another_token_is_refused(
     server: AuthorizationServer, issuer: Issuer, data: st.DataObject
@@ -104,7 +104,7 @@ members = st.recursive(
 )
 
 
-@hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     header=st.dictionaries(st.sampled_from(["alg", "typ", "kid", "crit", "b64", "jwk", "jku"]), members),
     claims=st.dictionaries(st.sampled_from(["iss", "aud", "sub", "exp", "nbf", "scope", "scp", "email"]), members),
@@ -118,7 +118,7 @@ async def test_a_token_of_any_content_is_refused_as_invalid_at_worst(
         assert await refusal(issuer, f"{encode_part(token_header)}.{encode_part(claims)}.{encode_part(signature)}")
 
 
-@hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(claims=st.dictionaries(st.sampled_from(["nbf", "iat", "scope", "scp", "email", "email_verified"]), members))
 async def test_signed_claims_of_any_shape_are_accepted_or_invalid(
     server: AuthorizationServer, issuer: Issuer, claims: Any

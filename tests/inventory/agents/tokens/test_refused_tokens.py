@@ -121,7 +121,7 @@ headers = st.one_of(
 )
 
 
-@hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(header=headers, claims=st.binary(max_size=40), signature=st.binary(min_size=64, max_size=64))
 async def test_a_text_of_any_kind_is_refused_as_invalid_at_worst(
     database: Signing, header: bytes, claims: bytes, signature: bytes
