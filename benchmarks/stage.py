@@ -61,7 +61,8 @@ def server(command: list[str], environment: dict[str, str]) -> Generator[int]:
                 port = int(address[1])
                 # A server that logs much would stop at a full pipe.
                 Thread(target=deque, args=(process.stdout, 0), daemon=True).start()
-                httpx2.get(f"http://127.0.0.1:{port}/", timeout=30)
+                # Of a service, this path renders no page: a page loads the data of languages, some megabytes.
+                httpx2.get(f"http://127.0.0.1:{port}/healthz", timeout=30)
                 yield port
                 break
         else:

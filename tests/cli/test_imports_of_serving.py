@@ -6,12 +6,13 @@ import sys
 
 import pytest
 
-RARE = ("PIL.", "rich.")
-"""Pillow draws covers, in the process that is asked for the first one. rich draws on terminals."""
+RARE = ("PIL.", "icalendar.", "rich.", "segno.")
+"""Pillow draws covers, icalendar writes calendars and segno draws QR codes, in the process that is asked for the first
+one. rich draws on terminals."""
 
 
 @pytest.mark.parametrize("service", ["events", "inventory"])
-def test_serving_imports_neither_an_image_library_nor_one_for_terminals(service: str) -> None:
+def test_serving_imports_no_library_for_images_calendars_codes_or_terminals(service: str) -> None:
     nowhere = "postgresql://nobody@127.0.0.1:1/nothing"
     served = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "holdfast", service, "serve", "--port", "0"],

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from holdfast.events.log import head_log, sealing
 from holdfast.events.log.head_log import WitnessClient, http_client
 from holdfast.events.settings import Settings
+from holdfast.kit.background.loops import RowWaiters
 from holdfast_verify.formats.cosignature import Cosigner, find_cosignature
 from holdfast_verify.formats.signed_note import parse_checkpoint, parse_note
 from holdfast_verify.witness.directory import WitnessDirectory
@@ -137,6 +138,51 @@ async def test_the_loop_publishes_what_a_killed_process_has_left_and_asks_the_wi
         await eventually(is_cosigned)
         running.cancel()
 
+    assert size_of(await shown_head(service)) == 2
+
+
+async def test_without_witnesses_sealing_publishes_new_heads_and_those_that_a_killed_process_has_left(
+    service: Service,
+) -> None:
+    log = await open_log(service, seal=True)
+    await log.arrive(1)
+    await sealing.seal(service.database)
+    await sealing.sign(service.database)
+    await sealing.seal(service.database)  # and the process is killed before it publishes the head log
+    left = await log.read_head()
+    assert size_of(await shown_head(service)) == 1
+
+    for _ in range(2):
+        await sealing.seal_pending(service.database, RowWaiters(lambda: None))
+    assert size_of(await shown_head(service)) == 2
+    assert (await head_log_scene(service).read_proof(log))[0] == left
+
+    await log.arrive(1)
+    for _ in range(2):
+        await sealing.seal_pending(service.database, RowWaiters(lambda: None))
+    assert size_of(await shown_head(service)) == 3
+    assert (await head_log_scene(service).read_proof(log))[0] == await log.read_head()
+    assert (await log.read_head()).size == left.size + 2
+
+
+async def test_no_head_is_shown_before_the_witnesses_of_the_settings_were_asked(
+    settings: Settings, own_service: Service, tmp_path: Path
+) -> None:
+    service = own_service
+    log = await open_log(service, seal=True)
+    before = await shown_head(service)
+    witness = OutsideWitness(tmp_path, "partner", (await service.http.get("/log/heads/key")).text.strip())
+    configured = f"{witness.directory.cosigner.vkey} https://witness.example.org/"
+    resources = service.database.resources
+    service.database.resources = replace(resources, settings=settings.model_copy(update={"log_witnesses": configured}))
+
+    await log.arrive(1)
+    for _ in range(3):
+        await sealing.seal_pending(service.database, RowWaiters(lambda: None))
+
+    assert (await log.read_head()).size == 4
+    assert await shown_head(service) == before
+    await head_log.publish(service.database)
     assert size_of(await shown_head(service)) == 2
 
 

@@ -5,16 +5,18 @@ one log are in order. The statement that stores a signed head writes the entry t
 (`sql.store_checkpoints`), and sealing turns it into a leaf like any other.
 
 The head of the head log is signed, and cosigned by witnesses (C2SP, tlog-witness). It is published when all of them
-have answered, or after two seconds at most. A witness that did not answer in time, or not rightly, is left out for a
-while; nothing else of the service waits for a witness. Witnesses are asked about durable heads only, and outside
-transactions. So a process that is killed leaves a head that the next one signs.
+have answered, or after two seconds at most; without witnesses, with the heads of the other logs (`sealing.py`). A
+witness that did not answer in time, or not rightly, is left out for a while; nothing else of the service waits for a
+witness. Witnesses are asked about durable heads only, and outside transactions. So a process that is killed leaves a
+head that the next one signs.
 """
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
+from itertools import islice
 from typing import LiteralString
 
 import httpx2
@@ -24,7 +26,7 @@ from prometheus_client import Counter
 
 from holdfast.events.log import sql
 from holdfast.events.log.keys import signing_key
-from holdfast.events.log.model import HeadLog, ListedHead
+from holdfast.events.log.model import HeadLog, ListedHead, UnsignedHead
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
@@ -73,12 +75,15 @@ async def list_head_logs(reader: Reader) -> list[HeadLog]:
     return [HeadLog(*row) for row in rows]
 
 
-async def store_checkpoint(tx: Tx, head: HeadLog, checkpoint: str) -> None:
+async def store_checkpoint(tx: Tx, head: HeadLog, checkpoint: str, indexes: Mapping[str, int] | None = None) -> None:
     """Store the signed head of a head log, and the places of the heads of other logs in it.
 
     Nothing is stored if another one, or one with other cosignatures, was stored since `head` was read.
+
+    indexes    of the entries that are not signed yet, by origin, as `indexes_of` has them; None: they are read
     """
-    indexes = await _find_indexes(tx, head) if head.signed_size < head.size else {}
+    if indexes is None:
+        indexes = await _find_indexes(tx, head) if head.signed_size < head.size else {}
     await tx.run(
         """
         with place as (
@@ -147,12 +152,16 @@ async def _find_indexes(tx: Tx, head: HeadLog) -> dict[str, int]:
         """,
         {"log_id": head.log_id, "first": first, "last": (head.size - 1) // TILE_WIDTH},
     )
-    return {
-        entry.partition(b"\n")[0].decode(): index
-        for number, content in rows
-        for index, entry in enumerate(parse_bundle(content), start=number * TILE_WIDTH)
-        if index < head.size
-    }
+    entries = (entry for _, content in rows for entry in parse_bundle(content))
+    return indexes_of(islice(entries, head.size - first * TILE_WIDTH), first * TILE_WIDTH)
+
+
+def indexes_of(entries: Iterable[bytes], first: int) -> dict[str, int]:
+    """The indexes of entries of the head log, by the origin in them; of each origin the last one.
+
+    first    the index of the first entry
+    """
+    return {entry.partition(b"\n")[0].decode(): index for index, entry in enumerate(entries, start=first)}
 
 
 TIMEOUT_SECONDS = 2.0
@@ -266,13 +275,17 @@ PUBLISH_INTERVAL_SECONDS = 0.5
 
 @asynccontextmanager
 async def open_publishing(database: Database) -> AsyncGenerator[LoopStep]:
-    """Open a client for the witnesses, if there are any. The step publishes the new heads of the head log."""
+    """Open a client for the witnesses, if there are any. The step publishes the new heads of the head log.
+
+    Without witnesses there is nothing to wait for: sealing publishes them itself.
+    """
     configured = database.resources.settings.log_witness_keys
     async with http_client() if configured else nullcontext() as client:
         witnesses = [WitnessClient(client, url, verifier) for verifier, url in configured] if client else []
 
         async def publish_new(database: Database, _: RowWaiters) -> float:
-            await publish(database, witnesses)
+            if witnesses:
+                await publish(database, witnesses)
             return PUBLISH_INTERVAL_SECONDS
 
         yield publish_new
@@ -290,7 +303,7 @@ async def publish(database: Database, witnesses: Sequence[WitnessClient] = ()) -
         is_new = head.signed_size < head.size
         if not is_new and generation_back:
             continue
-        note = _sign(head, key) if is_new and key else head.checkpoint or ""
+        note = sign(head, key) if is_new and key else head.checkpoint or ""
         lines = await asyncio.gather(*(witness.cosign(note, partial(_prove, database, head)) for witness in witnesses))
         cosigned = note + "".join(lines)
         if is_new or cosigned != note:
@@ -304,7 +317,8 @@ async def _read_durable(tx: Tx) -> tuple[list[HeadLog], Ed25519PrivateKey]:
     return heads, key
 
 
-def _sign(head: HeadLog, key: Ed25519PrivateKey) -> str:
+def sign(head: HeadLog | UnsignedHead, key: Ed25519PrivateKey) -> str:
+    """The checkpoint of a head."""
     return Signer(head.origin, key).sign(Checkpoint(head.origin, head.size, head.root).text)
 
 

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+from collections.abc import Mapping
 from typing import Any, Literal, LiteralString, NamedTuple
 
 from msgspec import Struct
@@ -51,11 +52,12 @@ class PendingRow(NamedTuple):
 class LogHead(NamedTuple):
     """A log that has something to seal, with the head of what is sealed.
 
-    origin      None: nothing is sealed yet
-    size        the number of sealed entries
-    arrivals    the number of the last sealed arrival; 0: none
-    now         the time of the database, after all that is pending
-    tiles       what `append` needs
+    origin         None: nothing is sealed yet
+    size           the number of sealed entries
+    signed_size    the number of entries in the signed head; 0: there is none
+    arrivals       the number of the last sealed arrival; 0: none
+    now            the time of the database, after all that is pending
+    tiles          what `append` needs
     """
 
     log_id: int
@@ -64,6 +66,7 @@ class LogHead(NamedTuple):
     generation: int
     origin: str | None
     size: int
+    signed_size: int
     arrivals: int
     now: dt.datetime
     tiles: dict[TileId, bytes]
@@ -99,6 +102,16 @@ class HeadLog(NamedTuple):
     root: bytes
     signed_size: int
     checkpoint: str | None
+
+
+class SealedHeadLog(NamedTuple):
+    """A head log that was sealed.
+
+    indexes    of the entries that are not signed yet, by the origin in them; None: some were sealed earlier
+    """
+
+    head: HeadLog
+    indexes: Mapping[str, int] | None
 
 
 class ListedHead(NamedTuple):

@@ -5,28 +5,29 @@ having two versions:
 
 1. The transaction of a registration, a join or a change writes what it did to `log_pending`.
 2. One transaction at a time turns pending rows into entries, stores tiles and head, and deletes the rows.
-3. A head is read in a transaction that stores nothing but waits until all earlier commits are as durable as
-   configured. Only then it is signed and shown. The transaction that stores the signed head also writes to
-   `log_pending` what the head log gets of it (`head_log.py`).
+3. A head is signed and shown when the commit of its transaction is confirmed: then it is as durable as configured. The
+   transaction that stores the signed head also writes to `log_pending` what the head log gets of it (`head_log.py`).
+   Of a head that another process has left, nobody knows whether it is durable: it is read in a transaction that stores
+   nothing but waits until all earlier commits are.
 
 So what was signed cannot be lost in a failure, and a process that is killed leaves what the next one continues.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from prometheus_client import Counter, Gauge
 
 from holdfast.events.log import head_log, sql
 from holdfast.events.log.keys import signing_key
-from holdfast.events.log.model import LogHead, PendingRow, UnsignedHead
+from holdfast.events.log.model import HeadLog, LogHead, PendingRow, SealedHeadLog, UnsignedHead
 from holdfast.events.resources import Database, Tx
 from holdfast.kit.background.loops import Loop, RowWaiters
 from holdfast.kit.contract.bounds import Bound
 from holdfast_verify.formats import entries
-from holdfast_verify.formats.signed_note import Checkpoint, Signer
 from holdfast_verify.formats.tree import TILE_WIDTH, Appended, append, bundle, leaf_hash
 
 SEALED_COUNT = Counter("holdfast_log_entries_sealed", "Entries sealed into public logs.")
@@ -69,12 +70,16 @@ class SealedRound(NamedTuple):
 
     last_log_id    the last of the logs that were sealed
     entry_count    the number of entries
+    heads          the heads of logs
+    head_logs      the heads of head logs
     is_last        whether no later log has anything pending
     is_full        whether logs that were sealed may have more
     """
 
     last_log_id: int
     entry_count: int
+    heads: list[UnsignedHead]
+    head_logs: list[SealedHeadLog]
     is_last: bool
     is_full: bool
 
@@ -83,9 +88,16 @@ async def seal_pending(database: Database, _: RowWaiters) -> float:
     """Seal what is pending, and sign it. Returns the seconds until what is pending then is sealed."""
     seconds, is_unsigned = await database.read(sql.read_work)
     OLDEST.set(seconds or 0)
-    has_more = seconds is not None and await seal(database)
-    if seconds is not None or is_unsigned:
+    has_witnesses = bool(database.resources.settings.log_witness_keys)
+    has_more = False
+    if seconds is not None:
+        async for sealed_round in _seal_rounds(database, MAX_ENTRIES):
+            await database.transact(partial(_sign_sealed, sealed_round=sealed_round, has_witnesses=has_witnesses))
+            has_more = has_more or sealed_round.is_full
+    if is_unsigned:  # another process has left it
         await sign(database)
+        if not has_witnesses:
+            await head_log.publish(database)
     return 0.0 if has_more else SEAL_INTERVAL_SECONDS
 
 
@@ -97,15 +109,20 @@ async def seal(database: Database, *, max_entries: int = MAX_ENTRIES) -> bool:
 
     max_entries    entries after which a transaction seals no further rows
     """
-    after, has_more, is_last = 0, False, False
+    rounds = [sealed_round async for sealed_round in _seal_rounds(database, max_entries)]
+    return any(sealed_round.is_full for sealed_round in rounds)
+
+
+async def _seal_rounds(database: Database, max_entries: int) -> AsyncIterator[SealedRound]:
+    """Seal a part of what is pending of each log, some logs at a time. What is yielded is durable."""
+    after, is_last = 0, False
     while not is_last:
         sealed_round = await database.transact(partial(_seal_next, after=after, max_entries=max_entries))
         if sealed_round is None:
-            break
+            return
         SEALED_COUNT.inc(sealed_round.entry_count)
         after, is_last = sealed_round.last_log_id, sealed_round.is_last
-        has_more = has_more or sealed_round.is_full
-    return has_more
+        yield sealed_round
 
 
 async def wait_for_sealing(tx: Tx) -> None:
@@ -136,11 +153,20 @@ async def read_durable_heads(tx: Tx) -> list[UnsignedHead]:
 
 async def sign_heads(tx: Tx, heads: Sequence[UnsignedHead]) -> None:
     """Sign heads that are durable. A head that is older than the signed one of its log is left out."""
+    await _store_heads(tx, await signing_key(tx), heads)
+
+
+async def _sign_sealed(tx: Tx, sealed_round: SealedRound, *, has_witnesses: bool) -> None:
+    """Sign the heads of a round, those of the head log only if no witness is asked about them before."""
     key = await signing_key(tx)
-    checkpoints = [
-        (head.log_id, head.size, Signer(head.origin, key).sign(Checkpoint(head.origin, head.size, head.root).text))
-        for head in heads
-    ]
+    for head, indexes in () if has_witnesses else sealed_round.head_logs:
+        await head_log.store_checkpoint(tx, head, head_log.sign(head, key), indexes)
+    if sealed_round.heads:
+        await _store_heads(tx, key, sealed_round.heads)
+
+
+async def _store_heads(tx: Tx, key: Ed25519PrivateKey, heads: Sequence[UnsignedHead]) -> None:
+    checkpoints = [(head.log_id, head.size, head_log.sign(head, key)) for head in heads]
     await sql.store_checkpoints(tx, await head_log.find_head_log(tx), checkpoints)
 
 
@@ -165,7 +191,7 @@ async def _seal_next(tx: Tx, after: int, max_entries: int) -> SealedRound | None
                 await asyncio.sleep(0)
     appended: dict[int, Appended] = {}
     for log_id, batch in batches.items():
-        if batch.head.name.noun != "heads":
+        if not batch.is_head_log:
             batch.add_seal()
         appended[log_id] = append(batch.head.size, batch.head.tiles, batch.leaves)
         if turn.is_over(len(batch.leaves) + TILE_WIDTH):
@@ -174,7 +200,16 @@ async def _seal_next(tx: Tx, after: int, max_entries: int) -> SealedRound | None
     entry_count = sum(len(batch.leaves) for batch in batches.values())
     is_full = len(rows) == MAX_ROWS or sum(row.entry_count for row in rows) >= max_entries
     return SealedRound(
-        max(batches, default=after), entry_count, is_last=not is_full and len(batches) < MAX_LOGS, is_full=is_full
+        max(batches, default=after),
+        entry_count,
+        heads=[
+            UnsignedHead(log_id, batch.origin, appended[log_id].size, appended[log_id].root)
+            for log_id, batch in batches.items()
+            if not batch.is_head_log
+        ],
+        head_logs=[batch.sealed_head_log(appended[log_id]) for log_id, batch in batches.items() if batch.is_head_log],
+        is_last=not is_full and len(batches) < MAX_LOGS,
+        is_full=is_full,
     )
 
 
@@ -224,6 +259,8 @@ class LogBatch:
     bundles    the entries, by the number of their bundle
     leaves     their hashes
     arrivals   the number of the last arrival
+
+    is_head_log    whether it is a head log, whose batches end without a seal
     """
 
     def __init__(self, head: LogHead, base_url: str) -> None:
@@ -232,6 +269,7 @@ class LogBatch:
         self.bundles: dict[int, BundlePart] = {}
         self.leaves: list[bytes] = []
         self.arrivals = head.arrivals
+        self.is_head_log = head.name.noun == "heads"
         self._subject = head.name.subject
         self._cut: Any = None
 
@@ -267,6 +305,16 @@ class LogBatch:
                 first_number = row.first_number + start
                 yield self._arrivals_of(row, part, first_number), first_number
         self._cut = row.cut or self._cut
+
+    def sealed_head_log(self, tree: Appended) -> SealedHeadLog:
+        """The head log after this batch."""
+        head, indexes = self.head, None
+        if head.signed_size == head.size:
+            added = (entry for part in self.bundles.values() for entry in part.entries)
+            indexes = head_log.indexes_of(added, head.size)
+        return SealedHeadLog(
+            HeadLog(head.log_id, self.origin, tree.size, tree.root, head.signed_size, checkpoint=None), indexes
+        )
 
     def _entry_of(self, row: PendingRow, details: Mapping[str, Any]) -> bytes:
         if row.kind == "head":

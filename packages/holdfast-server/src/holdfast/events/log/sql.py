@@ -89,8 +89,8 @@ async def list_heads(tx: Tx, log_ids: Sequence[int]) -> list[LogHead]:
     """The heads of logs, each with the tiles that an append needs: of each level the last one, unless it is full."""
     rows = await tx.tuples(
         """
-        select logs.id, event_id, queue_id, generation, origin, coalesce(size, 0), coalesce(log_heads.arrivals, 0),
-               clock_timestamp(), tile.level, tile.number, tile.hashes
+        select logs.id, event_id, queue_id, generation, origin, coalesce(size, 0), coalesce(signed_size, 0),
+               coalesce(log_heads.arrivals, 0), clock_timestamp(), tile.level, tile.number, tile.hashes
           from unnest(%(log_ids)s::bigint[]) as requested_log (id)
           join logs on logs.id = requested_log.id
           left join log_heads on log_id = logs.id

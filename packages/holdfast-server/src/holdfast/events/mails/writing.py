@@ -17,7 +17,6 @@ from holdfast.accounts.signin import mail as sign_in
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.accounts.webhooks import mail as webhook_mail
 from holdfast.accounts.webhooks.mail import WebhookMail
-from holdfast.events.events.calendar_file import calendar_file
 from holdfast.events.mails.kinds import KINDS, Kind, sentences_of
 from holdfast.events.mails.model import DataMail, MailArguments, MailBatch, MailFacts, RegistrationMail
 from holdfast.events.organizers.accent import dark_accent
@@ -299,6 +298,8 @@ def _calendar(mail: RegistrationMail, batch: MailBatch, url: str) -> list[Attach
     method = KINDS[mail.kind].calendar
     if not method or (method == "PUBLISH" and known.status != "registered"):
         return []
+    from holdfast.events.events.calendar_file import calendar_file  # icalendar takes 3 MB
+
     content = calendar_file(
         known,
         batch,

@@ -12,7 +12,6 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 import msgspec
 
-from holdfast.events.events.calendar_file import calendar_feed, calendar_file
 from holdfast.events.pages.model import EventContent, FeedContent, FeedEvent, ReadEvent, ReadFeed
 from holdfast.events.pages.organizer import checked_slug
 from holdfast.events.paths import event_path, id_of, organizer_path
@@ -48,6 +47,8 @@ class CalendarFile:
         url = self._settings.base_url + event_path(event.organizer_slug, event.id)
         method = "CANCEL" if event.cancelled_at else "PUBLISH"
         organizer = content.organizer_name or texts.gettext("Unconfirmed organizer")
+        from holdfast.events.events.calendar_file import calendar_file  # icalendar takes 3 MB
+
         file = calendar_file(event, self._settings, url=url, stamp=content.now, method=method, organizer=organizer)
         headers = [
             LIVE,
@@ -83,6 +84,8 @@ class OrganizerFeeds:
         return page.reply(request)
 
     def _calendar(self, content: FeedContent, language: Language) -> CachedPage:
+        from holdfast.events.events.calendar_file import calendar_feed  # icalendar takes 3 MB
+
         entries = [(event, self._url(content, event)) for event in content.events]
         file = calendar_feed(entries, self._settings, stamp=content.now, name=_name(content, language))
         return cached_page(

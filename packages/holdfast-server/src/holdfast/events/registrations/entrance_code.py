@@ -8,9 +8,10 @@ import re
 import zlib
 from functools import lru_cache
 from hashlib import sha256
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import segno
+if TYPE_CHECKING:
+    import segno
 
 MASK = 3
 """One of the eight patterns of a QR code. Comparing all of them takes five times as long."""
@@ -49,8 +50,10 @@ class ShortCode(NamedTuple):
         return f"{_base32(self.arrival)}-{self.proof}"
 
 
-def qr_code(own_url: str) -> segno.QRCode:
+def qr_code(own_url: str) -> "segno.QRCode":
     """The QR code of a person's own page. It can be read with 15 % of it missing."""
+    import segno  # takes 1 MB, and only the process that draws a code needs it
+
     return segno.make(own_url, error="m", micro=False, mask=MASK)
 
 
