@@ -308,5 +308,5 @@ async def test_a_missing_index_is_found_by_the_plans(work: Work, url: str) -> No
     await work.operation(listing)
 
     reported = findings_of(work.recorder.plans, EXCEPTIONS)
-    assert reported.startswith("events/registrations/search.py PLACED_FROM_THE_END (search_registrations)")
+    assert reported.startswith("events/registrations/search.py WITH_POSITIONS_FROM_THE_END (search_registrations)")
     assert "of registrations" in reported
