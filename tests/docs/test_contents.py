@@ -26,6 +26,16 @@ def test_every_decision_is_listed() -> None:
     assert (DECISIONS / "README.md").read_text(encoding="utf-8") == decisions(), "python -m tests.contents"
 
 
+def test_the_file_name_of_every_decision_is_its_title() -> None:
+    titles = {path.stem: path.read_text(encoding="utf-8").partition("\n")[0] for path in DECISIONS.glob("0*.md")}
+    names = {
+        stem: re.sub(r"[^a-z0-9]+", "-", re.sub(r"['`]", "", title.partition(". ")[2].lower())).strip("-")
+        for stem, title in titles.items()
+    }
+
+    assert names == {stem: stem[len("0001-") :] for stem in titles}
+
+
 def test_every_number_of_a_decision_is_taken_once_but_for_the_unused_ones() -> None:
     numbers = [int(path.name[:4]) for path in sorted(DECISIONS.glob("0*.md"))]
 
