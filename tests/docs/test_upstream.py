@@ -18,7 +18,7 @@ COMPAT = Path(__file__).parents[2] / "packages/holdfast-server/src/holdfast/kit/
 
 
 @pytest.mark.parametrize(("title", "program", "output"), SECTIONS, ids=[title for title, _, _ in SECTIONS])
-def test_each_documented_fault_of_a_library_still_exists(
+def test_every_documented_fault_of_a_library_still_exists(
     title: str, program: str, output: str, database_url: str
 ) -> None:
     if title.startswith("Python 3.11") and sys.version_info >= (3, 12):

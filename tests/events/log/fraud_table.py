@@ -17,13 +17,13 @@ class FraudRow(NamedTuple):
     fraud       what the operator does
     command     what finds it, after `holdfast-verify check`; empty: nothing does
     message     what it says then, or what passes
-    found_by    who finds it, and why no other reader does
+    finders     who finds it, and why no other reader does
     """
 
     fraud: str
     command: str
     message: str
-    found_by: str
+    finders: str
 
     def is_in(self, findings: list[str]) -> bool:
         """Whether the findings of a check say the message."""
@@ -219,7 +219,7 @@ def table() -> str:
 
 def _line(row: FraudRow) -> str:
     command = f"`{row.command}`" if row.command else "nothing"
-    return f"| {row.fraud} | {command} | {row.found_by} |\n"
+    return f"| {row.fraud} | {command} | {row.finders} |\n"
 
 
 def page() -> str:
