@@ -60,7 +60,7 @@ SMALL_CACHES = {
     "events/events/calendar_file.py:_file_parts": "lines of calendar files",
     "holdfast_verify/formats/tree.py:_perfect_root": "hashes of the left part of a log",
     "kit/pages/site.py:_policy": "headers of pages",
-    "kit/postgres/database.py:_kept_maker": "structures of rows, which only our statements name",
+    "kit/postgres/database.py:_compiled": "structures of rows, which only our statements name",
     "kit/security/signed_tokens.py:_unseal_key": "signing keys, which only the service makes",
 }
 """Functions that remember results which take a millisecond or less to compute again: nobody gains by filling them.
@@ -282,7 +282,7 @@ behind one address, such as an office, share this too |
 * Rate limits ("an hour", "a minute") are counted in each process, or in all together with `RATE_LIMIT_STORAGE_URL`.
 * Name a proxy in front in `TRUSTED_PROXIES`. Otherwise all callers have its address.
 
-Of some kinds all limits are alike. Only the first kind has tables below:
+Limits of some kinds are alike. The first kind has short tables below, the others have none:
 
 """
 

@@ -75,6 +75,22 @@ def test_the_tree_names_nothing_that_is_not_there() -> None:
     assert names - existing == set()
 
 
+@pytest.mark.parametrize("service", ["inventory", "events"])
+def test_the_tree_names_files_that_the_service_has(service: str) -> None:
+    of_both = tree().partition("In each: ")[2].partition(", and\n")[0]
+    files = re.findall(r"`(\w+\.py)`", of_both)
+
+    assert len(files) > 5
+    assert {
+        name
+        for name in files
+        if not (SOURCE / service / name).exists() and not (SOURCE / service / name.removesuffix(".py")).is_dir()
+    } == set()
+    assert [
+        name for name in re.findall(rf"\(in {service}: `(\w+)/`\)", of_both) if not (SOURCE / service / name).is_dir()
+    ] == []
+
+
 def test_the_tree_has_the_folders_of_the_kit_in_the_order_of_their_imports() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
