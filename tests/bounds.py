@@ -282,7 +282,7 @@ behind one address, such as an office, share this too |
 * Rate limits ("an hour", "a minute") are counted in each process, or in all together with `RATE_LIMIT_STORAGE_URL`.
 * Name a proxy in front in `TRUSTED_PROXIES`. Otherwise all callers have its address.
 
-Of some kinds all limits are alike. Only the first kind has tables below:
+Limits of some kinds are alike. The first kind has short tables below, the others have none:
 
 """
 

@@ -29,7 +29,7 @@ SUBJECTS: Mapping[str, Sequence[int]] = {
     "Agents": (12, 28, 27, 109, 110, 111),
     "Signing in, accounts and access": (9, 14, 35, 40, 48, 66, 67, 65, 62, 41, 92),
     "Pages, forms and texts": (31, 32, 42, 70, 97, 100),
-    "Mails": (29, 63, 69),
+    "Mails and push messages": (29, 63, 69, 112),
     "Registrations, seats and payments": (2, 3, 4, 18, 44, 45, 106, 43, 15),
     "Waiting rooms": (16, 17, 59, 74, 105),
     "The public order, and draws": (84, 86, 87, 88, 89, 94),

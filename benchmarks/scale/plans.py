@@ -181,7 +181,7 @@ def crowd(costs: Costs, cells: Cells) -> Plan:
     edge = people * calls["pages of an event"].received + progress
     facts = [
         ("people a second in the first minute", first, ""),
-        ("people in the line at most", longest, ""),
+        ("people in the waiting room at most", longest, ""),
         ("questions to the edge in the busiest second", max(loads), ""),
         ("pages of the waiting room in the busiest second", busiest["pages of the waiting room"], ""),
         ("people refused in the busiest second", max(again), ""),
@@ -190,8 +190,8 @@ def crowd(costs: Costs, cells: Cells) -> Plan:
         ("minutes until the last mail is sent", inputs.SEATS.value / min(mails, rate) / 60, ""),
     ]
     people_wait = [
-        Wait("a place in the line, busiest minute", weighted(waits[:60], 0.5), weighted(waits[:60], 0.99)),
-        Wait("a place in the line, all", weighted(waits, 0.5), weighted(waits, 0.99)),
+        Wait("a place in the waiting room, busiest minute", weighted(waits[:60], 0.5), weighted(waits[:60], 0.99)),
+        Wait("a place in the waiting room, all", weighted(waits, 0.5), weighted(waits, 0.99)),
         Wait("the news that all seats are gone", 30, 69),
     ]
     return _plan(

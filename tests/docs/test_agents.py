@@ -20,16 +20,14 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 class Agent:
-    """The example of a page, and what the page says that it prints."""
+    """The program beside a page, and what the page says that it prints."""
 
-    def __init__(self, page: str, directory: Path) -> None:
+    def __init__(self, page: str) -> None:
         section = (DOCS / page).read_text(encoding="utf-8").split("## An agent in Python\n")[1].split("\n## ")[0]
-        [program] = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
         [command] = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
         [self.output] = re.findall(r"\n```\n(.*?)```", section.split(command)[1].removeprefix("```\n"), re.DOTALL)
         self.arguments = re.findall(r'"[^"]+"|\S+', command.partition("agent.py")[2])
-        self._file = directory / "agent.py"
-        self._file.write_text(program)
+        self._file = (DOCS / page).with_name("agent.py")
 
     async def run(self, monkeypatch: pytest.MonkeyPatch, **settings: str) -> None:
         """Run it to its end, in a thread of this process."""
@@ -42,15 +40,15 @@ class Agent:
 async def test_an_agent_sells_by_sku_and_says_what_is_left_once_for_an_order(
     inventory_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    agent, at = Agent("inventory/agents.md", tmp_path), listener()
+    agent, at = Agent("inventory/agents.md"), listener()
     url = f"http://127.0.0.1:{at.getsockname()[1]}"
     settings = inventory.unlimited(inventory_url, tmp_path).model_copy(update={"base_url": url})
     async with inventory.running(settings) as service, serving(running_already(service.app), at):
         key = await service.database.transact(demo.create_demo_shop)
         assert key
-        await agent.run(monkeypatch, HOLDFAST=url, SHOP_KEY=key)
+        await agent.run(monkeypatch, INVENTORY=url, SHOP_KEY=key)
         first = capsys.readouterr().out
-        await agent.run(monkeypatch, HOLDFAST=url, SHOP_KEY=key)
+        await agent.run(monkeypatch, INVENTORY=url, SHOP_KEY=key)
         second = capsys.readouterr().out
 
     assert first == agent.output
@@ -60,7 +58,7 @@ async def test_an_agent_sells_by_sku_and_says_what_is_left_once_for_an_order(
 async def test_an_agent_registers_a_person_and_says_the_outcome(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    agent, at = Agent("events/agents.md", tmp_path), listener()
+    agent, at = Agent("events/agents.md"), listener()
     url = f"http://127.0.0.1:{at.getsockname()[1]}"
     async with (
         running(settings.model_copy(update={"base_url": url})) as service,
@@ -70,10 +68,10 @@ async def test_an_agent_registers_a_person_and_says_the_outcome(
         ada = await service.organizer()
         assert ada.key
         await ada.create_event(title="Life drawing", capacity=1)
-        await agent.run(monkeypatch, HOLDFAST=url, KEY=ada.key)
+        await agent.run(monkeypatch, EVENTS=url, KEY=ada.key)
         first = capsys.readouterr().out
         agent.arguments[-1] = "ben@example.com"
-        await agent.run(monkeypatch, HOLDFAST=url, KEY=ada.key)
+        await agent.run(monkeypatch, EVENTS=url, KEY=ada.key)
         second = capsys.readouterr().out
 
     assert first == agent.output

@@ -190,7 +190,7 @@ async def test_the_example_of_the_page_welcomes_only_who_was_released(
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, *command, json.dumps(tokens)),
         cwd=tmp_path,
-        env={**os.environ, "HOLDFAST": shop.base_url, "QUEUE": str(shop.line.id)},
+        env={**os.environ, "EVENTS": shop.base_url, "QUEUE": str(shop.line.id)},
         stdout=asyncio.subprocess.PIPE,
     )
     output, _ = await process.communicate()

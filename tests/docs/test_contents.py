@@ -26,6 +26,16 @@ def test_every_decision_is_listed() -> None:
     assert (DECISIONS / "README.md").read_text(encoding="utf-8") == decisions(), "python -m tests.contents"
 
 
+def test_the_file_name_of_every_decision_is_its_title() -> None:
+    titles = {path.stem: path.read_text(encoding="utf-8").partition("\n")[0] for path in DECISIONS.glob("0*.md")}
+    names = {
+        stem: re.sub(r"[^a-z0-9]+", "-", re.sub(r"['`]", "", title.partition(". ")[2].lower())).strip("-")
+        for stem, title in titles.items()
+    }
+
+    assert names == {stem: stem[len("0001-") :] for stem in titles}
+
+
 def test_every_number_of_a_decision_is_taken_once_but_for_the_unused_ones() -> None:
     numbers = [int(path.name[:4]) for path in sorted(DECISIONS.glob("0*.md"))]
 
@@ -63,6 +73,22 @@ def test_the_tree_names_nothing_that_is_not_there() -> None:
     }
 
     assert names - existing == set()
+
+
+@pytest.mark.parametrize("service", ["inventory", "events"])
+def test_the_tree_names_files_that_the_service_has(service: str) -> None:
+    of_both = tree().partition("In each: ")[2].partition(", and\n")[0]
+    files = re.findall(r"`(\w+\.py)`", of_both)
+
+    assert len(files) > 5
+    assert {
+        name
+        for name in files
+        if not (SOURCE / service / name).exists() and not (SOURCE / service / name.removesuffix(".py")).is_dir()
+    } == set()
+    assert [
+        name for name in re.findall(rf"\(in {service}: `(\w+)/`\)", of_both) if not (SOURCE / service / name).is_dir()
+    ] == []
 
 
 def test_the_tree_has_the_folders_of_the_kit_in_the_order_of_their_imports() -> None:

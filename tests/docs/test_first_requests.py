@@ -1,4 +1,4 @@
-"""The lines of the first requests work as printed, and so do those of the README, which are a part of them."""
+"""The lines of the first requests work as printed."""
 
 import os
 import re
@@ -56,8 +56,3 @@ def test_a_first_sale_and_a_first_registration_by_the_lines_of_the_page(tmp_path
 
 def test_the_readme_is_short() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) < 100
-
-
-def test_the_lines_of_the_readme_are_among_the_first_requests() -> None:
-    [lines] = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    assert lines in FIRST_REQUESTS.read_text(encoding="utf-8")

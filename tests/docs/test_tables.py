@@ -1,5 +1,6 @@
-"""The tables of the docs have the problems, settings and tools of the code."""
+"""The tables of the docs have the problems, settings and tools of the code; figures that are told twice are equal."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -89,3 +90,14 @@ def test_settings_says_between_which_numbers_a_setting_is(product: ServiceProces
         }
         if len(bounds) == 2:
             assert f"from {bounds['ge']} to {bounds['le']}" in str(field.description).lower(), field.validation_alias
+
+
+def test_the_memory_of_a_process_is_that_of_the_benchmark() -> None:
+    section = (DOCS / "benchmarks.md").read_text(encoding="utf-8").split("\n## Memory at rest\n")[1].split("\n## ")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("| ")]
+    column = rows[0].index("goal") - 1
+    megabytes = sorted(round(float(row[column])) for row in rows[1:])
+    text = (DOCS / "deploy" / "many-processes.md").read_text(encoding="utf-8")
+    [figures] = re.findall(r"\[(\d+) to (\d+) MB\]\(../benchmarks.md#memory-at-rest\)", text)
+
+    assert [int(figure) for figure in figures] == [megabytes[0], megabytes[-1]]

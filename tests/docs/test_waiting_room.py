@@ -43,7 +43,7 @@ def test_a_merchant_gets_from_a_queue_to_a_welcome_by_the_lines_of_the_page(
         ran = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", lines],
             cwd=tmp_path,
-            env={**os.environ, "HOLDFAST": process.url, "KEY": key},
+            env={**os.environ, "EVENTS": process.url, "KEY": key},
             capture_output=True,
             text=True,
             timeout=60,

@@ -1,4 +1,4 @@
-// A door behind a Holdfast waiting room: lets in whoever was released, and asks nobody else about it.
+// A door behind a Holdfast waiting room: lets released visitors in. It checks their tokens offline.
 // Copy this file into your site. It needs Node 18 or newer, and nothing else.
 
 import { createPublicKey, verify } from "node:crypto";
@@ -7,19 +7,19 @@ const LEEWAY = 10; // seconds by which clocks may differ
 const REMEMBERED = 300; // seconds the published keys are kept
 
 /**
- * The token lets nobody in: send the visitor to the waiting room.
+ * The token is refused: send the visitor to the waiting room.
  *
  * reason    "missing"
  *           "signature": forged, damaged, or not a release token
  *           "audience": for another queue, or of a Holdfast with another address
  *           "expired"
  *           "early": not valid yet; compare the clocks of both machines
- *           "used": this process has let somebody in with it before
+ *           "used": this process has let a visitor in with it before
  *           "unavailable": the keys cannot be fetched
  */
 export class TokenRefusal extends Error {
   constructor(reason) {
-    super(`The token lets nobody in: ${reason}.`);
+    super(`The token is refused: ${reason}.`);
     this.reason = reason;
   }
 }
@@ -32,7 +32,7 @@ export class QueueDoor {
   /**
    * baseUrl    the address of Holdfast, without a slash at the end
    * queueId    the queue in front of this site
-   * failOpen   whether to let everybody in while the keys cannot be fetched; if not, nobody is
+   * failOpen   whether to let all visitors in while the keys cannot be fetched; if not, none is
    */
   constructor(baseUrl, queueId, { failOpen = false } = {}) {
     this.baseUrl = baseUrl;

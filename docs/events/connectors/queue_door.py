@@ -1,4 +1,4 @@
-"""A door behind a Holdfast waiting room: lets in whoever was released, and asks nobody else about it.
+"""A door behind a Holdfast waiting room: lets released visitors in. It checks their tokens offline.
 
 Copy this file into your site. It needs PyJWT 2.7 or newer (`pip install 'pyjwt[crypto]>=2.7'`).
 """
@@ -10,19 +10,19 @@ import jwt
 
 
 class TokenRefusal(Exception):
-    """The token lets nobody in: send the visitor to the waiting room.
+    """The token is refused: send the visitor to the waiting room.
 
     reason    "missing"
               "signature": forged, damaged, or not a release token
               "audience": for another queue, or of a Holdfast with another address
               "expired"
               "early": not valid yet; compare the clocks of both machines
-              "used": this process has let somebody in with it before
+              "used": this process has let a visitor in with it before
               "unavailable": the keys cannot be fetched
     """
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"The token lets nobody in: {reason}.")
+        super().__init__(f"The token is refused: {reason}.")
         self.reason = reason
 
 
@@ -31,7 +31,7 @@ class QueueDoor:
 
     base_url    the address of Holdfast, without a slash at the end
     queue_id    the queue in front of this site
-    fail_open   whether to let everybody in while the keys cannot be fetched; if not, nobody is
+    fail_open   whether to let all visitors in while the keys cannot be fetched; if not, none is
     """
 
     def __init__(self, base_url: str, queue_id: int, *, fail_open: bool = False) -> None:

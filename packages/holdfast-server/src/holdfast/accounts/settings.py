@@ -67,9 +67,8 @@ class SignInSettings(kit.Settings):
         10,
         ge=1,
         validation_alias="SIGN_IN_ADDRESS_RATE_LIMIT",
-        description="Links to sign in per client address, e-mail address (with its tagged forms) and hour; three "
-        "times as many of all client addresses. As many tries of a password of all, half of them of one. As many "
-        "again in browsers that the owner has used.",
+        description="Links to sign in per client address, e-mail address (with its tagged forms) and hour. "
+        "docs/deploy/bounds.md has the limits for all client addresses, and for passwords.",
     )
 
     @property

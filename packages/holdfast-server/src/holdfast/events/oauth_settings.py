@@ -77,7 +77,7 @@ class OAuthSettings(kit.Settings):
     oauth_audience: str = Field(
         "",
         validation_alias="OAUTH_AUDIENCE",
-        description="Audience that its tokens must name; empty: the address of `/mcp`.",
+        description="Audience that access tokens must name; empty: the address of `/mcp`.",
     )
     oauth_builtin: bool = Field(
         False,
@@ -88,15 +88,22 @@ class OAuthSettings(kit.Settings):
     handover_url: str = Field(
         "",
         validation_alias="OAUTH_HANDOVER_URL",
-        description="API at which the server of `OAUTH_ISSUER` is told who is signed in here and what they allow, "
-        "such as https://api.stytch.com/v1; empty: it asks people itself.",
+        description="API at which the server of `OAUTH_ISSUER` is told who is signed in to the console and what they"
+        " allow, such as https://api.stytch.com/v1; empty: the server asks people itself.",
     )
-    handover_id: str = Field("", validation_alias="OAUTH_HANDOVER_ID", description="Id of our project there.")
-    handover_secret: str = Field("", repr=False, validation_alias="OAUTH_HANDOVER_SECRET", description="Secret for it.")
+    handover_id: str = Field(
+        "",
+        validation_alias="OAUTH_HANDOVER_ID",
+        description="Id of your project at the server of `OAUTH_HANDOVER_URL`.",
+    )
+    handover_secret: str = Field(
+        "", repr=False, validation_alias="OAUTH_HANDOVER_SECRET", description="Secret of that project."
+    )
     handover_profile: str = Field(
         "",
         validation_alias="OAUTH_HANDOVER_PROFILE",
-        description="Profile there with the address of our keys, `/oauth/trusted-auth/jwks.json`.",
+        description="Trusted-auth profile of that project; its keys are at `/oauth/trusted-auth/jwks.json` of this "
+        "service.",
     )
     handover_audience: str = Field(
         "",
@@ -108,8 +115,8 @@ class OAuthSettings(kit.Settings):
         60,
         ge=1,
         validation_alias="OAUTH_REGISTER_RATE_LIMIT",
-        description="OAuth clients that register per client address and hour: a tenth whatever others do, above "
-        "that 100 times as many of all.",
+        description="OAuth clients that register per client address and hour: a tenth is reserved for each address; "
+        "all addresses together may register 100 times as many.",
     )
     tokens_per_minute: int = Field(
         120,

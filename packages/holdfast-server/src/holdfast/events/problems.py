@@ -40,7 +40,7 @@ EVENT_HAS_REGISTRATIONS = ProblemType(
 PAYMENT_UNAVAILABLE = ProblemType(
     "payment_unavailable",
     422,
-    "The event has a price, and nobody can pay it here yet.",
+    "The event has a price, and the organizer cannot be paid by card yet.",
     "Ask the organizer for a place; its API keys register people without a payment.",
     "event_id",
 )
@@ -65,7 +65,7 @@ REGISTRATION_PENDING = ProblemType(
 REGISTRATION_REJECTED = ProblemType(
     "registration_rejected",
     404,
-    "The registration was settled without a place.",
+    "The event had no place for the registration.",
     "Register again when a place is free; `reason` says why there was none.",
 )
 QUEUE_FULL = ProblemType(

@@ -39,13 +39,13 @@ class Settings(OAuthSettings, SignInSettings):
         ge=0,
         le=90,
         validation_alias="PLATFORM_FEE_PERCENT",
-        description="Percentage kept of student payments. From 0 to 90.",
+        description="Percentage of each card payment that the operator keeps. From 0 to 90.",
     )
     stripe_key: str = Field(
         "",
         repr=False,
         validation_alias="STRIPE_SECRET_KEY",
-        description="Secret key of the platform's Stripe account; empty: nothing can be paid.",
+        description="Secret key of the operator's Stripe account; empty: nothing can be paid.",
     )
     stripe_webhook_secret: str = Field(
         "",
@@ -58,7 +58,7 @@ class Settings(OAuthSettings, SignInSettings):
     stripe_country: str = Field(
         "",
         validation_alias="STRIPE_ACCOUNT_COUNTRY",
-        description="Country of new Stripe accounts, as two letters; empty: that of the platform.",
+        description="Country of new Stripe accounts, as two letters; empty: that of the operator's account.",
     )
     hold_minutes: int = Field(
         15,

@@ -13,7 +13,7 @@ INVALID_SIGNATURE = ProblemType(
 INVALID_STREAM_TOKEN = ProblemType(
     "invalid_stream_token",
     401,
-    "The address of the stream is not valid, or no longer.",
+    "The address of the stream is unknown, or has expired.",
     "Ask /storefront/availability again; it gives a fresh stream_url.",
 )
 INVALID_REQUEST = ProblemType(
@@ -37,7 +37,7 @@ UNSUPPORTED_GRANT_TYPE = ProblemType(
 INVALID_GRANT = ProblemType(
     "invalid_grant",
     400,
-    "The assertion is not valid, or no longer.",
+    "The assertion is invalid, or has expired.",
     "Get a fresh one with POST /api/agent/identity.",
 )
 INVALID_SCOPE = ProblemType(

@@ -35,8 +35,8 @@ class Settings(SignInSettings):
         "",
         repr=False,
         validation_alias="INVENTORY_CLIENT_SECRET",
-        description="Client secret of the app there, which signs storefront requests; empty derives one from the "
-        "secret key.",
+        description="Client secret of the app at the platform, which signs storefront requests; empty derives one "
+        "from the secret key.",
     )
     old_client_secret: str = Field(
         "",
@@ -47,17 +47,17 @@ class Settings(SignInSettings):
     platform_address: str = Field(
         "https://{shop}",
         validation_alias="PLATFORM_ADDRESS",
-        description="Address of a shop there, with `{shop}` for its domain.",
+        description="Address of a shop at the storefront platform, with `{shop}` for its domain.",
     )
     platform_api_version: str = Field(
         "2026-10",
         validation_alias="PLATFORM_API_VERSION",
-        description="Version of its Admin API.",
+        description="Version of the platform's Admin API.",
     )
     app_bridge: str = Field(
         "https://cdn.shopify.com/shopifycloud/app-bridge.js",
         validation_alias="APP_BRIDGE_ADDRESS",
-        description="Address of its script for pages inside its admin.",
+        description="Address of the platform's script for pages inside its admin.",
     )
     identities_per_minute: int = Field(
         30,

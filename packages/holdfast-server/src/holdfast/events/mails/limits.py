@@ -31,7 +31,7 @@ MAILS_PER_DAY = 20
 """The most mails that a mailbox gets from new organizers."""
 
 NEW_ORGANIZER_MAILS = Bound(
-    name="Mails to one mailbox from organizers with addresses proved in the last 30 days",
+    name="Mails to one mailbox from organizers with addresses confirmed in the last 30 days",
     service="events",
     total=f"{MAILS_PER_HOUR} an hour, {MAILS_PER_DAY} a day; others wait",
     tenant="none, in order",

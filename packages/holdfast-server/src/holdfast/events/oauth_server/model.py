@@ -27,13 +27,13 @@ INVALID_REQUEST = ProblemType(
 INVALID_CLIENT = ProblemType(
     "invalid_client",
     400,
-    "The client is not known, or no longer.",
+    "The client is unknown, or its registration has ended.",
     "Register at /oauth/register, or use the https address of a client ID metadata document as client_id.",
 )
 INVALID_GRANT = ProblemType(
     "invalid_grant",
     400,
-    "The code or the refresh token is not valid, or no longer.",
+    "The code or the refresh token is unknown, or has expired.",
     "Ask the person again at /oauth/authorize.",
 )
 UNSUPPORTED_GRANT_TYPE = ProblemType(

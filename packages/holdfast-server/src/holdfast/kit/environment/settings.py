@@ -149,34 +149,39 @@ class Settings(BaseSettings):
     smtp_security: Literal["starttls", "tls", "none"] = Field(
         "starttls",
         validation_alias="SMTP_SECURITY",
-        description="How the connection to it is encrypted: starttls, tls or none.",
+        description="How the connection to the mail server is encrypted: starttls, tls or none.",
     )
     smtp_port: int = Field(
         0,
         ge=0,
         le=65_535,
         validation_alias="SMTP_PORT",
-        description="Its port; 0 is 587 for starttls, 465 for tls, 25 for none. From 0 to 65535.",
+        description="Port of the mail server; 0 is 587 for starttls, 465 for tls, 25 for none. From 0 to 65535.",
     )
     smtp_username: str = Field(
-        "", validation_alias="SMTP_USERNAME", description="User name there; empty logs nobody in."
+        "", validation_alias="SMTP_USERNAME", description="User name at the mail server; empty: no login."
     )
     smtp_password: str = Field(
-        "", repr=False, validate_default=True, validation_alias="SMTP_PASSWORD", description="Password there."
+        "",
+        repr=False,
+        validate_default=True,
+        validation_alias="SMTP_PASSWORD",
+        description="Password at the mail server.",
     )
     smtp_max_connections: int = Field(
         16,
         ge=1,
         le=64,
         validation_alias="SMTP_MAX_CONNECTIONS",
-        description="Connections to it of all processes of the service, at most 4 of each. From 1 to 64.",
+        description="Connections to the mail server of all processes of the service, at most 4 of each. From 1 to 64.",
     )
     smtp_max_per_second: int = Field(
         0,
         ge=0,
         le=10_000,
         validation_alias="SMTP_MAX_PER_SECOND",
-        description="Mails a second of all processes of the service; 0: as many as it takes. From 0 to 10000.",
+        description="Mails a second of all processes of the service; 0: as many as the mail server takes. From 0 to "
+        "10000.",
     )
     mail_from: str = Field(
         "",
