@@ -45,13 +45,12 @@ LIMIT_OF_GRANT: LiteralString = """
 """
 """SQL: the id of the limit of a row of `oauth_grants as grants`; null: it has none."""
 
-
 GRANT_ASKS_FIRST: LiteralString = """
     coalesce((select asks_first from agent_limits
                where agent_limits.tenant_id = grants.tenant_id and agent_limits.client_id = grants.client_id
                limit 1), false)
 """
-"""SQL: the same for a row of `oauth_grants as grants`."""
+"""SQL: whether a person must approve what a row of `oauth_grants as grants` wants to change."""
 
 
 class GetLimit(Command):

@@ -185,7 +185,8 @@ MAX_LOG_WAIT = dt.timedelta(seconds=10)
 """The longest time after its cause that a mail waits for the log."""
 
 LOG_WAIT_PAUSE = dt.timedelta(seconds=0.5)
-"""How long a mail that waits is not looked at. It is the pause between two seals (`log/sealing.py`)."""
+"""How long a mail that waits for the log is not read again: half of the pause between two seals
+(`SEAL_INTERVAL_SECONDS` of `events/log/sealing.py`)."""
 
 
 async def hold_until_logged(database: Database, contents: dict[int, RegistrationMail]) -> set[int]:

@@ -21,7 +21,7 @@ from holdfast.events.processor.currencies import by_currency
 from holdfast.events.resources import Reader, Tx
 
 PAYMENTS_CHANNEL: LiteralString = "payments"
-"""The channel that wakes up all work with the payment processor (`payments/due.py`).
+"""The channel that wakes up all work with the payment processor (`events/payments/due.py`).
 
 It is declared here because `payments` imports `seats`, and not the other way round. SQL functions use the name
 too.

@@ -232,9 +232,11 @@ OLDEST_PENDING: LiteralString = """
               from pending
             window line as (partition by event_id order by received_at, arrival))
 """
-"""SQL for WITH: the `pending` registrations to settle next, and as `oldest` those of them without a lock.
+"""SQL for WITH.
 
-A registration behind a locked one of its event has `is_next` false.
+pending    the registrations to settle next
+oldest     the same registrations, each with its `rank` within its event. `is_next` is false for a registration that
+           another transaction has locked, and for all that came after it for the same event
 """
 
 
