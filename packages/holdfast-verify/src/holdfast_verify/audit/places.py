@@ -2,8 +2,9 @@
 
 It takes a byte for each arrival, so a log of a million arrivals needs little memory.
 
-What follows a wrong outcome may have been logged as if it were right. Then each later entry would look wrong too. So an
-entry is only a further fault if it fits none of the replays; those that it does not fit end when it fits another one.
+What follows a wrong outcome may have been logged as if it were right. Then each later entry would look wrong too. So
+there may be several replays. A replay ends when an entry contradicts it and fits another replay. An entry that
+contradicts all of them is a further fault.
 """
 
 import copy

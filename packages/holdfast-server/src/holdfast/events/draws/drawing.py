@@ -170,7 +170,7 @@ async def draw_due(database: Database, subject: DrawSubject, rounds: "Rounds", n
 async def draw(
     tx: Tx, subject: DrawSubject, id: int, round: int, signature: bytes, now: dt.datetime | None = None
 ) -> Literal["drawn", "void", "busy"]:
-    """Draw a frozen list with the signature of its round; busy: another process draws it now.
+    """Draw a frozen list with the signature of its round. Returns "busy" if another process draws it now.
 
     Raises `InvalidRound` and `DrawRefusal`.
     """

@@ -70,7 +70,7 @@ class SealedRound(NamedTuple):
     last_log_id    the last of the logs that were sealed
     entry_count    the number of entries
     is_last        whether no later log has anything pending
-    is_full        whether logs that were sealed may have more
+    is_full        whether the round had as much as it can: logs that were sealed may have more
     """
 
     last_log_id: int
@@ -80,7 +80,7 @@ class SealedRound(NamedTuple):
 
 
 async def seal_pending(database: Database, _: RowWaiters) -> float:
-    """Seal what is pending, and sign it. Returns the seconds until what is pending then is sealed."""
+    """Seal what is pending, and sign the heads that are sealed. Returns the seconds until the next seal."""
     seconds, is_unsigned = await database.read(sql.read_work)
     OLDEST.set(seconds or 0)
     has_more = seconds is not None and await seal(database)
@@ -109,7 +109,7 @@ async def seal(database: Database, *, max_entries: int = MAX_ENTRIES) -> bool:
 
 
 async def wait_for_sealing(tx: Tx) -> None:
-    """Wait until no transaction seals that began to before this call. Statements after it see what was sealed."""
+    """Wait for a transaction that was sealing when this was called. Statements after it see what was sealed."""
     await tx.run("savepoint sealing")
     await tx.run("select pg_advisory_xact_lock(%(lock)s)", {"lock": sql.ADVISORY_LOCK_ID})
     await tx.run("rollback to savepoint sealing")  # releases the lock
@@ -165,7 +165,7 @@ async def _seal_next(tx: Tx, after: int, max_entries: int) -> SealedRound | None
                 await asyncio.sleep(0)
     appended: dict[int, Appended] = {}
     for log_id, batch in batches.items():
-        if batch.head.name.noun != "heads":
+        if batch.head.name.noun != "heads":  # each entry of the log of heads is a head, so it has no seals
             batch.add_seal()
         appended[log_id] = append(batch.head.size, batch.head.tiles, batch.leaves)
         if turn.is_over(len(batch.leaves) + TILE_WIDTH):
@@ -287,7 +287,7 @@ class LogBatch:
         return list(map(entries.arrival, numbers, times, people, outcomes))
 
     def _commitment(self, person: str | None, nonce: str | None) -> bytes:
-        """The commitment of a person. Of an account that is gone, nothing opens it."""
+        """The commitment of a person. For an account that no longer exists, it is one that nothing can open."""
         if nonce is None and person is not None and self.head.event_id is not None:
             return entries.parse_commitment(person)  # `hide_pending_arrivals` has written it
         if nonce is None or person is None:

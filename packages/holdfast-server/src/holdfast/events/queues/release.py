@@ -1,14 +1,14 @@
-"""Release: releases the first visitors of a queue, `release_rate` per interval, evenly spread, by the database's clock.
-Visitors are deleted 30 days later.
+"""Releases the visitors who are first in a queue: `release_rate` in each interval, evenly spread. The clock is the
+database's. Visitors are deleted 30 days later.
 
 Any number of processes may release. The process that has the lock on a queue reads the clock and increases `serving`,
 the last released ticket. This one change releases any number of visitors. Queues that another transaction has locked
 are left to waiters. Three rules keep the rate:
 
 1. `paced_at` is the time up to which the rate has been used. Each release advances it by one step per visitor. So
-   late releases are caught up, and no visitor waits longer than the estimated wait.
-2. Unused time is lost. No releases are saved up while no visitor waits, while the queue is paused, or for more than
-   `MAX_CATCH_UP_SECONDS` while no process releases.
+   late releases are caught up: as long as a process releases, no visitor waits longer than the estimated wait.
+2. Time in which nobody could be released is not made up for. No releases are saved up while no visitor waits, while the
+   queue is paused, or for more than `MAX_CATCH_UP_SECONDS` while no process releases.
 3. In any interval at most `release_rate` visitors are released, even if some are late. A release that is at most
    `TOLERANCE_SECONDS` late counts as made when it was due.
 
@@ -90,16 +90,16 @@ def _record(done: dict[int, tuple[int, float]]) -> int:
     return sum(visitors for visitors, _ in done.values())
 
 
-# The status of each queue that has waiting visitors, at `now`:
+# The status of each queue that has waiting visitors, at `now`. If `paced_at` is later than now and the start, the clock
+# was set back. Then `is_due` is true, and the change releases no visitor, but sets `paced_at` to `used_until`.
 #
 # step            the time between two visitors
 # used_until      the time up to which the rate has been used: `paced_at`, or now if that is in the future, but not
 #                 before the start of the queue, and not further back than late releases are caught up
-# reopens_at      an interval after the release of the visitor `release_rate` places before, if that one was released at
-#                 the present rate
+# reopens_at      the earliest time that keeps rule 3: an interval after the release of the visitor `release_rate`
+#                 places before. Null if that visitor was released at another rate
 # due_at          when the next visitor is due: a step after `used_until`, and not before `reopens_at`
-# is_due          whether the row is changed now. If `paced_at` is later than now and the start, the clock was set back:
-#                 the change then releases no visitor, and sets `paced_at` to `used_until`
+# is_due          whether the row is changed now
 # recorded_at     the recorded time of a release that is made now
 PACE: LiteralString = """
     select queues.id, tickets, serving, release_rate, rated_at, now, interval_length, step, used_until, due_at,
@@ -159,7 +159,7 @@ async def release_from(tx: Tx, ids: Sequence[int]) -> dict[int, tuple[int, float
 
 
 async def release_from_unlocked(tx: Tx, ids: Sequence[int]) -> dict[int, tuple[int, float]]:
-    """Do what `release_from` does, for those of the queues that no other transaction has locked."""
+    """Release from the queues that no other transaction has locked. The others are left out."""
     return await _release(tx, ids, LOCK_FREE_QUEUES)
 
 

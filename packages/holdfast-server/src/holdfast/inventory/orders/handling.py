@@ -19,7 +19,7 @@ from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
 from holdfast.inventory.stock.remembered_stock import TouchedRows, lock_shop
-from holdfast.inventory.stock.stock_changes import Draft, write
+from holdfast.inventory.stock.stock_changes import Draft, apply_and_store
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import OrderLevelChange
 from holdfast.inventory.webhooks.model import Delivery
@@ -107,7 +107,7 @@ async def _write(tx: Tx, shop_id: int, effects: Sequence[OrderEffect]) -> None:
         return Draft([*command.postings], command.order_gid)
 
     if calls:
-        answers = await write(tx, Batch(shop_id, calls), SOURCE, touched, draft)
+        answers = await apply_and_store(tx, Batch(shop_id, calls), SOURCE, touched, draft)
         for call, answer in zip(calls, answers, strict=True):
             if isinstance(answer, Problem):
                 why = "; ".join(text for texts in answer.errors.values() for text in texts) or answer.message

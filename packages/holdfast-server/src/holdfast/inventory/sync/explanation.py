@@ -6,8 +6,7 @@ with what is explained of them (`ExplainedLevel`). A change is at one of three p
 
 * at a level that is set from pools;
 * at another level, which is left alone;
-* in a quantity with which a level began: the level was stocked, or first told of, when the order had changed it. Or it
-  went with a level that is gone.
+* in the first quantity that we saw of a level, if the order had changed it before; or in a level that no longer exists.
 
 The places that leave the fewest unexplained differences are taken; of several, those at levels that are set from pools,
 because a difference there would be an edit.
@@ -41,7 +40,7 @@ class PendingChange(NamedTuple):
 
     location_gid    the level whose `expected` has it; None: none
     amount          the change: a sale of two is -2
-    may_be_included whether a quantity with which a level began can have it already, or a level that is gone
+    may_be_included whether the first quantity that we saw of a level can have it already, or a level that is gone
     """
 
     id: int
@@ -55,8 +54,8 @@ class ItemExplanation(NamedTuple):
 
     expected     by location
     locations    by id, the level whose `expected` has the change; None: none
-    certain      the changes whose place is certain; they need not be compared again. One that may be included in a
-                 quantity is never certain: only where all levels were read just now, what is left tells
+    certain      the changes whose place is certain: they need not be compared again. A change that may be included in a
+                 quantity is not among them, since a later webhook may still show another place for it
     is_settled   whether no difference is left
     is_moved     whether it is settled because units were moved from one level to another
     """

@@ -100,7 +100,7 @@ class CommandReader:
         try:
             return self._converted(texts, self._kind)
         except msgspec.ValidationError:
-            return self._kind(**self._path(texts))  # or the error
+            return self._kind(**self._path(texts))  # or raises `not_found`, which names the field
 
     def _converted(self, texts: Mapping[str, str], kind: type[S]) -> S:
         """The fields of a path as a struct. Raises `msgspec.ValidationError`."""

@@ -198,8 +198,8 @@ class Runner:
             with self.admission.work():
                 return await self._database.transact(work, tenant)
 
-    def reading_of(self, operation: Operation) -> Operation | None:
-        """The `GET` of the path of an operation, which answers with the same; None if there is none."""
+    def get_of(self, operation: Operation) -> Operation | None:
+        """The operation that reads what this one changes: the GET of the same path, with the same answer."""
         return next(
             (
                 other
@@ -259,7 +259,7 @@ class Runner:
         return run
 
     def _answering(self, operation: Operation, mode: AnyMode) -> tuple[AnswerCalls, Callable[[Sequence[Any]], bool]]:
-        """What answers the calls of an operation in a transaction, and whether nothing follows its last statement."""
+        """The function that answers the calls, and the predicate that tells when its last statement may commit."""
         answer_mode = _answer_batch if isinstance(mode, Batched) else _answer_singly
         answer_calls: AnswerCalls = partial(answer_mode, operation, mode.function)
         if self._agent_log and not mode.reads and self._agent_log.covers(operation):

@@ -1,7 +1,8 @@
 """Slots: how much work of one owner runs concurrently, and how many seconds it may take. What waits takes turns, owner
 by owner.
 
-An owner is a path, such as `("strangers", "address 192.0.2.1")`. Each part of it has a share of the part before. While
+An owner is a path, such as `("strangers", "address 192.0.2.1")`. Each element limits those after it: all strangers
+together have so many slots, and each address has so many of these. While
 few want slots, each owner may use nearly all of them. While many wait, the next slot goes to another address, whatever
 each of them has waiting. So a crowd from one address waits for itself, and others wait for one turn.
 """
@@ -266,7 +267,7 @@ def _next(share: Share) -> Share | None:
 
 
 def _give(share: Share) -> None:
-    """Give a slot to the one that has waited longest here. Its networks go to the end of their lines."""
+    """Give a slot to the one that has waited longest here. Then every node of its path is the last of its siblings."""
     turn = share.turns.popleft()
     for part in share.upwards():
         if part.above:
