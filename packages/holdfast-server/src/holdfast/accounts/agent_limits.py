@@ -161,7 +161,7 @@ async def lock(tx: Tx[Any], ids: Collection[int]) -> Mapping[int, LockedLimit | 
     return dict.fromkeys(ids) | await _lock(tx, ids, _LOCK)
 
 
-async def lock_unlocked(tx: Tx[Any], ids: Collection[int]) -> Mapping[int, LockedLimit | None]:
+async def lock_skip_locked(tx: Tx[Any], ids: Collection[int]) -> Mapping[int, LockedLimit | None]:
     """Lock the limits that no other transaction has locked. The others are left out."""
     return await _lock(tx, ids, f"{_LOCK} skip locked")
 

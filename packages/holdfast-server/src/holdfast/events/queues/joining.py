@@ -85,7 +85,7 @@ WAIT_FOR_VISITORS: LiteralString = """
 LOCKED_QUEUES: LiteralString = f"""
     select set_config('holdfast.locked_queues', coalesce(string_agg(id::text, ','), ''), true) from ({QUEUES}) as locked
 """
-UNLOCKED_QUEUES: LiteralString = f"""
+QUEUES_SKIP_LOCKED: LiteralString = f"""
     select set_config('holdfast.locked_queues', coalesce(string_agg(id::text, ','), ''), true)
       from ({QUEUES} skip locked) as locked
 """
@@ -228,12 +228,12 @@ async def join(
         await tx.run(WAIT_FOR_VISITORS, {"visitors": msgspec.json.encode(visitors).decode()})
         results = await _run(tx, LOCKED_QUEUES, JOIN, visitors, may_commit_early)
     else:
-        results = await _run(tx, UNLOCKED_QUEUES, JOIN_NEW, visitors, may_commit_early)
+        results = await _run(tx, QUEUES_SKIP_LOCKED, JOIN_NEW, visitors, may_commit_early)
         known = [index for index, result in enumerate(results) if result.code == "known"]
         if known:
             again = [replace(visitors[index], index=position) for position, index in enumerate(known)]
             for index, result in zip(
-                known, await _run(tx, UNLOCKED_QUEUES, JOIN, again, may_commit_early), strict=True
+                known, await _run(tx, QUEUES_SKIP_LOCKED, JOIN, again, may_commit_early), strict=True
             ):
                 results[index] = result
     if before := [visitors[index] for index, result in enumerate(results) if result.is_earlier]:

@@ -16,9 +16,9 @@ A deleted queue is deleted with its last visitor, unless it has a public log: pe
 of that log. Then the row stays without the texts of the organizer, and the log stays readable.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import LiteralString
+from typing import LiteralString, NamedTuple
 
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -53,14 +53,14 @@ MIN_POLL_SECONDS = 0.01
 """The least seconds between two checks."""
 
 
-async def release_due(database: Database, row_waiters: RowWaiters) -> float:
+async def release_visitors(database: Database, row_waiters: RowWaiters) -> float:
     """Release the visitors who are due. Returns the seconds until the next ones are."""
     await release(database, row_waiters)
     seconds = await database.read(partial(poll_status, excluded_ids=row_waiters.ids))
     return max(seconds, TICK_SECONDS if row_waiters.are_busy else 0)
 
 
-LOOP = Loop("release.run", release_due, (CHANNEL,), gauges=(WAITING_COUNT,))
+LOOP = Loop("release.run", release_visitors, (CHANNEL,), gauges=(WAITING_COUNT,))
 
 
 async def release(database: Database, row_waiters: RowWaiters | None = None) -> int:
@@ -68,26 +68,26 @@ async def release(database: Database, row_waiters: RowWaiters | None = None) -> 
     due = await database.read(partial(read_due, excluded_ids=row_waiters.ids if row_waiters else ()))
     if not due:
         return 0
-    done = await database.transact(lambda tx: release_from_unlocked(tx, due))
+    releases = await database.transact(lambda tx: release_from_queues(tx, due, skip_locked=True))
     if row_waiters:
         # While many visitors join a queue, its lock is hardly ever free, so a waiter waits for it.
-        for queue in set(due) - done.keys():
-            row_waiters.leave(queue, partial(release_locked, database, queue))
-    return _record(done)
+        for queue in set(due) - releases.keys():
+            row_waiters.leave(queue, partial(release_when_unlocked, database, queue))
+    return _record(releases)
 
 
-async def release_locked(database: Database, queue: int) -> None:
+async def release_when_unlocked(database: Database, queue: int) -> None:
     """Wait for the lock on a queue, and release the due visitors."""
-    _record(await database.transact(lambda tx: release_from(tx, [queue])))
+    _record(await database.transact(lambda tx: release_from_queues(tx, [queue], skip_locked=False)))
 
 
-def _record(done: dict[int, tuple[int, float]]) -> int:
+def _record(releases: Mapping[int, "QueueRelease"]) -> int:
     """Count the released visitors in the metrics. Returns how many they are."""
-    for visitors, late in done.values():
-        if visitors:
-            RELEASED_COUNT.inc(visitors)
-            RELEASE_DELAY_SECONDS.observe(late)
-    return sum(visitors for visitors, _ in done.values())
+    for release in releases.values():
+        if release.visitors:
+            RELEASED_COUNT.inc(release.visitors)
+            RELEASE_DELAY_SECONDS.observe(release.late_seconds)
+    return sum(release.visitors for release in releases.values())
 
 
 # The status of each queue that has waiting visitors, at `now`. If `paced_at` is later than now and the start, the clock
@@ -150,28 +150,31 @@ async def poll_status(reader: Reader, excluded_ids: Sequence[int] = ()) -> float
     return POLL_SECONDS if seconds is None else min(max(seconds, MIN_POLL_SECONDS), POLL_SECONDS)
 
 
-async def release_from(tx: Tx, ids: Sequence[int]) -> dict[int, tuple[int, float]]:
-    """Wait for the locks of queues, and release from them.
+class QueueRelease(NamedTuple):
+    """What was released from one queue.
 
-    Returns for each queue the number of released visitors and the seconds by which the release was late.
+    visitors        the number of released visitors
+    late_seconds    the seconds by which the release was late
     """
-    return await _release(tx, ids, LOCK_QUEUES)
+
+    visitors: int
+    late_seconds: float
 
 
-async def release_from_unlocked(tx: Tx, ids: Sequence[int]) -> dict[int, tuple[int, float]]:
-    """Release from the queues that no other transaction has locked. The others are left out."""
-    return await _release(tx, ids, LOCK_FREE_QUEUES)
+async def release_from_queues(tx: Tx, ids: Sequence[int], *, skip_locked: bool) -> dict[int, QueueRelease]:
+    """Lock queues, and release the due visitors. Returns what was released, by the id of the queue.
 
-
-async def _release(tx: Tx, ids: Sequence[int], lock: LiteralString) -> dict[int, tuple[int, float]]:
+    skip_locked    leave out queues that other transactions have locked; otherwise wait for them
+    """
+    lock = LOCK_QUEUES_SKIP_LOCKED if skip_locked else LOCK_QUEUES
     # A separate statement, so that the next one sees all commits before the lock was granted.
     locked_ids = [id for (id,) in await tx.tuples(lock, {"ids": list(ids)})]
     rows = await tx.tuples(RELEASES, {**_parameters(tx), "ids": locked_ids}) if locked_ids else []
-    return {id: (visitors, late) for id, visitors, late in rows}
+    return {id: QueueRelease(visitors, late_seconds) for id, visitors, late_seconds in rows}
 
 
 LOCK_QUEUES: LiteralString = "select id from queues where id = any(%(ids)s) order by id for no key update"
-LOCK_FREE_QUEUES: LiteralString = f"{LOCK_QUEUES} skip locked"
+LOCK_QUEUES_SKIP_LOCKED: LiteralString = f"{LOCK_QUEUES} skip locked"
 
 RELEASES: LiteralString = f"""
     with counted as materialized (

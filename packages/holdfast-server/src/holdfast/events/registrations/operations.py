@@ -284,7 +284,7 @@ async def _accept_within_limits(
     The limits are locked first: a transaction that waits for one must not have the intake lock.
     """
     ids = {request.limit_id for request in requests if request.limit_id}
-    limits = await (agent_limits.lock(tx, ids) if waits else agent_limits.lock_unlocked(tx, ids))
+    limits = await (agent_limits.lock(tx, ids) if waits else agent_limits.lock_skip_locked(tx, ids))
     free: list[intake.IntakeRequest] = []
     free_tokens: list[str | None] = []
     for request, token in zip(requests, tokens, strict=True):

@@ -87,7 +87,7 @@ async def settle(database: Database, row_waiters: RowWaiters | None = None, *, b
         before, skipped_ids = total, set(row_waiters.ids if row_waiters else ())
         while True:
             batch_result = await database.transact(
-                partial(_settle_unlocked, cut=cut, limit=batch_size, skipped_ids=list(skipped_ids))
+                partial(_settle_skip_locked, cut=cut, limit=batch_size, skipped_ids=list(skipped_ids))
             )
             count = count_settled(batch_result)
             total += count
@@ -138,7 +138,7 @@ def count_settled(result: SettledBatch) -> int:
     return sum(result.outcomes.values())
 
 
-async def _settle_unlocked(tx: Tx, cut: str, limit: int, skipped_ids: Sequence[int]) -> SettledBatch:
+async def _settle_skip_locked(tx: Tx, cut: str, limit: int, skipped_ids: Sequence[int]) -> SettledBatch:
     """Settle the oldest registrations of events that are not locked."""
     events = await lock_events(tx, cut, limit, skipped_ids)
     settled = await _settle_events(tx, events.first_come, cut, limit) if events.first_come else SettledBatch({}, [])

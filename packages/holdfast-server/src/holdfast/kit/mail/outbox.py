@@ -26,15 +26,15 @@ from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 
 BATCH_SIZE = 1_000
-"""Mails that one statement releases."""
+"""Mails whose hold one statement ends."""
 
 
 class HeldMail(Struct):
     """The result of rendering a mail that stays in the outbox and is held."""
 
 
-async def release_due(reader: Reader[Any]) -> None:
-    """Release the held mails that are due: it is decided again whether they may be sent."""
+async def unhold_due(reader: Reader[Any]) -> None:
+    """End the hold of held mails that are due: it is decided again whether they may be sent."""
     await reader.value(
         """
         with due as (

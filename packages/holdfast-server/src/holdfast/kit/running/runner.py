@@ -319,19 +319,19 @@ class Runner:
         every_request = [call.request for call in calls]
         if waits:
             await self.idempotency.lock(tx, every_request)
-            free = [True] * len(calls)
+            are_locked = [True] * len(calls)
         else:
-            free = await self.idempotency.lock_free(tx, every_request)
-        free_calls = [call for call, is_free in zip(calls, free, strict=True) if is_free]
+            are_locked = await self.idempotency.lock_skip_locked(tx, every_request)
+        locked_calls = [call for call, is_locked in zip(calls, are_locked, strict=True) if is_locked]
 
         async def answer_new(indexes: Sequence[int]) -> Sequence[Any]:
-            return await answer_calls(tx, tenant, [free_calls[index].call for index in indexes], waits=waits)
+            return await answer_calls(tx, tenant, [locked_calls[index].call for index in indexes], waits=waits)
 
-        requests = [call.request for call in free_calls]
+        requests = [call.request for call in locked_calls]
         new_answers = iter(await self.idempotency.once(tx, requests, answer_new) if requests else ())
         return [
-            next(new_answers) if is_free else LockedRow(call.request.id, call.call.caller.tenant_id)
-            for call, is_free in zip(calls, free, strict=True)
+            next(new_answers) if is_locked else LockedRow(call.request.id, call.call.caller.tenant_id)
+            for call, is_locked in zip(calls, are_locked, strict=True)
         ]
 
     async def _submit_alone(self, lane: str, slots: Slots, transact: TransactCalls, caller: Caller, call: Any) -> Any:
