@@ -51,11 +51,11 @@ class PendingRow(NamedTuple):
 class LogHead(NamedTuple):
     """A log that has something to seal, with the head of what is sealed.
 
-    origin      None: nothing is sealed yet
-    size        the number of sealed entries
-    arrivals    the number of the last sealed arrival; 0: none
-    now         the time of the database, after all that is pending
-    tiles       what `append` needs
+    origin                 None: nothing is sealed yet
+    size                   the number of sealed entries
+    last_arrival_number    the number of the last sealed arrival; 0: none
+    now                    the time of the database, after all that is pending
+    tiles                  what `append` needs
     """
 
     log_id: int
@@ -64,7 +64,7 @@ class LogHead(NamedTuple):
     generation: int
     origin: str | None
     size: int
-    arrivals: int
+    last_arrival_number: int
     now: dt.datetime
     tiles: dict[TileId, bytes]
 

@@ -198,13 +198,13 @@ async def _store(
     await sql.store_sealed(
         tx,
         bundles=[
-            (log_id, number, part.arrivals_before, bundle(part.entries))
+            (log_id, number, part.last_arrival_before, bundle(part.entries))
             for log_id, batch in batches.items()
             for number, part in batch.bundles.items()
         ],
         tiles=[(log_id, *tile) for log_id, tree in appended.items() for tile in tree.tiles.items()],
         heads=[
-            (log_id, batch.origin, appended[log_id].size, appended[log_id].root, batch.arrivals)
+            (log_id, batch.origin, appended[log_id].size, appended[log_id].root, batch.last_arrival_number)
             for log_id, batch in batches.items()
         ],
         rows=rows,
@@ -214,16 +214,16 @@ async def _store(
 class BundlePart(NamedTuple):
     """Entries for the end of a bundle, and the number of the last arrival before them."""
 
-    arrivals_before: int
+    last_arrival_before: int
     entries: list[bytes]
 
 
 class LogBatch:
     """The entries that one transaction adds to a log.
 
-    bundles    the entries, by the number of their bundle
-    leaves     their hashes
-    arrivals   the number of the last arrival
+    bundles                the entries, by the number of their bundle
+    leaves                 their hashes
+    last_arrival_number    0: there was none
     """
 
     def __init__(self, head: LogHead, base_url: str) -> None:
@@ -231,7 +231,7 @@ class LogBatch:
         self.origin = head.origin or head.name.origin(base_url)
         self.bundles: dict[int, BundlePart] = {}
         self.leaves: list[bytes] = []
-        self.arrivals = head.arrivals
+        self.last_arrival_number = head.last_arrival_number
         self._subject = head.name.subject
         self._cut: Any = None
 
@@ -242,11 +242,11 @@ class LogBatch:
             bundle_number, width = divmod(self.head.size + len(self.leaves), TILE_WIDTH)
             part = added[count : count + TILE_WIDTH - width]
             if bundle_number not in self.bundles:
-                self.bundles[bundle_number] = BundlePart(self.arrivals, [])
+                self.bundles[bundle_number] = BundlePart(self.last_arrival_number, [])
             self.bundles[bundle_number].entries.extend(part)
             self.leaves.extend(map(leaf_hash, part))
             count += len(part)
-            self.arrivals = self.arrivals if first_number is None else first_number + count - 1
+            self.last_arrival_number = self.last_arrival_number if first_number is None else first_number + count - 1
 
     def add_seal(self) -> None:
         """Add the last entry of the batch."""
@@ -272,7 +272,7 @@ class LogBatch:
         if row.kind == "head":
             return details["text"].encode()
         if row.kind == "open":
-            self.arrivals = details["first_number"] - 1
+            self.last_arrival_number = details["first_number"] - 1
             details = {**details, "format": entries.FORMAT, "origin": self.origin}
         return entries.entry(row.kind, row.at, details)
 

@@ -315,7 +315,7 @@ async def _accept_without_limits(
 ) -> Sequence[Accepted | Problem | LockedRow]:
     if not requests:
         return []
-    results = await event_releases.accept(tx, requests, tokens, waits=waits, may_commit_early=not waits)
+    results = await event_releases.store_released(tx, requests, tokens, waits=waits, may_commit_early=not waits)
     rooms = await find_required_rooms(tx, requests, results)
     if any(result.stored for result in results):
         await tx.notify(settlement.CHANNEL)

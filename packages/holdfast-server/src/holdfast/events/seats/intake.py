@@ -135,7 +135,7 @@ class IntakeRequest(Struct, omit_defaults=True):
     released_from     the id of the waiting room that has released the visitor who asks; 0: none has; None: the
                       organizer itself asks, and needs no release
     limit_id          the id of the daily limit of the caller, whose row the transaction has locked; None: it has none
-    index             its index in the batch; `accept` sets it
+    index             its index in the batch; `store_pending` sets it
     new_public_id     the public id of the account if a new one is created; each attempt has another
     """
 
@@ -180,7 +180,7 @@ class IntakeResult(NamedTuple):
     logged_as: str | None = None
 
 
-async def accept(
+async def store_pending(
     tx: Tx, requests: Sequence[IntakeRequest], *, waits: bool = True, may_commit_early: bool = False
 ) -> list[IntakeResult]:
     """Store the acceptable registrations as pending, in the order of the requests.

@@ -58,15 +58,15 @@ async def apply_orders(tx: Tx, shop_id: int, orders: Sequence[Order]) -> list[Or
     stored = await sql.find_orders(tx, shop_id, {order.id for order in orders})
     variants = {(order.id, line.variant_gid) for order in orders for line in order.lines if line.variant_gid}
     moments = {order.id: order.placed_at for order in orders}
-    draws = await sql.find_draws(tx, shop_id, moments, [*variants]) if variants else {}
-    drawing = {gid for draws_of_order in draws.values() for gid in draws_of_order}
+    units_by_order = await sql.find_units_by_variant(tx, shop_id, moments, [*variants]) if variants else {}
+    drawing = {gid for units_of_order in units_by_order.values() for gid in units_of_order}
     drawing |= {line.variant_gid for order in stored.values() for line in order.lines.values()}
     names = await find_names(tx, shop_id, drawing) if drawing else {}
     effects: list[OrderEffect] = []
     unclear: list[Order] = []
     for order in orders:
         try:
-            effect_of_order = order_effect(order, stored.get(order.id), draws.get(order.id, {}), names)
+            effect_of_order = order_effect(order, stored.get(order.id), units_by_order.get(order.id, {}), names)
         except AmbiguousOrder:
             unclear.append(order)
             continue

@@ -51,16 +51,20 @@ class Order(Struct, frozen=True):
         return f"gid://shopify/Order/{self.id}"
 
 
+UnitsByPool: TypeAlias = Mapping[int, int]
+"""The units that one sale takes of each pool, by the id of the pool."""
+
+
 class StoredLine(Struct):
     """A row of `order_lines`.
 
-    draws       the units that one sale takes of each pool
-    returned    how many units came back into stock
+    units_by_pool  as they were when the order was placed
+    returned       how many units came back into stock
     """
 
     variant_gid: str
     taken: int
-    draws: Mapping[int, int]
+    units_by_pool: UnitsByPool
     returned: int = 0
 
 
@@ -107,9 +111,6 @@ NO_NAME = VariantName(None, None)
 MAX_REASON_CHARACTERS = 500
 """The most characters of a reason."""
 
-Draws: TypeAlias = Mapping[str, Mapping[int, int]]
-"""For each variant the pools that it drew on when the order was placed, and the units that one sale took of each."""
-
 
 class AmbiguousOrder(Exception):
     """The webhooks do not say how the order is now. It must be read from the platform."""
@@ -132,7 +133,10 @@ class OrderEffect(NamedTuple):
 
 
 def order_effect(
-    order: Order, stored: StoredOrder | None, draws: Draws, names: Mapping[str, VariantName]
+    order: Order,
+    stored: StoredOrder | None,
+    units_by_variant: Mapping[str, UnitsByPool],
+    names: Mapping[str, VariantName],
 ) -> OrderEffect | None:
     """What an order does, given what is stored of it; None if it does nothing. `names`: those of variants.
 
@@ -142,7 +146,7 @@ def order_effect(
     if stored and order.updated_at < stored.updated_at:
         return None
     stored_lines = stored.lines if stored else {}
-    current_lines = _lines(order, stored_lines, draws)
+    current_lines = _lines(order, stored_lines, units_by_variant)
     changed = {
         id: line for id, line in current_lines.items() if id not in stored_lines or stored_lines[id].taken != line.taken
     }
@@ -163,7 +167,7 @@ def order_effect(
     returned: dict[str, int] = {}
     for id, line in changed.items():
         units_delta = line.taken - (stored_lines[id].taken if id in stored_lines else 0)
-        for pool_id, units in line.draws.items():
+        for pool_id, units in line.units_by_pool.items():
             units_by_variant = units_by_pool.setdefault(pool_id, {})
             units_by_variant[line.variant_gid] = units_by_variant.get(line.variant_gid, 0) + units_delta * units
         level_changes += [
@@ -202,20 +206,22 @@ def _level_changes(line: StoredLine, stored: StoredLine | None, returns: Sequenc
     return [change for change in (-more_ordered, *came_back) if change]
 
 
-def _lines(order: Order, stored_lines: Mapping[int, StoredLine], draws: Draws) -> dict[int, StoredLine]:
+def _lines(
+    order: Order, stored_lines: Mapping[int, StoredLine], units_by_variant: Mapping[str, UnitsByPool]
+) -> dict[int, StoredLine]:
     """The lines that draw on pools, as they are now. A stored line that did not come has taken nothing."""
     came: dict[int, OrderedLine] = {line.id: line for line in order.lines}
     lines = {
         id: StoredLine(
             line.variant_gid,
             came[id].taken if id in came else 0,
-            line.draws,
+            line.units_by_pool,
             sum(came[id].returned) if id in came else line.returned,
         )
         for id, line in stored_lines.items()
     }
     for id, line in came.items():
-        if id not in stored_lines and line.variant_gid and (units_by_pool := draws.get(line.variant_gid)):
+        if id not in stored_lines and line.variant_gid and (units_by_pool := units_by_variant.get(line.variant_gid)):
             lines[id] = StoredLine(line.variant_gid, line.taken, units_by_pool, sum(line.returned))
     return lines
 

@@ -115,7 +115,7 @@ class Resync(Repeatable, kw_only=True):
     pool_id: PoolId
 
 
-class Share(Struct, frozen=True):
+class LocationPercent(Struct, frozen=True):
     """What a location gets of each quantity."""
 
     location_gid: str

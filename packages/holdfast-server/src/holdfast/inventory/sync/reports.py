@@ -10,9 +10,9 @@ from holdfast.inventory.shopify.domains import CART_CHECK
 from holdfast.inventory.sync.model import (
     CartCheck,
     Drift,
+    LocationPercent,
     LocationShare,
     Rule,
-    Share,
     Spreading,
     SyncStatus,
     WaitReason,
@@ -273,7 +273,7 @@ async def resync(tx: Tx, shop_id: int, pool_id: int) -> list[tuple[str, str, boo
     return [*rows]
 
 
-async def set_rule(tx: Tx, shop_id: int, rule: Rule, shares: Sequence[Share]) -> None:
+async def set_rule(tx: Tx, shop_id: int, rule: Rule, shares: Sequence[LocationPercent]) -> None:
     """Spread quantities by a rule from now on. Locations that are not named have no share."""
     ends = [sum(share.percent for share in shares[: index + 1]) for index in range(len(shares))]
     await tx.run(

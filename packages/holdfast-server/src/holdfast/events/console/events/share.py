@@ -27,7 +27,7 @@ QR_MODULE_PIXELS = 10
 """The width of a square of the QR code in the file. A printer may enlarge it, since it is an SVG."""
 
 
-class Share(Struct, frozen=True):
+class EventShareLinks(Struct, frozen=True):
     """What an organizer gives to people.
 
     url     the address of the page of the event
@@ -40,10 +40,10 @@ class Share(Struct, frozen=True):
     code: str
 
 
-def share_of(event: EventRow, settings: Settings) -> Share:
+def share_links_of(event: EventRow, settings: Settings) -> EventShareLinks:
     """What an organizer gives to people who shall find an event."""
     public = to_api(event, settings)
-    return Share(public.public_url, qr(public.public_url), public.embed_code)
+    return EventShareLinks(public.public_url, qr(public.public_url), public.embed_code)
 
 
 class Messenger(Struct, frozen=True):
@@ -102,7 +102,7 @@ class SharePages:
             request,
             "events/share.html",
             event=event,
-            share=(share := share_of(event, self._settings)),
+            share=(share := share_links_of(event, self._settings)),
             messengers=messengers(event.title, share.url),
             mail_address=mail_address(event.title, share.url),
             frame=f"/events/{event.id}/embed",
@@ -148,7 +148,7 @@ class PosterPage:
             photo=next(iter(details.photos), None),
             cover=title_cover,
             images=details.images_from,
-            share=share_of(event, self._settings),
+            share=share_links_of(event, self._settings),
             digits=digits(event.currency),
             scripts=[PRINT_SCRIPT],
         )
