@@ -103,7 +103,7 @@ class PlaceReplay:
             )
             yield BrokenRule("outcome", message, number)
         else:
-            yield from self._misfits(number, outcome)
+            yield from self._mismatches(number, outcome)
         self._count(outcome, 1)
         if self._store(number, _CODES[outcome]) and outcome == "waitlisted":
             self._wait(number)
@@ -115,7 +115,7 @@ class PlaceReplay:
         if self.awaits_draw and not self.is_cancelled:
             yield BrokenRule("outcome", f"Number {number} was {outcome} before the draw.", number)
         else:
-            yield from self._misfits(number, outcome)
+            yield from self._mismatches(number, outcome)
         self._count(outcome, 1)
         self._count("in_draw", -1)
         if number < self._first:  # It arrived in an earlier log.
@@ -166,7 +166,7 @@ class PlaceReplay:
         self._codes[index] = code
         return True
 
-    def _misfits(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
+    def _mismatches(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
         """The rules that an outcome breaks. What it had to be follows from the seats and the waiting list."""
         is_free, has_room = self.seated < self.capacity, self.waiting < self.waiting_places
         expected: RegistrationOutcome

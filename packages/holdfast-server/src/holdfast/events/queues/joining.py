@@ -140,6 +140,11 @@ _CHECK_NEW: LiteralString = """
 
 
 def _join(check: LiteralString, on_conflict: LiteralString) -> LiteralString:
+    """SQL: gives tickets to visitors.
+
+    check          SQL: the requests, each with the code of its refusal; null: it gets a ticket
+    on_conflict    SQL: what happens to a visitor who has a row already
+    """
     return f"""
     -- Many visitors join few queues.
     with joined_queue as materialized (

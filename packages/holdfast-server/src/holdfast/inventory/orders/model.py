@@ -78,12 +78,12 @@ class StoredOrder(Struct):
 
 def ordered_units(current: int, refunded: Sequence[RefundedLine]) -> int:
     """How many units of a line are taken: the present ones, and removed ones that did not come back."""
-    return current + sum(back.quantity for back in refunded if back.is_lost)
+    return current + sum(refund.quantity for refund in refunded if refund.is_lost)
 
 
 def returned_units(refunded: Sequence[RefundedLine]) -> list[int]:
     """How many units of a line came back into stock, of each refund."""
-    return [back.quantity for back in refunded if back.quantity and not back.is_lost]
+    return [refund.quantity for refund in refunded if refund.quantity and not refund.is_lost]
 
 
 def from_payload(order: OrderPayload) -> Order:
@@ -182,8 +182,8 @@ def order_effect(
         if (net_units := sum(units_by_variant.values()))
     ]
     words = [
-        f"{units} of {names.get(gid, NO_NAME).words(gid)} {became}"
-        for moved, became in ((sold, "sold"), (returned, "came back"))
+        f"{units} of {names.get(gid, NO_NAME).words(gid)} {verb}"
+        for moved, verb in ((sold, "sold"), (returned, "came back"))
         for gid, units in moved.items()
     ]
     not_before = stored.updated_at if stored else order.placed_at
@@ -197,30 +197,30 @@ def _level_changes(line: StoredLine, stored: StoredLine | None, returns: Sequenc
     stored_units, stored_returns = (stored.taken, stored.returned) if stored else (0, 0)
     more_ordered = line.taken + line.returned - stored_units - stored_returns
     more_returned = line.returned - stored_returns
-    came_back: list[int] = []
+    returned_units: list[int] = []
     for units in reversed(returns):
-        if sum(came_back) + units <= more_returned:
-            came_back.append(units)
-    if sum(came_back) != more_returned:
-        came_back = [more_returned]
-    return [change for change in (-more_ordered, *came_back) if change]
+        if sum(returned_units) + units <= more_returned:
+            returned_units.append(units)
+    if sum(returned_units) != more_returned:
+        returned_units = [more_returned]
+    return [change for change in (-more_ordered, *returned_units) if change]
 
 
 def _lines(
     order: Order, stored_lines: Mapping[int, StoredLine], units_by_variant: Mapping[str, UnitsByPool]
 ) -> dict[int, StoredLine]:
     """The lines that draw on pools, as they are now. A stored line that did not come has taken nothing."""
-    came: dict[int, OrderedLine] = {line.id: line for line in order.lines}
+    present_lines: dict[int, OrderedLine] = {line.id: line for line in order.lines}
     lines = {
         id: StoredLine(
             line.variant_gid,
-            came[id].taken if id in came else 0,
+            present_lines[id].taken if id in present_lines else 0,
             line.units_by_pool,
-            sum(came[id].returned) if id in came else line.returned,
+            sum(present_lines[id].returned) if id in present_lines else line.returned,
         )
         for id, line in stored_lines.items()
     }
-    for id, line in came.items():
+    for id, line in present_lines.items():
         if id not in stored_lines and line.variant_gid and (units_by_pool := units_by_variant.get(line.variant_gid)):
             lines[id] = StoredLine(line.variant_gid, line.taken, units_by_pool, sum(line.returned))
     return lines

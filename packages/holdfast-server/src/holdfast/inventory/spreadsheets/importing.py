@@ -134,6 +134,7 @@ def repeated(rows: Sequence[tuple[int, T]], keys: Sequence[object]) -> list[tupl
 
 
 async def load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
+    """Create and change pools by the rows of a file. If a row is wrong, nothing changes."""
     rows, refused = sheet.read_rows(command.text, PoolRow)
     if any(row.quantity is not None for _, row in rows):
         require_scope(caller, "write_pools", "write_inventory")

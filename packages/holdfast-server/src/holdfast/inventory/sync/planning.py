@@ -140,7 +140,7 @@ async def _compute(tx: Tx, shop_id: int, planned: ShopVersions, items: Sequence[
                suspect_at = case when planned.target is not null and not starts_tracking then suspect_at end,
                caused_at = case when levels.target is not null and planned.target <> expected
                                 then least(caused_at, planned.heard_at) end,
-               brisk = 0
+               brisk = 0  -- the pushes in a row
           from planned
          where levels.shop_id = %(shop_id)s and levels.item_gid = planned.item_gid
            and levels.location_gid = planned.location_gid

@@ -38,6 +38,7 @@ NOWHERE = (
 
 
 async def status(reader: Reader, shop_id: int, pool_id: int | None) -> SyncStatus:
+    """How far the levels of a shop, or of one pool, are set at the platform."""
     # Read before the changes: a level that is planned meanwhile is at most counted twice.
     [(version, everything)] = await reader.tuples(
         """

@@ -338,9 +338,10 @@ class Database(Generic[R]):
 
         After a conflict, and if the connection was lost before the COMMIT was sent, `work` is run again. A COMMIT that
         was sent continues even if the caller stops waiting. With `tenant`, in a service with row-level security, `work`
-        sees only that tenant's rows. If `commit` is false, the transaction is rolled back, and the result says what would
-        have happened. If `can_commit_early`, `work` may commit with its last statement. Raises `service_unavailable` if
-        the database cannot be reached or takes too long; then it is unknown whether the changes were stored.
+        sees only that tenant's rows. If `commit` is false, the transaction is rolled back, and the result says what
+        would have happened. If `can_commit_early`, `work` may commit with its last statement. Raises
+        `service_unavailable` if the database cannot be reached or takes too long; then it is unknown whether the
+        changes were stored.
         """
         return await self._retry(lambda: self._attempt(work, tenant, commit, can_commit_early))
 
