@@ -6,7 +6,7 @@ from typing import LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.hand_overs import HANDED_OVER_EVENTS
+from holdfast.events.hand_over_conditions import HANDED_OVER_EVENTS
 from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.mails.model import MailFacts
 from holdfast.events.people.operations import ANNOUNCEMENT_LOCK

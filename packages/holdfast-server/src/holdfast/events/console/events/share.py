@@ -11,7 +11,7 @@ from holdfast.events.console.events.event_operations import READ_EVENT, EventDet
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import EventRow, GetEvent, to_api
 from holdfast.events.pages.cover import title_cover
-from holdfast.events.pages.registration.own_registration import qr
+from holdfast.events.pages.registration.own_registration_pages import qr
 from holdfast.events.paths import HOST_SCRIPT, id_of
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations.entrance_code import qr_code

@@ -1,9 +1,9 @@
 """Stores the new organizer in all rows about an event, after the event was handed over to another organizer.
 
-A hand-over changes only the event itself. Lists are right from then on (`hand_overs.py`); this job makes them fast
-again. It goes through the registrations and the mails a batch at a time. Each batch is a separate transaction, so a
-process that is killed loses at most one batch, and any process continues from there. Several processes may do it at
-once.
+A hand-over changes only the event itself. Lists are right from then on (`events/hand_over_conditions.py`); this job
+makes them fast again. It goes through the registrations and the mails a batch at a time. Each batch is a separate
+transaction, so a process that is killed loses at most one batch, and any process continues from there. Several
+processes may do it at once.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class HandOver(Struct, frozen=True):
     organizer_id: int
 
 
-async def file_anew(steps: Steps) -> int:
+async def file_again(steps: Steps) -> int:
     """File everything of events that were handed over under their organizers. Returns how many rows that were."""
     count = 0
     for hand_over in await steps.read(list_hand_overs):
