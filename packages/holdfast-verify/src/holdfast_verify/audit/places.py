@@ -23,7 +23,7 @@ from holdfast_verify.audit.entries import (
 
 _STATUSES: tuple[RegistrationStatus, ...] = ("registered", "held", "waitlisted", "rejected", "removed", "in_draw")
 _CODES = {status: code for code, status in enumerate(_STATUSES)}
-_PUT_ASIDE = len(_STATUSES)
+_PUT_ASIDE_CODE = len(_STATUSES)
 """The code of a person whom the organizer has put on the waiting list: there the person stays until moved back."""
 
 SEATED = ("registered", "held")
@@ -77,7 +77,7 @@ class PlaceReplay:
         if not 0 <= index < len(self._codes):
             return None
         code = self._codes[index]
-        return "waitlisted" if code == _PUT_ASIDE else _STATUSES[code]
+        return "waitlisted" if code == _PUT_ASIDE_CODE else _STATUSES[code]
 
     def name_draw(self, draw: DrawNaming | None) -> None:
         """Replay what an entry says of a draw. None: it says nothing."""
@@ -235,7 +235,7 @@ class PlaceReplay:
     def _place(self, number: int, after: RegistrationStatus, by: Actor) -> None:
         """Keep what a number has after a change."""
         is_put_aside = after == "waitlisted" and by == "organizer"
-        self._codes[number - self._first] = _PUT_ASIDE if is_put_aside else _CODES.get(after, _CODES["removed"])
+        self._codes[number - self._first] = _PUT_ASIDE_CODE if is_put_aside else _CODES.get(after, _CODES["removed"])
         if after == "waitlisted" and not is_put_aside:
             self._wait(number)
 

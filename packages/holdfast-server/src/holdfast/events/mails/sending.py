@@ -94,7 +94,7 @@ async def _about_registrations(database: Database, mails: Sequence[Mail]) -> dic
     caused = [msgspec.convert(mail.arguments, MailArguments) for mail in mails]
     kinds = [msgspec.convert(mail.kind, Kind) for mail in mails]
     requests = [
-        sql.MailFactsRequest(index, mail.id, kind, mail.thread, cause.event_id, cause.user_id, KINDS[kind].paragraph)
+        sql.MailFactsRequest(index, mail.id, kind, mail.thread, cause.event_id, cause.public_id, KINDS[kind].paragraph)
         for index, (mail, kind, cause) in enumerate(zip(mails, kinds, caused, strict=True))
     ]
     known = await database.read(lambda reader: sql.find_facts(reader, requests)) if requests else {}
@@ -111,7 +111,7 @@ async def _about_registrations(database: Database, mails: Sequence[Mail]) -> dic
                 kind=kind,
                 caused=cause,
                 known=facts,
-                registration_url=own_url(settings, resources.secret, cause.event_id, cause.user_id, cause.arrival),
+                registration_url=own_url(settings, resources.secret, cause.event_id, cause.public_id, cause.arrival),
                 page=settings.base_url + event_path(facts.organizer_slug, facts.id),
                 logo_url=logo_url(facts.logo, settings),
             )

@@ -111,7 +111,7 @@ LOCK_REJECTED: LiteralString = f"""
 LOCK_TIMEOUT = "200ms"
 """The longest time a batch waits for people whom other transactions are storing."""
 
-OVERTAKEN = ("account_being_created", "removed")
+OVERTAKEN_CODES = ("account_being_created", "removed")
 """The codes of requests that are stored again at once, since another transaction has overtaken them: it created the
 account (or an account with the same random public id), or it removed the registration that there was."""
 
@@ -196,7 +196,7 @@ async def store_pending(
     results = await _store(tx, requests, may_commit_early)
     await _add_stamps(tx, requests, results, may_commit_early)
     for _ in range(MAX_ATTEMPTS - 1):
-        again = [index for index, result in enumerate(results) if result.code in OVERTAKEN]
+        again = [index for index, result in enumerate(results) if result.code in OVERTAKEN_CODES]
         if not again:
             break
         for index, result in zip(

@@ -135,10 +135,13 @@ class OrderEffect(NamedTuple):
 def order_effect(
     order: Order,
     stored: StoredOrder | None,
-    units_by_variant: Mapping[str, UnitsByPool],
+    pools_by_variant: Mapping[str, UnitsByPool],
     names: Mapping[str, VariantName],
 ) -> OrderEffect | None:
-    """What an order does, given what is stored of it; None if it does nothing. `names`: those of variants.
+    """What an order does, given what is stored of it; None if it does nothing.
+
+    pools_by_variant    for each variant the units of each pool, as they were when the order was placed
+    names               the names of variants
 
     Raises `AmbiguousOrder` if it has changed twice in one second and the last change is not known, or if some of its
     lines are missing.
@@ -146,7 +149,7 @@ def order_effect(
     if stored and order.updated_at < stored.updated_at:
         return None
     stored_lines = stored.lines if stored else {}
-    current_lines = _lines(order, stored_lines, units_by_variant)
+    current_lines = _lines(order, stored_lines, pools_by_variant)
     changed = {
         id: line for id, line in current_lines.items() if id not in stored_lines or stored_lines[id].taken != line.taken
     }
@@ -207,7 +210,7 @@ def _level_changes(line: StoredLine, stored: StoredLine | None, returns: Sequenc
 
 
 def _lines(
-    order: Order, stored_lines: Mapping[int, StoredLine], units_by_variant: Mapping[str, UnitsByPool]
+    order: Order, stored_lines: Mapping[int, StoredLine], pools_by_variant: Mapping[str, UnitsByPool]
 ) -> dict[int, StoredLine]:
     """The lines that draw on pools, as they are now. A stored line that did not come has taken nothing."""
     present_lines: dict[int, OrderedLine] = {line.id: line for line in order.lines}
@@ -221,7 +224,7 @@ def _lines(
         for id, line in stored_lines.items()
     }
     for id, line in present_lines.items():
-        if id not in stored_lines and line.variant_gid and (units_by_pool := units_by_variant.get(line.variant_gid)):
+        if id not in stored_lines and line.variant_gid and (units_by_pool := pools_by_variant.get(line.variant_gid)):
             lines[id] = StoredLine(line.variant_gid, line.taken, units_by_pool, sum(line.returned))
     return lines
 

@@ -26,8 +26,8 @@ from holdfast.kit.mail.outbox import IS_BLOCKED, IS_DUE, OWNER, SHARE, owner_wal
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, SESSION_SETTINGS
 from holdfast.kit.postgres.database import Database, Reader
 
-SHARE_COUNT = 64
-"""How many shares there are: the function `mail_share` of PostgreSQL has this number too."""
+SHARE_COUNT: LiteralString = "64"
+"""SQL: how many shares there are. The function `mail_share` of PostgreSQL has this number too."""
 
 MIN_LEASE_SECONDS = 5.0
 """Seconds that a lease must last when the content of a mail begins. So a process that stalls for a shorter time right
