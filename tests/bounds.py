@@ -39,7 +39,7 @@ SMALL_CACHES = {
     "events/organizers/accent.py:stylesheet": "colours of organizers",
     "events/organizers/accent.py:stylesheet_path": "colours of organizers",
     "events/pages/cover.py:_svg": "drawings for titles of events",
-    "events/pages/registration/own_registration.py:qr": "pictures of codes, only of registrations that exist",
+    "events/pages/registration/own_registration_pages.py:qr": "pictures of codes, only of registrations that exist",
     "kit/compat/uvicorn_protocol.py:_header_line": "lines of headers of answers",
     "kit/contract/client.py:path_of": "networks of addresses",
     "kit/contract/client.py:source": "networks of addresses",

@@ -12,6 +12,12 @@ ROOT = Path(__file__).parents[1]
 LISTED = re.compile(r"([a-z_]\w*(?:, [a-z_]\w*)*) {2,}\S")
 """A line of a docstring that explains one or more names: two spaces stand behind them."""
 
+CITED_FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|js))`")
+"""A file that a docstring or a comment cites with its folder."""
+
+CITED_FROM = (*sorted((ROOT / "packages").glob("*/src/holdfast")), *sorted((ROOT / "packages").glob("*/src")), ROOT)
+"""What the path of a cited file begins from: the package of the server, the name of another package, or the project."""
+
 Documented = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -90,3 +96,21 @@ def test_a_listed_member_that_does_not_exist_is_noticed(code: str) -> None:
     [absent] = absent_members("x.py", ast.parse(code))
 
     assert absent.endswith(": lid")
+
+
+def test_files_that_the_code_cites_exist() -> None:
+    paths = sorted((ROOT / "packages").glob("*/src/**/*.py"))
+
+    cited = [
+        (path, line, match[1])
+        for path in paths
+        for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        for match in CITED_FILE.finditer(text)
+    ]
+
+    assert len(cited) > 20
+    assert [
+        f"{path.relative_to(ROOT)}:{line} cites {file}"
+        for path, line, file in cited
+        if not any((start / file).is_file() for start in CITED_FROM)
+    ] == []

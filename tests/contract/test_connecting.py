@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from joserfc.jwk import KeySet
 
-from holdfast.events.oauth.handover import rotate_trusted_auth_keys
+from holdfast.events.oauth.external_consent import rotate_trusted_auth_keys
 from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.events.oauth_server.scene import Person

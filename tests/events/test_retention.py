@@ -160,7 +160,7 @@ async def test_a_person_registered_during_the_deletion_keeps_the_account(service
 
     async with service.database.transaction() as tx:
         ann = intake.IntakeRequest(ada.id, event["id"], email="ann@example.com")
-        [accepted] = await intake.accept(tx, [ann])
+        [accepted] = await intake.store_pending(tx, [ann])
         forgetting = asyncio.create_task(forget_registrants(service))
         await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
     assert await forgetting == 0

@@ -173,7 +173,7 @@ async def attempt(
         elif mode.reads:
             await database.read(work, tenant)
         else:
-            await database.transact(work, tenant, keep=False)
+            await database.transact(work, tenant, commit=False)
     except Problem as problem:
         return problem
     return None

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from holdfast.events import api, ownership, service
-from holdfast.events.agent_actions.requests import agent_requests
+from holdfast.events.agent_actions.approval_facts import agent_requests
 from holdfast.events.console.account.start import PROVE
 from holdfast.events.console.people.registrations import SEARCH
 from holdfast.events.keys.operations import LIMITS

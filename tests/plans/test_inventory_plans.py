@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from holdfast.inventory import api, service
-from holdfast.inventory.agents.requests import agent_requests
+from holdfast.inventory.agents.approval_facts import agent_requests
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.catalog.model import IMPORT, ImportTask
 from holdfast.inventory.installs.model import REDACT, SUBSCRIBE, ShopTask

@@ -161,7 +161,7 @@ async def test_an_event_becomes_no_draft_while_a_registration_is_being_stored(se
     event = await ada.create_event()
 
     async with service.database.transaction() as tx:
-        [stored] = await intake.accept(tx, [intake.IntakeRequest(ada.id, event["id"], email="ann@example.com")])
+        [stored] = await intake.store_pending(tx, [intake.IntakeRequest(ada.id, event["id"], email="ann@example.com")])
         request = ada.patch(f"/api/events/{event['id']}", {"event": {"published": False}})
         meanwhile = asyncio.create_task(request)
         await eventually(lambda: service.run_sql("select from pg_locks where not granted"))

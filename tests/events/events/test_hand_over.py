@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.events.events import hand_over
+from holdfast.events.events import hand_over_filing
 from holdfast.events.mails import delivery_status
 from holdfast.events.mails.delivery_status import ListMails
 from holdfast.kit.contract.caller import api_key
@@ -36,7 +36,7 @@ class Scene:
     async def file(self, batches: int | None = None) -> None:
         """Let the job run, to its end or until it is killed after so many transactions."""
         try:
-            await hand_over.file_anew(Killed(self.service, batches))
+            await hand_over_filing.file_again(Killed(self.service, batches))
         except asyncio.CancelledError:
             assert batches is not None
 
@@ -112,7 +112,7 @@ def handle(number: int) -> str:
 
 @pytest.fixture
 async def scene(service: Service, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    monkeypatch.setattr(hand_over, "BATCH_SIZE", BATCH_SIZE)
+    monkeypatch.setattr(hand_over_filing, "BATCH_SIZE", BATCH_SIZE)
     ada, eve = await service.organizer(), await service.organizer("Eve Events")
     event = (await ada.create_event(capacity=COUNT * 9 // 10, waitinglist_capacity=COUNT))["id"]
     other = (await ada.create_event())["id"]

@@ -56,7 +56,7 @@ def moment(at: dt.datetime) -> str:
 
 async def accept(service: Service, event_id: int, *names: str) -> list[intake.IntakeResult]:
     requests = [intake.IntakeRequest(None, event_id, email=f"{name}@example.com") for name in names]
-    return await service.database.transact(lambda tx: intake.accept(tx, requests))
+    return await service.database.transact(lambda tx: intake.store_pending(tx, requests))
 
 
 def change(number: int, before: str, after: str, by: str, **more: Any) -> dict[str, Any]:

@@ -239,7 +239,7 @@ async def test_a_log_is_not_closed_under_a_registration_that_is_being_stored(ser
     request = intake.IntakeRequest(ada.id, event["id"], email="ann@example.com")
 
     async with service.database.transaction() as tx:
-        [ann] = await intake.accept(tx, [request])
+        [ann] = await intake.store_pending(tx, [request])
         closing = asyncio.create_task(ada.patch(f"/api/events/{event['id']}", {"event": {"public_log": False}}))
         await asyncio.sleep(0)
     assert (await closing).status_code == 200

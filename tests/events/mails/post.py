@@ -39,7 +39,7 @@ class Post:
     async def sign_up(self, event_id: int, email: str, name: str | None = None, language: str | None = None) -> None:
         """Register somebody as the form of the page does, and settle."""
         request = intake.IntakeRequest(None, event_id, email=email, name=name, language=language)
-        await self.service.database.transact(lambda tx: intake.accept(tx, [request]))
+        await self.service.database.transact(lambda tx: intake.store_pending(tx, [request]))
         await self.service.settle()
 
     async def path(self, event_id: int, email: str) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from holdfast.events.events import hand_over
+from holdfast.events.events import hand_over_filing
 from holdfast.events.mails import sending
 from holdfast.events.resources import Tx
 from holdfast.kit.mail.message import Envelope
@@ -97,7 +97,7 @@ async def test_an_event_that_is_handed_to_a_proved_organizer_takes_its_mails_alo
     assert await post.sent_kinds() == []
 
     await post.service.run_sql("update events set organizer_id = %(to)s where id = %(id)s", to=bob.id, id=event["id"])
-    await hand_over.file_anew(Steps(post.service.database))
+    await hand_over_filing.file_again(Steps(post.service.database))
 
     assert await post.sent_kinds() == [(ANN, "seat")]
 

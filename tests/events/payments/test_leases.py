@@ -84,7 +84,7 @@ async def test_a_process_does_not_lease_a_row_again_while_it_handles_the_row(sho
     handled = await work.lease(2, (), scan_all=True)
     await shop.service.run_sql("update payments set due_at = now()")
 
-    excluded = work.exclusions(handled)
+    excluded = work.busy_keys(handled)
     assert await work.lease(2, excluded, scan_all=True) == []
     assert await database.read(lambda reader: work.seconds_until_due(reader, excluded)) is None
     assert [row.key for row in await work.lease(2, (), scan_all=True)] == [row.key for row in handled]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
-from holdfast.events.payments.reconciliation import MEANINGS, ReconciliationReport, reconcile, report
+from holdfast.events.payments.reconciliation import MEANINGS, ReconciliationReport, log_differences, reconcile
 from holdfast.kit.running.steps import Steps
 from holdfast_demo.stripe.errors import Fault
 from tests.events.payments.scene import Buyer, Scene
@@ -141,13 +141,13 @@ async def test_the_daily_comparison_counts_what_differs(shop: Scene) -> None:
     await shop.service.run_sql("update payments set amount = 1300")
     before = counted()
 
-    assert await report(Steps(shop.service.database)) == 1
+    assert await log_differences(Steps(shop.service.database)) == 1
 
     assert counted() == before + 1
 
 
 async def test_without_a_processor_the_daily_comparison_does_nothing(service: Service) -> None:
-    assert await report(Steps(service.database)) == 0
+    assert await log_differences(Steps(service.database)) == 0
 
 
 async def command(

@@ -109,7 +109,7 @@ async def test_a_registration_being_stored_is_erased_with_the_others(service: Se
     await sign_up(service, first, "ann")
     request = intake.IntakeRequest(None, second["id"], email="ann@example.com", amount_paid=0, name="Ann Example")
 
-    async with open_transaction(service, lambda tx: intake.accept(tx, [request])) as commit:
+    async with open_transaction(service, lambda tx: intake.store_pending(tx, [request])) as commit:
         erasing = asyncio.create_task(erase(service))
         await wait_for_lock_waiters(service)
         await commit()

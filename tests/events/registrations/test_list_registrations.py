@@ -43,7 +43,7 @@ async def test_a_registration_in_the_list_has_address_and_handle_of_its_person(s
 async def by_the_form(service: Service, event_id: int, name: str) -> None:
     """Ann registers by the public form, and gives a name."""
     ann = intake.IntakeRequest(None, event_id, email="ann@example.com", name=name)
-    await service.database.transact(lambda tx: intake.accept(tx, [ann]))
+    await service.database.transact(lambda tx: intake.store_pending(tx, [ann]))
     await service.settle()
 
 

@@ -55,8 +55,8 @@ async def test_an_account_that_another_process_creates_meanwhile_is_found(servic
         return intake.IntakeRequest(ada.id, event["id"], email="ann@example.com")
 
     async with service.database.transaction() as tx:
-        first = await intake.accept(tx, [ann()])
-        meanwhile = asyncio.create_task(service.database.transact(lambda tx: intake.accept(tx, [ann()])))
+        first = await intake.store_pending(tx, [ann()])
+        meanwhile = asyncio.create_task(service.database.transact(lambda tx: intake.store_pending(tx, [ann()])))
         await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
     second = await meanwhile
 
@@ -154,7 +154,7 @@ async def test_a_rejected_person_in_a_batch_keeps_the_order_of_arrival(service: 
     order = ["cal@example.com", "ben@example.com", "dee@example.com"]
 
     results = await service.database.transact(
-        lambda tx: intake.accept(tx, [intake.IntakeRequest(ada.id, event["id"], email=email) for email in order])
+        lambda tx: intake.store_pending(tx, [intake.IntakeRequest(ada.id, event["id"], email=email) for email in order])
     )
     await service.settle()
 

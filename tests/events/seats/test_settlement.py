@@ -54,7 +54,7 @@ async def test_a_later_registration_is_not_settled_while_an_earlier_one_is_being
     early = intake.IntakeRequest(ada.id, event["id"], email="early@example.com")
 
     async with service.database.transaction() as tx:
-        accepted = await intake.accept(tx, [early])
+        accepted = await intake.store_pending(tx, [early])
         late = await ada.register(event["id"], email="late@example.com")
         settling = asyncio.create_task(service.settle())
         await eventually(lambda: service.run_sql("select from pg_locks where locktype = 'advisory' and not granted"))

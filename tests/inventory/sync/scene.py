@@ -11,7 +11,7 @@ from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import levels, operations
-from holdfast.inventory.sync.model import ObservedLevel, OrderLevelChange, Share, Spreading
+from holdfast.inventory.sync.model import LocationPercent, ObservedLevel, OrderLevelChange, Spreading
 from holdfast.inventory.sync.shop_sync import SyncWork
 from holdfast.kit.background.row_work import handle_all
 from holdfast.kit.running import steps as kit
@@ -186,7 +186,7 @@ async def singles_by_location(scene: Scene) -> tuple[int, ...]:
     return tuple(scene.platform.level(DOMAIN, single.id, location.id).available for location in locations)
 
 
-async def spread_shares(scene: Scene, *shares: Share) -> Spreading:
+async def spread_shares(scene: Scene, *shares: LocationPercent) -> Spreading:
     return await scene.transact(lambda tx: operations.spread(tx, scene.shop.id, shares))
 
 

@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.inventory.sync import levels, operations
-from holdfast.inventory.sync.model import Share
+from holdfast.inventory.sync.model import LocationPercent
 from holdfast_demo.shopify import shops
 from holdfast_demo.shopify.model import Order, Variant
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
@@ -177,7 +177,11 @@ def play(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
             await deliver_and_sync(scene, *messages)
             messages.clear()
             first, second, _ = scene.platform.locations(DOMAIN)
-            shared = [Share(first.gid, 60), Share(second.gid, 40)] if shares else [Share(first.gid, 100)]
+            shared = (
+                [LocationPercent(first.gid, 60), LocationPercent(second.gid, 40)]
+                if shares
+                else [LocationPercent(first.gid, 100)]
+            )
             await scene.transact(lambda tx: operations.spread(tx, scene.shop.id, shared))
             members: list[Any] = [{"variant_gid": variant.gid, "units_per_sale": 1}]
             pool = await scene.shop.pool(50, name=name, members=members)

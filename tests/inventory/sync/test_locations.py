@@ -5,7 +5,7 @@ import pytest
 from holdfast.inventory.catalog import importing
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import operations
-from holdfast.inventory.sync.model import Share
+from holdfast.inventory.sync.model import LocationPercent
 from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem
 from holdfast_demo.shopify import payloads
 from tests.inventory.installs.merchants import DOMAIN, SECRET, Place, beside_the_platform
@@ -60,13 +60,13 @@ async def test_a_deleted_location_passes_its_share_to_another_one(scene: Scene) 
 async def test_quantities_are_spread_by_the_rule(scene: Scene) -> None:
     first, second = scene.platform.locations(DOMAIN)[0], await add_location(scene, "Market stall")
 
-    stored = await spread_shares(scene, Share(first.gid, 70), Share(second.gid, 30))
+    stored = await spread_shares(scene, LocationPercent(first.gid, 70), LocationPercent(second.gid, 30))
     assert [location.percent for location in stored.locations] == [70, 30]
     assert await singles_by_location(scene) == (35, 15)
     await scene.adjust(-1)
     assert await singles_by_location(scene) == (34, 15)
 
-    await spread_shares(scene, Share(second.gid, 100))
+    await spread_shares(scene, LocationPercent(second.gid, 100))
     assert await singles_by_location(scene) == (34, 49)
     await spread_shares(scene)
     assert await singles_by_location(scene) == (49, 49)
@@ -98,7 +98,7 @@ async def test_the_location_of_a_fulfillment_service_is_read_and_set_only_when_i
     assert listed["Parcel house"]["fulfillment_service"] is True
     assert await scene.inventory.sql(f"select available from levels where location_gid = '{service.gid}'") == [(0,)]
 
-    await spread_shares(scene, Share(service.gid, 100))
+    await spread_shares(scene, LocationPercent(service.gid, 100))
 
     assert await singles_by_location(scene) == (50, 50)
 
@@ -127,7 +127,9 @@ async def test_a_location_is_not_set_until_its_owner_is_known(scene: Scene) -> N
 @pytest.mark.parametrize("shares", [[99], [50, 50], [0, 100], [None, 100]])
 async def test_invalid_shares_of_locations_are_refused(scene: Scene, shares: list[int | None]) -> None:
     gid = scene.platform.locations(DOMAIN)[0].gid
-    shares_given = [Share("gid://shopify/Location/1" if percent is None else gid, percent or 0) for percent in shares]
+    shares_given = [
+        LocationPercent("gid://shopify/Location/1" if percent is None else gid, percent or 0) for percent in shares
+    ]
 
     with pytest.raises(Problem) as refused:
         await spread_shares(scene, *shares_given)

@@ -248,7 +248,7 @@ async def test_leased_deliveries_of_a_shop_do_not_exceed_its_share(scene: Delive
     work = scene.handling
     [first, second, _] = await work.lease(8, (), scan_all=True)
 
-    more = await work.lease(8, work.exclusions([first, second]), scan_all=True)
+    more = await work.lease(8, work.busy_keys([first, second]), scan_all=True)
 
     assert len(more) == 1
 

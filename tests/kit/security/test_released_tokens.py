@@ -9,7 +9,7 @@ import pytest
 from joserfc.jwk import ECKey, RSAKey
 
 import holdfast
-from holdfast.events.oauth.handover import TRUSTED_AUTH
+from holdfast.events.oauth.external_consent import TRUSTED_AUTH
 from holdfast.events.queues.release_tokens import RELEASE
 from holdfast.inventory.agents.credentials import ACCESS_TOKEN, ASSERTION
 from holdfast.kit.security import signed_tokens

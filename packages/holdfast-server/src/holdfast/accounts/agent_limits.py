@@ -32,7 +32,7 @@ LIMIT_OF_KEY: LiteralString = """
 """
 """SQL: the id of the limit of a row of `api_keys`; null: it has none."""
 
-# PostgreSQL would answer `exists` by reading all limits, though it is asked about one.
+# `exists` would make PostgreSQL read all limits into a hash table, though one is asked for.
 KEY_ASKS_FIRST: LiteralString = """
     coalesce((select asks_first from agent_limits where key_id = api_keys.id limit 1), false)
 """
@@ -45,13 +45,12 @@ LIMIT_OF_GRANT: LiteralString = """
 """
 """SQL: the id of the limit of a row of `oauth_grants as grants`; null: it has none."""
 
-
 GRANT_ASKS_FIRST: LiteralString = """
     coalesce((select asks_first from agent_limits
                where agent_limits.tenant_id = grants.tenant_id and agent_limits.client_id = grants.client_id
                limit 1), false)
 """
-"""SQL: the same for a row of `oauth_grants as grants`."""
+"""SQL: whether a person must approve what a row of `oauth_grants as grants` wants to change."""
 
 
 class GetLimit(Command):
@@ -162,22 +161,22 @@ async def lock(tx: Tx[Any], ids: Collection[int]) -> Mapping[int, LockedLimit | 
     return dict.fromkeys(ids) | await _lock(tx, ids, _LOCK)
 
 
-async def lock_unlocked(tx: Tx[Any], ids: Collection[int]) -> Mapping[int, LockedLimit | None]:
-    """Do what `lock` does, for those of the limits that no other transaction has locked."""
+async def lock_skip_locked(tx: Tx[Any], ids: Collection[int]) -> Mapping[int, LockedLimit | None]:
+    """Lock the limits that no other transaction has locked. The others are left out."""
     return await _lock(tx, ids, f"{_LOCK} skip locked")
 
 
 async def _lock(tx: Tx[Any], ids: Collection[int], statement: LiteralString) -> dict[int, LockedLimit | None]:
     rows = await tx.tuples(statement, {"ids": list(ids)})
     limits: dict[int, LockedLimit | None] = {}
-    yesterdays = [id for id, _, _, _, is_over, *_ in rows if is_over]
-    if yesterdays:
+    outdated_ids = [id for id, _, _, _, is_over, *_ in rows if is_over]
+    if outdated_ids:
         await tx.run(
             f"""
             update agent_limits set day = {_TODAY}, used = 0, allowed = daily_limit
              where id = any(%(ids)s) and day < {_TODAY}
             """,
-            {"ids": yesterdays},
+            {"ids": outdated_ids},
         )
     for id, daily_limit, used, allowed, is_over, starts_again_at, seconds in rows:
         today = (0, daily_limit) if is_over else (used, allowed)
@@ -263,16 +262,16 @@ class LimitOperations:
             """Set the daily limit of an API key or of a connected app. Only a person may."""
             if caller.principal not in ("person", "system"):
                 raise FORBIDDEN("Only a person sets the limits of agents.", hint="Set it in the console.")
-            begins = False
+            is_stricter = False
 
             async def store(tx: Tx[Any]) -> AgentLimit:
-                nonlocal begins
-                limit, begins = await self.store(tx, caller, command)
+                nonlocal is_stricter
+                limit, is_stricter = await self.store(tx, caller, command)
                 return limit
 
             concluded = await steps.conclude(store)
-            if begins:
-                # A process that misses the notice goes on for so long with a caller that has no limit yet.
+            if is_stricter:
+                # A process that misses the notification may use its cached caller, without the limit, for this long.
                 await asyncio.sleep(TTL_SECONDS)
             return concluded
 
@@ -291,7 +290,7 @@ class LimitOperations:
         return CredentialLimit(*rows[0])
 
     async def store(self, tx: Tx[Any], caller: Caller, command: SetLimit) -> tuple[AgentLimit, bool]:
-        """Store the limit of a credential. Returns it, and whether anything begins to be limited.
+        """Store the limit of a credential. Returns it, and whether it is stricter than before.
 
         What was used today stays counted. If it is more than a new limit, nothing more can be used today.
         """
@@ -334,7 +333,7 @@ class LimitOperations:
         )
         assert limit
         was_limited, is_limited = before.daily_limit is not None, command.daily_limit is not None
-        begins = (is_limited and not was_limited) or (limit.asks_first and not before.asks_first)
-        if begins or (was_limited, before.asks_first) != (is_limited, limit.asks_first):
+        is_stricter = (is_limited and not was_limited) or (limit.asks_first and not before.asks_first)
+        if is_stricter or (was_limited, before.asks_first) != (is_limited, limit.asks_first):
             await tx.revoke(api_keys.CHANNEL)
-        return limit, begins
+        return limit, is_stricter

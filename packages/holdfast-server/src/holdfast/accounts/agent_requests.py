@@ -167,6 +167,10 @@ class AgentRequests:
     async def ask(
         self, tx: Tx[Any], operation: Operation, caller: Caller, command: Command, key: str | None
     ) -> Problem | str:
+        """Store the call of an agent, so that a person can approve it. The same call is stored once.
+
+        Returns the problem to answer with, or the key of the stored answer if the call was approved and done.
+        """
         credential = {"tenant_id": caller.tenant, "key_id": caller.id, "client_id": None}
         if self._has_grants and caller.principal == "access_token":
             find = "select client_id from oauth_grants where id = %(id)s"

@@ -35,7 +35,7 @@ DOCUMENTS = "client documents"
 CONSENTS = "consents"
 """Registrations of one client address, and of all together with a share for each of them; requests for tokens of one
 client address; metadata documents that are read for one account, and its requests that another authorization server is
-asked about (`handover.py`); consents of one account."""
+asked about (`events/oauth/external_consent.py`); consents of one account."""
 
 BOUNDS: Mapping[str, Bound] = {
     REGISTRATIONS: address_limit("OAuth clients that register", "events", "`OAUTH_REGISTER_RATE_LIMIT`", "an hour"),

@@ -102,14 +102,14 @@ def show_locations(
     from holdfast.inventory.service import INVENTORY
     from holdfast.inventory.shops import operations
     from holdfast.inventory.sync import operations as sync
-    from holdfast.inventory.sync.model import Share, Spreading
+    from holdfast.inventory.sync.model import LocationPercent, Spreading
 
-    shares: list[Share] = []
+    shares: list[LocationPercent] = []
     for option in share or ():
         gid, _, percent = option.rpartition("=")
         if not (percent.isascii() and percent.isdecimal() and len(percent) <= 3):
             raise typer.BadParameter(f"{option} is not such as gid://shopify/Location/1=70.")
-        shares.append(Share(gid, int(percent)))
+        shares.append(LocationPercent(gid, int(percent)))
 
     async def read(tx: "Tx") -> "Spreading":
         return await sync.spreading(tx, (await operations.find(tx, domain)).id)

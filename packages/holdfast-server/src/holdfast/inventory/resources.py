@@ -40,7 +40,7 @@ class Resources(resources.Resources[Settings]):
     platform          the client of the platform
     token_endpoint    the token endpoint of shops
     admin             the Admin API of shops
-    stock             what `stock/remembered_stock.py` remembers of shops, by their ids
+    stock             what `inventory/stock/remembered_stock.py` remembers of shops, by their ids
     """
 
     client_secrets: tuple[bytes, ...]

@@ -15,8 +15,8 @@ from holdfast.inventory import discovery, resources
 from holdfast.inventory.agents import part as agent_credentials
 from holdfast.inventory.agents import routes as agent_routes
 from holdfast.inventory.agents.actions import AgentActionLog
+from holdfast.inventory.agents.approval_facts import agent_requests, find_credentials, read_facts
 from holdfast.inventory.agents.credentials import Credentials
-from holdfast.inventory.agents.requests import agent_requests, find_credentials, read_facts
 from holdfast.inventory.agents.tokens import TokenSigner
 from holdfast.inventory.api import DESCRIPTION, INSTRUCTIONS, OPERATIONS, SIGNED, TEMPLATES, TITLE, VERSION, entries
 from holdfast.inventory.availability import part as availability

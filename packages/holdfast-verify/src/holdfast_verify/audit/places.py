@@ -2,8 +2,9 @@
 
 It takes a byte for each arrival, so a log of a million arrivals needs little memory.
 
-What follows a wrong outcome may have been logged as if it were right. Then each later entry would look wrong too. So an
-entry is only a further fault if it fits none of the replays; those that it does not fit end when it fits another one.
+What follows a wrong outcome may have been logged as if it were right. Then each later entry would look wrong too. So
+there may be several replays. A replay ends when an entry contradicts it and fits another replay. An entry that
+contradicts all of them is a further fault.
 """
 
 import copy
@@ -22,7 +23,7 @@ from holdfast_verify.audit.entries import (
 
 _STATUSES: tuple[RegistrationStatus, ...] = ("registered", "held", "waitlisted", "rejected", "removed", "in_draw")
 _CODES = {status: code for code, status in enumerate(_STATUSES)}
-_PUT_ASIDE = len(_STATUSES)
+_PUT_ASIDE_CODE = len(_STATUSES)
 """The code of a person whom the organizer has put on the waiting list: there the person stays until moved back."""
 
 SEATED = ("registered", "held")
@@ -76,7 +77,7 @@ class PlaceReplay:
         if not 0 <= index < len(self._codes):
             return None
         code = self._codes[index]
-        return "waitlisted" if code == _PUT_ASIDE else _STATUSES[code]
+        return "waitlisted" if code == _PUT_ASIDE_CODE else _STATUSES[code]
 
     def name_draw(self, draw: DrawNaming | None) -> None:
         """Replay what an entry says of a draw. None: it says nothing."""
@@ -102,7 +103,7 @@ class PlaceReplay:
             )
             yield BrokenRule("outcome", message, number)
         else:
-            yield from self._misfits(number, outcome)
+            yield from self._mismatches(number, outcome)
         self._count(outcome, 1)
         if self._store(number, _CODES[outcome]) and outcome == "waitlisted":
             self._wait(number)
@@ -114,7 +115,7 @@ class PlaceReplay:
         if self.awaits_draw and not self.is_cancelled:
             yield BrokenRule("outcome", f"Number {number} was {outcome} before the draw.", number)
         else:
-            yield from self._misfits(number, outcome)
+            yield from self._mismatches(number, outcome)
         self._count(outcome, 1)
         self._count("in_draw", -1)
         if number < self._first:  # It arrived in an earlier log.
@@ -165,7 +166,7 @@ class PlaceReplay:
         self._codes[index] = code
         return True
 
-    def _misfits(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
+    def _mismatches(self, number: int, outcome: RegistrationOutcome) -> Iterator[BrokenRule]:
         """The rules that an outcome breaks. What it had to be follows from the seats and the waiting list."""
         is_free, has_room = self.seated < self.capacity, self.waiting < self.waiting_places
         expected: RegistrationOutcome
@@ -234,7 +235,7 @@ class PlaceReplay:
     def _place(self, number: int, after: RegistrationStatus, by: Actor) -> None:
         """Keep what a number has after a change."""
         is_put_aside = after == "waitlisted" and by == "organizer"
-        self._codes[number - self._first] = _PUT_ASIDE if is_put_aside else _CODES.get(after, _CODES["removed"])
+        self._codes[number - self._first] = _PUT_ASIDE_CODE if is_put_aside else _CODES.get(after, _CODES["removed"])
         if after == "waitlisted" and not is_put_aside:
             self._wait(number)
 

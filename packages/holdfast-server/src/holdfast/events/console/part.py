@@ -14,8 +14,8 @@ from holdfast.events.console.account.branding_page import BrandingPage
 from holdfast.events.console.account.start import StartPages
 from holdfast.events.console.agents import agents
 from holdfast.events.console.agents.agents import AppsPages
+from holdfast.events.console.agents.approval_cards import describe
 from holdfast.events.console.agents.keys import KeysPages
-from holdfast.events.console.agents.requests import describe
 from holdfast.events.console.check_in.check_in import CheckInPage, SeatHandoverPage
 from holdfast.events.console.check_in.check_in_device import CheckInDevice
 from holdfast.events.console.events import event, event_operations, home, new_event, publication, uploads

@@ -7,12 +7,12 @@ Any number of processes may do this, and each may end at any moment. Every step 
 1. Confirm, when the list of an event has closed: the log tells which entries have a confirmed address.
 2. Freeze, as soon as the log has been sealed and signed with all tickets from before `draw_at`: the row in
    `queue_freezes` or `event_freezes` names that head of the log, and an entry of the log tells it.
-3. Keep the proof of when witnesses cosigned the freeze (`log/freeze_proofs.py`), until the round.
+3. Keep the proof of when witnesses cosigned the freeze (`events/log/freeze_proofs.py`), until the round.
 4. Void, if it is too late for that: no list is frozen less than `FREEZE_BEFORE` before its round, none is drawn whose
    freeze was not in the sealed log before the round, and no other round is ever taken.
 5. Draw, once the beacon has signed the round: a place for each ticket, and an entry of the log.
 
-Then a queue lets people in (`queues/release.py`), and an event gives out its seats (`seats/drawn.py`).
+Then a queue lets people in (`events/queues/release.py`), and an event gives out its seats (`events/seats/drawn.py`).
 """
 
 import datetime as dt
@@ -170,7 +170,7 @@ async def draw_due(database: Database, subject: DrawSubject, rounds: "Rounds", n
 async def draw(
     tx: Tx, subject: DrawSubject, id: int, round: int, signature: bytes, now: dt.datetime | None = None
 ) -> Literal["drawn", "void", "busy"]:
-    """Draw a frozen list with the signature of its round; busy: another process draws it now.
+    """Draw a frozen list with the signature of its round. Returns "busy" if another process draws it now.
 
     Raises `InvalidRound` and `DrawRefusal`.
     """

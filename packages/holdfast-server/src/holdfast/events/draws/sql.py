@@ -215,7 +215,9 @@ async def entries_since(tx: Tx, frozen: Frozen) -> AsyncGenerator[Mapping[str, A
 
 
 async def insert_draw(tx: Tx, subject: DrawSubject, id: int, frozen: Frozen, signature: bytes, seed: bytes) -> None:
-    """Store a draw with its order. Its order must be that of `formats/drawn_order.py`, confirmed tickets first."""
+    """Store a draw with its order, which must be that of `holdfast_verify/formats/drawn_order.py`: confirmed tickets
+    first.
+    """
     await tx.run(
         f"""
         with drawn as materialized (

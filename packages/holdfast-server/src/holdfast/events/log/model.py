@@ -52,12 +52,12 @@ class PendingRow(NamedTuple):
 class LogHead(NamedTuple):
     """A log that has something to seal, with the head of what is sealed.
 
-    origin         None: nothing is sealed yet
-    size           the number of sealed entries
-    signed_size    the number of entries in the signed head; 0: there is none
-    arrivals       the number of the last sealed arrival; 0: none
-    now            the time of the database, after all that is pending
-    tiles          what `append` needs
+    origin                 None: nothing is sealed yet
+    size                   the number of sealed entries
+    signed_size            the number of entries in the signed head; 0: there is none
+    last_arrival_number    the number of the last sealed arrival; 0: none
+    now                    the time of the database, after all that is pending
+    tiles                  what `append` needs
     """
 
     log_id: int
@@ -67,7 +67,7 @@ class LogHead(NamedTuple):
     origin: str | None
     size: int
     signed_size: int
-    arrivals: int
+    last_arrival_number: int
     now: dt.datetime
     tiles: dict[TileId, bytes]
 

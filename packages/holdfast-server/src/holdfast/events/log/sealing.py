@@ -73,7 +73,7 @@ class SealedRound(NamedTuple):
     heads          the heads of logs
     head_logs      the heads of head logs
     is_last        whether no later log has anything pending
-    is_full        whether logs that were sealed may have more
+    is_full        whether the round had as much as it can: logs that were sealed may have more
     """
 
     last_log_id: int
@@ -85,7 +85,7 @@ class SealedRound(NamedTuple):
 
 
 async def seal_pending(database: Database, _: RowWaiters) -> float:
-    """Seal what is pending, and sign it. Returns the seconds until what is pending then is sealed."""
+    """Seal what is pending, and sign the heads that are sealed. Returns the seconds until the next seal."""
     seconds, is_unsigned = await database.read(sql.read_work)
     OLDEST.set(seconds or 0)
     has_witnesses = bool(database.resources.settings.log_witness_keys)
@@ -126,7 +126,7 @@ async def _seal_rounds(database: Database, max_entries: int) -> AsyncIterator[Se
 
 
 async def wait_for_sealing(tx: Tx) -> None:
-    """Wait until no transaction seals that began to before this call. Statements after it see what was sealed."""
+    """Wait for a transaction that was sealing when this was called. Statements after it see what was sealed."""
     await tx.run("savepoint sealing")
     await tx.run("select pg_advisory_xact_lock(%(lock)s)", {"lock": sql.ADVISORY_LOCK_ID})
     await tx.run("rollback to savepoint sealing")  # releases the lock
@@ -233,13 +233,13 @@ async def _store(
     await sql.store_sealed(
         tx,
         bundles=[
-            (log_id, number, part.arrivals_before, bundle(part.entries))
+            (log_id, number, part.last_arrival_before, bundle(part.entries))
             for log_id, batch in batches.items()
             for number, part in batch.bundles.items()
         ],
         tiles=[(log_id, *tile) for log_id, tree in appended.items() for tile in tree.tiles.items()],
         heads=[
-            (log_id, batch.origin, appended[log_id].size, appended[log_id].root, batch.arrivals)
+            (log_id, batch.origin, appended[log_id].size, appended[log_id].root, batch.last_arrival_number)
             for log_id, batch in batches.items()
         ],
         rows=rows,
@@ -249,18 +249,17 @@ async def _store(
 class BundlePart(NamedTuple):
     """Entries for the end of a bundle, and the number of the last arrival before them."""
 
-    arrivals_before: int
+    last_arrival_before: int
     entries: list[bytes]
 
 
 class LogBatch:
     """The entries that one transaction adds to a log.
 
-    bundles    the entries, by the number of their bundle
-    leaves     their hashes
-    arrivals   the number of the last arrival
-
-    is_head_log    whether it is a head log, whose batches end without a seal
+    bundles                the entries, by the number of their bundle
+    leaves                 their hashes
+    last_arrival_number    0: there was none
+    is_head_log            whether it is a head log, whose batches end without a seal
     """
 
     def __init__(self, head: LogHead, base_url: str) -> None:
@@ -268,7 +267,7 @@ class LogBatch:
         self.origin = head.origin or head.name.origin(base_url)
         self.bundles: dict[int, BundlePart] = {}
         self.leaves: list[bytes] = []
-        self.arrivals = head.arrivals
+        self.last_arrival_number = head.last_arrival_number
         self.is_head_log = head.name.noun == "heads"
         self._subject = head.name.subject
         self._cut: Any = None
@@ -280,11 +279,11 @@ class LogBatch:
             bundle_number, width = divmod(self.head.size + len(self.leaves), TILE_WIDTH)
             part = added[count : count + TILE_WIDTH - width]
             if bundle_number not in self.bundles:
-                self.bundles[bundle_number] = BundlePart(self.arrivals, [])
+                self.bundles[bundle_number] = BundlePart(self.last_arrival_number, [])
             self.bundles[bundle_number].entries.extend(part)
             self.leaves.extend(map(leaf_hash, part))
             count += len(part)
-            self.arrivals = self.arrivals if first_number is None else first_number + count - 1
+            self.last_arrival_number = self.last_arrival_number if first_number is None else first_number + count - 1
 
     def add_seal(self) -> None:
         """Add the last entry of the batch."""
@@ -320,7 +319,7 @@ class LogBatch:
         if row.kind == "head":
             return details["text"].encode()
         if row.kind == "open":
-            self.arrivals = details["first_number"] - 1
+            self.last_arrival_number = details["first_number"] - 1
             details = {**details, "format": entries.FORMAT, "origin": self.origin}
         return entries.entry(row.kind, row.at, details)
 
@@ -335,7 +334,7 @@ class LogBatch:
         return list(map(entries.arrival, numbers, times, people, outcomes))
 
     def _commitment(self, person: str | None, nonce: str | None) -> bytes:
-        """The commitment of a person. Of an account that is gone, nothing opens it."""
+        """The commitment of a person. For an account that no longer exists, it is one that nothing can open."""
         if nonce is None and person is not None and self.head.event_id is not None:
             return entries.parse_commitment(person)  # `hide_pending_arrivals` has written it
         if nonce is None or person is None:

@@ -1,6 +1,6 @@
 """The kinds of mails about registrations: what causes each one, with which statuses it is true, and what it says.
 
-`schema/functions/mail_kind.sql` is made of the causes here (`python -m tests.schema`), for the triggers of
+`events/schema/functions/mail_kind.sql` is made of the causes here (`python -m tests.schema`), for the triggers of
 registrations.
 """
 
@@ -232,7 +232,7 @@ KINDS: Mapping[Kind, MailKind] = {
             )
         },
     ),
-    # Caused by `announce` in `schema/tables/events.sql`.
+    # Caused by `announce` in `events/schema/tables/events.sql`.
     "event_changed": MailKind(
         recipients=("registered", "waitlisted"),
         true_with=("registered", "waitlisted"),
@@ -260,7 +260,7 @@ KINDS: Mapping[Kind, MailKind] = {
             )
         },
     ),
-    # Caused by `mail_refund` in `schema/tables/refunds.sql`.
+    # Caused by `mail_refund` in `events/schema/tables/refunds.sql`.
     "refund": MailKind(
         paragraph="refund",
         paid_only=True,

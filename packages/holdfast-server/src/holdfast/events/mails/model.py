@@ -3,27 +3,27 @@
 import datetime as dt
 from typing import ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from holdfast.accounts.agents.mail import RequestMail
 from holdfast.accounts.signin.mail import SignInMail
 from holdfast.accounts.webhooks.mail import WebhookMail
 from holdfast.events.mails.kinds import KINDS, Kind
-from holdfast.events.registrations.cancellation import cancellation_deadline
+from holdfast.events.registrations.cancellation_deadline import cancellation_deadline
 from holdfast.kit.pages.link_mail import LinkMail
 
 
 class MailArguments(Struct):
     """The arguments that are stored with a mail when it is caused.
 
-    user_id    the public id of the person
+    public_id  of the person; in the stored arguments it is called `user_id`
     arrival    the arrival number of the registration: a new registration has another one
     amount     the amount of the refund, in minor units
     currency   the currency of the refund; None: that of the event
     """
 
     event_id: int
-    user_id: str
+    public_id: str = field(name="user_id")
     arrival: int
     name: str | None = None
     language: str | None = None

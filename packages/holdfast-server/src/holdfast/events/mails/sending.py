@@ -18,7 +18,7 @@ from holdfast.accounts.signin import links
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.accounts.webhooks import mail_contents as webhook_mails
 from holdfast.accounts.webhooks.mail import WebhookMail
-from holdfast.events.agent_actions.requests import find_credentials, read_facts
+from holdfast.events.agent_actions.approval_facts import find_credentials, read_facts
 from holdfast.events.api import OPERATIONS
 from holdfast.events.mails import sql
 from holdfast.events.mails.kinds import KINDS, Kind
@@ -94,7 +94,7 @@ async def _about_registrations(database: Database, mails: Sequence[Mail]) -> dic
     caused = [msgspec.convert(mail.arguments, MailArguments) for mail in mails]
     kinds = [msgspec.convert(mail.kind, Kind) for mail in mails]
     requests = [
-        sql.MailFactsRequest(index, mail.id, kind, mail.thread, cause.event_id, cause.user_id, KINDS[kind].paragraph)
+        sql.MailFactsRequest(index, mail.id, kind, mail.thread, cause.event_id, cause.public_id, KINDS[kind].paragraph)
         for index, (mail, kind, cause) in enumerate(zip(mails, kinds, caused, strict=True))
     ]
     known = await database.read(lambda reader: sql.find_facts(reader, requests)) if requests else {}
@@ -111,7 +111,7 @@ async def _about_registrations(database: Database, mails: Sequence[Mail]) -> dic
                 kind=kind,
                 caused=cause,
                 known=facts,
-                registration_url=own_url(settings, resources.secret, cause.event_id, cause.user_id, cause.arrival),
+                registration_url=own_url(settings, resources.secret, cause.event_id, cause.public_id, cause.arrival),
                 page=settings.base_url + event_path(facts.organizer_slug, facts.id),
                 logo_url=logo_url(facts.logo, settings),
             )
@@ -185,7 +185,8 @@ MAX_LOG_WAIT = dt.timedelta(seconds=10)
 """The longest time after its cause that a mail waits for the log."""
 
 LOG_WAIT_PAUSE = dt.timedelta(seconds=0.5)
-"""How long a mail that waits is not looked at. It is the pause between two seals (`log/sealing.py`)."""
+"""How long a mail that waits for the log is not read again: half of the pause between two seals
+(`SEAL_INTERVAL_SECONDS` of `events/log/sealing.py`)."""
 
 
 async def hold_until_logged(database: Database, contents: dict[int, RegistrationMail]) -> set[int]:

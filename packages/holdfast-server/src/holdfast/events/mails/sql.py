@@ -6,7 +6,7 @@ from typing import LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.hand_overs import HANDED_OVER_EVENTS
+from holdfast.events.hand_over_conditions import HANDED_OVER_EVENTS
 from holdfast.events.mails.kinds import KINDS, Kind
 from holdfast.events.mails.model import MailFacts
 from holdfast.events.people.operations import ANNOUNCEMENT_LOCK
@@ -27,7 +27,7 @@ class MailFactsRequest(Struct):
     kind: str
     thread: str
     event_id: int
-    user_id: str
+    public_id: str
     paragraph: str | None
 
 
@@ -50,13 +50,13 @@ async def find_facts(reader: Reader, requests: Sequence[MailFactsRequest]) -> di
                events.draw_entries, {DRAWN_PLACE}, events.draw_at, person.proved_at is not null,
                log.head_size, log.head_root, coalesce(log.is_complete, false)
           from json_to_recordset(%(requests)s::json)
-               as request (index integer, mail_id bigint, kind text, thread text, event_id bigint, user_id text,
+               as request (index integer, mail_id bigint, kind text, thread text, event_id bigint, public_id text,
                          paragraph text)
          cross join lateral (select * from events where id = request.event_id limit 1) as events
          cross join lateral (select id, name, slug, proved_at, erased_at, accent, logo_key from users
                               where id = events.organizer_id limit 1) as organizers
           left join lateral (select id, proved_at from users
-                              where public_id = request.user_id limit 1) as person on true
+                              where users.public_id = request.public_id limit 1) as person on true
           left join lateral (select * from registrations
                               where event_id = events.id and user_id = person.id limit 1) as registration on true
           left join lateral (select case when state = 'paid' then amount end as amount, refund_days,

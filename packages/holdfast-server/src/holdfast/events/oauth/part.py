@@ -1,7 +1,7 @@
 """What OAuth registers: the service as its own authorization server, or its part of another one."""
 
-from holdfast.events.oauth import handover
-from holdfast.events.oauth.handover import AnotherServer
+from holdfast.events.oauth import external_consent
+from holdfast.events.oauth.external_consent import AnotherServer
 from holdfast.events.oauth.model import SCOPES
 from holdfast.events.oauth_server import clients, consent, grants, tokens
 from holdfast.events.oauth_server import endpoints as token_endpoints
@@ -27,7 +27,7 @@ def endpoints(context: Context) -> Endpoints:
     """The routes of the authorization server; if it is off, only the routes that exist in any case."""
     database, signed_in, limits = context.database, context.signed_in, context.limits
     settings = database.resources.settings
-    keys = handover.trusted_auth_routes(database, limits)
+    keys = external_consent.trusted_auth_routes(database, limits)
     if settings.handover_url:
         server = AnotherServer(
             settings.handover_url,
@@ -36,7 +36,7 @@ def endpoints(context: Context) -> Endpoints:
             settings.handover_profile,
             settings.handover_audience,
         )
-        return Endpoints([*handover.routes(database, terms(settings), server, signed_in, limits), *keys])
+        return Endpoints([*external_consent.routes(database, terms(settings), server, signed_in, limits), *keys])
     if not settings.has_own_server:
         return Endpoints([*consent.missing_server_routes(signed_in, settings.oauth_issuer), *keys])
     known = Clients(database, database.resources.documents, limits)
@@ -57,9 +57,11 @@ PART = Part(
         TimedTask("forget_tokens", Schedule.hourly(19), in_batches(tokens.forget_tokens)),
         TimedTask("forget_clients", Schedule.hourly(43), in_batches(clients.forget_clients)),
         TimedTask(
-            "rotate_trusted_auth_keys", Schedule.monthly(1, "04:41"), in_transaction(handover.rotate_trusted_auth_keys)
+            "rotate_trusted_auth_keys",
+            Schedule.monthly(1, "04:41"),
+            in_transaction(external_consent.rotate_trusted_auth_keys),
         ),
     ),
-    keys=(handover.KEYS,),
-    sealed=(handover.SEALED,),
+    keys=(external_consent.KEYS,),
+    sealed=(external_consent.SEALED,),
 )

@@ -16,7 +16,7 @@ import msgspec
 import structlog
 
 from holdfast.events import ownership
-from holdfast.events.pages.registration import own_registration
+from holdfast.events.pages.registration import own_registration_pages
 from holdfast.events.people import proof
 from holdfast.events.people.model import PATH, DataLink, Erasure, Export, path, read
 from holdfast.events.people.proof import CheckDataLink, EraseOwnData, ExportOwnData, PreviewOwnErasure, SendDataLink
@@ -205,14 +205,14 @@ class DataPage:
 
     def __init__(self, database: Database, runner: Runner, limits: Limits) -> None:
         self._base_url, self._secret = database.resources.settings.base_url, database.resources.secret
-        self._get_registration, self._send = runner[own_registration.READ_REGISTRATION], runner[SEND]
+        self._get_registration, self._send = runner[own_registration_pages.READ_REGISTRATION], runner[SEND]
         self._limits = limits
         self._tokens = FormTokens(self._secret.signer("data link forms"))
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """Show the page; with POST and a valid token send the mail."""
         link, language = (
-            await own_registration.read_link(OWN_PAGE, request, self._secret, self._limits, caller),
+            await own_registration_pages.read_link(OWN_PAGE, request, self._secret, self._limits, caller),
             language_of(request),
         )
         try:
@@ -220,7 +220,7 @@ class DataPage:
         except Problem as problem:
             if problem.type is not NOT_FOUND:
                 raise
-            return own_registration.gone_page(language)
+            return own_registration_pages.gone_page(language)
         path = f"{links.PATH}/{links.write(self._secret, OWN_PAGE, link)}"
         state, status = "asking", 200
         if request.method == "POST":

@@ -1,4 +1,4 @@
-"""Due work with the payment processor: rows of a table whose `due_at` has come.
+"""Row work with the payment processor: rows of a table whose `due_at` has come.
 
 The calls are made without a transaction. If a process is killed or stalls, another process makes the same calls with
 the same keys (`kit/background/row_work.py`). Code that has news about a row, such as a message of the processor, sets

@@ -26,7 +26,7 @@ PART = Part(
     endpoints=endpoints,
     row_work=rows,
     timed_tasks=(
-        TimedTask("report", Schedule.daily("04:37"), reconciliation.report),
+        TimedTask("report", Schedule.daily("04:37"), reconciliation.log_differences),
         TimedTask("forget", Schedule.daily("04:53"), in_batches(webhooks.forget)),
     ),
 )

@@ -69,7 +69,7 @@ class ReconciliationReport(Struct):
 
 
 class StoredPayment(Struct):
-    """A payment in our database. `made`: the sum of the refunds that were made."""
+    """A payment in our database. `refunded`: the sum of the refunds that were made."""
 
     id: int
     session_id: str
@@ -77,7 +77,7 @@ class StoredPayment(Struct):
     status: PaymentStatus
     amount: int
     currency: str
-    made: int
+    refunded: int
     is_disputed: bool
     paid_at: dt.datetime | None
 
@@ -106,16 +106,16 @@ async def reconcile(steps: Steps, days: float = DEFAULT_DAYS) -> ReconciliationR
     if batch:
         await compare()
     # Sessions are listed by the time they were opened. Payments made before the last minutes must be among them.
-    ours = await steps.read(partial(_paid_since, since=since))
+    stored_payments = await steps.read(partial(_paid_since, since=since))
     all_differences += [
         Difference("not_taken", payment.intent_id or "", payment.id, payment.amount, None, payment.currency)
-        for payment in ours
+        for payment in stored_payments
         if payment.intent_id not in checked_ids
     ]
     return ReconciliationReport(since, compared, all_differences)
 
 
-async def report(steps: Steps) -> int:
+async def log_differences(steps: Steps) -> int:
     """Log and count the differences of the daily reconciliation. Returns the number of payments that differ."""
     if steps.resources.processor is None:
         return 0
@@ -128,34 +128,38 @@ async def report(steps: Steps) -> int:
     return len(report.differences)
 
 
-async def _compare(steps: Steps, theirs: Sequence[ProcessorPayment]) -> list[Difference]:
-    ours = {
+async def _compare(steps: Steps, processor_payments: Sequence[ProcessorPayment]) -> list[Difference]:
+    """The differences between payments in the processor's books and ours.
+
+    Payments that we have not noted as paid become due, and disputes that we do not know are recorded.
+    """
+    stored_payments = {
         payment.session_id: payment
-        for payment in await steps.read(partial(_find, ids=[payment.session_id for payment in theirs]))
+        for payment in await steps.read(partial(_find, ids=[payment.session_id for payment in processor_payments]))
     }
     differences: list[Difference] = []
     late: list[str] = []
     disputed: list[str] = []
-    for payment in theirs:
-        mine = ours.get(payment.session_id)
+    for payment in processor_payments:
+        stored = stored_payments.get(payment.session_id)
         currency = payment.currency.upper()
-        if mine is None:
+        if stored is None:
             differences.append(Difference("unknown", payment.intent_id, None, None, payment.amount, currency))
-        elif mine.status != "paid":
+        elif stored.status != "paid":
             late.append(payment.session_id)
-            differences.append(Difference("not_noted", payment.intent_id, mine.id, None, payment.amount, currency))
-        elif (mine.amount, mine.currency) != (payment.amount, currency):
+            differences.append(Difference("not_noted", payment.intent_id, stored.id, None, payment.amount, currency))
+        elif (stored.amount, stored.currency) != (payment.amount, currency):
             differences.append(
-                Difference("other_amount", payment.intent_id, mine.id, mine.amount, payment.amount, currency)
+                Difference("other_amount", payment.intent_id, stored.id, stored.amount, payment.amount, currency)
             )
-        elif mine.made != payment.refunded:
+        elif stored.refunded != payment.refunded:
             differences.append(
-                Difference("other_refunds", payment.intent_id, mine.id, mine.made, payment.refunded, currency)
+                Difference("other_refunds", payment.intent_id, stored.id, stored.refunded, payment.refunded, currency)
             )
-        elif payment.disputed and not mine.is_disputed:
+        elif payment.disputed and not stored.is_disputed:
             disputed.append(payment.intent_id)
             differences.append(
-                Difference("dispute_not_noted", payment.intent_id, mine.id, mine.amount, payment.amount, currency)
+                Difference("dispute_not_noted", payment.intent_id, stored.id, stored.amount, payment.amount, currency)
             )
     for intent_id in disputed:
         await _record_disputes(steps, intent_id)
@@ -167,18 +171,18 @@ async def _compare(steps: Steps, theirs: Sequence[ProcessorPayment]) -> list[Dif
 async def _record_disputes(steps: Steps, intent_id: str) -> None:
     """Store the disputes about a payment for which no message came."""
 
-    async def hear(tx: Tx) -> None:
+    async def record(tx: Tx) -> None:
         for dispute in processor_disputes:
             await refunds.record_dispute(tx, dispute.id, intent_id)
 
     processor_disputes = await steps.resources.require_processor().disputes_of(intent_id)
-    await steps.transact(hear)
+    await steps.transact(record)
 
 
 SELECT_PAYMENTS: LiteralString = """
     select payments.id, session_id, intent_id, payments.state::text as status, payments.amount, currency,
            coalesce((select sum(amount) from refunds
-                      where payment_id = payments.id and state = 'made'), 0)::bigint as made,
+                      where payment_id = payments.id and state = 'made'), 0)::bigint as refunded,
            exists (select from disputes where disputes.intent_id = payments.intent_id) as is_disputed, paid_at
       from payments
 """

@@ -1,7 +1,7 @@
 """Refunds and disputes: the processor gives money back, or the bank of a cardholder takes it back.
 
 Refunds are inserted where their reason arises: in `give_back` and `give_back_all` of `schema/tables/`, in
-`seats/seats.py`, and in `payments/operations.py`.
+`events/seats/seats.py`, and in `events/payments/operations.py`.
 """
 
 import datetime as dt

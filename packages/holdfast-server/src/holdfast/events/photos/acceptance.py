@@ -6,7 +6,7 @@ file without a row, and the file can be deleted later.
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.events.photos import sandbox, sizes, sql, stranger_shares
+from holdfast.events.photos import sandbox, sizes, sql, unproved_quotas
 from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.model import EXTENSIONS, MAX_PHOTO_BYTES, PhotoRow, new_key, upload_name
 from holdfast.events.photos.sandbox import CheckedPhoto
@@ -144,7 +144,7 @@ async def expect(tx: Tx, row: PhotoRow, *, upload: bool) -> None:
         await require_room(
             tx, row.organizer_id, message("photos"), tx.resources.settings.photos_per_organizer, sql.COUNT
         )
-        networks = await stranger_shares.require_share(tx, row.organizer_id, row.content_length)
+        networks = await unproved_quotas.require_share(tx, row.organizer_id, row.content_length)
     if not await sql.insert_photo(tx, row, networks, upload=upload):
         raise TOO_MANY_UPLOADS()
 

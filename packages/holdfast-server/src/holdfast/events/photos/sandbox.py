@@ -1,7 +1,7 @@
 """Checks and scales the files of users in subprocesses, with limited time and memory, and without secrets.
 
 A file that crashes the decoder ends only the subprocess. The service continues to answer requests. Decoders are given
-in turns of organizers (`users/quotas.py`), and each organizer has a budget of their time.
+in turns of organizers (`events/users/quotas.py`), and each organizer has a budget of their time.
 """
 
 import asyncio

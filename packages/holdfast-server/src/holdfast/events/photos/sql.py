@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import LiteralString
 
 from holdfast.events.photos.model import MAX_IDLE_PHOTOS, UPLOAD_LIFETIME_SECONDS, PhotoRow
-from holdfast.events.photos.stranger_shares import UPLOAD_HOURS
+from holdfast.events.photos.unproved_quotas import UPLOAD_HOURS
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.background.leases import LEASE_INTERVAL, LeasedRow, RowTable
 

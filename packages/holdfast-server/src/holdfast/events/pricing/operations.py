@@ -37,7 +37,7 @@ async def record_first_prices(tx: Tx, event_ids: Sequence[int]) -> None:
 
 
 async def begin_again(tx: Tx, event_id: int) -> None:
-    """Set the price of an event to its first one, and begin its price history anew with that.
+    """Set the price of an event to its first one, and begin its price history again with that.
 
     The caller has locked the event, and has no registration: it is a draft, or is published now.
     """

@@ -70,16 +70,16 @@ class ReleaseTokenReader:
         return await self._database.transact(KEYS.read_or_create), time.monotonic()
 
 
-async def accept(
-    tx: Tx, requests: Sequence[IntakeRequest], tokens: Sequence[str | None], *, waits: bool, commits: bool
+async def store_released(
+    tx: Tx, requests: Sequence[IntakeRequest], tokens: Sequence[str | None], *, waits: bool, may_commit_early: bool
 ) -> list[IntakeResult]:
-    """Store registrations as `intake.accept` does, and use up the releases of those that are stored.
+    """Store registrations as `intake.store_pending` does, and use up the releases of those that are stored.
 
     tokens    the release token that came with each request. A request without a valid one is stored only if there is no
               waiting room before the event, or if the organizer itself asks (`IntakeRequest.released_from`)
     """
     if not any(tokens):
-        return await intake.accept(tx, requests, waits=waits, commits=commits)
+        return await intake.store_pending(tx, requests, waits=waits, may_commit_early=may_commit_early)
     releases = await _read_releases(tx, tokens)
     unused, locked = await _lock_releases(tx, {release for release in releases if release}, waits=waits)
     first_people: dict[Release, tuple[int, str | None, str | None]] = {}
@@ -90,7 +90,7 @@ async def accept(
             if first_people.setdefault(release, person) == person:
                 request.released_from = release.queue_id
     # Statements follow, so `intake` cannot commit with its own.
-    results = await intake.accept(tx, requests, waits=waits)
+    results = await intake.store_pending(tx, requests, waits=waits)
     used = {
         release
         for request, release, result in zip(requests, releases, results, strict=True)

@@ -85,7 +85,7 @@ WAIT_FOR_VISITORS: LiteralString = """
 LOCKED_QUEUES: LiteralString = f"""
     select set_config('holdfast.locked_queues', coalesce(string_agg(id::text, ','), ''), true) from ({QUEUES}) as locked
 """
-UNLOCKED_QUEUES: LiteralString = f"""
+QUEUES_SKIP_LOCKED: LiteralString = f"""
     select set_config('holdfast.locked_queues', coalesce(string_agg(id::text, ','), ''), true)
       from ({QUEUES} skip locked) as locked
 """
@@ -140,6 +140,11 @@ _CHECK_NEW: LiteralString = """
 
 
 def _join(check: LiteralString, on_conflict: LiteralString) -> LiteralString:
+    """SQL: gives tickets to visitors.
+
+    check          SQL: the requests, each with the code of its refusal; null: it gets a ticket
+    on_conflict    SQL: what happens to a visitor who has a row already
+    """
     return f"""
     -- Many visitors join few queues.
     with joined_queue as materialized (
@@ -216,24 +221,28 @@ STORED_TICKETS: LiteralString = """
 """
 
 
-async def join(tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True, commits: bool = False) -> list[JoinResult]:
+async def join(
+    tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True, may_commit_early: bool = False
+) -> list[JoinResult]:
     """Give a place to every visitor who may have one, in the order of `visitors`.
 
-    waits      whether to wait for queues and visitors that other transactions have locked
-    commits    whether the transaction may be committed with the places: the caller reads and writes nothing else
+    waits               whether to wait for queues and visitors that other transactions have locked
+    may_commit_early    whether the last statement may commit: then the caller must run no other one
     """
     if waits:
         await tx.run(WAIT_FOR_VISITORS, {"visitors": msgspec.json.encode(visitors).decode()})
-        results = await _run(tx, LOCKED_QUEUES, JOIN, visitors, commits)
+        results = await _run(tx, LOCKED_QUEUES, JOIN, visitors, may_commit_early)
     else:
-        results = await _run(tx, UNLOCKED_QUEUES, JOIN_NEW, visitors, commits)
+        results = await _run(tx, QUEUES_SKIP_LOCKED, JOIN_NEW, visitors, may_commit_early)
         known = [index for index, result in enumerate(results) if result.code == "known"]
         if known:
             again = [replace(visitors[index], index=position) for position, index in enumerate(known)]
-            for index, result in zip(known, await _run(tx, UNLOCKED_QUEUES, JOIN, again, commits), strict=True):
+            for index, result in zip(
+                known, await _run(tx, QUEUES_SKIP_LOCKED, JOIN, again, may_commit_early), strict=True
+            ):
                 results[index] = result
     if before := [visitors[index] for index, result in enumerate(results) if result.is_earlier]:
-        find = tx.tuples_and_commit if commits else tx.tuples
+        find = tx.tuples_and_commit if may_commit_early else tx.tuples
         stored = iter(await find(STORED_TICKETS, {"visitors": msgspec.json.encode(before).decode()}))
         results = [JoinResult(*result[:-3], *next(stored)) if result.is_earlier else result for result in results]
     JOINED.inc(sum(result.is_new for result in results))
@@ -243,7 +252,7 @@ async def join(tx: Tx, visitors: Sequence[Visitor], *, waits: bool = True, commi
 
 
 async def _run(
-    tx: Tx, lock: LiteralString, statement: LiteralString, visitors: Sequence[Visitor], commits: bool
+    tx: Tx, lock: LiteralString, statement: LiteralString, visitors: Sequence[Visitor], may_commit_early: bool
 ) -> list[JoinResult]:
     queues = {(visitor.queue_id, visitor.tenant_id) for visitor in visitors}
     params = {
@@ -255,7 +264,7 @@ async def _run(
     }
     # The lock is a separate statement, so that the next one sees all commits before the lock was granted.
     await tx.run(lock, params)
-    rows = await (tx.tuples_and_commit if commits else tx.tuples)(statement, params)
+    rows = await (tx.tuples_and_commit if may_commit_early else tx.tuples)(statement, params)
     return [JoinResult(*row) for row in rows]
 
 

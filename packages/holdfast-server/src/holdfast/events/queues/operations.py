@@ -152,7 +152,7 @@ async def join(tx: Tx, batch: Batch[JoinQueue]) -> Sequence[Joined | Problem | L
         for index, call in enumerate(batch.calls)
     ]
     settings = tx.resources.settings
-    results = await joining.join(tx, visitors, waits=batch.waits, commits=not batch.waits)
+    results = await joining.join(tx, visitors, waits=batch.waits, may_commit_early=not batch.waits)
     return [
         joining.refusal(result, visitor, settings) or _joined(visitor, result, settings.base_url)
         for visitor, result in zip(visitors, results, strict=True)
@@ -167,7 +167,7 @@ async def status(tx: Tx, batch: Batch[GetStatus]) -> Sequence[Status | Problem |
     valid for as long again. Neither position nor wait ever rises, unless the organizer changes or pauses the queue.
     """
     keys = [(call.command.queue_id, call.command.visitor_id) for call in batch.calls]
-    visitors = await sql.find_visitor_statuses(tx, keys, commits=not batch.waits)
+    visitors = await sql.find_visitor_statuses(tx, keys, may_commit_early=not batch.waits)
     results = [_visible(call, visitor) for call, visitor in zip(batch.calls, visitors, strict=True)]
     issued = await release_tokens.issue(
         tx, [result for result in results if isinstance(result, VisitorStatus)], waits=batch.waits

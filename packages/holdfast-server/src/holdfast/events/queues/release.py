@@ -1,14 +1,14 @@
-"""Release: releases the first visitors of a queue, `release_rate` per interval, evenly spread, by the database's clock.
-Visitors are deleted 30 days later.
+"""Releases the visitors who are first in a queue: `release_rate` in each interval, evenly spread. The clock is the
+database's. Visitors are deleted 30 days later.
 
 Any number of processes may release. The process that has the lock on a queue reads the clock and increases `serving`,
 the last released ticket. This one change releases any number of visitors. Queues that another transaction has locked
 are left to waiters. Three rules keep the rate:
 
 1. `paced_at` is the time up to which the rate has been used. Each release advances it by one step per visitor. So
-   late releases are caught up, and no visitor waits longer than the estimated wait.
-2. Unused time is lost. No releases are saved up while no visitor waits, while the queue is paused, or for more than
-   `MAX_CATCH_UP_SECONDS` while no process releases.
+   late releases are caught up: as long as a process releases, no visitor waits longer than the estimated wait.
+2. Time in which nobody could be released is not made up for. No releases are saved up while no visitor waits, while the
+   queue is paused, or for more than `MAX_CATCH_UP_SECONDS` while no process releases.
 3. In any interval at most `release_rate` visitors are released, even if some are late. A release that is at most
    `TOLERANCE_SECONDS` late counts as made when it was due.
 
@@ -16,9 +16,9 @@ A deleted queue is deleted with its last visitor, unless it has a public log: pe
 of that log. Then the row stays without the texts of the organizer, and the log stays readable.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import LiteralString
+from typing import LiteralString, NamedTuple
 
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -53,14 +53,14 @@ MIN_POLL_SECONDS = 0.01
 """The least seconds between two checks."""
 
 
-async def release_due(database: Database, row_waiters: RowWaiters) -> float:
+async def release_visitors(database: Database, row_waiters: RowWaiters) -> float:
     """Release the visitors who are due. Returns the seconds until the next ones are."""
     await release(database, row_waiters)
     seconds = await database.read(partial(poll_status, excluded_ids=row_waiters.ids))
     return max(seconds, TICK_SECONDS if row_waiters.are_busy else 0)
 
 
-LOOP = Loop("release.run", release_due, (CHANNEL,), gauges=(WAITING_COUNT,))
+LOOP = Loop("release.run", release_visitors, (CHANNEL,), gauges=(WAITING_COUNT,))
 
 
 async def release(database: Database, row_waiters: RowWaiters | None = None) -> int:
@@ -68,38 +68,38 @@ async def release(database: Database, row_waiters: RowWaiters | None = None) -> 
     due = await database.read(partial(read_due, excluded_ids=row_waiters.ids if row_waiters else ()))
     if not due:
         return 0
-    done = await database.transact(lambda tx: release_from_unlocked(tx, due))
+    releases = await database.transact(lambda tx: release_from_queues(tx, due, skip_locked=True))
     if row_waiters:
         # While many visitors join a queue, its lock is hardly ever free, so a waiter waits for it.
-        for queue in set(due) - done.keys():
-            row_waiters.leave(queue, partial(release_locked, database, queue))
-    return _record(done)
+        for queue in set(due) - releases.keys():
+            row_waiters.leave(queue, partial(release_when_unlocked, database, queue))
+    return _record(releases)
 
 
-async def release_locked(database: Database, queue: int) -> None:
+async def release_when_unlocked(database: Database, queue: int) -> None:
     """Wait for the lock on a queue, and release the due visitors."""
-    _record(await database.transact(lambda tx: release_from(tx, [queue])))
+    _record(await database.transact(lambda tx: release_from_queues(tx, [queue], skip_locked=False)))
 
 
-def _record(done: dict[int, tuple[int, float]]) -> int:
+def _record(releases: Mapping[int, "QueueRelease"]) -> int:
     """Count the released visitors in the metrics. Returns how many they are."""
-    for visitors, late in done.values():
-        if visitors:
-            RELEASED_COUNT.inc(visitors)
-            RELEASE_DELAY_SECONDS.observe(late)
-    return sum(visitors for visitors, _ in done.values())
+    for release in releases.values():
+        if release.visitors:
+            RELEASED_COUNT.inc(release.visitors)
+            RELEASE_DELAY_SECONDS.observe(release.late_seconds)
+    return sum(release.visitors for release in releases.values())
 
 
-# The status of each queue that has waiting visitors, at `now`:
+# The status of each queue that has waiting visitors, at `now`. If `paced_at` is later than now and the start, the clock
+# was set back. Then `is_due` is true, and the change releases no visitor, but sets `paced_at` to `used_until`.
 #
 # step            the time between two visitors
 # used_until      the time up to which the rate has been used: `paced_at`, or now if that is in the future, but not
 #                 before the start of the queue, and not further back than late releases are caught up
-# reopens_at      an interval after the release of the visitor `release_rate` places before, if that one was released at
-#                 the present rate
+# reopens_at      the earliest time that keeps rule 3: an interval after the release of the visitor `release_rate`
+#                 places before. Null if that visitor was released at another rate
 # due_at          when the next visitor is due: a step after `used_until`, and not before `reopens_at`
-# is_due          whether the row is changed now. If `paced_at` is later than now and the start, the clock was set back:
-#                 the change then releases no visitor, and sets `paced_at` to `used_until`
+# is_due          whether the row is changed now
 # recorded_at     the recorded time of a release that is made now
 PACE: LiteralString = """
     select queues.id, tickets, serving, release_rate, rated_at, now, interval_length, step, used_until, due_at,
@@ -150,28 +150,31 @@ async def poll_status(reader: Reader, excluded_ids: Sequence[int] = ()) -> float
     return POLL_SECONDS if seconds is None else min(max(seconds, MIN_POLL_SECONDS), POLL_SECONDS)
 
 
-async def release_from(tx: Tx, ids: Sequence[int]) -> dict[int, tuple[int, float]]:
-    """Wait for the locks of queues, and release from them.
+class QueueRelease(NamedTuple):
+    """What was released from one queue.
 
-    Returns for each queue the number of released visitors and the seconds by which the release was late.
+    visitors        the number of released visitors
+    late_seconds    the seconds by which the release was late
     """
-    return await _release(tx, ids, LOCK_QUEUES)
+
+    visitors: int
+    late_seconds: float
 
 
-async def release_from_unlocked(tx: Tx, ids: Sequence[int]) -> dict[int, tuple[int, float]]:
-    """Do what `release_from` does, for those of the queues that no other transaction has locked."""
-    return await _release(tx, ids, LOCK_FREE_QUEUES)
+async def release_from_queues(tx: Tx, ids: Sequence[int], *, skip_locked: bool) -> dict[int, QueueRelease]:
+    """Lock queues, and release the due visitors. Returns what was released, by the id of the queue.
 
-
-async def _release(tx: Tx, ids: Sequence[int], lock: LiteralString) -> dict[int, tuple[int, float]]:
+    skip_locked    leave out queues that other transactions have locked; otherwise wait for them
+    """
+    lock = LOCK_QUEUES_SKIP_LOCKED if skip_locked else LOCK_QUEUES
     # A separate statement, so that the next one sees all commits before the lock was granted.
     locked_ids = [id for (id,) in await tx.tuples(lock, {"ids": list(ids)})]
     rows = await tx.tuples(RELEASES, {**_parameters(tx), "ids": locked_ids}) if locked_ids else []
-    return {id: (visitors, late) for id, visitors, late in rows}
+    return {id: QueueRelease(visitors, late_seconds) for id, visitors, late_seconds in rows}
 
 
 LOCK_QUEUES: LiteralString = "select id from queues where id = any(%(ids)s) order by id for no key update"
-LOCK_FREE_QUEUES: LiteralString = f"{LOCK_QUEUES} skip locked"
+LOCK_QUEUES_SKIP_LOCKED: LiteralString = f"{LOCK_QUEUES} skip locked"
 
 RELEASES: LiteralString = f"""
     with counted as materialized (

@@ -284,7 +284,7 @@ async def _accept_within_limits(
     The limits are locked first: a transaction that waits for one must not have the intake lock.
     """
     ids = {request.limit_id for request in requests if request.limit_id}
-    limits = await (agent_limits.lock(tx, ids) if waits else agent_limits.lock_unlocked(tx, ids))
+    limits = await (agent_limits.lock(tx, ids) if waits else agent_limits.lock_skip_locked(tx, ids))
     free: list[intake.IntakeRequest] = []
     free_tokens: list[str | None] = []
     for request, token in zip(requests, tokens, strict=True):
@@ -315,7 +315,7 @@ async def _accept_without_limits(
 ) -> Sequence[Accepted | Problem | LockedRow]:
     if not requests:
         return []
-    results = await event_releases.accept(tx, requests, tokens, waits=waits, commits=not waits)
+    results = await event_releases.store_released(tx, requests, tokens, waits=waits, may_commit_early=not waits)
     rooms = await find_required_rooms(tx, requests, results)
     if any(result.stored for result in results):
         await tx.notify(settlement.CHANNEL)

@@ -152,7 +152,7 @@ async def remove_cancelled(database: Database, row_waiters: RowWaiters | None = 
     total = 0
     due_ids = await database.read(partial(list_due_events, excluded_ids=row_waiters.ids if row_waiters else ()))
     for event_id in due_ids:
-        while count := await database.transact(partial(remove_from_unlocked_event, event_id=event_id)):
+        while count := await database.transact(partial(remove_from_event, event_id=event_id, skip_locked=True)):
             total += count
             if count < BATCH_SIZE:
                 break
@@ -205,22 +205,20 @@ class CancelledRegistration(Struct, frozen=True):
 
 
 LOCK_EVENT: LiteralString = "select id from events where id = %(id)s for no key update"
-LOCK_FREE_EVENT: LiteralString = f"{LOCK_EVENT} skip locked"
+LOCK_EVENT_SKIP_LOCKED: LiteralString = f"{LOCK_EVENT} skip locked"
 
 
-async def remove_from_event(tx: Tx, event_id: int) -> int | None:
-    """Wait for the lock of an event, and remove its registrations whose cancellation is due.
+async def remove_from_event(tx: Tx, event_id: int, *, skip_locked: bool = False) -> int | None:
+    """Lock an event, and remove its registrations whose cancellation is due.
 
-    Their seats go to the first on the waiting list. Returns the number removed; None: there is no such event.
+    Their seats go to the first on the waiting list. Returns the number removed; None: there is no such event, or it was
+    skipped.
+
+    skip_locked    skip the event if another transaction has locked it; otherwise wait for the lock
     """
     # A separate statement, so that the next ones see all commits before the lock was granted.
-    is_locked = await tx.value(LOCK_EVENT, {"id": event_id}) is not None
-    return await _remove(tx, event_id) if is_locked else None
-
-
-async def remove_from_unlocked_event(tx: Tx, event_id: int) -> int | None:
-    """Do what `remove_from_event` does, if the event is not locked. None: another transaction has locked it."""
-    is_locked = await tx.value(LOCK_FREE_EVENT, {"id": event_id}) is not None
+    lock = LOCK_EVENT_SKIP_LOCKED if skip_locked else LOCK_EVENT
+    is_locked = await tx.value(lock, {"id": event_id}) is not None
     return await _remove(tx, event_id) if is_locked else None
 
 

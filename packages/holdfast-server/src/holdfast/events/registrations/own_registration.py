@@ -20,7 +20,7 @@ from msgspec import Struct
 from holdfast.events.organizers.branding import LOGO
 from holdfast.events.photos.model import PHOTO_SIZES
 from holdfast.events.registrations import sql
-from holdfast.events.registrations.cancellation import cancellation_deadline
+from holdfast.events.registrations.cancellation_deadline import cancellation_deadline
 from holdfast.events.registrations.links import Link
 from holdfast.events.registrations.model import RegistrationStatus
 from holdfast.events.resources import Reader, Tx

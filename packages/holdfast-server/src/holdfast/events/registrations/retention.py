@@ -1,5 +1,5 @@
-"""Deletes what is no longer needed: rejections 30 days after the event, accounts of people without registration and
-payment, and stored answers about people who are erased.
+"""Deletes what is no longer needed: rejections 30 days after the event, accounts of people who have no registration
+and no payment, and stored answers about people who are erased.
 
 The answer to a registration has the public id of the person, and the nonce that opens the commitment in the public log.
 """

@@ -6,7 +6,7 @@ from typing import LiteralString
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.hand_overs import of_organizer
+from holdfast.events.hand_over_conditions import of_organizer
 from holdfast.events.log.model import Changer, changed_by
 from holdfast.events.registrations.model import NAME, Registration, RegistrationMatch
 from holdfast.events.resources import Reader, Tx

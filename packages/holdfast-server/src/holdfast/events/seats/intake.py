@@ -57,12 +57,12 @@ STAMPS: LiteralString = f"""
 """
 
 
-async def find_stamps(tx: Tx, people: Sequence[tuple[int, str | None]], commits: bool) -> list[Stamp]:
-    """The stamps of the registrations of (event, public id of a person), in the order of `people`.
+async def find_stamps(tx: Tx, people: Sequence[tuple[int, str | None]], may_commit_early: bool) -> list[Stamp]:
+    """One stamp for each pair of event and public id of a person, in their order.
 
-    commits    whether the transaction is committed with it
+    may_commit_early    whether the transaction may be committed with this statement
     """
-    find = tx.tuples_and_commit if commits else tx.tuples
+    find = tx.tuples_and_commit if may_commit_early else tx.tuples
     return [Stamp(*stamp) for stamp in await find(STAMPS, _named(people))]
 
 
@@ -111,7 +111,7 @@ LOCK_REJECTED: LiteralString = f"""
 LOCK_TIMEOUT = "200ms"
 """The longest time a batch waits for people whom other transactions are storing."""
 
-OVERTAKEN = ("account_being_created", "removed")
+OVERTAKEN_CODES = ("account_being_created", "removed")
 """The codes of requests that are stored again at once, since another transaction has overtaken them: it created the
 account (or an account with the same random public id), or it removed the registration that there was."""
 
@@ -135,7 +135,7 @@ class IntakeRequest(Struct, omit_defaults=True):
     released_from     the id of the waiting room that has released the visitor who asks; 0: none has; None: the
                       organizer itself asks, and needs no release
     limit_id          the id of the daily limit of the caller, whose row the transaction has locked; None: it has none
-    index             its index in the batch; `accept` sets it
+    index             its index in the batch; `store_pending` sets it
     new_public_id     the public id of the account if a new one is created; each attempt has another
     """
 
@@ -180,32 +180,36 @@ class IntakeResult(NamedTuple):
     logged_as: str | None = None
 
 
-async def accept(
-    tx: Tx, requests: Sequence[IntakeRequest], *, waits: bool = True, commits: bool = False
+async def store_pending(
+    tx: Tx, requests: Sequence[IntakeRequest], *, waits: bool = True, may_commit_early: bool = False
 ) -> list[IntakeResult]:
     """Store the acceptable registrations as pending, in the order of the requests.
 
-    waits      whether to wait for events and people that others have locked
-    commits    whether the transaction may be committed with what is stored: the caller reads and writes nothing else
+    waits               whether to wait for events and people that others have locked
+    may_commit_early    whether the last statement may commit: then the caller must run no other one
     """
     for index, request in enumerate(requests):
         request.index = index
     if waits:
         # Before the intake lock: a transaction that waits while it has that lock delays the settlement of all events.
         await _lock(tx, requests)
-    results = await _store(tx, requests, commits)
-    await _add_stamps(tx, requests, results, commits)
+    results = await _store(tx, requests, may_commit_early)
+    await _add_stamps(tx, requests, results, may_commit_early)
     for _ in range(MAX_ATTEMPTS - 1):
-        again = [index for index, result in enumerate(results) if result.code in OVERTAKEN]
+        again = [index for index, result in enumerate(results) if result.code in OVERTAKEN_CODES]
         if not again:
             break
-        for index, result in zip(again, await _store(tx, [requests[index] for index in again], commits), strict=True):
+        for index, result in zip(
+            again, await _store(tx, [requests[index] for index in again], may_commit_early), strict=True
+        ):
             results[index] = result
-        await _add_stamps(tx, requests, results, commits)
+        await _add_stamps(tx, requests, results, may_commit_early)
     return results
 
 
-async def _add_stamps(tx: Tx, requests: Sequence[IntakeRequest], results: list[IntakeResult], commits: bool) -> None:
+async def _add_stamps(
+    tx: Tx, requests: Sequence[IntakeRequest], results: list[IntakeResult], may_commit_early: bool
+) -> None:
     """Add their stamps to the results of registrations that existed before. One that has none was removed.
 
     A person who registers again keeps a registration whose cancellation waits.
@@ -217,7 +221,7 @@ async def _add_stamps(tx: Tx, requests: Sequence[IntakeRequest], results: list[I
         # A caller is told that the registration is stored, which another transaction has done.
         await tx.confirm()
     people = [(requests[index].event_id, results[index].public_id) for index in earlier]
-    stamps = await find_stamps(tx, people, commits)
+    stamps = await find_stamps(tx, people, may_commit_early)
     cancelling = [position for position, stamp in enumerate(stamps) if stamp.is_cancelling]
     still_there = (
         await undo_cancellations(tx, [people[position] for position in cancelling]) if cancelling else set[int]()
@@ -240,7 +244,7 @@ async def _lock(tx: Tx, requests: Sequence[IntakeRequest]) -> None:
         await tx.run(statement, rows)
 
 
-async def _store(tx: Tx, requests: Sequence[IntakeRequest], commits: bool) -> list[IntakeResult]:
+async def _store(tx: Tx, requests: Sequence[IntakeRequest], may_commit_early: bool) -> list[IntakeResult]:
     for request, new_public_id in zip(requests, new_public_ids(len(requests)), strict=True):
         request.new_public_id = new_public_id
     # Those that are tried again keep their indexes.
@@ -251,14 +255,16 @@ async def _store(tx: Tx, requests: Sequence[IntakeRequest], commits: bool) -> li
         "nonces": nonces,
     }
     if any(request.limit_id for request in requests):
-        return await _run(tx, ACCEPT_WITHIN_LIMITS, parameters, commits)
-    results = await _run(tx, ACCEPT, parameters, commits)
+        return await _run(tx, ACCEPT_WITHIN_LIMITS, parameters, may_commit_early)
+    results = await _run(tx, ACCEPT, parameters, may_commit_early)
     if any(result.code == "rejected_before" for result in results):
-        results = await _run(tx, ACCEPT_AND_RENEW, parameters, commits)
+        results = await _run(tx, ACCEPT_AND_RENEW, parameters, may_commit_early)
     return results
 
 
-async def _run(tx: Tx, statement: LiteralString, parameters: Mapping[str, Any], commits: bool) -> list[IntakeResult]:
+async def _run(
+    tx: Tx, statement: LiteralString, parameters: Mapping[str, Any], may_commit_early: bool
+) -> list[IntakeResult]:
     # A separate statement takes the lock, so that every registration that is stamped under it is committed before
     # settlement reads the clock the next time. Later the transaction may still wait for a person whom another
     # transaction is storing right now.
@@ -266,7 +272,7 @@ async def _run(tx: Tx, statement: LiteralString, parameters: Mapping[str, Any], 
         "select pg_advisory_xact_lock_shared(%(lock)s), set_config('lock_timeout', %(lock_timeout)s, true)",
         {"lock": ADVISORY_LOCK_ID, "lock_timeout": LOCK_TIMEOUT},
     )
-    rows = await (tx.tuples_and_commit if commits else tx.tuples)(statement, parameters)
+    rows = await (tx.tuples_and_commit if may_commit_early else tx.tuples)(statement, parameters)
     return [IntakeResult(*row) for row in rows]
 
 

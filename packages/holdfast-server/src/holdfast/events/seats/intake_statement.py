@@ -6,7 +6,7 @@ person; other people see only the `public_id`.
 
 from typing import LiteralString
 
-from holdfast.events.hand_overs import ORGANIZER
+from holdfast.events.hand_over_conditions import ORGANIZER
 from holdfast.events.users.model import OWNS_EMAIL
 
 _EVENT: LiteralString = """

@@ -21,7 +21,7 @@ from holdfast.events.processor.currencies import by_currency
 from holdfast.events.resources import Reader, Tx
 
 PAYMENTS_CHANNEL: LiteralString = "payments"
-"""The channel that wakes up all work with the payment processor (`payments/due.py`).
+"""The channel that wakes up all work with the payment processor (`events/payments/due.py`).
 
 It is declared here because `payments` imports `seats`, and not the other way round. SQL functions use the name
 too.
@@ -218,8 +218,8 @@ async def confirm(tx: Tx, payment_id: int, paid: SessionPayment) -> None:
         await _give_away(tx, payment_id, event_id, "payment_refused")
 
 
-async def release(tx: Tx, payment_id: int, ending: ReleaseReason, error: str | None = None) -> None:
-    """Give the held seat to the next person: its payment can no longer be made. Releasing twice changes nothing."""
+async def give_up_held_seat(tx: Tx, payment_id: int, ending: ReleaseReason, error: str | None = None) -> None:
+    """Give the held seat to the next person: its payment can no longer be made. To give it up twice changes nothing."""
     event_id = await _lock(tx, payment_id)
     ended = await tx.value(
         """

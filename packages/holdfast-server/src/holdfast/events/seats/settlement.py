@@ -9,8 +9,9 @@ Any number of processes accept registrations at the same time, and any of them m
 
 So a later registration cannot get a seat while an earlier one is still being stored.
 
-Events that another transaction has locked are left out, and a registration that another transaction has locked ends its
-event's part of the batch. Waiters settle these events later, so that they do not delay the others.
+Events that another transaction has locked are left out. If another transaction has locked a registration, it and all
+registrations behind it for the same event are left out too. Waiters settle these events later, so that they do not
+delay the others.
 
 Registrations of an event that opens with a draw become entries of its list instead (see `drawn.py`).
 """
@@ -60,17 +61,17 @@ class ConcernedEvents(NamedTuple):
     """The events of a batch, by their ids.
 
     first_come    those whose registrations get their places in order of arrival
-    drawn         those whose registrations become entries of a draw
+    with_draw     those whose registrations become entries of a draw
     locked        those that other transactions have locked; all others are locked by this one
     """
 
     first_come: list[int]
-    drawn: list[int]
+    with_draw: list[int]
     locked: list[int]
 
 
 async def settle_pending(database: Database, row_waiters: RowWaiters) -> float:
-    """Settle pending registrations. Returns the seconds until others are looked for."""
+    """Settle pending registrations. Returns the seconds until the next poll."""
     if await settle(database, row_waiters):
         await asyncio.sleep(PAUSE_SECONDS)
     return RETRY_SECONDS if row_waiters.are_busy else POLL_SECONDS
@@ -83,16 +84,16 @@ async def settle(database: Database, row_waiters: RowWaiters | None = None, *, b
     """Settle all pending registrations, and leave locked events to the waiters. Returns the number settled."""
     total = 0
     while cut := await read_cut(database):
-        before, locked = total, set(row_waiters.ids if row_waiters else ())
+        before, skipped_ids = total, set(row_waiters.ids if row_waiters else ())
         while True:
             batch_result = await database.transact(
-                partial(_settle_unlocked, cut=cut, limit=batch_size, locked=list(locked))
+                partial(_settle_skip_locked, cut=cut, limit=batch_size, skipped_ids=list(skipped_ids))
             )
             count = count_settled(batch_result)
             total += count
             if count < batch_size and not batch_result.locked:
                 break
-            locked.update(batch_result.locked)
+            skipped_ids.update(batch_result.locked)
             if row_waiters:
                 for event_id in batch_result.locked:
                     row_waiters.leave(event_id, partial(settle_when_unlocked, database, event_id))
@@ -122,7 +123,8 @@ async def settle_event(tx: Tx, event_id: int) -> None:
         count_settled(await _settle_locked_event(tx, event_id, cut))
 
 
-# All are committed. Their times may be later than the clock, if it was set back.
+# The event is locked, so all registrations that are stored for it are committed. Their times may be later than the
+# clock, if it was set back.
 CUT_OF_EVENT: LiteralString = """
     select greatest(clock_timestamp(), max(received_at))::text
       from registrations where event_id = %(event_id)s and status = 'pending' having count(*) > 0
@@ -136,11 +138,11 @@ def count_settled(result: SettledBatch) -> int:
     return sum(result.outcomes.values())
 
 
-async def _settle_unlocked(tx: Tx, cut: str, limit: int, locked: Sequence[int]) -> SettledBatch:
+async def _settle_skip_locked(tx: Tx, cut: str, limit: int, skipped_ids: Sequence[int]) -> SettledBatch:
     """Settle the oldest registrations of events that are not locked."""
-    events = await lock_events(tx, cut, limit, locked)
+    events = await lock_events(tx, cut, limit, skipped_ids)
     settled = await _settle_events(tx, events.first_come, cut, limit) if events.first_come else SettledBatch({}, [])
-    entered = await give_tickets(tx, events.drawn, cut, limit) if events.drawn else SettledBatch({}, [])
+    entered = await give_tickets(tx, events.with_draw, cut, limit) if events.with_draw else SettledBatch({}, [])
     return SettledBatch(settled.outcomes | entered.outcomes, [*settled.locked, *entered.locked, *events.locked])
 
 
@@ -207,7 +209,7 @@ async def lock_events(tx: Tx, cut: str, limit: int, skipped_ids: Collection[int]
     )
     return ConcernedEvents(
         first_come=[id for id, takes_entries in rows if takes_entries is False],
-        drawn=[id for id, takes_entries in rows if takes_entries],
+        with_draw=[id for id, takes_entries in rows if takes_entries],
         locked=[id for id, takes_entries in rows if takes_entries is None],
     )
 
@@ -232,16 +234,18 @@ OLDEST_PENDING: LiteralString = """
               from pending
             window line as (partition by event_id order by received_at, arrival))
 """
-"""SQL for WITH: the `pending` registrations to settle next, and as `oldest` those of them without a lock.
+"""SQL for WITH.
 
-A registration behind a locked one of its event has `is_next` false.
+pending    the registrations to settle next
+oldest     the same registrations, each with its `rank` within its event. `is_next` is false for a registration that
+           another transaction has locked, and for all that came after it for the same event
 """
 
 
 def logged_arrivals(outcomes: LiteralString) -> LiteralString:
-    """Two parts of WITH: the rows of `settled` as arrivals of the log of their `event`, and its new number of arrivals.
+    """SQL for WITH: writes the rows of `settled` to the log of their `event` as arrivals, and counts them there.
 
-    `outcomes` is an aggregate of `settled`, or null for a log that has none yet. A log says what was stored.
+    outcomes    an aggregate of `settled`: what was stored; null if the arrivals have no outcome yet (a draw)
     """
     return f"""arrived as (
             insert into log_pending (log_id, kind, first_number, received_at, user_ids, nonces, outcomes, cut)

@@ -90,7 +90,7 @@ class _Renderer:
 
 
 class TextRenderer:
-    """Renders texts, in turns of organizers (`users/quotas.py`)."""
+    """Renders texts, in turns of organizers (`events/users/quotas.py`)."""
 
     def __init__(self) -> None:
         self._usual, self._long = _Renderer(), _Renderer()

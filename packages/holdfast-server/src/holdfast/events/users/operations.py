@@ -2,7 +2,7 @@
 
 from typing import LiteralString
 
-from holdfast.events.hand_overs import of_organizer
+from holdfast.events.hand_over_conditions import of_organizer
 from holdfast.events.resources import Reader
 from holdfast.events.users.model import EMAIL, IS_KNOWN, User
 from holdfast.kit.contract.caller import Caller

@@ -10,7 +10,7 @@ from holdfast.accounts.agents.mail_contents import RequestSentences, mail_conten
 from holdfast.accounts.signin import links
 from holdfast.accounts.stopped_mails import mailboxes
 from holdfast.accounts.webhooks import mail_contents as webhook_mails
-from holdfast.inventory.agents.requests import find_credentials, read_facts
+from holdfast.inventory.agents.approval_facts import find_credentials, read_facts
 from holdfast.inventory.api import OPERATIONS
 from holdfast.inventory.mails.writing import LowStockMail, MailBatch, MailContent, write
 from holdfast.inventory.resources import Database, Reader

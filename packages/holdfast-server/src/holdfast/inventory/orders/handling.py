@@ -19,7 +19,7 @@ from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
 from holdfast.inventory.stock.remembered_stock import TouchedRows, lock_shop
-from holdfast.inventory.stock.stock_changes import Draft, write
+from holdfast.inventory.stock.stock_changes import Draft, apply_and_store
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import OrderLevelChange
 from holdfast.inventory.webhooks.model import Delivery
@@ -58,15 +58,15 @@ async def apply_orders(tx: Tx, shop_id: int, orders: Sequence[Order]) -> list[Or
     stored = await sql.find_orders(tx, shop_id, {order.id for order in orders})
     variants = {(order.id, line.variant_gid) for order in orders for line in order.lines if line.variant_gid}
     moments = {order.id: order.placed_at for order in orders}
-    draws = await sql.find_draws(tx, shop_id, moments, [*variants]) if variants else {}
-    drawing = {gid for draws_of_order in draws.values() for gid in draws_of_order}
+    units_by_order = await sql.find_units_by_variant(tx, shop_id, moments, [*variants]) if variants else {}
+    drawing = {gid for units_of_order in units_by_order.values() for gid in units_of_order}
     drawing |= {line.variant_gid for order in stored.values() for line in order.lines.values()}
     names = await find_names(tx, shop_id, drawing) if drawing else {}
     effects: list[OrderEffect] = []
     unclear: list[Order] = []
     for order in orders:
         try:
-            effect_of_order = order_effect(order, stored.get(order.id), draws.get(order.id, {}), names)
+            effect_of_order = order_effect(order, stored.get(order.id), units_by_order.get(order.id, {}), names)
         except AmbiguousOrder:
             unclear.append(order)
             continue
@@ -107,7 +107,7 @@ async def _write(tx: Tx, shop_id: int, effects: Sequence[OrderEffect]) -> None:
         return Draft([*command.postings], command.order_gid)
 
     if calls:
-        answers = await write(tx, Batch(shop_id, calls), SOURCE, touched, draft)
+        answers = await apply_and_store(tx, Batch(shop_id, calls), SOURCE, touched, draft)
         for call, answer in zip(calls, answers, strict=True):
             if isinstance(answer, Problem):
                 why = "; ".join(text for texts in answer.errors.values() for text in texts) or answer.message

@@ -51,16 +51,20 @@ class Order(Struct, frozen=True):
         return f"gid://shopify/Order/{self.id}"
 
 
+UnitsByPool: TypeAlias = Mapping[int, int]
+"""The units that one sale takes of each pool, by the id of the pool."""
+
+
 class StoredLine(Struct):
     """A row of `order_lines`.
 
-    draws       the units that one sale takes of each pool
-    returned    how many units came back into stock
+    units_by_pool  as they were when the order was placed
+    returned       how many units came back into stock
     """
 
     variant_gid: str
     taken: int
-    draws: Mapping[int, int]
+    units_by_pool: UnitsByPool
     returned: int = 0
 
 
@@ -74,12 +78,12 @@ class StoredOrder(Struct):
 
 def ordered_units(current: int, refunded: Sequence[RefundedLine]) -> int:
     """How many units of a line are taken: the present ones, and removed ones that did not come back."""
-    return current + sum(back.quantity for back in refunded if back.is_lost)
+    return current + sum(refund.quantity for refund in refunded if refund.is_lost)
 
 
 def returned_units(refunded: Sequence[RefundedLine]) -> list[int]:
     """How many units of a line came back into stock, of each refund."""
-    return [back.quantity for back in refunded if back.quantity and not back.is_lost]
+    return [refund.quantity for refund in refunded if refund.quantity and not refund.is_lost]
 
 
 def from_payload(order: OrderPayload) -> Order:
@@ -107,9 +111,6 @@ NO_NAME = VariantName(None, None)
 MAX_REASON_CHARACTERS = 500
 """The most characters of a reason."""
 
-Draws: TypeAlias = Mapping[str, Mapping[int, int]]
-"""For each variant the pools that it drew on when the order was placed, and the units that one sale took of each."""
-
 
 class AmbiguousOrder(Exception):
     """The webhooks do not say how the order is now. It must be read from the platform."""
@@ -132,9 +133,15 @@ class OrderEffect(NamedTuple):
 
 
 def order_effect(
-    order: Order, stored: StoredOrder | None, draws: Draws, names: Mapping[str, VariantName]
+    order: Order,
+    stored: StoredOrder | None,
+    pools_by_variant: Mapping[str, UnitsByPool],
+    names: Mapping[str, VariantName],
 ) -> OrderEffect | None:
-    """What an order does, given what is stored of it; None if it does nothing. `names`: those of variants.
+    """What an order does, given what is stored of it; None if it does nothing.
+
+    pools_by_variant    for each variant the units of each pool, as they were when the order was placed
+    names               the names of variants
 
     Raises `AmbiguousOrder` if it has changed twice in one second and the last change is not known, or if some of its
     lines are missing.
@@ -142,7 +149,7 @@ def order_effect(
     if stored and order.updated_at < stored.updated_at:
         return None
     stored_lines = stored.lines if stored else {}
-    current_lines = _lines(order, stored_lines, draws)
+    current_lines = _lines(order, stored_lines, pools_by_variant)
     changed = {
         id: line for id, line in current_lines.items() if id not in stored_lines or stored_lines[id].taken != line.taken
     }
@@ -163,7 +170,7 @@ def order_effect(
     returned: dict[str, int] = {}
     for id, line in changed.items():
         units_delta = line.taken - (stored_lines[id].taken if id in stored_lines else 0)
-        for pool_id, units in line.draws.items():
+        for pool_id, units in line.units_by_pool.items():
             units_by_variant = units_by_pool.setdefault(pool_id, {})
             units_by_variant[line.variant_gid] = units_by_variant.get(line.variant_gid, 0) + units_delta * units
         level_changes += [
@@ -178,8 +185,8 @@ def order_effect(
         if (net_units := sum(units_by_variant.values()))
     ]
     words = [
-        f"{units} of {names.get(gid, NO_NAME).words(gid)} {became}"
-        for moved, became in ((sold, "sold"), (returned, "came back"))
+        f"{units} of {names.get(gid, NO_NAME).words(gid)} {verb}"
+        for moved, verb in ((sold, "sold"), (returned, "came back"))
         for gid, units in moved.items()
     ]
     not_before = stored.updated_at if stored else order.placed_at
@@ -193,29 +200,31 @@ def _level_changes(line: StoredLine, stored: StoredLine | None, returns: Sequenc
     stored_units, stored_returns = (stored.taken, stored.returned) if stored else (0, 0)
     more_ordered = line.taken + line.returned - stored_units - stored_returns
     more_returned = line.returned - stored_returns
-    came_back: list[int] = []
+    returned_units: list[int] = []
     for units in reversed(returns):
-        if sum(came_back) + units <= more_returned:
-            came_back.append(units)
-    if sum(came_back) != more_returned:
-        came_back = [more_returned]
-    return [change for change in (-more_ordered, *came_back) if change]
+        if sum(returned_units) + units <= more_returned:
+            returned_units.append(units)
+    if sum(returned_units) != more_returned:
+        returned_units = [more_returned]
+    return [change for change in (-more_ordered, *returned_units) if change]
 
 
-def _lines(order: Order, stored_lines: Mapping[int, StoredLine], draws: Draws) -> dict[int, StoredLine]:
+def _lines(
+    order: Order, stored_lines: Mapping[int, StoredLine], pools_by_variant: Mapping[str, UnitsByPool]
+) -> dict[int, StoredLine]:
     """The lines that draw on pools, as they are now. A stored line that did not come has taken nothing."""
-    came: dict[int, OrderedLine] = {line.id: line for line in order.lines}
+    present_lines: dict[int, OrderedLine] = {line.id: line for line in order.lines}
     lines = {
         id: StoredLine(
             line.variant_gid,
-            came[id].taken if id in came else 0,
-            line.draws,
-            sum(came[id].returned) if id in came else line.returned,
+            present_lines[id].taken if id in present_lines else 0,
+            line.units_by_pool,
+            sum(present_lines[id].returned) if id in present_lines else line.returned,
         )
         for id, line in stored_lines.items()
     }
-    for id, line in came.items():
-        if id not in stored_lines and line.variant_gid and (units_by_pool := draws.get(line.variant_gid)):
+    for id, line in present_lines.items():
+        if id not in stored_lines and line.variant_gid and (units_by_pool := pools_by_variant.get(line.variant_gid)):
             lines[id] = StoredLine(line.variant_gid, line.taken, units_by_pool, sum(line.returned))
     return lines
 

@@ -34,9 +34,9 @@ async def find_orders(reader: Reader, shop_id: int, ids: Collection[int]) -> dic
             revision,
             {
                 line_id: StoredLine(
-                    gid, ordered_units, {int(pool_id): units for pool_id, units in draws.items()}, returned
+                    gid, ordered_units, {int(pool_id): units for pool_id, units in units_by_pool.items()}, returned
                 )
-                for line_id, gid, ordered_units, draws, returned in lines
+                for line_id, gid, ordered_units, units_by_pool, returned in lines
             },
         )
         for id, updated_at, revision, lines in rows
@@ -82,7 +82,7 @@ async def store_caught_up(tx: Tx, shop_id: int, until: datetime) -> None:
     )
 
 
-async def find_draws(
+async def find_units_by_variant(
     reader: Reader, shop_id: int, moments: Mapping[int, datetime], variants: Sequence[tuple[int, str]]
 ) -> dict[int, dict[str, dict[int, int]]]:
     """By order and variant the pools that it drew on when the order was placed, with the units of each.
@@ -105,17 +105,17 @@ async def find_draws(
             "gids": [gid for _, gid in variants],
         },
     )
-    draws: dict[int, dict[str, dict[int, int]]] = {}
+    units_by_order: dict[int, dict[str, dict[int, int]]] = {}
     for order_id, gid, pool_id, units in rows:
-        draws.setdefault(order_id, {}).setdefault(gid, {})[pool_id] = units
-    return draws
+        units_by_order.setdefault(order_id, {}).setdefault(gid, {})[pool_id] = units
+    return units_by_order
 
 
 async def save_orders(tx: Tx, shop_id: int, effects: Sequence[OrderEffect]) -> None:
     """Store the last version of orders. An order may come several times; its last effect is the newest."""
     newest = {effect.order.id: effect.order for effect in effects}
     lines = {
-        (effect.order.id, id): [effect.order.id, id, line.variant_gid, line.taken, line.draws, line.returned]
+        (effect.order.id, id): [effect.order.id, id, line.variant_gid, line.taken, line.units_by_pool, line.returned]
         for effect in effects
         for id, line in effect.lines.items()
     }

@@ -15,7 +15,7 @@ from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import EntryKind, Write
 from holdfast.inventory.stock.operations import only_answer
 from holdfast.inventory.stock.remembered_stock import TouchedRows
-from holdfast.inventory.stock.stock_changes import Draft, write
+from holdfast.inventory.stock.stock_changes import Draft, apply_and_store
 from holdfast.inventory.stock.substring_search import SearchedTable, search
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import INSUFFICIENT_SCOPE, invalid
@@ -39,7 +39,7 @@ async def add_stock(
         return Draft([Posting(stock.pool(pool_id).id, kind, quantity)])
 
     batch = Batch(caller.tenant, [Call(caller, Write(reason=reason))])
-    only_answer(await write(tx, batch, source, lambda _: TouchedRows([pool_id]), draft))
+    only_answer(await apply_and_store(tx, batch, source, lambda _: TouchedRows([pool_id]), draft))
 
 
 async def platform_quantity(reader: Reader, shop_id: int, pool_id: int, members: Sequence[MemberFields]) -> int:

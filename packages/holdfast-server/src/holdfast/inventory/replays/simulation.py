@@ -202,9 +202,9 @@ def _order(past: PastOrder) -> Order:
     return Order(past.id, past.name, past.placed_at, past.placed_at, lines)
 
 
-def _postings(order: Order, draws: Mapping[str, Mapping[int, int]]) -> Sequence[Posting]:
+def _postings(order: Order, units_by_variant: Mapping[str, Mapping[int, int]]) -> Sequence[Posting]:
     """What an order takes of pools on which its variants draw."""
-    effect = order_effect(order, None, draws, {})
+    effect = order_effect(order, None, units_by_variant, {})
     return effect.postings if effect else ()
 
 

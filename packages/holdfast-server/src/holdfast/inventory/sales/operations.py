@@ -10,7 +10,7 @@ from holdfast.inventory.sales.model import RecordSale, Shortfall, SimulateSale, 
 from holdfast.inventory.stock.ledger_rules import MAX_POOL_QUANTITY, ChangeCause, Posting, Stock
 from holdfast.inventory.stock.model import RECORDED_SALE, StockChange, StoredHold
 from holdfast.inventory.stock.remembered_stock import TouchedRows
-from holdfast.inventory.stock.stock_changes import Draft, read_stock, touched_rows, write
+from holdfast.inventory.stock.stock_changes import Draft, apply_and_store, read_stock, touched_rows
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 from holdfast.kit.running.run_modes import Batch
@@ -40,9 +40,9 @@ async def record(tx: Tx, batch: Batch[RecordSale]) -> Sequence[StockChange | Pro
             )
             for pool, units in pools_and_units
         ]
-        return Draft(postings, command.order_reference or (hold.reference if hold else None), ends=hold)
+        return Draft(postings, command.order_reference or (hold.reference if hold else None), ended_hold=hold)
 
-    return await write(
+    return await apply_and_store(
         tx,
         batch,
         RECORDED_SALE,

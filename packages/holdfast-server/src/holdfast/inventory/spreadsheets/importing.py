@@ -29,7 +29,13 @@ from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
 from holdfast.inventory.stock.remembered_stock import TouchedRows
-from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL, Draft, increase_version, present_version, write
+from holdfast.inventory.stock.stock_changes import (
+    STOCK_CHANNEL,
+    Draft,
+    apply_and_store,
+    increase_version,
+    present_version,
+)
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.messages import Message, message
 from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem, invalid
@@ -128,6 +134,7 @@ def repeated(rows: Sequence[tuple[int, T]], keys: Sequence[object]) -> list[tupl
 
 
 async def load_pools(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:
+    """Create and change pools by the rows of a file. If a row is wrong, nothing changes."""
     rows, refused = sheet.read_rows(command.text, PoolRow)
     if any(row.quantity is not None for _, row in rows):
         require_scope(caller, "write_pools", "write_inventory")
@@ -221,7 +228,7 @@ async def _count(tx: Tx, caller: Caller, command: ImportCsv, counts: Mapping[int
         return Draft([Posting(id, "import", quantity - before[id]) for id, quantity in counts.items()])
 
     batch = Batch(caller.tenant, [Call(caller, Write(reason=command.reason))])
-    stock.only_answer(await write(tx, batch, "import_csv", lambda _: TouchedRows(counts), draft))
+    stock.only_answer(await apply_and_store(tx, batch, "import_csv", lambda _: TouchedRows(counts), draft))
 
 
 async def load_members(tx: Tx, caller: Caller, command: ImportCsv) -> Imported:

@@ -55,7 +55,7 @@ async def expire(database: Database, row_waiters: RowWaiters | None = None) -> i
     total, postponed = 0, set(row_waiters.ids if row_waiters else ())
     while due := {shop_id: ids for shop_id, ids in (await database.read(_due)).items() if shop_id not in postponed}:
         for shop_id, ids in due.items():
-            ended = await _end_free(database, shop_id, ids)
+            ended = await _end_unless_locked(database, shop_id, ids)
             if ended is None and row_waiters:
                 row_waiters.leave(shop_id, partial(_end, database, shop_id, ids))
             ended = ended or 0
@@ -70,7 +70,7 @@ async def _due(reader: Reader) -> Mapping[int, list[int]]:
     return await sql.list_expired_holds(reader, BATCH_SIZE)
 
 
-async def _end_free(database: Database, shop_id: int, ids: list[int]) -> int | None:
+async def _end_unless_locked(database: Database, shop_id: int, ids: list[int]) -> int | None:
     """End holds of a shop. Returns how many; None if another transaction has locked the shop, a pool or a hold."""
     try:
         return await _end(database, shop_id, ids, lock_timeout=LOCK_TIMEOUT)

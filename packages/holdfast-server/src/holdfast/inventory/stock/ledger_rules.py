@@ -105,7 +105,7 @@ class Stock:
         self.set_holds(holds)
 
     def add_pools(self, pools: Iterable[StockPool]) -> None:
-        """Add pools as they are at the version of the stock, but those that it has already."""
+        """Add the pools that it does not have yet. They were read at the version of the stock."""
         for pool in pools:
             if pool.id not in self.pools:
                 self.pools[pool.id] = pool
@@ -183,7 +183,7 @@ class Stock:
         """
         postings = _add_up(postings)
         for posting in postings:
-            self._permit(posting, cause.actor)
+            self._require_enough(posting, cause.actor)
         touched = [self.pools[posting.pool_id] for posting in postings]
         gids = {gid for pool in touched for gid in pool.members}
         counted = gids if len(gids) <= MAX_AFFECTED_VARIANTS else ()
@@ -202,13 +202,13 @@ class Stock:
             entries, [_pool_stock(pool) for pool in touched], affected if len(counted) == len(gids) else None
         )
 
-    def _permit(self, posting: Posting, actor: Actor) -> None:
+    def _require_enough(self, posting: Posting, actor: Actor) -> None:
         pool = self.pools[posting.pool_id]
         on_hand, held = pool.on_hand + posting.delta, pool.held + posting.held_delta
         if abs(on_hand) > MAX_POOL_QUANTITY or held > MAX_POOL_QUANTITY:
             raise invalid({"quantity": [f"pool {pool.id} can hold {MAX_POOL_QUANTITY} {pool.unit} at most"]})
         takes = posting.kind == "hold" or (posting.delta < 0 and not pool.allow_negative)
-        if not takes or _has_happened(posting.kind, actor):
+        if not takes or _is_fact(posting.kind, actor):
             return
         available, requested = (
             _max_quantity(pool, posting),
@@ -248,7 +248,7 @@ class Stock:
         return {gid: number for gid in gids if (number := self.available(gid)) is not None}
 
 
-def _has_happened(kind: EntryKind, actor: Actor) -> bool:
+def _is_fact(kind: EntryKind, actor: Actor) -> bool:
     """Whether an entry records a fact, not a decision."""
     return kind in FACT_KINDS and not (kind == "sale" and actor in {"agent", "staff"})
 

@@ -41,7 +41,7 @@ from holdfast.inventory.stock.model import (
 )
 from holdfast.inventory.stock.pool_page import DAYS
 from holdfast.inventory.stock.remembered_stock import TouchedRows, lock_shop
-from holdfast.inventory.stock.stock_changes import Draft, touched_rows, write
+from holdfast.inventory.stock.stock_changes import Draft, apply_and_store, touched_rows
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import DAILY_LIMIT_REACHED, NOT_FOUND, VALIDATION_FAILED, Problem, invalid, refuses
 from holdfast.kit.postgres import database
@@ -73,7 +73,7 @@ async def set(tx: Tx, batch: Batch[SetPoolQuantity]) -> Sequence[StockChange | P
         )
         return Draft([Posting(pool.id, "set", command.quantity - pool.on_hand)])
 
-    return await write(tx, batch, "set_pool_quantity", lambda command: TouchedRows([command.pool_id]), draft)
+    return await apply_and_store(tx, batch, "set_pool_quantity", lambda command: TouchedRows([command.pool_id]), draft)
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
@@ -91,7 +91,9 @@ async def adjust(tx: Tx, batch: Batch[AdjustPoolQuantity]) -> Sequence[StockChan
         )
         return Draft([Posting(pool.id, command.kind, command.delta)])
 
-    return await write(tx, batch, "adjust_pool_quantity", lambda command: TouchedRows([command.pool_id]), draft)
+    return await apply_and_store(
+        tx, batch, "adjust_pool_quantity", lambda command: TouchedRows([command.pool_id]), draft
+    )
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
@@ -106,7 +108,7 @@ async def adjust_many(tx: Tx, batch: Batch[BulkAdjust]) -> Sequence[StockChange 
     def touched(command: BulkAdjust) -> TouchedRows:
         return TouchedRows([item.pool_id for item in command.items])
 
-    return await write(tx, batch, "bulk_adjust", touched, draft)
+    return await apply_and_store(tx, batch, "bulk_adjust", touched, draft)
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, STALE, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
@@ -129,7 +131,7 @@ async def transfer(tx: Tx, batch: Batch[TransferQuantity]) -> Sequence[StockChan
     def touched(command: TransferQuantity) -> TouchedRows:
         return TouchedRows([command.from_pool_id, command.to_pool_id])
 
-    return await write(tx, batch, "transfer_quantity", touched, draft)
+    return await apply_and_store(tx, batch, "transfer_quantity", touched, draft)
 
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
@@ -144,7 +146,7 @@ async def hold(tx: Tx, batch: Batch[HoldQuantity]) -> Sequence[StockChange | Pro
         postings = [Posting(pool.id, "hold", 0, command.quantity * units) for pool, units in pools_and_units]
         return Draft(postings, command.reference, hold_for=timedelta(seconds=command.ttl_s))
 
-    return await write(
+    return await apply_and_store(
         tx, batch, "hold_quantity", lambda command: touched_rows(command.pool_id, command.variant_gid), draft
     )
 
@@ -161,9 +163,9 @@ async def end_holds(tx: Tx, batch: Batch[ReleaseHold], source: str) -> Sequence[
     def draft(stock: Stock, command: ReleaseHold) -> Draft:
         hold = stock.hold(command.hold_id)
         postings = [Posting(pool_id, "release", 0, -quantity) for pool_id, quantity in hold.lines.items()]
-        return Draft(postings, hold.reference, ends=hold)
+        return Draft(postings, hold.reference, ended_hold=hold)
 
-    return await write(tx, batch, source, lambda command: TouchedRows(hold_ids=[command.hold_id]), draft)
+    return await apply_and_store(tx, batch, source, lambda command: TouchedRows(hold_ids=[command.hold_id]), draft)
 
 
 @refuses(VALIDATION_FAILED)
@@ -209,7 +211,7 @@ async def revert(tx: Tx, caller: Caller, command: RevertEntry) -> StockChange:
 
     touched = TouchedRows([reverted.pool_id for reverted in change])
     return only_answer(
-        await write(tx, Batch(shop_id, [Call(caller, command)]), "revert_entry", lambda _: touched, draft)
+        await apply_and_store(tx, Batch(shop_id, [Call(caller, command)]), "revert_entry", lambda _: touched, draft)
     )
 
 

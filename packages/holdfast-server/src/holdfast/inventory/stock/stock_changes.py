@@ -2,8 +2,6 @@
 
 The shop is locked, the rows of all calls are read once if they are not remembered, the rules (`ledger_rules.py`) decide
 on one call after the other, and one statement stores all entries. So five hundred changes cost about as much as one.
-
-JSON with every field of every entry would cost PostgreSQL more than all indexes of the ledger.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -38,8 +36,11 @@ NUMBERS_PER_ENTRY = 11
 """How many numbers an entry has: those of `EntryRows.add`, with the number of its cause."""
 
 
-class EntryCause(NamedTuple):
-    """What entries can have in common. `by_variant` is JSON."""
+class SharedEntryColumns(NamedTuple):
+    """The columns in which several entries can have the same values: those of a `ChangeCause`, and others.
+
+    by_variant    JSON
+    """
 
     kind: EntryKind
     below_zero: bool
@@ -54,13 +55,17 @@ class EntryCause(NamedTuple):
 
 
 class EntryRows:
-    """The rows of entries that are made at the same time."""
+    """The rows of entries that are made at the same time.
+
+    Their numbers are sent apart from what they have in common: JSON with every field of every entry would cost
+    PostgreSQL more than all indexes of the ledger.
+    """
 
     def __init__(self, now: datetime) -> None:
         self.now = now
         self.count = 0
         self._numbers: list[int] = []
-        self._cause_numbers: dict[EntryCause, int] = {}
+        self._cause_numbers: dict[SharedEntryColumns, int] = {}
 
     def add(
         self,
@@ -73,7 +78,7 @@ class EntryRows:
         idempotency_key: str | None,
     ) -> None:
         """Add an entry, which is number `seq` of its pool."""
-        cause = EntryCause(
+        cause = SharedEntryColumns(
             entry.kind,
             below_zero,
             entry.actor,
@@ -182,13 +187,13 @@ class Draft(NamedTuple):
     """The change that a call requests of the ledger.
 
     hold_for    how long its new hold lasts
-    ends        the hold that it ends
+    ended_hold  the hold that it ends
     """
 
     postings: list[Posting]
     source_ref: str | None = None
     hold_for: timedelta | None = None
-    ends: StoredHold | None = None
+    ended_hold: StoredHold | None = None
 
 
 def touched_rows(pool_id: int | None, variant_gid: str | None, hold_id: int | None = None) -> TouchedRows:
@@ -200,18 +205,18 @@ def touched_rows(pool_id: int | None, variant_gid: str | None, hold_id: int | No
     )
 
 
-async def write(
+async def apply_and_store(
     tx: Tx,
     batch: Batch[W],
     source: str,
     touched: Callable[[W], TouchedRows],
-    draft: Callable[[Stock, W], Draft],
+    draft_of: Callable[[Stock, W], Draft],
 ) -> list[StockChange | Problem]:
     """Apply the calls of one shop in order, and store them. A refused call changes nothing.
 
     source     the tool or the job that the entries name
     touched    the pools, variants and holds that a call needs
-    draft      returns the change that a call requests, from the stock after the calls before it; may raise a `Problem`
+    draft_of   returns the change that a call requests, from the stock after the calls before it; may raise a `Problem`
     """
     shop_id = batch.tenant_id
     needs = [touched(call.command) for call in batch.calls]
@@ -225,7 +230,7 @@ async def write(
     answers: list[StockChange | Problem] = []
     for call in batch.calls:
         try:
-            answers.append(pending.apply(call, draft(stock, call.command)))
+            answers.append(pending.apply(call, draft_of(stock, call.command)))
         except Problem as problem:
             answers.append(problem)
     await pending.flush(tx, shop_id, remembered)
@@ -247,7 +252,7 @@ LIMIT_SENTENCE = (
 
 
 def moved_units(postings: Collection[Posting]) -> int:
-    """The units that a change moves: what it puts into pools, or takes or holds of them, whichever is more.
+    """The units that a change moves: the larger of what it puts into pools and what it takes or holds of them.
 
     So a transfer counts once. The units of a hold that becomes a sale count as sold; the end of a hold moves nothing.
     """
@@ -287,7 +292,7 @@ class PendingEntries:
             draft.source_ref,
             command.reason,
             # A hold has the id of the first entry it makes.
-            stock.entry_count + 1 if draft.hold_for else draft.ends and draft.ends.id,
+            stock.entry_count + 1 if draft.hold_for else draft.ended_hold and draft.ended_hold.id,
         )
         limit = self._limits.get(call.caller.limit_id) if self._limits else None
         units = moved_units(draft.postings) if limit else 0
@@ -310,7 +315,7 @@ class PendingEntries:
         if hold and hold.id:
             quantities = {entry.pool_id: entry.held_delta for entry in entries}
             self._new_holds.append(StoredHold(hold.id, hold.reference, hold.expires_at, None, quantities))
-        if ended := draft.ends:
+        if ended := draft.ended_hold:
             ended.released_at, ended.sold = stock.now, any(entry.kind == "sale" for entry in entries)
             self._ended.append(ended)
         change = StockChange(stock.version, command.dry_run, entries, pools, affected, hold)

@@ -243,8 +243,8 @@ async def pause_writing(tx: Tx, shop_id: int, error: str, seconds: float) -> Non
 NAMESPACE, KEY = "$app:stock", "pools"
 """The metafield. `$app` is a namespace that no other app can write to."""
 
-STALE = frozenset({"STALE_OBJECT", "INVALID_COMPARE_DIGEST"})
-PASSING = frozenset({"INTERNAL_ERROR"})
+STALE_CODES = frozenset({"STALE_OBJECT", "INVALID_COMPARE_DIGEST"})
+RETRYABLE_CODES = frozenset({"INTERNAL_ERROR"})
 
 
 class _Owner(Struct):
@@ -302,7 +302,7 @@ WRITE = Query(
     _WriteAnswer,
     cost=15,
 )
-READ = Query(
+READ_NUMBERS = Query(
     "read_numbers",
     """
     query ReadNumbers($ids: [ID!]!, $namespace: String!, $key: String!) {
@@ -334,7 +334,7 @@ async def write(steps: Steps, shop_id: int, work: Sequence[CartNumbers]) -> None
     except (PlatformRefusal, PlatformUnreachable) as error:
         await _pause_writing(steps, shop_id, error)
         return
-    if any(error.code in PASSING for error in payload.user_errors):
+    if any(error.code in RETRYABLE_CODES for error in payload.user_errors):
         await _pause_writing(
             steps, shop_id, PlatformUnreachable(f"The platform failed: {payload.user_errors[0].message}")
         )
@@ -352,7 +352,7 @@ def _unwritable(work: Sequence[CartNumbers], errors: Sequence[_WriteError]) -> l
     """The refusal of each variant; of all variants if an error names none."""
     why: dict[str, str | None] = {}
     for error in errors:
-        text = None if error.code in STALE else f"{error.code or 'REFUSED'}: {error.message}"
+        text = None if error.code in STALE_CODES else f"{error.code or 'REFUSED'}: {error.message}"
         index = error.element_index
         concerned = work if index is None or not 0 <= index < len(work) else work[index : index + 1]
         for numbers in concerned:
@@ -364,7 +364,7 @@ async def read(steps: Steps, shop_id: int, work: NumbersReading) -> None:
     """Read the metafields of variants, and store their values."""
     variables = {"ids": work.variant_gids, "namespace": NAMESPACE, "key": KEY}
     try:
-        answer = await ask_in_time(steps, shop_id, READ, variables)
+        answer = await ask_in_time(steps, shop_id, READ_NUMBERS, variables)
     except (PlatformRefusal, PlatformUnreachable) as error:
         await _pause_writing(steps, shop_id, error)
         return

@@ -15,7 +15,7 @@ from holdfast.inventory.resources import Tx
 from holdfast.inventory.stock.ledger_rules import Posting, Stock
 from holdfast.inventory.stock.model import Write
 from holdfast.inventory.stock.remembered_stock import TouchedRows
-from holdfast.inventory.stock.stock_changes import Draft, write
+from holdfast.inventory.stock.stock_changes import Draft, apply_and_store
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import GRACE_SECONDS, UnexplainedDifference
 from holdfast.inventory.webhooks import inbox
@@ -61,7 +61,7 @@ async def handle_edits(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list
     await _mark_explained(tx, shop_id, judged, suspects)
     await _postpone(tx, shop_id, item_gids)
     if adopted:
-        await write(tx, Batch(shop_id, _calls(shop_id, adopted)), SOURCE, _touched, _draft)
+        await apply_and_store(tx, Batch(shop_id, _calls(shop_id, adopted)), SOURCE, _touched, _draft)
     return []
 
 

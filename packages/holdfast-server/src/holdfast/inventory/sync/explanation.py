@@ -6,8 +6,7 @@ with what is explained of them (`ExplainedLevel`). A change is at one of three p
 
 * at a level that is set from pools;
 * at another level, which is left alone;
-* in a quantity with which a level began: the level was stocked, or first told of, when the order had changed it. Or it
-  went with a level that is gone.
+* in the first quantity that we saw of a level, if the order had changed it before; or in a level that no longer exists.
 
 The places that leave the fewest unexplained differences are taken; of several, those at levels that are set from pools,
 because a difference there would be an edit.
@@ -41,7 +40,7 @@ class PendingChange(NamedTuple):
 
     location_gid    the level whose `expected` has it; None: none
     amount          the change: a sale of two is -2
-    may_be_included whether a quantity with which a level began can have it already, or a level that is gone
+    may_be_included whether the first quantity that we saw of a level can have it already, or a level that is gone
     """
 
     id: int
@@ -55,8 +54,8 @@ class ItemExplanation(NamedTuple):
 
     expected     by location
     locations    by id, the level whose `expected` has the change; None: none
-    certain      the changes whose place is certain; they need not be compared again. One that may be included in a
-                 quantity is never certain: only where all levels were read just now, what is left tells
+    certain      the changes whose place is certain: they need not be compared again. A change that may be included in a
+                 quantity is not among them, since a later webhook may still show another place for it
     is_settled   whether no difference is left
     is_moved     whether it is settled because units were moved from one level to another
     """
@@ -111,10 +110,10 @@ def explain(
         expected |= _attribute(group_levels, of_group, moved, locations)
         if left == 0:
             expected |= {level.location_gid: level.available for level in group_levels}
-    here = sorted(change for change in changes if chosen[change.id] == "set" and not change.may_be_included)
-    certain = [change.id for change in here] if set_left == 0 else []
+    at_set_levels = sorted(change for change in changes if chosen[change.id] == "set" and not change.may_be_included)
+    certain = [change.id for change in at_set_levels] if set_left == 0 else []
     if len(changes) > MAX_CHANGES:
-        certain = certain or _surely_seen(here, set_moved)
+        certain = certain or _surely_seen(at_set_levels, set_moved)
     return ItemExplanation(expected, locations, certain, set_left == others_left == 0, is_moved)
 
 
@@ -132,25 +131,25 @@ def _best_locations(
     changes: Sequence[PendingChange], set_moved: int, others_moved: int, *, has_others: bool
 ) -> tuple[Mapping[int, str], _Placement]:
     """The place of each change, `set`, `others` or `included`, and the sums of these places."""
-    reached = {(0, 0): _Placement()}
+    combinations = {(0, 0): _Placement()}
     groups: list[Sequence[PendingChange]] = []
     for number, change in enumerate(changes):
-        if len(reached) > MAX_COMBINATIONS:
+        if len(combinations) > MAX_COMBINATIONS:
             for group in _by_kind(changes[number:]):
                 groups.append(group)
-                reached = _further(reached, group, has_others=has_others)
+                combinations = _extend(combinations, group, has_others=has_others)
             break
         groups.append([change])
-        reached = _further(reached, [change], has_others=has_others)
+        combinations = _extend(combinations, [change], has_others=has_others)
     total = sum(change.amount for change in changes)
 
-    def badness(placement: _Placement) -> tuple[int, int, int]:
+    def rank(placement: _Placement) -> tuple[int, int, int]:
         set_left = set_moved - placement.at_set
         others_left = others_moved - (total - placement.at_set - placement.included)
         differences = (set_left != 0) + (others_left != 0 and set_left + others_left != 0)
         return differences, -placement.count_at_set, abs(set_left)
 
-    best = min(reached.values(), key=badness)
+    best = min(combinations.values(), key=rank)
     return {change.id: location for group, location in zip(groups, best.chosen, strict=True) for change in group}, best
 
 
@@ -161,13 +160,13 @@ def _by_kind(changes: Sequence[PendingChange]) -> list[Sequence[PendingChange]]:
     return [*kinds.values()]
 
 
-def _further(
-    reached: Mapping[tuple[int, int], _Placement], group: Sequence[PendingChange], *, has_others: bool
+def _extend(
+    combinations: Mapping[tuple[int, int], _Placement], group: Sequence[PendingChange], *, has_others: bool
 ) -> dict[tuple[int, int], _Placement]:
     """The combinations with a place of a further group. Of equal sums, those with most groups at set levels."""
     amount = sum(change.amount for change in group)
-    further: dict[tuple[int, int], _Placement] = {}
-    for before in reached.values():
+    extended: dict[tuple[int, int], _Placement] = {}
+    for before in combinations.values():
         placements = [
             _Placement(before.at_set + amount, before.included, before.count_at_set + 1, (*before.chosen, "set"))
         ]
@@ -177,9 +176,9 @@ def _further(
             placements.append(before._replace(included=before.included + amount, chosen=(*before.chosen, "included")))
         for placement in placements:
             key = (placement.at_set, placement.included)
-            if key not in further or further[key].count_at_set < placement.count_at_set:
-                further[key] = placement
-    return further
+            if key not in extended or extended[key].count_at_set < placement.count_at_set:
+                extended[key] = placement
+    return extended
 
 
 def _attribute(
@@ -198,12 +197,12 @@ def _attribute(
     return {level.location_gid: level.available - left[level.location_gid] for level in levels}
 
 
-def _surely_seen(here: Sequence[PendingChange], set_moved: int) -> Sequence[int]:
+def _surely_seen(at_set_levels: Sequence[PendingChange], set_moved: int) -> Sequence[int]:
     """The oldest changes that the levels set from pools have moved by already, so that they do not pile up."""
-    if any(change.amount * set_moved <= 0 for change in here):
+    if any(change.amount * set_moved <= 0 for change in at_set_levels):
         return []
     seen: list[int] = []
-    for change in here:
+    for change in at_set_levels:
         set_moved -= change.amount
         if set_moved * change.amount < 0:
             break

@@ -20,15 +20,15 @@ T = TypeVar("T")
 CALL_TIMEOUT_SECONDS = 90.0
 """The most seconds that a call may take with all its waits."""
 
-REASON = "correction"
+CHANGE_REASON = "correction"
 
-STALE = frozenset({"CHANGE_FROM_QUANTITY_STALE", "COMPARE_QUANTITY_STALE", "IDEMPOTENCY_PREVIOUS_ATTEMPT_FAILED"})
+STALE_CODES = frozenset({"CHANGE_FROM_QUANTITY_STALE", "COMPARE_QUANTITY_STALE", "IDEMPOTENCY_PREVIOUS_ATTEMPT_FAILED"})
 """Codes after which a level is read again. With the last one, it is not known which level was at fault."""
 
-PASSING = frozenset({"IDEMPOTENCY_CONCURRENT_REQUEST", "SERVICE_UNAVAILABLE", "ADJUST_QUANTITIES_FAILED"})
+RETRYABLE_CODES = frozenset({"IDEMPOTENCY_CONCURRENT_REQUEST", "SERVICE_UNAVAILABLE", "ADJUST_QUANTITIES_FAILED"})
 """Codes after which the call is repeated with its key, so that it takes effect once even if it did already."""
 
-USED = "IDEMPOTENCY_KEY_PARAMETER_MISMATCH"
+KEY_REUSED_CODE = "IDEMPOTENCY_KEY_PARAMETER_MISMATCH"
 """The key belongs to a different call. The platform does not tell the result of that call."""
 
 
@@ -100,7 +100,7 @@ class _ItemLevelsAnswer(Struct):
     nodes: list[_ItemWithLevels | None]
 
 
-SET = Query(
+SET_LEVELS = Query(
     "set_levels",
     """
     mutation SetLevels($input: InventorySetQuantitiesInput!, $key: String!) {
@@ -126,7 +126,7 @@ ADJUST = Query(
     """,
     _AdjustAnswer,
 )
-READ = Query(
+READ_LEVELS = Query(
     "read_levels",
     """
     query ReadLevels($ids: [ID!]!) {
@@ -155,7 +155,7 @@ READ_ITEMS = Query(
     """,
     _ItemLevelsAnswer,
 )
-COST = 4
+LEVEL_COST = 4
 """The cost in points to read one level."""
 
 ITEM_COST = 3
@@ -203,9 +203,9 @@ async def change_levels(
     if not codes:
         group = payload.inventory_adjustment_group
         return AcceptedPush(group.created_at, _level_results(group)) if group else AcceptedPush(None)
-    if passing := sorted(PASSING & codes):
+    if passing := sorted(RETRYABLE_CODES & codes):
         raise PlatformUnreachable(f"The platform does not change levels now: {passing[0]}.", 1.0)
-    return UnknownPushResult() if USED in codes else _refused_levels(push, payload.user_errors)
+    return UnknownPushResult() if KEY_REUSED_CODE in codes else _refused_levels(push, payload.user_errors)
 
 
 async def _set(steps: Steps, shop_id: int, push: LevelPush) -> _ChangePayload:
@@ -218,8 +218,10 @@ async def _set(steps: Steps, shop_id: int, push: LevelPush) -> _ChangePayload:
         }
         for level in push.levels
     ]
-    push_input = {"name": "available", "reason": REASON, "quantities": quantities}
-    return (await ask_in_time(steps, shop_id, SET, {"input": push_input, "key": push.key})).inventory_set_quantities
+    push_input = {"name": "available", "reason": CHANGE_REASON, "quantities": quantities}
+    return (
+        await ask_in_time(steps, shop_id, SET_LEVELS, {"input": push_input, "key": push.key})
+    ).inventory_set_quantities
 
 
 async def _adjust(steps: Steps, shop_id: int, push: LevelPush) -> _ChangePayload:
@@ -232,7 +234,7 @@ async def _adjust(steps: Steps, shop_id: int, push: LevelPush) -> _ChangePayload
         }
         for level in push.levels
     ]
-    push_input = {"name": "available", "reason": REASON, "changes": changes}
+    push_input = {"name": "available", "reason": CHANGE_REASON, "changes": changes}
     return (
         await ask_in_time(steps, shop_id, ADJUST, {"input": push_input, "key": push.key})
     ).inventory_adjust_quantities
@@ -249,7 +251,7 @@ def _level_results(group: _AdjustmentGroup) -> list[LevelResult]:
 def _refused_levels(push: LevelPush, errors: Sequence[_QuantityError]) -> list[LevelRefusal]:
     reasons: dict[int, str | None] = {}
     for error in errors:
-        why = None if error.code in STALE else f"{error.code or 'REFUSED'}: {error.message}"
+        why = None if error.code in STALE_CODES else f"{error.code or 'REFUSED'}: {error.message}"
         index = _change_index(error.field or ())
         if index is None and why:
             raise RuntimeError(f"The platform does not change levels: {why}")
@@ -272,7 +274,7 @@ async def read_levels(steps: Steps, shop_id: int, gids: Sequence[str]) -> list[O
     observed: list[ObservedLevel] = []
     for start in range(0, len(gids), MAX_LEVELS_PER_READ):
         batch = gids[start : start + MAX_LEVELS_PER_READ]
-        read = await ask_in_time(steps, shop_id, replace(READ, cost=COST * len(batch)), {"ids": [*batch]})
+        read = await ask_in_time(steps, shop_id, replace(READ_LEVELS, cost=LEVEL_COST * len(batch)), {"ids": [*batch]})
         observed += _observed(level for level in read.nodes if level)
     return observed
 
@@ -284,7 +286,7 @@ async def read_levels_of_items(steps: Steps, shop_id: int, levels: Sequence[tupl
     """
     counts = Counter(item for item, _ in levels)
     page_size = min(max(counts.values(), default=0) + 2, MAX_LEVELS_PER_PAGE)
-    batch_size = max(1, MAX_READ_COST // (ITEM_COST + COST * page_size))
+    batch_size = max(1, MAX_READ_COST // (ITEM_COST + LEVEL_COST * page_size))
     items = sorted(counts)
     observed: list[ObservedLevel] = []
     for start in range(0, len(items), batch_size):
@@ -302,7 +304,7 @@ async def _read_pages(
     steps: Steps, shop_id: int, items: Sequence[str], page_size: int, after: str | None
 ) -> Sequence[_LevelsOfItem | None]:
     """A page of the levels of each item; None for one that is gone."""
-    query = replace(READ_ITEMS, cost=len(items) * (ITEM_COST + COST * page_size))
+    query = replace(READ_ITEMS, cost=len(items) * (ITEM_COST + LEVEL_COST * page_size))
     answer = await ask_in_time(steps, shop_id, query, {"ids": [*items], "first": page_size, "after": after})
     return [node and node.inventory_levels for node in answer.nodes]
 

@@ -18,9 +18,9 @@ GRACE_SECONDS = 15
 
 
 ORDER_LAG_SECONDS = 60
-"""How much later than its level an order may have changed, by the platform's clock, where a read of all levels finds
-one that was not known: no document says that the two moments are the same. It holds for no other level: an edit just
-after a level began would be taken for an order.
+"""A read of all levels may find a level that was not known. An order may have changed that level although the platform
+says that the order changed later, by at most so many seconds: no document says that the two moments are the same. For
+other levels there is no such time: an edit just after a level is set for the first time would be taken for an order.
 """
 
 
@@ -115,7 +115,7 @@ class Resync(Repeatable, kw_only=True):
     pool_id: PoolId
 
 
-class Share(Struct, frozen=True):
+class LocationPercent(Struct, frozen=True):
     """What a location gets of each quantity."""
 
     location_gid: str

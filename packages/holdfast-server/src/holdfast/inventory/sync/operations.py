@@ -13,11 +13,11 @@ from holdfast.inventory.sync.model import (
     DriftReport,
     GetDrift,
     GetSyncStatus,
+    LocationPercent,
     Reconcile,
     Reconciled,
     Resync,
     Resynced,
-    Share,
     Spreading,
     SyncStatus,
 )
@@ -103,7 +103,7 @@ async def resync(tx: Tx, caller: Caller, command: Resync) -> Resynced:
     return Resynced(command.dry_run, len(set_again))
 
 
-async def spread(tx: Tx, shop_id: int, shares: Sequence[Share]) -> Spreading:
+async def spread(tx: Tx, shop_id: int, shares: Sequence[LocationPercent]) -> Spreading:
     """Spread the quantity of a variant over locations from now on: by shares, or without any, all of it to each.
 
     Raises `validation_failed` for shares that do not sum to 100 percent, or of locations that the shop does not have.

@@ -28,8 +28,13 @@ levels without a target yet; or `everything`.
 """
 
 
-class PlanPosition(NamedTuple):
-    """The version of a shop, the entries in its ledger, and the changes of its catalog."""
+class ShopVersions(NamedTuple):
+    """What a plan depends on, as it is now or as it was when the plan was made.
+
+    version    the version of the shop
+    entries    the number of entries in its ledger
+    changes    how often its catalog has changed
+    """
 
     version: int
     entries: int
@@ -37,9 +42,9 @@ class PlanPosition(NamedTuple):
 
 
 async def plan(tx: Tx, shop_id: int) -> None:
-    """Compute the targets of the levels whose pools have changed; of all if the catalog has.
+    """Compute the targets of the levels whose pools have changed, or of all levels if the catalog has changed.
 
-    Computes the numbers for the cart check too, if the shop has granted that they are written.
+    Computes the numbers for the cart check too, if the shop allows the app to write them.
     """
     [row] = await tx.tuples(
         """
@@ -54,7 +59,7 @@ async def plan(tx: Tx, shop_id: int) -> None:
         """,
         {"shop_id": shop_id, "cart_check": CART_CHECK},
     )
-    present, planned = PlanPosition(*row[:3]), PlanPosition(*row[3:6])
+    present, planned = ShopVersions(*row[:3]), ShopVersions(*row[3:6])
     had_numbers, has_numbers, unplanned = row[6:]
     if present == planned and not unplanned and had_numbers == has_numbers:
         return
@@ -77,7 +82,7 @@ async def plan(tx: Tx, shop_id: int) -> None:
     )
 
 
-async def _find_changed_items(tx: Tx, shop_id: int, planned: PlanPosition, *, everything: bool) -> list[str]:
+async def _find_changed_items(tx: Tx, shop_id: int, planned: ShopVersions, *, everything: bool) -> list[str]:
     rows = await tx.tuples(
         CHANGED_ITEMS,
         {"shop_id": shop_id, "version": planned.version, "everything": everything},
@@ -85,8 +90,14 @@ async def _find_changed_items(tx: Tx, shop_id: int, planned: PlanPosition, *, ev
     return [item for (item,) in rows]
 
 
-async def _compute(tx: Tx, shop_id: int, planned: PlanPosition, items: Sequence[str]) -> None:
+async def _compute(tx: Tx, shop_id: int, planned: ShopVersions, items: Sequence[str]) -> None:
     """Compute the targets of items again. All of their levels are locked."""
+    # heard          when the platform told of the first change of each pool since the last plan
+    # item_stock     the quantity of each item, and whether its sale is paused
+    # spread         the new target of each level: the part of the quantity that its location gets
+    # planned        the same, and whether the level is set from pools from now on (`starts_tracking`): its earlier
+    #                changes need no explanation. If no level of the item was set before, those of all its levels need
+    #                none
     rows = await tx.tuples(
         """
         with heard as (
@@ -117,27 +128,25 @@ async def _compute(tx: Tx, shop_id: int, planned: PlanPosition, items: Sequence[
               join levels on levels.shop_id = %(shop_id)s and levels.item_gid = item_stock.item_gid
               left join settable_locations as location
                 on location.shop_id = %(shop_id)s and location.gid = levels.location_gid),
-        -- What happened before a level is set from pools needs no explanation, nor what happened at all levels of an
-        -- item before one of them is.
         planned as (
             select *, push_id is null and (is_new or not was_set and target is not null
                                            or not bool_or(was_set) over item and bool_or(target is not null) over item)
-                      as begins
+                      as starts_tracking
               from spread window item as (partition by item_gid))
         update levels
            set target = planned.target, paused = planned.paused,
-               expected = case when begins then available else expected end,
-               based_at = case when begins then planned.seen_at else based_at end,
-               suspect_at = case when planned.target is not null and not begins then suspect_at end,
+               expected = case when starts_tracking then available else expected end,
+               based_at = case when starts_tracking then planned.seen_at else based_at end,
+               suspect_at = case when planned.target is not null and not starts_tracking then suspect_at end,
                caused_at = case when levels.target is not null and planned.target <> expected
                                 then least(caused_at, planned.heard_at) end,
-               brisk = 0
+               brisk = 0  -- the pushes in a row
           from planned
          where levels.shop_id = %(shop_id)s and levels.item_gid = planned.item_gid
            and levels.location_gid = planned.location_gid
-           and (levels.target is distinct from planned.target or levels.paused <> planned.paused or begins)
-        returning levels.item_gid, levels.location_gid, begins,
-                  begins or planned.paused or levels.available <> levels.expected
+           and (levels.target is distinct from planned.target or levels.paused <> planned.paused or starts_tracking)
+        returning levels.item_gid, levels.location_gid, starts_tracking,
+                  starts_tracking or planned.paused or levels.available <> levels.expected
         """,
         {
             "shop_id": shop_id,
@@ -145,7 +154,7 @@ async def _compute(tx: Tx, shop_id: int, planned: PlanPosition, items: Sequence[
             "items": items,
         },
     )
-    begun = [(item, location) for item, location, begins, _ in rows if begins]
-    if begun:
-        await levels.release_changes(tx, shop_id, begun)
+    started = [(item, location) for item, location, starts_tracking, _ in rows if starts_tracking]
+    if started:
+        await levels.release_changes(tx, shop_id, started)
     await levels.recheck(tx, shop_id, {item for item, _, _, needs_recheck in rows if needs_recheck})

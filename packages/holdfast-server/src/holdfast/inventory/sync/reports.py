@@ -10,9 +10,9 @@ from holdfast.inventory.shopify.domains import CART_CHECK
 from holdfast.inventory.sync.model import (
     CartCheck,
     Drift,
+    LocationPercent,
     LocationShare,
     Rule,
-    Share,
     Spreading,
     SyncStatus,
     WaitReason,
@@ -38,6 +38,7 @@ NOWHERE = (
 
 
 async def status(reader: Reader, shop_id: int, pool_id: int | None) -> SyncStatus:
+    """How far the levels of a shop, or of one pool, are set at the platform."""
     # Read before the changes: a level that is planned meanwhile is at most counted twice.
     [(version, everything)] = await reader.tuples(
         """
@@ -273,7 +274,7 @@ async def resync(tx: Tx, shop_id: int, pool_id: int) -> list[tuple[str, str, boo
     return [*rows]
 
 
-async def set_rule(tx: Tx, shop_id: int, rule: Rule, shares: Sequence[Share]) -> None:
+async def set_rule(tx: Tx, shop_id: int, rule: Rule, shares: Sequence[LocationPercent]) -> None:
     """Spread quantities by a rule from now on. Locations that are not named have no share."""
     ends = [sum(share.percent for share in shares[: index + 1]) for index in range(len(shares))]
     await tx.run(

@@ -218,7 +218,7 @@ class SyncWork(RowWork[LeasedShop]):
     def notified(self, payload: str) -> None:
         self._changed_shops.add(int(payload.partition(" ")[0]))
 
-    def exclusions(self, rows: Sequence[LeasedShop]) -> Sequence[int]:
+    def busy_keys(self, rows: Sequence[LeasedShop]) -> Sequence[int]:
         """The shops that are synced now, or have just been."""
         return [*{shop.shop_id for shop in rows} | self._resting]
 
@@ -258,7 +258,7 @@ class SyncWork(RowWork[LeasedShop]):
     def _rested(self, shop_id: int) -> None:
         self._resting.discard(shop_id)
         self._changed_shops.add(shop_id)
-        self.changed.set()
+        self.wake.set()
 
     def _steps(self, shop: LeasedShop) -> Steps:
         return Steps(self._database, shop.shop_id, self._slots)

@@ -188,7 +188,7 @@ class WebhookWork(RowWork[DeliveryGroup]):
         super().__init__()
         self._database = database
         self._handlers = handlers
-        self._in_work = Counted[int]()  # by shop, when `exclusions` was last called
+        self._in_work = Counted[int]()  # by shop, when `busy_keys` was last called
         self._storing_results = Batcher[DeliveryResult, None](
             WEBHOOK_RESULTS, "settle_webhooks", self._store_results, size=MAX_BATCH_SIZE
         )
@@ -197,7 +197,7 @@ class WebhookWork(RowWork[DeliveryGroup]):
         for topic in handlers:
             start_at_zero(WEBHOOKS, topic, "parked")
 
-    def exclusions(self, rows: Sequence[DeliveryGroup]) -> Sequence[int]:
+    def busy_keys(self, rows: Sequence[DeliveryGroup]) -> Sequence[int]:
         """The shops that have as many deliveries in work as allowed."""
         self._in_work = Counted(group.shop_id for group in rows)
         return [shop_id for shop_id, count in self._in_work.items() if count >= MAX_CONCURRENT_OF_SHOP]

@@ -1,4 +1,4 @@
-"""Loops: background work of which a transaction does all that is due. Each is a `Loop`, which says its step.
+"""A loop is background work: again and again, one transaction does all that is due. A `Loop` says what its step is.
 
 A step is made when a notification comes on a channel of the loop, when the seconds that the last step named have
 passed, and at the start. A loop that fails is started again.
@@ -118,11 +118,11 @@ class Loop:
                 stack.callback(gauge.set, 0)
             for channel in self.channels:
                 stack.enter_context(database.listen(channel, lambda _: woken.set()))
-            locked = await stack.enter_async_context(RowWaiters(woken.set))
+            waiters = await stack.enter_async_context(RowWaiters(woken.set))
             step = await stack.enter_async_context(self._begin(database))
             while True:
                 woken.clear()
-                await wait_for_notification(woken, await step(database, locked))
+                await wait_for_notification(woken, await step(database, waiters))
 
     def _begin(self, database: Database[Any]) -> AbstractAsyncContextManager[LoopStep]:
         if self.begin:

@@ -60,7 +60,7 @@ class RowWork(ABC, Generic[Row]):
     channels           the channels on which changes of the rows are announced
     max_concurrent     the most rows that one process handles at the same time
     collect_seconds    seconds in which notifications are collected, so that one lease serves many of them
-    changed            set it to have due rows looked for at once
+    wake               an event; when it is set, due rows are leased at once
     """
 
     name: str
@@ -69,13 +69,13 @@ class RowWork(ABC, Generic[Row]):
     collect_seconds: float = 0.0
 
     def __init__(self) -> None:
-        self.changed = asyncio.Event()
+        self.wake = asyncio.Event()
 
     @abstractmethod
     async def lease(self, limit: int, excluded: Sequence[Any], *, scan_all: bool) -> Sequence[Row]:
         """Lease due rows, at most `limit`.
 
-        excluded    what `exclusions` returned: ids of rows or of owners
+        excluded    what `busy_keys` returned: ids of rows, or of tenants
         scan_all    look at all rows, not only at those that notifications named
         """
 
@@ -85,16 +85,19 @@ class RowWork(ABC, Generic[Row]):
 
     @abstractmethod
     async def handle(self, row: Row) -> int:
-        """Handle a row and store the result. Returns the number of rows. May raise `LeaseLost`."""
+        """Handle a row and store the result. May raise `LeaseLost`.
+
+        Returns how many items were handled: 1, or the number of mails of a share.
+        """
 
     @abstractmethod
     async def seconds_until_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
         """Seconds until the next row is due; negative if one is overdue; None if there is none."""
 
-    def exclusions(self, rows: Sequence[Row]) -> Sequence[Any]:
-        """The owners (ids of tenants or of rows) whose rows must not be leased now.
+    def busy_keys(self, rows: Sequence[Row]) -> Sequence[Any]:
+        """What must not be leased now: ids of rows, or of the tenants of rows.
 
-        rows    those that this process handles
+        rows    the rows that this process handles now
         """
         return ()
 
@@ -123,7 +126,7 @@ class TableWork(RowWork[LeasedRow]):
     async def seconds_until_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
         return await self.table.seconds_until_due(reader, excluded)
 
-    def exclusions(self, rows: Sequence[LeasedRow]) -> Sequence[Any]:
+    def busy_keys(self, rows: Sequence[LeasedRow]) -> Sequence[Any]:
         return [row.key for row in rows]
 
 
@@ -150,12 +153,12 @@ class _Worker(Generic[Row]):
                 listening.enter_context(self._database.listen(channel, self._notified))
             try:
                 while True:
-                    work.changed.clear()
+                    work.wake.clear()
                     pause_seconds = work.pause_seconds()
                     rows = await self._lease() if pause_seconds <= 0 else ()
                     pause = max(await self._pause(leased_nothing=not rows), min(pause_seconds, POLL_SECONDS))
                     wakes_at = self._clock() + pause
-                    await wait_for_notification(work.changed, pause)
+                    await wait_for_notification(work.wake, pause)
                     if work.collect_seconds:
                         await asyncio.sleep(work.collect_seconds)
                     self._is_scan_due = self._is_scan_due or self._clock() >= wakes_at
@@ -167,7 +170,7 @@ class _Worker(Generic[Row]):
             self._work.notified(payload)
         else:
             self._is_scan_due = True  # any row may have changed
-        self._work.changed.set()
+        self._work.wake.set()
 
     async def _lease(self) -> Sequence[Row]:
         """Lease as many rows as there are free places, and begin to handle them."""
@@ -176,7 +179,7 @@ class _Worker(Generic[Row]):
             return ()
         leased_at = lease_clock()
         scan_all, self._is_scan_due = self._is_scan_due, False
-        rows = await self._work.lease(free, self._exclusions(), scan_all=scan_all)
+        rows = await self._work.lease(free, self._busy_keys(), scan_all=scan_all)
         if len(rows) == free:
             self._is_scan_due = self._is_scan_due or scan_all  # more rows may be due
         elif scan_all:
@@ -189,17 +192,17 @@ class _Worker(Generic[Row]):
 
     def _ended(self, task: asyncio.Task[int]) -> None:
         del self._tasks[task]
-        self._work.changed.set()
+        self._work.wake.set()
         if not task.cancelled() and (error := task.exception()):
             log.warning("the result of row work is not stored", work=self._work.name, exc_info=error)
 
     async def _pause(self, *, leased_nothing: bool) -> float:
-        """Seconds until rows are leased again, unless `changed` is set before. `leased_nothing`: no row was leased."""
+        """Seconds until rows are leased again, unless `wake` is set before."""
         seconds = await self._seconds_until_due()
         OVERDUE_SECONDS.labels(self._work.name).set(max(0.0, -(seconds or 0.0)))
         if len(self._tasks) == self._work.max_concurrent:
-            return POLL_SECONDS  # the end of a task sets `changed`
-        if excluded := self._exclusions():
+            return POLL_SECONDS  # the end of a task sets `wake`
+        if excluded := self._busy_keys():
             seconds = await self._seconds_until_due(excluded)
         pause = self._scanned_at + POLL_SECONDS - self._clock()
         if seconds is not None:
@@ -211,8 +214,8 @@ class _Worker(Generic[Row]):
     async def _seconds_until_due(self, excluded: Sequence[Any] = ()) -> float | None:
         return await self._database.read(partial(self._work.seconds_until_due, excluded=excluded))
 
-    def _exclusions(self) -> Sequence[Any]:
-        return self._work.exclusions([*self._tasks.values()])
+    def _busy_keys(self) -> Sequence[Any]:
+        return self._work.busy_keys([*self._tasks.values()])
 
 
 async def handle_all(work: RowWork[Any]) -> int:

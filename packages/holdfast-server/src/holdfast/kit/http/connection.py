@@ -55,8 +55,8 @@ class Connection(HttpToolsProtocol):
         """What has arrived of a request that waits for its turn."""
         self._pipelined: tuple[RequestResponseCycle, Any] | None = None
         """The next of the requests that were sent together, if it waits for its turn; with the application."""
-        self._is_last_answered = False
-        """Whether a request was answered, and the next of those that were sent with it is begun."""
+        self._begins_pipelined = False
+        """Whether the request that begins now was sent together with the one that was just answered."""
         self._is_full = False
         """Whether too many requests were sent together: what follows them is not read."""
         self._in_head = True
@@ -159,9 +159,9 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        self._is_last_answered = True
+        self._begins_pipelined = True
         super().on_response_complete()
-        self._is_last_answered = False
+        self._begins_pipelined = False
         if self.pipeline:
             self.flow.pause_reading()
         if self.transport.is_closing():
@@ -172,7 +172,7 @@ class Connection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         """Begin a request; one that was sent together with earlier ones begins in its turn."""
-        if self._is_last_answered and not self._bounds.pace.begins(self.loop, b"", self._source):
+        if self._begins_pipelined and not self._bounds.pace.begins(self.loop, b"", self._source):
             self._pipelined = cycle, app
             self._bounds.pace.add(self, self._source)
         else:

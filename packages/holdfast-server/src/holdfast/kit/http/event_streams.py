@@ -68,7 +68,7 @@ class Feed(Generic[M]):
     """The latest messages of one topic.
 
     position    the position of the newest message; positions only rise
-    grain       processes agree on positions that are multiples of it; between these, each process has its own
+    grain       positions that are multiples of it are the same in all processes; those between are of one process
     has_ended   whether no more messages will come: then the streams of its readers end
     """
 

@@ -57,7 +57,7 @@ class Access:
 
     scope                   the scope that callers must have
     limits                  the names of the rate limits that a request counts against
-    counts_only_refusals    its successes are not counted, since they are counted under the names of inner handlers
+    counts_only_refusals    only refusals are counted under this name: inner handlers count the rest under theirs
     require_room            raises `service_unavailable` if the process has too much work for it, or the tenant
     """
 

@@ -2,7 +2,7 @@
 
 Mail programs and chats take the punctuation behind an address for a part of it, and people type capitals. A path is
 repaired only if nothing was found at it, so other requests cost nothing. A repaired path is always that of a route, and
-is written anew from it: so no redirect leads to another site.
+is written again from it: so no redirect leads to another site.
 """
 
 import re

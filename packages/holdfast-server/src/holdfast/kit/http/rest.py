@@ -77,38 +77,38 @@ class CommandReader:
     def __call__(self, path_fields: Mapping[str, str], query_string: bytes, body: bytes) -> Command:
         """The command of a request. Raises `not_found` for an id that cannot exist, `validation_failed` and others."""
         if not self._other_fields and not self._has_body_fields and not query_string:
-            return self._from_path(path_fields)
+            return self._read_path_only(path_fields)
         if self._decode and self._quick and not query_string and b"\\u0000" not in body:
             try:
-                return self._quickly(path_fields, self._decode(body))
+                return self._read_fast(path_fields, self._decode(body))
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 pass  # the slow path reports every error
-        path = self._path(path_fields) if self._path_fields else {}
+        path = self._path_fields_of(path_fields) if self._path_fields else {}
         query = read_query(query_string) if query_string else {}
         if not self._has_body_fields:
-            return self._checked(path, with_integers(self._kind, query))
+            return self._check(path, with_integers(self._kind, query))
         if query:
             raise invalid({name: ["unknown field"] for name in query})
-        return self._checked(path, self._unwrapped(decode_object(body)))
+        return self._check(path, self._unwrap(decode_object(body)))
 
     def members(self, body: bytes) -> Mapping[str, Any]:
         """The members of a body that was read before."""
-        return self._unwrapped(decode_object(body))
+        return self._unwrap(decode_object(body))
 
-    def _from_path(self, texts: Mapping[str, str]) -> Command:
+    def _read_path_only(self, texts: Mapping[str, str]) -> Command:
         """The command of a request whose fields are all in its path."""
         try:
-            return self._converted(texts, self._kind)
+            return self._convert_path(texts, self._kind)
         except msgspec.ValidationError:
-            return self._kind(**self._path(texts))  # or the error
+            return self._kind(**self._path_fields_of(texts))  # or raises `not_found`, which names the field
 
-    def _converted(self, texts: Mapping[str, str], kind: type[S]) -> S:
+    def _convert_path(self, texts: Mapping[str, str], kind: type[S]) -> S:
         """The fields of a path as a struct. Raises `msgspec.ValidationError`."""
         if "\0" in "".join(texts.values()):
             raise msgspec.ValidationError("A path contains NUL.")
         return msgspec.convert(with_integers(self._kind, texts), kind)
 
-    def _path(self, texts: Mapping[str, str]) -> dict[str, Any]:
+    def _path_fields_of(self, texts: Mapping[str, str]) -> dict[str, Any]:
         raw = with_integers(self._kind, texts)
         values: dict[str, Any] = {}
         for name, field in self._in_path.items():
@@ -119,18 +119,18 @@ class CommandReader:
                 raise NOT_FOUND(f"Nothing can have this address: {name} {error}.") from error
         return values
 
-    def _quickly(self, texts: Mapping[str, str], decoded: Any) -> Command:
+    def _read_fast(self, texts: Mapping[str, str], decoded: Any) -> Command:
         content = getattr(decoded, self._body_member) if self._body_member else decoded
         values = {name: getattr(content, name) for name in self._other_fields}
         if self._in_path:
-            path = self._converted(texts, self._path_kind)
+            path = self._convert_path(texts, self._path_kind)
             values |= {name: getattr(path, name) for name in self._in_path}
         command = self._kind(**values)
         if errors := broken_rules(command):
             raise invalid(errors)
         return command
 
-    def _checked(self, path: Mapping[str, Any], values: Mapping[str, Any]) -> Command:
+    def _check(self, path: Mapping[str, Any], values: Mapping[str, Any]) -> Command:
         clash = {name for name in values.keys() & self._path_fields if not self._echoes_path_field(name, path, values)}
         if clash:
             raise invalid({name: ["unknown field: it is part of the path"] for name in clash})
@@ -140,7 +140,7 @@ class CommandReader:
         """Whether a body repeats a field of the path with the value that an answer had."""
         return name in self._answer_fields and values[name] == path[name]
 
-    def _unwrapped(self, raw: dict[str, Any]) -> dict[str, Any]:
+    def _unwrap(self, raw: dict[str, Any]) -> dict[str, Any]:
         """The fields inside the wrapper, which must be the only member of the body."""
         if self._body_member is None:
             return raw

@@ -5,8 +5,8 @@ while one of them waits, the later ones wait too. Apart from that, owners take t
 mailbox are in one share, which one process at a time sends (`shares.py`). The results of attempts are stored for all
 waiting callers in one statement.
 
-Of a held mail another rule than the mail server decides when it may be sent. It has the reason why it is held, and is
-checked again at its `due_at`. Later mails of its thread are held too.
+When a held mail may be sent is decided by a rule of the service, not by the mail server. Its row has the reason why it
+is held, and it is checked again at its `due_at`. Later mails of its thread are held too.
 """
 
 import asyncio
@@ -26,15 +26,15 @@ from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 
 BATCH_SIZE = 1_000
-"""Mails that one statement releases."""
+"""Mails whose hold one statement ends."""
 
 
 class HeldMail(Struct):
     """The result of rendering a mail that stays in the outbox and is held."""
 
 
-async def release_due(reader: Reader[Any]) -> None:
-    """Release the held mails that are due: it is decided again whether they may be sent."""
+async def unhold_due(reader: Reader[Any]) -> None:
+    """End the hold of held mails that are due: it is decided again whether they may be sent."""
     await reader.value(
         """
         with due as (
@@ -172,8 +172,9 @@ IS_BLOCKED: LiteralString = """
 def owner_walk(condition: LiteralString) -> LiteralString:
     """SQL: the owners of due mails, in the order of their turns from the parameter `first`. A `where` can follow.
 
-    Each lap is a walk through an index from owner to owner, from `first` to before `last`. It ends as soon as there are
-    enough owners.
+    Each lap is a walk through an index from owner to owner, from `first` to before `last`. The laps are: mails of no
+    owner; the owners from the parameter `first` on, then those before it; and both again for mails to many people at
+    once (`bulk`). A walk ends as soon as there are enough owners.
 
     condition    which mails, beside the due ones
     """

@@ -269,7 +269,7 @@ class ShareWork(RowWork[LeasedShare]):
         await self._results.flushed()
         if time.monotonic() > self._released_at + POLL_SECONDS:
             self._released_at = time.monotonic()
-            await self._database.autocommit(outbox.release_due)
+            await self._database.autocommit(outbox.unhold_due)
         # A mail that becomes due before the leases below is leased; one that becomes due after them is counted here.
         seconds = await self._database.read(outbox.seconds_until_next_due)
         self._next_due_at = None if seconds is None else time.monotonic() + seconds

@@ -26,13 +26,15 @@ from holdfast.kit.mail.outbox import IS_BLOCKED, IS_DUE, OWNER, SHARE, owner_wal
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, SESSION_SETTINGS
 from holdfast.kit.postgres.database import Database, Reader
 
+SHARE_COUNT: LiteralString = "64"
+"""SQL: how many shares there are. The function `mail_share` of PostgreSQL has this number too."""
+
 MIN_LEASE_SECONDS = 5.0
-"""Seconds that a lease must last when the content of a mail begins. A process may stall for so long right after it has
-read its lease, and no other process has sent the mail meanwhile."""
+"""Seconds that a lease must last when the content of a mail begins. So a process that stalls for a shorter time right
+after it has read its lease may still send the mail: no other process can have leased the share meanwhile."""
 
 MAX_READ_SECONDS = 0.5
-"""Seconds that reading a lease may take. If the answer took longer, the process may have stalled since, so it reads
-again."""
+"""Seconds that reading a lease may take. If the answer took longer, it may be too old, so the lease is read again."""
 
 SESSION_CHECK_SECONDS = 2
 """Seconds between two statements of an idle session: less than the idle timeout of sessions."""
@@ -60,22 +62,23 @@ class _Candidate(Struct):
 class ShareLeases:
     """The leases of one process.
 
-    A statement may lease shares and its answer be lost, with the connection or because the task was cancelled. Its
-    lease is given back before the next one: else no process would send these shares until the lease ends.
+    A statement may lease shares, and its answer may be lost, with the connection or because the task was cancelled.
+    Such a lease is given back before the next statement: else no process would send these shares until the lease
+    ends.
     """
 
     def __init__(self) -> None:
         self._unanswered: set[UUID] = set()
-        """Leases that began, and of which it is not known which shares they have."""
+        """The ids of leases whose statement was sent and has not been answered."""
         self._held: set[LeasedShare] = set()
         """Shares that were leased, and not given back."""
 
     async def lease(
-        self, reader: Reader[Any], limit: int, connections: int, first: str, *, no_owner_first: bool
+        self, reader: Reader[Any], limit: int, connections: int, first_owner: str, *, no_owner_first: bool
     ) -> list[LeasedShare]:
         """Lease shares that have due mails, at most `limit`. No more than `connections` are leased by all processes.
 
-        Owners take turns, beginning with the owner `first`. Mails to many people at once come last.
+        Owners take turns, beginning with `first_owner`. Mails to many people at once come last.
 
         no_owner_first    whether mails of no owner come before all others. Else they come after mails of owners
         """
@@ -91,7 +94,7 @@ class ShareLeases:
                 {
                     "limit": limit - len(leased),
                     "connections": connections,
-                    "first": first,
+                    "first": first_owner,
                     "no_owner_place": 0 if no_owner_first else 2,
                     "lease_id": lease_id,
                     "seconds": LEASE_SECONDS,
@@ -134,13 +137,24 @@ class ShareLeases:
             )
 
 
-# The shares are chosen before any is locked, so that a look that finds nothing locks nothing. Then all are locked, in
-# one order: two processes that lease at the same time do not both count the same free connection. A locked row is read
-# as it is now.
+# The shares are chosen before any is locked, so that a statement that finds no due mail locks no row. Then all rows are
+# locked, in one order: two processes that lease at the same time do not both count the same free connection. A locked
+# row is read as it is now.
+#
+# free           the shares that no process has leased
+# room           how many shares can be leased: at most `limit`, and one for each connection that no process uses. Each
+#                leased share uses one, and `free` tells how many of all shares are not leased
+# owners         the owners whose turn it is, in the order of their turns, one more than there is room for
+# first_mails    the first due mail of each owner in each free share; `place` is its place among the mails of this turn
+# ranked         the same in the order in which they should be sent
+# candidates     the shares with the first of these mails
+# locked         all shares, as they are after the lock
+# chosen         the candidates that are still free, while connections are
+# leased         the chosen ones, leased
 LEASED_SHARES: LiteralString = f"""
     with free as materialized (select share from mail_shares where due_at <= clock_timestamp()),
     room as materialized (
-        select least(%(limit)s, %(connections)s - 64 + count(*))::integer as places from free),
+        select least(%(limit)s, %(connections)s - {SHARE_COUNT} + count(*))::integer as places from free),
     owners as materialized (
         {owner_walk("true")}
          where (
@@ -210,7 +224,7 @@ LASTING_SHARES: LiteralString = """
 
 
 class _LeaseReading:
-    """A read of a lease. `sent_at`: when the statement was sent that has answered it; None: there was none yet."""
+    """A read of a lease. `sent_at`: when the statement that read it was sent; None: it is not read yet."""
 
     def __init__(self, share: LeasedShare) -> None:
         self.share = share

@@ -91,6 +91,7 @@ async def send(settings: Settings, envelope: Envelope) -> AsyncGenerator[TrialSt
 
 
 def _steps(client: SMTP, settings: Settings, envelope: Envelope) -> Sequence[_Step]:
+    """The steps of a trial mail, in order, each with the advice for its failure."""
     server = f"{client.hostname}, port {client.port}"
     sender = sender_address(settings.mail_from)
 

@@ -30,7 +30,7 @@ from holdfast.kit.mcp.handshake import Handshake, client_name, name_in_session_i
 from holdfast.kit.mcp.jsonrpc import INVALID_REQUEST, RpcError, RpcMessage, decode_utf8, read_items, read_message
 from holdfast.kit.mcp.model import EndpointConfig
 from holdfast.kit.mcp.resources import ResourceMethods
-from holdfast.kit.mcp.stateless import ChangeStream, Reauthenticate, Stateless
+from holdfast.kit.mcp.stateless import ChangeStream, Reauthenticate, StatelessProtocol
 from holdfast.kit.mcp.tools import Tools
 from holdfast.kit.running.operation import Operations
 from holdfast.kit.running.rate_limits import Limits
@@ -79,13 +79,13 @@ class McpEndpoint:
         tools = Tools(operations, runner, limits)
         resources = ResourceMethods(config, operations, runner, limits)
         self._handshake = Handshake(config, tools, resources, limits)
-        self._stateless = Stateless(config, tools, resources, VERSIONS)
+        self._stateless = StatelessProtocol(config, tools, resources, VERSIONS)
         address = urlsplit(config.base_url)
         self._own_origin = f"{address.scheme}://{address.netloc}".encode()
         self._origins = {origin.encode() for origin in config.origins}
 
     async def __call__(self, request: Request) -> Reply:
-        authenticated = partial(self._authenticate, credential(request.headers))
+        reauthenticate = partial(self._authenticate, credential(request.headers))
         preflight = request.method == "OPTIONS" and request.headers.get(b"origin") in self._origins
         answer = self._post if request.method == "POST" else self._allow if preflight else self._get
 
@@ -95,13 +95,13 @@ class McpEndpoint:
                 return nobody(address(request.scope))
             require_method(request, self._methods(request.headers))
             require_one_credential(request)
-            return await authenticated()
+            return await reauthenticate()
 
         reply = await handle(
             self._access,
             self._limits,
             authenticate,
-            partial(answer, request, authenticated),
+            partial(answer, request, reauthenticate),
             partial(self._refuse, request),
         )
         reply.headers = [
@@ -129,10 +129,10 @@ class McpEndpoint:
         listens = self._config.changes and _version(headers) != stateless.VERSION
         return ("GET", "POST") if listens else ("POST",)
 
-    async def _allow(self, request: Request, authenticated: Reauthenticate, caller: Caller) -> Reply:
+    async def _allow(self, request: Request, reauthenticate: Reauthenticate, caller: Caller) -> Reply:
         return Reply(204)
 
-    async def _get(self, request: Request, authenticated: Reauthenticate, caller: Caller) -> Reply:
+    async def _get(self, request: Request, reauthenticate: Reauthenticate, caller: Caller) -> Reply:
         headers = request.headers
         version = _version(headers)
         if version is not None and version not in handshake.VERSIONS:
@@ -141,15 +141,15 @@ class McpEndpoint:
             raise problems.NOT_ACCEPTABLE("GET opens a stream of events.", hint="Send Accept: text/event-stream.")
         assert self._config.changes
         last = headers.get(b"last-event-id", b"").decode("latin-1")
-        stream = self._handshake.stream(await self._config.changes(caller), authenticated, version, last)
+        stream = self._handshake.stream(await self._config.changes(caller), reauthenticate, version, last)
         return self._opened(request, caller, stream)
 
-    async def _post(self, request: Request, authenticated: Reauthenticate, caller: Caller) -> Reply:
+    async def _post(self, request: Request, reauthenticate: Reauthenticate, caller: Caller) -> Reply:
         headers = request.headers
         as_event = not accepts(headers, JSON)
         if as_event and not accepts(headers, EVENTS):
             raise problems.NOT_ACCEPTABLE()
-        answer = await self._speak(request, await read_body(request), caller, authenticated)
+        answer = await self._speak(request, await read_body(request), caller, reauthenticate)
         if isinstance(answer, ChangeStream):
             if not accepts(headers, EVENTS):
                 raise problems.NOT_ACCEPTABLE("A subscription is a stream of events.")
@@ -177,7 +177,7 @@ class McpEndpoint:
         )
 
     async def _speak(
-        self, request: Request, body: bytes, caller: Caller, authenticated: Reauthenticate
+        self, request: Request, body: bytes, caller: Caller, reauthenticate: Reauthenticate
     ) -> Reply | ChangeStream:
         """The answer to a body, in the era that the body belongs to."""
         headers, every_header = request.headers, request.scope["headers"]
@@ -200,7 +200,7 @@ class McpEndpoint:
             return await self._handshake.answer(_with_program(caller, headers), message)
         if isinstance(message, RpcMessage) and (name := client_name(message.params.about.client_info)):
             caller = replace(caller, program=name)
-        return await self._stateless.answer(caller, message, headers, repeated, authenticated)
+        return await self._stateless.answer(caller, message, headers, repeated, reauthenticate)
 
     def _cross_origin(self, headers: Headers) -> Sequence[Header]:
         """The headers that allow pages of an allowed origin to read the answer."""

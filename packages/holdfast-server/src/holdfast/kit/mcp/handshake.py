@@ -212,7 +212,9 @@ class Handshake:
             # Other messages of the batch have already run, so the whole batch can no longer be refused.
             return self._refused(rpc.as_rpc_error(problem, rpc.INTERNAL_ERROR), message)
 
-    def stream(self, feed: Feed[Change], authenticated: Reauthenticate, version: str | None, last: str) -> ChangeStream:
+    def stream(
+        self, feed: Feed[Change], reauthenticate: Reauthenticate, version: str | None, last: str
+    ) -> ChangeStream:
         """The stream that GET opens: every change that the caller may read about, after the event `last`.
 
         An impossible event id is treated as the first one: everything may have changed since.
@@ -235,7 +237,7 @@ class Handshake:
         empty = b"data: \n" if version == VERSIONS[-1] else b""
         return ChangeStream(
             feed,
-            authenticated,
+            reauthenticate,
             render,
             first=b"id: %d\nretry: %d\n%s\n" % (feed.last_known_position(since), retry_ms(), empty),
             since=since,

@@ -28,7 +28,7 @@ Render: TypeAlias = Callable[[Caller, Sequence[Change] | None, int], bytes]
 """Renders the events for the changes that a caller may read about, up to a position. None instead of changes means that
 they are no longer known."""
 
-Missed: TypeAlias = Callable[[Caller, int], Awaitable[Change]]
+ReadMissedChanges: TypeAlias = Callable[[Caller, int], Awaitable[Change]]
 """All changes after a position, for a reader whose changes the feed of this process has dropped."""
 
 
@@ -44,17 +44,17 @@ class ChangeStream:
     def __init__(
         self,
         feed: Feed[Change],
-        authenticated: Reauthenticate,
+        reauthenticate: Reauthenticate,
         render: Render,
         *,
         first: bytes,
         since: int,
-        missed: Missed | None = None,
+        missed: ReadMissedChanges | None = None,
         last: bytes = b"",
     ) -> None:
         self.feed = feed
         self.last = last
-        self._authenticated = authenticated
+        self._reauthenticate = reauthenticate
         self._render = render
         self._first = first
         self._position = since
@@ -66,7 +66,7 @@ class ChangeStream:
         It also raises it if the database cannot return the missed changes; the reader then reconnects.
         """
         try:
-            caller = await self._authenticated()
+            caller = await self._reauthenticate()
             since, self._position = self._position, self.feed.position
             changes = self.feed.since(since)
             if changes is None and self._missed:
@@ -98,8 +98,8 @@ STATUSES = {
     UNSUPPORTED_VERSION: 400,
     rpc.METHOD_NOT_FOUND: 404,
 }
-LISTEN = "subscriptions/listen"
-NAMED: Mapping[str, Callable[[rpc.Params], str | UnsetType]] = {
+LISTEN_METHOD = "subscriptions/listen"
+HEADER_SUBJECTS: Mapping[str, Callable[[rpc.Params], str | UnsetType]] = {
     "tools/call": lambda params: params.name,
     "resources/read": lambda params: params.uri,
 }
@@ -112,8 +112,8 @@ class Discovery(rpc.CacheableResult, kw_only=True, rename="camel"):
     instructions: str
 
 
-class Stateless:
-    """Answers the messages of this era.
+class StatelessProtocol:
+    """Answers requests of the protocol 2026-07-28, of which each is complete.
 
     versions    all revisions that the endpoint knows, newest first
     """
@@ -141,7 +141,7 @@ class Stateless:
         message: rpc.RpcMessage | rpc.ClientResponse,
         headers: Headers,
         repeated: Sequence[bytes],
-        authenticated: Reauthenticate,
+        reauthenticate: Reauthenticate,
     ) -> Reply | ChangeStream:
         """The answer to one message. Raises a `Problem` that is answered with its HTTP status."""
         if isinstance(message, rpc.ClientResponse):
@@ -152,8 +152,8 @@ class Stateless:
             return Reply(202)
         try:
             self._check(message, headers, repeated)
-            if message.method == LISTEN and self._config.changes:
-                return await self._listen(caller, message, authenticated)
+            if message.method == LISTEN_METHOD and self._config.changes:
+                return await self._listen(caller, message, reauthenticate)
             method = self._methods.get(message.method)
             if method is None:
                 raise rpc.RpcError(rpc.METHOD_NOT_FOUND, f"{VERSION} has no method {message.method} here.")
@@ -188,7 +188,7 @@ class Stateless:
             raise _missing_meta("clientCapabilities")
         _require_equal("MCP-Protocol-Version", version, about.protocol_version)
         _require_equal("Mcp-Method", _header_text(headers, b"mcp-method"), message.method)
-        subject = NAMED[message.method](message.params) if message.method in NAMED else UNSET
+        subject = HEADER_SUBJECTS[message.method](message.params) if message.method in HEADER_SUBJECTS else UNSET
         if not isinstance(subject, UnsetType):
             _require_equal("Mcp-Name", _decode_name(_header_text(headers, b"mcp-name")), subject)
         if version != VERSION:
@@ -202,7 +202,7 @@ class Stateless:
             message = f'Protocol version "{version or ""}" is not supported. Send one of {", ".join(self._versions)}.'
         return rpc.RpcError(UNSUPPORTED_VERSION, message, data)
 
-    async def _listen(self, caller: Caller, message: rpc.RpcMessage, authenticated: Reauthenticate) -> ChangeStream:
+    async def _listen(self, caller: Caller, message: rpc.RpcMessage, reauthenticate: Reauthenticate) -> ChangeStream:
         """A stream of the requested notifications that the caller may receive."""
         requested = message.params.notifications
         if isinstance(requested, UnsetType):
@@ -230,7 +230,7 @@ class Stateless:
         last = rpc.SuccessResponse(message.answered_id, {"resultType": "complete", **members})
         return ChangeStream(
             feed,
-            authenticated,
+            reauthenticate,
             render,
             first=encode_event(rpc.encode(granted_notice)),
             since=feed.position,

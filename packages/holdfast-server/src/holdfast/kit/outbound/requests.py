@@ -21,7 +21,7 @@ import httpx2
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.messages import message
-from holdfast.kit.running.slots import Share, Slots
+from holdfast.kit.running.slots import OwnerNode, Slots
 from holdfast.kit.security.http_client import reset_connections, trusted_certificates
 
 CONNECT_TIMEOUT_SECONDS = 3
@@ -292,7 +292,7 @@ class OutboundClient:
         looking_up.add_done_callback(partial(self._end_look_up, slot))
         return await asyncio.shield(looking_up)
 
-    def _end_look_up(self, slot: Share, looking_up: asyncio.Future[Sequence[str]]) -> None:
+    def _end_look_up(self, slot: OwnerNode, looking_up: asyncio.Future[Sequence[str]]) -> None:
         self._look_ups.release(slot)
         if not looking_up.cancelled():
             looking_up.exception()  # it is raised to the request, if that still waits

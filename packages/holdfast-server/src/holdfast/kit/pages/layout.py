@@ -148,7 +148,7 @@ class Frame:
 
     @cache  # noqa: B019 - a site lasts as long as the process
     def asset(self, name: str) -> str:
-        """The path of an asset, such as `queues/room.js`. It changes when the content changes."""
+        """The path of an asset, such as `room.js` in the folder `queues`. It changes when the content changes."""
         return f"/assets/{sha256(self.content(name)).hexdigest()[:16]}/{name}"
 
     @cache  # noqa: B019 - a site lasts as long as the process

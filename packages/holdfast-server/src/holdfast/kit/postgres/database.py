@@ -1,7 +1,5 @@
 """PostgreSQL: the pool, reads, structures made of rows, and transactions that are retried as a whole. All SQL of a
 service uses this module.
-
-A call by a dictionary of names takes almost three times as long for a row of 40 columns.
 """
 
 import asyncio
@@ -80,6 +78,7 @@ def _maker(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence
 
 @lru_cache(MAX_ROW_MAKERS)
 def _compiled(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence[Any]], T]:
+    # A call by a dictionary of names takes almost three times as long for a row of 40 columns.
     if not all(name.isidentifier() and not iskeyword(name) for name in names):
         return _by_keywords(into, names)
     arguments = ", ".join(f"{name}=values[{number}]" for number, name in enumerate(names))
@@ -331,18 +330,19 @@ class Database(Generic[R]):
         work: Callable[[Tx[R]], Awaitable[T]],
         tenant: int | None = None,
         *,
-        keep: bool = True,
+        commit: bool = True,
         can_commit_early: bool = False,
     ) -> T:
         """Run `work` in a transaction and return its result after the commit.
 
         After a conflict, and if the connection was lost before the COMMIT was sent, `work` is run again. A COMMIT that
         was sent continues even if the caller stops waiting. With `tenant`, in a service with row-level security, `work`
-        sees only that tenant's rows. If `keep` is false, the transaction is rolled back, and the result says what would
-        have happened. If `can_commit_early`, `work` may commit with its last statement. Raises `service_unavailable` if
-        the database cannot be reached or takes too long; then it is unknown whether the changes were stored.
+        sees only that tenant's rows. If `commit` is false, the transaction is rolled back, and the result says what
+        would have happened. If `can_commit_early`, `work` may commit with its last statement. Raises
+        `service_unavailable` if the database cannot be reached or takes too long; then it is unknown whether the
+        changes were stored.
         """
-        return await self._retry(lambda: self._attempt(work, tenant, keep, can_commit_early))
+        return await self._retry(lambda: self._attempt(work, tenant, commit, can_commit_early))
 
     async def read(self, work: Callable[[Reader[R]], Awaitable[T]], tenant: int | None = None) -> T:
         """Run `work`, which reads, with each statement in its own transaction.
@@ -389,13 +389,13 @@ class Database(Generic[R]):
                 await self.pool.putconn(reader.opened.connection)
 
     async def _attempt(
-        self, work: Callable[[Tx[R]], Awaitable[T]], tenant: int | None, keep: bool, can_commit_early: bool
+        self, work: Callable[[Tx[R]], Awaitable[T]], tenant: int | None, commit: bool, can_commit_early: bool
     ) -> T:
         answers: list[T] = []
         with contextlib.suppress(_RollBack):
-            async with self.transaction(tenant, can_commit_early=can_commit_early and keep) as tx:
+            async with self.transaction(tenant, can_commit_early=can_commit_early and commit) as tx:
                 answers.append(await work(tx))
-                if not keep:
+                if not commit:
                     # Wait for statements whose results were not read, so that their errors are raised here.
                     await tx.run("set constraints all immediate")
                     await tx.value("select true")
@@ -404,4 +404,4 @@ class Database(Generic[R]):
 
 
 class _RollBack(Exception):
-    """Raised to roll back a transaction with `keep` false."""
+    """Raised to roll back a transaction with `commit` false."""

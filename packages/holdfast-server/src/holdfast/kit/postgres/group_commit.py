@@ -40,7 +40,9 @@ log = structlog.get_logger()
 class LockedRow(Struct, frozen=True):
     """The answer to a call that needs a row which another transaction has locked. The call runs again, and then waits.
 
-    row       identifies the row; calls that wait for the same row share batches
+    Calls with equal answers wait together, in batches of their own.
+
+    row       identifies the row
     tenant    the tenant of the row
     """
 
@@ -83,7 +85,7 @@ class Batcher(Generic[C, A]):
         self._size = size
         self._max_waiting = max_waiting
         self._calls: list[tuple[C, asyncio.Future[A]]] = []
-        self._draining: asyncio.Task[None] | None = None
+        self._running: asyncio.Task[None] | None = None
         self.on_idle: Callable[[], object] = lambda: None
         """Called when no call is waiting any more."""
         self.on_locked: Callable[[LockedRow, C], object] = lambda locked, call: None
@@ -106,8 +108,8 @@ class Batcher(Generic[C, A]):
 
     def _add(self, call: C, answer: asyncio.Future[A]) -> None:
         self._calls.append((call, answer))
-        if self._draining is None:
-            self._draining = create_shared_task(self._drain(), name=f"batch {self.name}")
+        if self._running is None:
+            self._running = create_shared_task(self._run_batches(), name=f"batch {self.name}")
 
     def _move_to_row(self, locked: LockedRow, call: C, answer: asyncio.Future[A]) -> None:
         """Make a call wait for its row, together with other calls that wait for it."""
@@ -121,7 +123,7 @@ class Batcher(Generic[C, A]):
         batcher._add(call, answer)
         self.on_locked(locked, call)
 
-    async def _drain(self) -> None:
+    async def _run_batches(self) -> None:
         try:
             # Let every request that is ready in this turn of the loop join the first batch.
             await asyncio.sleep(0)
@@ -137,7 +139,7 @@ class Batcher(Generic[C, A]):
             self._calls = []
             raise
         finally:
-            self._draining = None
+            self._running = None
             self.on_idle()
 
     def _failed(self, batch: list[tuple[C, asyncio.Future[A]]], error: Exception) -> None:
@@ -162,7 +164,7 @@ class Batcher(Generic[C, A]):
             if self._complete is None:
                 self._answer(batch, answers)
             else:
-                # A task begins after this one has sent the next batch.
+                # The new task starts when this one next awaits, which is after it has sent the next batch.
                 task = create_shared_task(self._complete_and_answer(batch, self._complete(answers)))
                 self._completing.add(task)
                 task.add_done_callback(self._completing.discard)
@@ -197,7 +199,7 @@ class Batcher(Generic[C, A]):
 
 
 class _RowBatcher(Batcher[C, A]):
-    """Calls that wait for the same row. If the row is not unlocked in time, later calls are refused too."""
+    """Calls that wait for the same row. If the row is not unlocked in time, calls that came meanwhile fail too."""
 
     def _may_be_one_call(self, error: Exception) -> bool:
         return isinstance(error, DataError | IntegrityError)

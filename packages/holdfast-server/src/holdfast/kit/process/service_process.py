@@ -248,7 +248,7 @@ class ServiceProcess(Generic[S, R]):
             config = uvicorn.Config(self.factory, factory=True, workers=workers, **_http(settings, self.error_body))
             at_hangup = signal.getsignal(signal.SIGHUP)
             supervisor = Multiprocess(config, shared(listener))
-            signal.signal(signal.SIGHUP, at_hangup)  # uvicorn would start the workers anew
+            signal.signal(signal.SIGHUP, at_hangup)  # uvicorn would start the workers again
             supervisor.run()
 
     def work(self, settings: S, begun: Callable[[], None]) -> None:

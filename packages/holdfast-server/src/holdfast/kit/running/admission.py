@@ -23,7 +23,7 @@ A = TypeVar("A")
 
 
 class Priority(Enum):
-    """The seconds that work may wait while more work of this kind is still begun."""
+    """How many seconds the work in progress may have waited before new work of this kind is refused."""
 
     READ = 2
     """Reads and lists, which every caller can repeat."""
@@ -82,10 +82,13 @@ class Backlog:
         self.in_progress -= 1
         self._began = self._began - began if self.in_progress else 0.0
 
-    def finish(self, now: float, is_finished: bool) -> None:
-        """Note that work ended. `is_finished`: it did not fail for want of room."""
+    def finish(self, now: float, had_room: bool) -> None:
+        """Note that work ended.
+
+        had_room    whether it was done: it was not refused because too much work waits
+        """
         self._measure(now)
-        self._finished += is_finished
+        self._finished += had_room
 
     def require_room(self, priority: Priority, now: float) -> None:
         """Raise `service_unavailable` if the work in progress waits too long for more work of this kind."""
@@ -116,7 +119,7 @@ class Backlog:
 class Work:
     """An operation in progress, for as long as a `with` block lasts.
 
-    tenant    the tenant that alone waits for it; None: others wait too
+    tenant    the only tenant whose other work waits behind it; None: work of all tenants does
     """
 
     __slots__ = ("_admission", "_backlog", "_began", "_tenant")
@@ -167,7 +170,7 @@ class Admission:
         return self._backlog.in_progress
 
     def work(self, tenant: int | None = None) -> Work:
-        """Work that begins now. `tenant`: the tenant that alone waits for it; None: others wait too."""
+        """Work that begins now; `tenant` is as in `Work`."""
         return Work(self, tenant)
 
     def backlog_of(self, tenant: int | None) -> Backlog:

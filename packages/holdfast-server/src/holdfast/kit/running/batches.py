@@ -24,7 +24,7 @@ BATCHED_CALLS = Bound(
     name="Calls that wait for a batch of one operation",
     service="both",
     total=f"{MAX_WAITING_CALLS}, in inventory of each shop; a batch takes {MAX_CALLS_IN_BATCH}",
-    tenant="events: no share, in order; inventory: all of its batch",
+    tenant="events: none, in order of arrival; inventory: a tenant has a batch of its own",
     address="one for each of its connections",
     reserved="-",
     stranger="Others wait for a batch with as many calls as it has connections.",
@@ -35,7 +35,10 @@ Submit = Callable[[Caller, Any], Awaitable[Any]]
 
 
 class TransactCalls(Protocol):
-    """Answers calls in a transaction or a read."""
+    """Answers calls in one transaction, or without a transaction if the operation only reads.
+
+    waits    as `waits` of `Batch`: whether to wait for locked rows
+    """
 
     def __call__(
         self, tenant: int | None, calls: Sequence[Any], *, waits: bool = True
@@ -48,8 +51,8 @@ class OperationBatches:
     transact      answers a batch
     complete      completes the answers of a batch after its commit; None: they are complete
     is_isolated   whether the calls of a batch belong to one tenant
-    slots         what the batches of a tenant hold, if they are isolated
-    lock_waits    what batches hold that wait for locked rows of a tenant, if they are not
+    slots         the slots of tenants: each batch of an isolated operation takes one
+    lock_waits    the slots of tenants: each batch that waits for a locked row takes one, unless it is isolated
     """
 
     __slots__ = (
@@ -84,7 +87,7 @@ class OperationBatches:
         self._lock_waits = lock_waits
         self._batchers: dict[int | None, Batcher[Any, Any]] = {}
         self._works: dict[int, Work] = {}
-        """The work of calls that wait together with those of other tenants, by the `id` of the call."""
+        """The admission record of each call in the shared batch, by `id(call)`."""
 
     def submit(self, caller: Caller, call: Any) -> Awaitable[Any]:
         """Run a call in a batch with others."""
@@ -129,8 +132,8 @@ class OperationBatches:
                 # The awaited row may be gone, and another row in its place may be locked again.
                 locked_again = [index for index, answer in enumerate(answers) if isinstance(answer, LockedRow)]
                 if locked_again:
-                    waited = await self._transact(None, [calls[index] for index in locked_again])
-                    for index, answer in zip(locked_again, waited, strict=True):
+                    answers_after_wait = await self._transact(None, [calls[index] for index in locked_again])
+                    for index, answer in zip(locked_again, answers_after_wait, strict=True):
                         answers[index] = answer
         return [_locked_problem() if isinstance(answer, LockedRow) else answer for answer in answers]
 

@@ -147,7 +147,7 @@ class Idempotency:
             {"space": LOCK_SPACE, "locks": sorted({_lock(request) for request in requests})},
         )
 
-    async def lock_free(self, tx: Tx[Any], requests: Sequence[RepeatableRequest]) -> list[bool]:
+    async def lock_skip_locked(self, tx: Tx[Any], requests: Sequence[RepeatableRequest]) -> list[bool]:
         """Lock the requests that no other process works on. Returns for each request whether it is locked now."""
         rows = await tx.tuples(
             "select lock from unnest(%(locks)s::int[]) as lock where pg_try_advisory_xact_lock(%(space)s, lock)",

@@ -189,7 +189,7 @@ class Runner:
 
         async def work(tx: Tx[Any]) -> Any:
             await claim(tx)
-            [answer] = await self._answer_once(answer_calls, tx, tenant, [call], waits=True)
+            [answer] = await self._answer_keyed(answer_calls, tx, tenant, [call], waits=True)
             if isinstance(answer, LockedRow):
                 raise SERVICE_UNAVAILABLE("Another caller is still changing the same thing.", retry_after=1)
             return _raise_problem(answer)
@@ -198,8 +198,8 @@ class Runner:
             with self.admission.work():
                 return await self._database.transact(work, tenant)
 
-    def reading_of(self, operation: Operation) -> Operation | None:
-        """The `GET` of the path of an operation, which answers with the same; None if there is none."""
+    def get_of(self, operation: Operation) -> Operation | None:
+        """The operation that reads what this one changes: the GET of the same path, with the same answer."""
         return next(
             (
                 other
@@ -227,21 +227,21 @@ class Runner:
             return self._in_steps(operation, mode)
         slots = self._reads if mode.reads else self._writes
         answer_calls, can_commit_early = self._answering(operation, mode)
-        answer_once = partial(self._answer_once, answer_calls)
+        answer_keyed = partial(self._answer_keyed, answer_calls)
         transact: TransactCalls = partial(self._transact, mode.reads, answer_calls, can_commit_early=can_commit_early)
-        transact_once: TransactCalls = partial(self._transact, False, answer_once)
+        transact_keyed: TransactCalls = partial(self._transact, False, answer_keyed)
         if isinstance(mode, Batched):
-            complete, complete_once = (
+            complete, complete_keyed = (
                 mode.complete and partial(mode.complete, self._database, have_keys) for have_keys in (False, True)
             )
             submit = self._submit_together(operation.name, slots, transact, complete)
-            submit_once = self._submit_together(operation.name, slots, transact_once, complete_once)
+            submit_keyed = self._submit_together(operation.name, slots, transact_keyed, complete_keyed)
         else:
             submit = partial(self._submit_alone, operation.lane, slots, transact)
-            submit_once = partial(self._submit_alone, operation.lane, slots, transact_once)
+            submit_keyed = partial(self._submit_alone, operation.lane, slots, transact_keyed)
         submit_dry_run: Submit | None = None
         if issubclass(operation.command, Repeatable):
-            dry_run = partial(self._transact, False, partial(self._dry_run, answer_calls), keep=False)
+            dry_run = partial(self._transact, False, partial(self._dry_run, answer_calls), commit=False)
             submit_dry_run = self._submit_together(operation.name, self._writes, dry_run)
 
         async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
@@ -254,12 +254,12 @@ class Runner:
             request = self.idempotency.request(operation.name, caller, command, key)
             # Of two equal concurrent requests, the second one waits here, without a connection.
             async with self._repeats.of((request.id,)):
-                return await submit_once(caller, KeyedCall(Call(caller, command), request))
+                return await submit_keyed(caller, KeyedCall(Call(caller, command), request))
 
         return run
 
     def _answering(self, operation: Operation, mode: AnyMode) -> tuple[AnswerCalls, Callable[[Sequence[Any]], bool]]:
-        """What answers the calls of an operation in a transaction, and whether nothing follows its last statement."""
+        """The function that answers the calls, and the predicate that tells when its last statement may commit."""
         answer_mode = _answer_batch if isinstance(mode, Batched) else _answer_singly
         answer_calls: AnswerCalls = partial(answer_mode, operation, mode.function)
         if self._agent_log and not mode.reads and self._agent_log.covers(operation):
@@ -313,25 +313,25 @@ class Runner:
         """The tenant of a caller, in a service with row-level security; None in others."""
         return caller.tenant if self._database.tenancy else None
 
-    async def _answer_once(
+    async def _answer_keyed(
         self, answer_calls: AnswerCalls, tx: Tx[Any], tenant: int | None, calls: Sequence[KeyedCall], *, waits: bool
     ) -> Sequence[Any]:
         every_request = [call.request for call in calls]
         if waits:
             await self.idempotency.lock(tx, every_request)
-            free = [True] * len(calls)
+            are_locked = [True] * len(calls)
         else:
-            free = await self.idempotency.lock_free(tx, every_request)
-        free_calls = [call for call, is_free in zip(calls, free, strict=True) if is_free]
+            are_locked = await self.idempotency.lock_skip_locked(tx, every_request)
+        locked_calls = [call for call, is_locked in zip(calls, are_locked, strict=True) if is_locked]
 
         async def answer_new(indexes: Sequence[int]) -> Sequence[Any]:
-            return await answer_calls(tx, tenant, [free_calls[index].call for index in indexes], waits=waits)
+            return await answer_calls(tx, tenant, [locked_calls[index].call for index in indexes], waits=waits)
 
-        requests = [call.request for call in free_calls]
+        requests = [call.request for call in locked_calls]
         new_answers = iter(await self.idempotency.once(tx, requests, answer_new) if requests else ())
         return [
-            next(new_answers) if is_free else LockedRow(call.request.id, call.call.caller.tenant_id)
-            for call, is_free in zip(calls, free, strict=True)
+            next(new_answers) if is_locked else LockedRow(call.request.id, call.call.caller.tenant_id)
+            for call, is_locked in zip(calls, are_locked, strict=True)
         ]
 
     async def _submit_alone(self, lane: str, slots: Slots, transact: TransactCalls, caller: Caller, call: Any) -> Any:
@@ -377,13 +377,13 @@ class Runner:
         calls: Sequence[Any],
         *,
         waits: bool = True,
-        keep: bool = True,
+        commit: bool = True,
         can_commit_early: Callable[[Sequence[Any]], bool] | None = None,
     ) -> Sequence[Any]:
         """The answers to calls, from one transaction, or without one if the operation only reads.
 
         waits               as in `Batch`
-        keep                whether to commit; if not, the transaction is rolled back
+        commit              whether to commit; if not, the transaction is rolled back
         can_commit_early    says whether these calls let the transaction commit with its last statement; None: never
         """
 
@@ -393,7 +393,7 @@ class Runner:
         if reads:
             return await self._database.read(work, tenant)
         return await self._database.transact(
-            work, tenant, keep=keep, can_commit_early=bool(can_commit_early and can_commit_early(calls))
+            work, tenant, commit=commit, can_commit_early=bool(can_commit_early and can_commit_early(calls))
         )
 
 

@@ -1,7 +1,8 @@
 """Slots: how much work of one owner runs concurrently, and how many seconds it may take. What waits takes turns, owner
 by owner.
 
-An owner is a path, such as `("strangers", "address 192.0.2.1")`. Each part of it has a share of the part before. While
+An owner is a path, such as `("strangers", "address 192.0.2.1")`. Each element limits those after it: all strangers
+together have so many slots, and each address has so many of these. While
 few want slots, each owner may use nearly all of them. While many wait, the next slot goes to another address, whatever
 each of them has waiting. So a crowd from one address waits for itself, and others wait for one turn.
 """
@@ -30,29 +31,29 @@ MAX_WAITING_TOGETHER = 4_000
 Turn = asyncio.Future[None]
 
 
-class Share:
-    """One part of the path of an owner: what runs and waits of it, and of the parts below."""
+class OwnerNode:
+    """One element of the path of an owner: what runs and waits of it, and of the nodes below."""
 
     __slots__ = ("above", "below", "key", "max_running", "max_waiting", "running", "turns", "waiting", "waiting_below")
 
-    def __init__(self, key: Hashable, above: "Share | None", max_running: int, max_waiting: int) -> None:
+    def __init__(self, key: Hashable, above: "OwnerNode | None", max_running: int, max_waiting: int) -> None:
         self.key = key
         self.above = above
         self.max_running = max_running
         self.max_waiting = max_waiting
         self.running = 0
         self.waiting = 0
-        self.below: dict[Hashable, Share] = {}
-        self.waiting_below: OrderedDict[Hashable, Share] = OrderedDict()
-        """The parts below that wait, in the order of their next turns."""
+        self.below: dict[Hashable, OwnerNode] = {}
+        self.waiting_below: OrderedDict[Hashable, OwnerNode] = OrderedDict()
+        """The nodes below that wait, in the order of their next turns."""
         self.turns: deque[Turn] = deque()
         """Who waits here itself, in order of arrival. Those that are done were refused or have gone."""
 
-    def upwards(self) -> "Iterator[Share]":
-        share: Share | None = self
-        while share:
-            yield share
-            share = share.above
+    def upwards(self) -> "Iterator[OwnerNode]":
+        node: OwnerNode | None = self
+        while node:
+            yield node
+            node = node.above
 
     @property
     def has_room(self) -> bool:
@@ -88,7 +89,7 @@ class Slots:
         self._max_waiting_together = max(max_waiting, max_waiting_together)
         self._timeout = timeout
         self._retry_after = retry_after
-        self._owners: dict[Hashable, Share] = {}
+        self._owners: dict[Hashable, OwnerNode] = {}
 
     def of(self, owner: Owner) -> "Slot":
         """A slot, for as long as an `async with` block lasts.
@@ -99,81 +100,81 @@ class Slots:
 
     def require_room(self, owner: Owner) -> None:
         """Raise `service_unavailable` if one more piece of work of an owner would be refused now."""
-        shares, path = self._owners, list[Share]()
+        nodes, path = self._owners, list[OwnerNode]()
         for key in owner:
-            if key not in shares:
+            if key not in nodes:
                 break
-            path.append(shares[key])
-            shares = shares[key].below
-        if all(part.has_room for part in path):
+            path.append(nodes[key])
+            nodes = nodes[key].below
+        if all(element.has_room for element in path):
             return
         for depth in range(len(path), 0, -1):
-            part = path[depth - 1]
-            if part.waiting < part.max_waiting:
+            element = path[depth - 1]
+            if element.waiting < element.max_waiting:
                 continue
             waiting = path[depth].waiting if depth < len(path) else 0
-            max_waiting = max((other.waiting for other in part.waiting_below.values()), default=0)
+            max_waiting = max((other.waiting for other in element.waiting_below.values()), default=0)
             if depth == len(owner) or max_waiting <= waiting + 1:
-                raise self._too_much(part)
-            return  # another one would give way, here and in the parts above
+                raise self._too_much(element)
+            return  # another one would give way, here and in the elements above
 
-    async def take(self, owner: Owner) -> Share:
+    async def take(self, owner: Owner) -> OwnerNode:
         """Take a slot, in its turn. The result is given to `release`."""
-        share = self._share_of(owner)
-        if all(part.has_room for part in share.upwards()):
-            _begin(share)
-            return share
-        self._require_room(share)
+        node = self._node_of(owner)
+        if all(element.has_room for element in node.upwards()):
+            _begin(node)
+            return node
+        self._require_room(node)
         turn: Turn = asyncio.get_running_loop().create_future()
-        _wait(share, turn)
+        _wait(node, turn)
         try:
             async with asyncio.timeout(self._timeout):
                 await wait_while_connected(turn)
         except TimeoutError as error:
-            self._leave(share, turn)
-            whose = "Earlier requests" if share.above else "Your earlier requests"
+            self._leave(node, turn)
+            whose = "Earlier requests" if node.above else "Your earlier requests"
             message = f"{whose} have not finished in time."
             raise SERVICE_UNAVAILABLE(message, retry_after=self._retry_after()) from error
         except BaseException:
-            self._leave(share, turn)
+            self._leave(node, turn)
             raise
-        return share
+        return node
 
-    def release(self, share: Share) -> None:
+    def release(self, node: OwnerNode) -> None:
         """Give a slot back, to the next whose turn it is."""
-        for part in share.upwards():
-            part.running -= 1
-        top = _top(share)
-        while next_share := _next(top):
-            _give(next_share)
-        self._forget(share)
+        for element in node.upwards():
+            element.running -= 1
+        top = _top(node)
+        while next_node := _next(top):
+            _give(next_node)
+        self._forget(node)
 
-    def _share_of(self, owner: Owner) -> Share:
-        shares, above = self._owners, None
+    def _node_of(self, owner: Owner) -> OwnerNode:
+        nodes, above = self._owners, None
         for depth, key in enumerate(owner):
-            share = shares.get(key)
-            if share is None:
+            node = nodes.get(key)
+            if node is None:
                 max_running = self._max_running if above is None else self._max_per_address
                 together = len(owner) > 1 and not depth
                 max_waiting = self._max_waiting_together if together else self._max_waiting
-                share = shares[key] = Share(key, above, max_running, max_waiting)
-            shares, above = share.below, share
+                node = nodes[key] = OwnerNode(key, above, max_running, max_waiting)
+            nodes, above = node.below, node
         assert above is not None, "an owner has a name"
         return above
 
-    def _require_room(self, share: Share) -> None:
+    def _require_room(self, node: OwnerNode) -> None:
         """Raise `service_unavailable` if too many wait. Among several owners, the one with the most waiting gives way.
 
         It is refused what came last.
         """
-        path = [*share.upwards()]
-        for below, part in zip([None, *path], path, strict=False):
-            if part.waiting < part.max_waiting:
+        path = [*node.upwards()]
+        for below, element in zip([None, *path], path, strict=False):
+            if element.waiting < element.max_waiting:
                 continue
-            largest = max(part.waiting_below.values(), key=lambda other: other.waiting, default=None)
+            largest = max(element.waiting_below.values(), key=lambda other: other.waiting, default=None)
             if below is None or largest is None or largest.waiting <= below.waiting + 1:
-                self._forget(share)
-                raise self._too_much(share)
+                self._forget(node)
+                raise self._too_much(node)
             while largest.waiting_below:
                 largest = max(largest.waiting_below.values(), key=lambda other: other.waiting)
             for turn in reversed(largest.turns):
@@ -182,97 +183,97 @@ class Slots:
                     _stop_waiting(largest)
                     break
 
-    def _too_much(self, share: Share) -> Problem:
-        whose = "work" if share.above else "of your own work"
+    def _too_much(self, node: OwnerNode) -> Problem:
+        whose = "work" if node.above else "of your own work"
         return SERVICE_UNAVAILABLE(f"Too much {whose} waits already.", retry_after=self._retry_after())
 
-    def _leave(self, share: Share, turn: Turn) -> None:
+    def _leave(self, node: OwnerNode, turn: Turn) -> None:
         """Stop waiting: the turn did not come, or came too late to be used."""
         if turn.done() and not turn.cancelled():
             if turn.exception() is None:
-                self.release(share)
+                self.release(node)
             else:
-                self._forget(share)
+                self._forget(node)
             return
         turn.cancel()
-        _stop_waiting(share)
-        self._forget(share)
+        _stop_waiting(node)
+        self._forget(node)
 
-    def _forget(self, share: Share) -> None:
-        """Forget parts that have no work."""
-        for part in share.upwards():
-            if part.running or part.waiting or part.below:
+    def _forget(self, node: OwnerNode) -> None:
+        """Forget nodes that have no work."""
+        for element in node.upwards():
+            if element.running or element.waiting or element.below:
                 return
-            (part.above.below if part.above else self._owners).pop(part.key, None)
+            (element.above.below if element.above else self._owners).pop(element.key, None)
 
 
 class Slot:
     """One slot, held while an `async with` block lasts."""
 
-    __slots__ = ("_owner", "_share", "_slots")
+    __slots__ = ("_node", "_owner", "_slots")
 
     def __init__(self, slots: Slots, owner: Owner) -> None:
         self._slots = slots
         self._owner = owner
 
     async def __aenter__(self) -> None:
-        self._share = await self._slots.take(self._owner)
+        self._node = await self._slots.take(self._owner)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._slots.release(self._share)
+        self._slots.release(self._node)
 
 
-def _begin(share: Share) -> None:
-    for part in share.upwards():
-        part.running += 1
+def _begin(node: OwnerNode) -> None:
+    for element in node.upwards():
+        element.running += 1
 
 
-def _wait(share: Share, turn: Turn) -> None:
-    share.turns.append(turn)
-    for part in share.upwards():
-        part.waiting += 1
-        if part.above:
-            part.above.waiting_below.setdefault(part.key, part)
+def _wait(node: OwnerNode, turn: Turn) -> None:
+    node.turns.append(turn)
+    for element in node.upwards():
+        element.waiting += 1
+        if element.above:
+            element.above.waiting_below.setdefault(element.key, element)
 
 
-def _stop_waiting(share: Share) -> None:
-    for part in share.upwards():
-        part.waiting -= 1
-        if part.above and not part.waiting:
-            del part.above.waiting_below[part.key]
-    if not share.waiting:
-        share.turns.clear()
+def _stop_waiting(node: OwnerNode) -> None:
+    for element in node.upwards():
+        element.waiting -= 1
+        if element.above and not element.waiting:
+            del element.above.waiting_below[element.key]
+    if not node.waiting:
+        node.turns.clear()
 
 
-def _top(share: Share) -> Share:
-    *_, top = share.upwards()
+def _top(node: OwnerNode) -> OwnerNode:
+    *_, top = node.upwards()
     return top
 
 
-def _next(share: Share) -> Share | None:
-    """The part whose turn it is, of those that wait and have room; None if there is none."""
-    if not (share.waiting and share.has_room):
+def _next(node: OwnerNode) -> OwnerNode | None:
+    """The node whose turn it is, of those that wait and have room; None if there is none."""
+    if not (node.waiting and node.has_room):
         return None
-    while share.turns and share.turns[0].done():
-        share.turns.popleft()
-    if share.turns:
-        return share
-    for below in share.waiting_below.values():
-        if next_share := _next(below):
-            return next_share
+    while node.turns and node.turns[0].done():
+        node.turns.popleft()
+    if node.turns:
+        return node
+    for below in node.waiting_below.values():
+        if next_node := _next(below):
+            return next_node
     return None
 
 
-def _give(share: Share) -> None:
-    """Give a slot to the one that has waited longest here. Its networks go to the end of their lines."""
-    turn = share.turns.popleft()
-    for part in share.upwards():
-        if part.above:
-            part.above.waiting_below.move_to_end(part.key)
-    _stop_waiting(share)
-    _begin(share)
+def _give(node: OwnerNode) -> None:
+    """Give a slot to the one that has waited longest here. Then every node of its path is the last of its siblings."""
+    turn = node.turns.popleft()
+    for element in node.upwards():
+        if element.above:
+            element.above.waiting_below.move_to_end(element.key)
+    _stop_waiting(node)
+    _begin(node)
     turn.set_result(None)
 
 

@@ -23,7 +23,7 @@ from holdfast.accounts.agents.requests_page import MAX_REQUESTS
 from holdfast.accounts.sessions import Session
 from holdfast.events.agent_actions.model import AgentAction, ListAgentActions
 from holdfast.events.agent_actions.operations import LIST_AGENT_ACTIONS
-from holdfast.events.console.agents.requests import describe
+from holdfast.events.console.agents.approval_cards import describe
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations import PAGE_SIZE, bulk_changes_path
 from holdfast.events.keys import operations as keys

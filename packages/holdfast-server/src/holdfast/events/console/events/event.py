@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_operations import COUNT_FIGURES, READ_EVENT, EventDetails, EventFigures
-from holdfast.events.console.events.share import COPY_SCRIPT, share_of
+from holdfast.events.console.events.share import COPY_SCRIPT, share_links_of
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import GetEvent
 from holdfast.events.pages.cover import cover_svg
@@ -181,7 +181,7 @@ class ConsoleEventPage:
             order=details.order,
             done=read_query(request.query).get("done"),
             queue=details.queue,
-            share=share_of(event, self._settings),
+            share=share_links_of(event, self._settings),
             scripts=[COPY_SCRIPT],
         )
 

@@ -11,7 +11,7 @@ from holdfast.events.console.events.event_operations import READ_EVENT, EventDet
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import EventRow, GetEvent, to_api
 from holdfast.events.pages.cover import title_cover
-from holdfast.events.pages.registration.own_registration import qr
+from holdfast.events.pages.registration.own_registration_pages import qr
 from holdfast.events.paths import HOST_SCRIPT, id_of
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations.entrance_code import qr_code
@@ -27,7 +27,7 @@ QR_MODULE_PIXELS = 10
 """The width of a square of the QR code in the file. A printer may enlarge it, since it is an SVG."""
 
 
-class Share(Struct, frozen=True):
+class EventShareLinks(Struct, frozen=True):
     """What an organizer gives to people.
 
     url     the address of the page of the event
@@ -40,10 +40,10 @@ class Share(Struct, frozen=True):
     code: str
 
 
-def share_of(event: EventRow, settings: Settings) -> Share:
+def share_links_of(event: EventRow, settings: Settings) -> EventShareLinks:
     """What an organizer gives to people who shall find an event."""
     public = to_api(event, settings)
-    return Share(public.public_url, qr(public.public_url), public.embed_code)
+    return EventShareLinks(public.public_url, qr(public.public_url), public.embed_code)
 
 
 class Messenger(Struct, frozen=True):
@@ -102,7 +102,7 @@ class SharePages:
             request,
             "events/share.html",
             event=event,
-            share=(share := share_of(event, self._settings)),
+            share=(share := share_links_of(event, self._settings)),
             messengers=messengers(event.title, share.url),
             mail_address=mail_address(event.title, share.url),
             frame=f"/events/{event.id}/embed",
@@ -148,7 +148,7 @@ class PosterPage:
             photo=next(iter(details.photos), None),
             cover=title_cover,
             images=details.images_from,
-            share=share_of(event, self._settings),
+            share=share_links_of(event, self._settings),
             digits=digits(event.currency),
             scripts=[PRINT_SCRIPT],
         )

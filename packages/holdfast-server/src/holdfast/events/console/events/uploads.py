@@ -25,7 +25,7 @@ from holdfast.events.photos.model import (
     image_attributes,
 )
 from holdfast.events.photos.sizes import accept, find_sizes
-from holdfast.events.photos.stranger_shares import CONFIRM_HINT
+from holdfast.events.photos.unproved_quotas import CONFIRM_HINT
 from holdfast.events.problems import QUOTA_EXCEEDED, TOO_MANY_UPLOADS
 from holdfast.events.resources import Conclusion, Reader, Steps, Tx
 from holdfast.events.site import SITE

@@ -84,9 +84,9 @@ OPERATIONS = (RESEND_MAIL,)
 """It has no route and no tool of its own."""
 
 
-MOVES = {"seat": "registered", "wait": "waitlisted"}
+STATUS_OF_ACTION = {"seat": "registered", "wait": "waitlisted"}
 
-CONFIRMED_IN = {"wait": {"registered"}, "remove": {"registered", "held", "waitlisted", "pending", "in_draw"}}
+STATUSES_TO_CONFIRM = {"wait": {"registered"}, "remove": {"registered", "held", "waitlisted", "pending", "in_draw"}}
 """The changes that are confirmed first, and the statuses in which a registration can be changed so."""
 
 
@@ -119,8 +119,10 @@ class RegistrationPage:
             if action == "mail":
                 status: ResendStatus = await self._resend(organizer(session), check(ResendMail, ids))
                 return self._console.to(request, f"{own_path}?done={status}")
-            if action in MOVES:
-                await self._run("update_registration", session, UpdateRegistration, ids | {"status": MOVES[action]})
+            if action in STATUS_OF_ACTION:
+                await self._run(
+                    "update_registration", session, UpdateRegistration, ids | {"status": STATUS_OF_ACTION[action]}
+                )
                 return self._console.to(request, own_path)
             if action == "remove":
                 await self._run("delete_registration", session, DeleteRegistration, ids)
@@ -162,7 +164,7 @@ class RegistrationPage:
         if not part.registrations:
             raise NOT_FOUND("There is no such registration any more.", hint="See the list of registrations.")
         [registration] = part.registrations
-        is_confirmed_first = registration.status in CONFIRMED_IN.get(change, ())
+        is_confirmed_first = registration.status in STATUSES_TO_CONFIRM.get(change, ())
         timeline = await self._timeline(organizer(session), check(ReadTimeline, ids))
         return self._console.page(
             session,

@@ -256,6 +256,7 @@ class LiveEvents:
                     event.show(numbers, self._parts(numbers, event))
 
     def _parts(self, numbers: EventNumbers, watched: WatchedEvent) -> dict[str, tuple[str, str]]:
+        """The parts of the page that change, by name: each with its version and its HTML."""
         language, framed = watched.language, watched.framed
         form = form_of(
             numbers,

@@ -1,6 +1,6 @@
 """How a browser asks for a push message on the page of a person who waits: its address for that, and its worker."""
 
-from holdfast.events.pages.registration.own_registration import PUSH_WORKER_PATH, read_link
+from holdfast.events.pages.registration.own_registration_pages import PUSH_WORKER_PATH, read_link
 from holdfast.events.push import subscriptions
 from holdfast.events.push.subscriptions import Subscribe, Unsubscribe
 from holdfast.events.registrations.links import OWN_PAGE

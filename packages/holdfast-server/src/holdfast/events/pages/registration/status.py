@@ -10,9 +10,9 @@ from typing import Literal
 from holdfast.accounts.addresses import usable
 from holdfast.events.organizers.branding import photo_origin
 from holdfast.events.pages.accent_styles import branding_values
-from holdfast.events.pages.registration import own_registration
+from holdfast.events.pages.registration import own_registration_pages
 from holdfast.events.pages.registration.form import MAX_REDISPLAYED_CHARACTERS
-from holdfast.events.pages.registration.own_registration import qr
+from holdfast.events.pages.registration.own_registration_pages import qr
 from holdfast.events.paths import event_path
 from holdfast.events.processor.currencies import digits
 from holdfast.events.registrations import address_correction, links
@@ -72,9 +72,9 @@ class OutcomePage:
 
     def __init__(self, database: Database, runner: Runner, limits: Limits, *, framed: bool) -> None:
         self._settings, self._secret = database.resources.settings, database.resources.secret
-        self._get_registration = runner[own_registration.READ_REGISTRATION]
-        self._get_removed_payment = runner[own_registration.READ_REMOVED_PAYMENT]
-        self._receipts = own_registration.ReceiptFiles(database, runner)
+        self._get_registration = runner[own_registration_pages.READ_REGISTRATION]
+        self._get_removed_payment = runner[own_registration_pages.READ_REMOVED_PAYMENT]
+        self._receipts = own_registration_pages.ReceiptFiles(database, runner)
         self._correct, self._correcting = runner[CORRECT_ADDRESS], Access.of(CORRECT_ADDRESS, runner)
         self._limits = limits
         self._framed = framed
@@ -82,12 +82,12 @@ class OutcomePage:
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """Show the status of the registration. Raises `not_found`."""
-        link = await own_registration.read_link(OUTCOME_PAGE, request, self._secret, self._limits, caller)
+        link = await own_registration_pages.read_link(OUTCOME_PAGE, request, self._secret, self._limits, caller)
         return await self._show(caller, request, link)
 
     async def correct(self, caller: Caller, request: Request) -> Reply:
         """Give the registration to another address, and redirect to its outcome. Raises `not_found`."""
-        link = await own_registration.read_link(OUTCOME_PAGE, request, self._secret, self._limits, caller)
+        link = await own_registration_pages.read_link(OUTCOME_PAGE, request, self._secret, self._limits, caller)
         language = language_of(request)
         if request.method != "POST":
             return redirect(language.at(self._path(link)), framed=self._framed)
@@ -126,10 +126,10 @@ class OutcomePage:
             payment: RemovedPayment | None = await self._get_removed_payment(
                 caller, GetRemovedPayment(**link._asdict())
             )
-            return own_registration.gone_page(language, framed=self._framed, payment=payment, paid=paid)
+            return own_registration_pages.gone_page(language, framed=self._framed, payment=payment, paid=paid)
         if _age(registration) > MAX_OUTCOME_AGE_SECONDS and registration.status not in ("held", "in_draw"):
-            return own_registration.gone_page(language, framed=self._framed)
-        if own_registration.asks_receipt(request):
+            return own_registration_pages.gone_page(language, framed=self._framed)
+        if own_registration_pages.asks_receipt(request):
             return await self._receipts.answer(caller, link)
         has_code = registration.status == "registered" and registration.cancelled_at is None
         # The short code lets in, and does not open the person's own page: the visitor may have typed another's address.
@@ -142,7 +142,7 @@ class OutcomePage:
             own=registration,
             images=photo_origin(self._settings),
             **branding_values(registration.accent, registration.logo, self._settings),
-            **own_registration.picture_values(registration, self._settings),
+            **own_registration_pages.picture_values(registration, self._settings),
             zone=registration.timezone or "UTC",
             digits=digits(registration.currency),
             refresh=refresh_seconds(registration, paid=paid),
@@ -152,7 +152,7 @@ class OutcomePage:
             correction=correction,
             typed=email[:MAX_REDISPLAYED_CHARACTERS],
             correction_path=language.at(f"{self._path(link)}/address"),
-            receipt_path=f"{self._path(link)}?{own_registration.RECEIPT}",
+            receipt_path=f"{self._path(link)}?{own_registration_pages.RECEIPT}",
             form_path=language.at(f"/events/{registration.event_id}/{'embed' if self._framed else 'registrations'}"),
             event_address=language.at(event_path(registration.organizer_slug, registration.event_id)),
         )

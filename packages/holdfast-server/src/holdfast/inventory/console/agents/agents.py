@@ -25,7 +25,7 @@ from holdfast.accounts.sessions import Session
 from holdfast.inventory.agents import access
 from holdfast.inventory.agents.access import EndKey, Key, RenewKey, ShowAccess
 from holdfast.inventory.agents.actions import AgentAction, ListAgentActions
-from holdfast.inventory.console.agents.requests import describe
+from holdfast.inventory.console.agents.approval_cards import describe
 from holdfast.inventory.console.frame import Console, merchant
 from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRow, HistoryRows
 from holdfast.inventory.cursor import cursor_after

@@ -1,9 +1,9 @@
 """Stores the new organizer in all rows about an event, after the event was handed over to another organizer.
 
-A hand-over changes only the event itself. Lists are right from then on (`hand_overs.py`); this job makes them fast
-again. It goes through the registrations and the mails a batch at a time. Each batch is a separate transaction, so a
-process that is killed loses at most one batch, and any process continues from there. Several processes may do it at
-once.
+A hand-over changes only the event itself. Lists are right from then on (`events/hand_over_conditions.py`); this job
+makes them fast again. It goes through the registrations and the mails a batch at a time. Each batch is a separate
+transaction, so a process that is killed loses at most one batch, and any process continues from there. Several
+processes may do it at once.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class HandOver(Struct, frozen=True):
     organizer_id: int
 
 
-async def file_anew(steps: Steps) -> int:
+async def file_again(steps: Steps) -> int:
     """File everything of events that were handed over under their organizers. Returns how many rows that were."""
     count = 0
     for hand_over in await steps.read(list_hand_overs):
@@ -59,7 +59,7 @@ async def _file_registrations(steps: Steps, hand_over: HandOver) -> int:
 
 
 async def file_registrations(tx: Tx, *, hand_over: HandOver) -> int | None:
-    """File the next registrations of an event anew. Returns how many; None: there are no more."""
+    """File the next registrations of an event again. Returns how many; None: there are no more."""
     # Transactions that settle the event, or hand it over again, change the same rows: they wait for each other here.
     await tx.run("select from events where id = %(event_id)s for no key update", _rows(hand_over))
     return await tx.value(
@@ -87,7 +87,7 @@ async def file_registrations(tx: Tx, *, hand_over: HandOver) -> int | None:
 
 
 async def _file_mails(steps: Steps, hand_over: HandOver) -> int:
-    """File the mails of an event anew. Those that change meanwhile may be left out."""
+    """File the mails of an event again. Those that change meanwhile may be left out."""
     total = 0
     for status in MAIL_STATUSES:
         last: int | None = 0
@@ -100,7 +100,7 @@ async def _file_mails(steps: Steps, hand_over: HandOver) -> int:
 
 
 async def file_mails(tx: Tx, *, hand_over: HandOver, status: str, after: int) -> tuple[int | None, int]:
-    """File those of the next mails of an organizer anew that are about the event.
+    """File again those of the next mails of an organizer that are about the event.
 
     Whether a mail that is held may be sent is decided again, by the new organizer. Returns the last mail that was
     looked at, None without one; and how many were filed.

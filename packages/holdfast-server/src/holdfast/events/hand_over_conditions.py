@@ -1,8 +1,9 @@
 """Conditions for registrations of events that were handed over to another organizer.
 
-A registration is stored with the organizer of its event. After a hand-over a job (`events/hand_over.py`) stores the new
-organizer in all of them. Until it has finished, the event is in the table `event_hand_overs`. Lists leave out what an
-organizer has handed over, and add what was handed to it. So they are right from the commit of the hand-over on.
+A registration is stored with the organizer of its event. After a hand-over, a job (`events/events/hand_over_filing.py`)
+stores the new organizer in all registrations of the event. Until the job has finished, the event is in the table
+`event_hand_overs`. Lists leave out what an organizer has handed over, and add what was handed to it. So they are right
+from the commit of the hand-over on.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How much the photos of organizers may take that have not proved their address: any visitor can register such a one.
+"""How much space photos may take whose organizers have not proved their address: any visitor can become an organizer.
 
 Each has a share, each network from which they were registered has one, and all of them together have a total.
 Organizers who have proved their address count for none of these.

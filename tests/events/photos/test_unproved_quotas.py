@@ -5,8 +5,8 @@ import asyncio
 import httpx2
 import pytest
 
-from holdfast.events.photos import sizes, stranger_shares
-from holdfast.events.photos.stranger_shares import MAX_IDLE_BYTES, MAX_IDLE_FILES, MAX_TOTAL_BYTES
+from holdfast.events.photos import sizes, unproved_quotas
+from holdfast.events.photos.unproved_quotas import MAX_IDLE_BYTES, MAX_IDLE_FILES, MAX_TOTAL_BYTES
 from holdfast.events.settings import Settings
 from holdfast.kit.running.steps import Steps
 from tests.events.photos.pictures import picture
@@ -44,7 +44,7 @@ async def test_an_unproved_organizer_has_few_uploads_that_no_event_shows(service
     assert await wished(ada, 5 * MEGABYTE, 22) == 22
 
     refusal = await wish(eve, 1 * MEGABYTE)
-    assert refusal.json()["hint"] == stranger_shares.CONFIRM_HINT
+    assert refusal.json()["hint"] == unproved_quotas.CONFIRM_HINT
 
 
 async def test_a_photo_that_an_event_shows_does_not_count_as_unused(service: Service) -> None:
@@ -68,7 +68,7 @@ async def test_a_photo_that_an_event_shows_does_not_count_as_unused(service: Ser
 async def test_the_organizers_of_one_network_have_a_share_together(
     service: Service, hosts: list[str], others: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stranger_shares, "MAX_NETWORK_BYTES", 30 * MEGABYTE)
+    monkeypatch.setattr(unproved_quotas, "MAX_NETWORK_BYTES", 30 * MEGABYTE)
     organizers = [await stranger(service, hosts[number % len(hosts)]) for number in range(4)]
 
     counts = [await wished(organizer, 4 * MEGABYTE, 2) for organizer in organizers]
@@ -79,7 +79,7 @@ async def test_the_organizers_of_one_network_have_a_share_together(
 
 
 async def test_photos_that_events_show_count_for_the_network(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stranger_shares, "MAX_NETWORK_FILES", 2)
+    monkeypatch.setattr(unproved_quotas, "MAX_NETWORK_FILES", 2)
     eve, mallory = [await stranger(service, "203.0.113.1") for _ in range(2)]
     await eve.create_event(image_keys=[await upload(service, eve)])
     await mallory.create_event(image_keys=[await upload(service, mallory)])
@@ -91,9 +91,9 @@ async def test_photos_that_events_show_count_for_the_network(service: Service, m
 async def test_unproved_organizers_together_have_a_total_that_one_network_cannot_use_up(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert stranger_shares.MAX_NETWORK_BYTES * 20 <= MAX_TOTAL_BYTES
-    assert stranger_shares.MAX_NETWORK_FILES * 20 <= stranger_shares.MAX_TOTAL_FILES
-    monkeypatch.setattr(stranger_shares, "MAX_TOTAL_BYTES", 12 * MEGABYTE)
+    assert unproved_quotas.MAX_NETWORK_BYTES * 20 <= MAX_TOTAL_BYTES
+    assert unproved_quotas.MAX_NETWORK_FILES * 20 <= unproved_quotas.MAX_TOTAL_FILES
+    monkeypatch.setattr(unproved_quotas, "MAX_TOTAL_BYTES", 12 * MEGABYTE)
     ada = await service.organizer()
     first, second, third = [await stranger(service, f"203.0.113.{number}") for number in (1, 2, 3)]
 
