@@ -56,6 +56,12 @@ class MessageType(NamedTuple):
     example: Struct
 
 
+def subject_of(data: Struct) -> str:
+    """The subject of a message whose data begins with the id of its subject."""
+    field = data.__struct_fields__[0]
+    return f"{field.removesuffix('_id')} {getattr(data, field)}"
+
+
 class ListWebhookEndpoints(Command):
     """No options: every endpoint is listed."""
 
