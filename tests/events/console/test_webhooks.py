@@ -58,6 +58,16 @@ async def test_a_form_that_is_sent_twice_makes_one_address_and_shows_the_same_se
     assert len((await at.ada.get("/api/webhook_endpoints")).json()["data"]) == 1
 
 
+async def test_mails_about_a_new_address_have_the_language_of_the_form(service: Service) -> None:
+    at = await open_desk(service, language="de")
+    fields = {"url": "https://shop.example/", "which": "all"}
+    fields["once"] = hidden_field(await at.browser.get(f"{PAGE}/new"), "once")
+
+    await at.browser.send(f"{PAGE}/new", **fields)
+
+    assert await service.run_sql("select language from webhook_endpoints") == [("de",)]
+
+
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [

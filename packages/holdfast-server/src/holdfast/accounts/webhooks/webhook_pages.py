@@ -15,6 +15,7 @@ from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, try_form
+from holdfast.kit.pages.language import language_of
 from holdfast.kit.postgres.pagination import Page
 from holdfast.kit.webhooks.endpoints import PING, RETENTION_DAYS
 from holdfast.kit.webhooks.model import (
@@ -110,7 +111,7 @@ class WebhookPages:
             lambda: forms.run_once(
                 self._create,
                 self._caller_of(session),
-                check(CreateWebhookEndpoint, self._values(fields)),
+                check(CreateWebhookEndpoint, {**self._values(fields), "language": language_of(request).code}),
                 fields,
                 WebhookEndpoint,
             ),

@@ -73,6 +73,9 @@ class CreateWebhookEndpoint(Command):
     signature: Annotated[
         SignatureScheme, Meta(description="v1: HMAC with a shared secret. v1a: Ed25519, with a public key.")
     ] = "v1"
+    language: Annotated[
+        Annotated[str, Meta(max_length=10)] | None, Meta(description="Of mails about it, such as de; null: English.")
+    ] = None
 
 
 class GetWebhookEndpoint(Command):
