@@ -26,7 +26,11 @@ async def mail_contents(
     ids = {"ids": [mail.arguments["endpoint_id"] for mail in mails]}
     rows = await database.read(
         lambda reader: reader.tuples(
-            "select id, url, language from webhook_endpoints where id = any(%(ids)s::bigint[]) and status = 'failing'", ids
+            """
+            select id, url, language from webhook_endpoints
+             where id = any(%(ids)s::bigint[]) and status = 'failing'
+            """,
+            ids,
         )
     )
     endpoints: dict[int, tuple[str, str | None]] = {id: (url, language) for id, url, language in rows}

@@ -54,6 +54,7 @@ class WebhookPages:
     layout       the template that the pages extend
     quota        the problem for as many endpoints as there may be
     manual       the address of the document about webhooks
+    test_port    the port of this machine that addresses may name; 0: none
     limit        the name of the rate limit of pages that make or send something
     """
 
@@ -66,6 +67,7 @@ class WebhookPages:
         layout: str,
         quota: ProblemType,
         manual: str,
+        test_port: int,
         limit: str | None = None,
     ) -> None:
         run = console.run
@@ -75,6 +77,7 @@ class WebhookPages:
         self._layout = layout
         self._quota = quota
         self._manual = manual
+        self._test_port = test_port
         self._limit = limit
         self._list, self._get = run["list_webhook_endpoints"], run["get_webhook_endpoint"]
         self._create, self._update = run["create_webhook_endpoint"], run["update_webhook_endpoint"]
@@ -251,6 +254,7 @@ class WebhookPages:
             endpoint=endpoint,
             values=values,
             chosen=chosen,
+            test_port=self._test_port,
             errors=refusal.errors,
             is_full=refusal.code == self._quota.code,
             once=forms.new_token(),
