@@ -93,9 +93,9 @@ def test_the_library_of_npm_takes_and_refuses_what_the_receivers_of_the_page_do(
     packages = installed(ROOT / "conformance" / "webhooks", ROOT / ".venv" / "webhook-verifier")
     secret = new_secret("v1")
     cases = cases_of(secret)
-    given = {"secret": secret, "cases": [(headers, body.decode()) for headers, body in cases.values()]}
+    signed = {"secret": secret, "cases": [(headers, body.decode()) for headers, body in cases.values()]}
 
-    ran = node(packages, "--eval", VERIFY, json.dumps(given))
+    ran = node(packages, "--eval", VERIFY, json.dumps(signed))
 
     assert ran.returncode == 0, ran.stderr
     verdicts = dict(zip(cases, json.loads(ran.stdout), strict=True))
