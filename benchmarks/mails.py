@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -31,8 +31,7 @@ from rich.table import Table
 
 from benchmarks import load
 from benchmarks.registrations import event_at, settled
-from benchmarks.scale.driving import processor_seconds
-from benchmarks.stage import holdfast, say, server
+from benchmarks.stage import holdfast, say, server, spending, worker
 from holdfast.kit.postgres import bundled
 
 STALLED = "n0@example.com"
@@ -303,9 +302,9 @@ def _measure(url: str, environment: dict[str, str], case: Case, mails: int) -> F
             "update mails set due_at = now() + interval '1 hour', ended_at = null, outcome = null, attempts = 0"
         )
         port = stack.enter_context(sink.serving())
-        workers = [stack.enter_context(_worker({**environment, "SMTP_HOST": "127.0.0.1", "SMTP_PORT": str(port)}))]
+        workers = [stack.enter_context(worker({**environment, "SMTP_HOST": "127.0.0.1", "SMTP_PORT": str(port)}))]
         workers += [
-            stack.enter_context(_worker({**environment, "SMTP_HOST": "127.0.0.1", "SMTP_PORT": str(port)}))
+            stack.enter_context(worker({**environment, "SMTP_HOST": "127.0.0.1", "SMTP_PORT": str(port)}))
             for _ in range(case.processes - 1)
         ]
         while _sessions(connection) < case.processes:
@@ -314,7 +313,7 @@ def _measure(url: str, environment: dict[str, str], case: Case, mails: int) -> F
         connection.execute("vacuum analyze mails")
         postmaster = psutil.Process(connection.info.backend_pid).parent()
         assert postmaster
-        spent = _spent(workers, postmaster)
+        spent = spending(workers, postmaster)
         before = spent()
         connection.execute("update mails set due_at = now()")
         connection.execute("select pg_notify('holdfast', 'mails ')")
@@ -343,31 +342,6 @@ def _sessions(connection: psycopg.Connection) -> int:
         "select count(*) from pg_stat_activity where application_name like '% mails' and datname = current_database()"
     ).fetchone() or [0]
     return count
-
-
-@contextmanager
-def _worker(environment: dict[str, str]) -> Generator[psutil.Process]:
-    worker = subprocess.Popen(
-        [holdfast(), "events", "worker"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        yield psutil.Process(worker.pid)
-    finally:
-        worker.terminate()
-        worker.wait()
-
-
-def _spent(workers: list[psutil.Process], postmaster: psutil.Process) -> Callable[[], tuple[float, float]]:
-    """What gives the processor seconds of the workers and of PostgreSQL."""
-
-    def spent() -> tuple[float, float]:
-        times = postmaster.cpu_times()
-        database = times.user + times.system + times.children_user + times.children_system
-        database += sum(map(processor_seconds, postmaster.children()))
-        parts = [part for worker in workers for part in (worker, *worker.children(recursive=True))]
-        return sum(map(processor_seconds, parts)), database
-
-    return spent
 
 
 if __name__ == "__main__":

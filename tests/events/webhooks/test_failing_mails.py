@@ -24,12 +24,11 @@ async def written(service: Service) -> list[str]:
     return [text_of(envelope) for envelope in rendered if isinstance(envelope, Envelope)]
 
 
-@pytest.fixture
-async def failing(service: Service, programs: Programs) -> Program:
+async def switch_off(service: Service, programs: Programs, **fields: Any) -> Program:
     """A program that was switched off a moment ago."""
     ada = await service.organizer("Ada Events", email="ada@example.com")
     await service.run_sql("update users set proved_at = now() where id = %(id)s", id=ada.id)
-    program = await programs.add(ada)
+    program = await programs.add(ada, **fields)
     program.receiver.answer = lambda _: Answer(500)
     for _ in range(2):
         await ada.create_event()
@@ -40,6 +39,11 @@ async def failing(service: Service, programs: Programs) -> Program:
     return program
 
 
+@pytest.fixture
+async def failing(service: Service, programs: Programs) -> Program:
+    return await switch_off(service, programs)
+
+
 async def test_an_organizer_is_told_that_an_endpoint_was_switched_off(service: Service, failing: Program) -> None:
     await failing.pass_pauses()
     await failing.deliver()
@@ -48,6 +52,14 @@ async def test_an_organizer_is_told_that_an_endpoint_was_switched_off(service: S
 
     assert mail.startswith("ada@example.com: Your program at 127.0.0.1 gets no messages any more\n")
     assert f"/console/webhooks/{failing.endpoint['id']}" in mail
+
+
+async def test_an_organizer_is_told_in_the_language_of_the_endpoint(service: Service, programs: Programs) -> None:
+    await switch_off(service, programs, language="de")
+
+    [mail] = await written(service)
+
+    assert mail.startswith("ada@example.com: Ihr Programm ")
 
 
 async def test_an_endpoint_that_was_activated_again_is_not_mailed(service: Service, failing: Program) -> None:

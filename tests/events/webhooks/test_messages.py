@@ -7,6 +7,8 @@ import msgspec
 import pytest
 
 from holdfast.events.webhooks.messages import MESSAGES
+from holdfast.kit.webhooks.model import subject_of
+from tests.events.queues.scene import open_line
 from tests.events.webhooks.programs import Programs
 from tests.support import Client, Service
 
@@ -95,6 +97,19 @@ async def make_room(service: Service, ada: Client) -> None:
     await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 2}})
 
 
+async def drain(service: Service, ada: Client) -> None:
+    """Both visitors of a waiting room are released, one after the other."""
+    line = await open_line(service, ada)
+    await line.join("ann", "ben")
+    await line.tick(times=2)
+
+
+async def revoke(service: Service, ada: Client) -> None:
+    answer = await ada.post("/api/keys", {"api_key": {"name": "Shop"}})
+    assert answer.status_code == 201, answer.text
+    await ada.delete(f"/api/keys/{answer.json()['data']['id']}")
+
+
 STORIES: dict[str, Story] = {
     "registration.settled": settle_one,
     "registration.promoted": free_a_seat,
@@ -108,6 +123,9 @@ STORIES: dict[str, Story] = {
     "event.cancelled": cancel,
     "event.full": fill,
     "event.available": make_room,
+    "queue.opened": open_line,
+    "queue.drained": drain,
+    "key.revoked": revoke,
 }
 
 
@@ -128,6 +146,7 @@ async def test_a_message_is_sent_when_what_it_names_happens(service: Service, pr
     assert message.type == name
     data = msgspec.convert(message.content["data"], kind.example.__class__)
     assert msgspec.to_builtins(data) == message.content["data"]
+    assert message.content["subject"] == subject_of(data)
     assert len(message.body) < 20_000
 
 
@@ -162,5 +181,41 @@ async def test_a_change_that_the_page_of_an_event_does_not_show_is_not_told(
     ada = await service.organizer()
     program = await programs.add(ada, types=["event.changed"])
     await settle_one(service, ada)
+
+    assert await program.deliver() == 0
+
+
+async def test_a_waiting_room_is_told_when_it_takes_visitors_again_and_not_before(
+    service: Service, programs: Programs
+) -> None:
+    ada = await service.organizer()
+    program = await programs.add(ada, types=["queue.opened"])
+    line = await open_line(service, ada, active=False, title="Rush")
+    await line.change(title="Crowd")
+    await program.deliver()
+    assert program.receiver.received == []
+
+    await line.change(active=True)
+    await line.change(title="Crowd again")
+    await service.run_sql("update queues set ends_at = now() - interval '1 minute'")
+    await line.change(ends_at=None)
+    await program.deliver()
+
+    contents = [message.content for message in program.receiver.received]
+    assert [(content["number"], content["data"]["title"]) for content in contents] == [
+        (1, "Crowd"),
+        (2, "Crowd again"),
+    ]
+
+
+async def test_a_waiting_room_that_is_deleted_was_neither_opened_nor_drained(
+    service: Service, programs: Programs
+) -> None:
+    ada = await service.organizer()
+    line = await open_line(service, ada)
+    await line.join("ann")
+    program = await programs.add(ada)
+
+    await ada.delete(line.path)
 
     assert await program.deliver() == 0

@@ -18,27 +18,32 @@ async def mail_contents(
 ) -> dict[int, WebhookMail]:
     """The contents of mails by their ids, without outdated ones.
 
-    languages    the language of each mail whose recipient is still one of the tenant, by the id of the mail
+    languages    the language of each mail whose recipient is still one of the tenant, by the id of the mail; None: the
+                 one in which the endpoint was created
     """
     if not languages:
         return {}
     ids = {"ids": [mail.arguments["endpoint_id"] for mail in mails]}
     rows = await database.read(
         lambda reader: reader.tuples(
-            "select id, url from webhook_endpoints where id = any(%(ids)s::bigint[]) and status = 'failing'", ids
+            """
+            select id, url, language from webhook_endpoints
+             where id = any(%(ids)s::bigint[]) and status = 'failing'
+            """,
+            ids,
         )
     )
-    urls: dict[int, str] = dict(rows)
+    endpoints: dict[int, tuple[str, str | None]] = {id: (url, language) for id, url, language in rows}
     base_url, domain = database.resources.settings.base_url, database.resources.mailer.domain
     return {
         mail.id: WebhookMail(
             mail.recipient,
             mail.message_id(domain),
             mail.inserted_at,
-            languages[mail.id],
+            languages[mail.id] or endpoint[1],
             f"{base_url}{WEBHOOKS}/{mail.arguments['endpoint_id']}",
-            host=urlsplit(url).hostname or "",
+            host=urlsplit(endpoint[0]).hostname or "",
         )
         for mail in mails
-        if mail.id in languages and (url := urls.get(mail.arguments["endpoint_id"]))
+        if mail.id in languages and (endpoint := endpoints.get(mail.arguments["endpoint_id"]))
     }

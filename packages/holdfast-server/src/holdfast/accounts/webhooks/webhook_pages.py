@@ -15,6 +15,7 @@ from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, try_form
+from holdfast.kit.pages.language import language_of
 from holdfast.kit.postgres.pagination import Page
 from holdfast.kit.webhooks.endpoints import PING, RETENTION_DAYS
 from holdfast.kit.webhooks.model import (
@@ -53,6 +54,7 @@ class WebhookPages:
     layout       the template that the pages extend
     quota        the problem for as many endpoints as there may be
     manual       the address of the document about webhooks
+    test_port    the port of this machine that addresses may name; 0: none
     limit        the name of the rate limit of pages that make or send something
     """
 
@@ -65,6 +67,7 @@ class WebhookPages:
         layout: str,
         quota: ProblemType,
         manual: str,
+        test_port: int,
         limit: str | None = None,
     ) -> None:
         run = console.run
@@ -74,6 +77,7 @@ class WebhookPages:
         self._layout = layout
         self._quota = quota
         self._manual = manual
+        self._test_port = test_port
         self._limit = limit
         self._list, self._get = run["list_webhook_endpoints"], run["get_webhook_endpoint"]
         self._create, self._update = run["create_webhook_endpoint"], run["update_webhook_endpoint"]
@@ -110,7 +114,7 @@ class WebhookPages:
             lambda: forms.run_once(
                 self._create,
                 self._caller_of(session),
-                check(CreateWebhookEndpoint, self._values(fields)),
+                check(CreateWebhookEndpoint, {**self._values(fields), "language": language_of(request).code}),
                 fields,
                 WebhookEndpoint,
             ),
@@ -250,6 +254,7 @@ class WebhookPages:
             endpoint=endpoint,
             values=values,
             chosen=chosen,
+            test_port=self._test_port,
             errors=refusal.errors,
             is_full=refusal.code == self._quota.code,
             once=forms.new_token(),

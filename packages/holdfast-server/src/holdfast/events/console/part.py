@@ -126,7 +126,14 @@ def endpoints(context: Context) -> Endpoints:
             lists={"key": AGENTS, "app": AGENTS},
         ).routes(),
         *WebhookPages(
-            console, organizer, MESSAGES, layout="console.html", quota=QUOTA_EXCEEDED, manual="/docs", limit="keys"
+            console,
+            organizer,
+            MESSAGES,
+            layout="console.html",
+            quota=QUOTA_EXCEEDED,
+            manual="/docs",
+            test_port=settings.webhook_test_port,
+            limit="keys",
         ).routes(),
         *BrandingPage(console, runner, uploads).routes(),
         *QueuesPages(console, runner, settings.queue_interval, settings.base_url).routes(),

@@ -10,7 +10,7 @@ import msgspec
 from holdfast.kit.contract.command import body_type, with_descriptions
 from holdfast.kit.contract.problems import ProblemType
 from holdfast.kit.running.operation import Operation, Operations
-from holdfast.kit.webhooks.model import MessageType
+from holdfast.kit.webhooks.model import MessageType, subject_of
 
 
 @lru_cache(4)
@@ -129,13 +129,12 @@ def _message_entry(message: MessageType, by_type: Mapping[int, Any]) -> dict[str
             "data": by_type[id(type(message.example))],
         },
     }
-    data = msgspec.to_builtins(message.example)
     example = {
         "type": message.name,
         "timestamp": "2027-05-01T18:00:00.000Z",
-        "subject": f"event {data['event_id']}",
+        "subject": subject_of(message.example),
         "number": 1,
-        "data": data,
+        "data": msgspec.to_builtins(message.example),
     }
     return {
         "post": {

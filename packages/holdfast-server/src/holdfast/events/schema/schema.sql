@@ -1195,6 +1195,21 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION tell_webhooks_of_queue() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into webhook_messages (tenant_id, type, subject, data)
+    select new.organizer_id, tg_argv[0], 'queue ' || new.id,
+           jsonb_build_object('queue_id', new.id, 'title', new.title, 'event_id', new.event_id,
+                              'starts_at', log_time(new.starts_at), 'released', new.serving)
+     where wants_webhook(new.organizer_id, tg_argv[0]);
+    if found then
+        perform pg_notify('holdfast', 'webhook_messages ');
+    end if;
+    return null;
+end $$;
+
 CREATE FUNCTION tell_webhooks_of_refund() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1252,6 +1267,19 @@ begin
     end if;
     if found then
         -- The name of the channel and a space: it must match CHANNEL in kit/webhooks/fan_out.py.
+        perform pg_notify('holdfast', 'webhook_messages ');
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION tell_webhooks_of_revoked_key() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into webhook_messages (tenant_id, type, subject, data)
+    select new.user_id, 'key.revoked', 'key ' || new.id, jsonb_build_object('key_id', new.id, 'name', new.name)
+     where wants_webhook(new.user_id, 'key.revoked');
+    if found then
         perform pg_notify('holdfast', 'webhook_messages ');
     end if;
     return null;
@@ -1427,6 +1455,7 @@ ALTER TABLE ONLY api_keys
     ADD CONSTRAINT api_keys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id);
 CREATE INDEX api_keys_of_user ON api_keys USING btree (user_id);
 CREATE INDEX api_keys_revoked ON api_keys USING btree (revoked_at) WHERE (revoked_at IS NOT NULL);
+CREATE TRIGGER tell_webhooks_of_revoked_key AFTER UPDATE OF active ON api_keys FOR EACH ROW WHEN ((old.active AND (NOT new.active))) EXECUTE FUNCTION tell_webhooks_of_revoked_key();
 
 -- check_in_scans ------------------------------------------------------------------------------------------------------
 
@@ -2680,6 +2709,9 @@ CREATE TRIGGER log_changed_queue AFTER UPDATE OF active, release_rate, max_queue
 CREATE TRIGGER log_draw AFTER UPDATE OF draw_at, draw_void_at ON queues FOR EACH ROW WHEN (((old.draw_at IS DISTINCT FROM new.draw_at) OR (old.draw_void_at IS DISTINCT FROM new.draw_void_at))) EXECUTE FUNCTION log_draw();
 CREATE TRIGGER log_new_queue AFTER INSERT ON queues FOR EACH ROW WHEN (new.public_log) EXECUTE FUNCTION log_queue();
 CREATE TRIGGER refuse_change_of_key BEFORE UPDATE OF id ON queues FOR EACH ROW WHEN ((old.id <> new.id)) EXECUTE FUNCTION refuse_change_of_key();
+CREATE TRIGGER tell_webhooks_of_drained_queue AFTER UPDATE OF serving ON queues FOR EACH ROW WHEN (((old.serving < new.serving) AND (new.serving = new.tickets))) EXECUTE FUNCTION tell_webhooks_of_queue('queue.drained');
+CREATE TRIGGER tell_webhooks_of_new_queue AFTER INSERT ON queues FOR EACH ROW WHEN ((new.active AND ((new.ends_at > now()) IS NOT FALSE))) EXECUTE FUNCTION tell_webhooks_of_queue('queue.opened');
+CREATE TRIGGER tell_webhooks_of_opened_queue AFTER UPDATE OF active, ends_at ON queues FOR EACH ROW WHEN ((new.active AND ((new.ends_at > now()) IS NOT FALSE) AND (new.deleted_at IS NULL) AND (NOT (old.active AND ((old.ends_at > now()) IS NOT FALSE))))) EXECUTE FUNCTION tell_webhooks_of_queue('queue.opened');
 
 -- refunds -------------------------------------------------------------------------------------------------------------
 
@@ -3028,6 +3060,7 @@ CREATE TABLE webhook_endpoints (
     is_ordered boolean NOT NULL,
     status text DEFAULT 'active'::text NOT NULL,
     sealed bytea NOT NULL,
+    language text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     failing_since timestamp with time zone,
     failures integer DEFAULT 0 NOT NULL,
@@ -3036,6 +3069,7 @@ CREATE TABLE webhook_endpoints (
     leased_until timestamp with time zone DEFAULT now() NOT NULL,
     lease_id uuid,
     attempts integer DEFAULT 0 NOT NULL,
+    CONSTRAINT webhook_endpoints_language_check CHECK ((length(language) <= 10)),
     CONSTRAINT webhook_endpoints_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'failing'::text]))),
     CONSTRAINT webhook_endpoints_types_check CHECK ((cardinality(types) <= 100)),
     CONSTRAINT webhook_endpoints_url_check CHECK ((length(url) <= 2000))

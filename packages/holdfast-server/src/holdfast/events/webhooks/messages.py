@@ -64,6 +64,23 @@ class ChangedEvent(Struct, frozen=True):
     waitlisted_count: int
 
 
+class ChangedQueue(Struct, frozen=True):
+    """A waiting room as it was when the message was stored. `GET /api/queues/{queue_id}` has the rest."""
+
+    queue_id: int
+    title: str
+    event_id: Annotated[int | None, Meta(description="The event for which released visitors register.")]
+    starts_at: Annotated[Moment | None, Meta(description="Nobody is released before.")]
+    released: Annotated[int, Meta(description="How many visitors were released so far.")]
+
+
+class RevokedKey(Struct, frozen=True):
+    """An API key that no longer works."""
+
+    key_id: int
+    name: Annotated[str, Meta(description="As the organizer named it.")]
+
+
 _SEAT = ChangedRegistration(1, "u7Qk2xYd", "registered", "pending", None, 0)
 _EVENT = ChangedEvent(1, "Evening of jazz", "2027-05-01T18:00:00.000000Z", 80, 80, 3)
 
@@ -106,4 +123,15 @@ MESSAGES = (
     MessageType("event.cancelled", translatable("An event was cancelled."), _EVENT),
     MessageType("event.full", translatable("The last seat of an event was taken."), _EVENT),
     MessageType("event.available", translatable("An event that was full has a free seat."), _EVENT),
+    MessageType(
+        "queue.opened",
+        translatable("A waiting room takes visitors: it is new, or no longer paused or ended."),
+        ChangedQueue(5, "Evening of jazz", 1, "2027-04-01T08:00:00.000000Z", 0),
+    ),
+    MessageType(
+        "queue.drained",
+        translatable("The last visitor who waited in a waiting room was released."),
+        ChangedQueue(5, "Evening of jazz", 1, "2027-04-01T08:00:00.000000Z", 1840),
+    ),
+    MessageType("key.revoked", translatable("An API key was revoked."), RevokedKey(3, "Shop")),
 )

@@ -103,6 +103,7 @@ def endpoints(context: Context) -> Endpoints:
                 layout="console/page.html",
                 quota=TOO_MANY_ENDPOINTS,
                 manual="https://www.standardwebhooks.com/",
+                test_port=settings.webhook_test_port,
             ).routes(),
             *SettingsPages(console).routes(),
             signed_in.missing(HOME, "console_missing"),

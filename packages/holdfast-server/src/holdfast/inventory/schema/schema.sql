@@ -1986,6 +1986,7 @@ CREATE TABLE webhook_endpoints (
     is_ordered boolean NOT NULL,
     status text DEFAULT 'active'::text NOT NULL,
     sealed bytea NOT NULL,
+    language text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     failing_since timestamp with time zone,
     failures integer DEFAULT 0 NOT NULL,
@@ -1994,6 +1995,7 @@ CREATE TABLE webhook_endpoints (
     leased_until timestamp with time zone DEFAULT now() NOT NULL,
     lease_id uuid,
     attempts integer DEFAULT 0 NOT NULL,
+    CONSTRAINT webhook_endpoints_language_check CHECK ((length(language) <= 10)),
     CONSTRAINT webhook_endpoints_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'failing'::text]))),
     CONSTRAINT webhook_endpoints_types_check CHECK ((cardinality(types) <= 100)),
     CONSTRAINT webhook_endpoints_url_check CHECK ((length(url) <= 2000))

@@ -310,9 +310,14 @@ class PostSession:
         self, transport: httpx2.AsyncHTTPTransport, url: httpx2.URL, addresses: Sequence[str], seconds: float
     ) -> None:
         self._transport = transport
-        self._url = url
-        self._addresses = [*addresses]
+        self._urls = [url.copy_with(host=address) for address in addresses]
         self._seconds = seconds
+        self._headers = {
+            "Host": url.netloc.decode("ascii"),
+            "User-Agent": "Holdfast",
+            "Accept": "*/*",
+            "Accept-Encoding": "identity",
+        }
         self._extensions = {
             "sni_hostname": url.raw_host.decode("ascii"),
             "timeout": {"connect": CONNECT_TIMEOUT_SECONDS},
@@ -320,16 +325,9 @@ class PostSession:
 
     async def post(self, content: bytes, headers: Mapping[str, str]) -> PostAnswer:
         """Post content. Redirects are not followed. Raises `FetchRefusal`."""
-        every = {
-            **headers,
-            "Host": self._url.netloc.decode("ascii"),
-            "User-Agent": "Holdfast",
-            "Accept": "*/*",
-            "Accept-Encoding": "identity",
-        }
         try:
             async with asyncio.timeout(self._seconds):
-                response = await self._post(content, every)
+                response = await self._post(content, {**headers, **self._headers})
                 try:
                     await _skip_body(response)
                 finally:
@@ -342,15 +340,14 @@ class PostSession:
         return PostAnswer(response.status_code, dict(response.headers))
 
     async def _post(self, content: bytes, headers: Mapping[str, str]) -> httpx2.Response:
-        for address in [*self._addresses]:
-            at = self._url.copy_with(host=address)
-            request = httpx2.Request("POST", at, headers=headers, content=content, extensions=self._extensions)
+        for url in [*self._urls]:
+            request = httpx2.Request("POST", url, headers=headers, content=content, extensions=self._extensions)
             try:
                 with reset_connections():
                     response = await self._transport.handle_async_request(request)
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 continue
-            self._addresses = [address]  # the next request uses the connection to the address that answers
+            self._urls = [url]  # the next request uses the connection to the address that answers
             return response
         raise FetchRefusal(message("cannot be reached, or has no certificate to be believed"))
 

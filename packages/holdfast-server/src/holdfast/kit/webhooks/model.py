@@ -56,6 +56,12 @@ class MessageType(NamedTuple):
     example: Struct
 
 
+def subject_of(data: Struct) -> str:
+    """The subject of a message whose data begins with the id of its subject."""
+    field = data.__struct_fields__[0]
+    return f"{field.removesuffix('_id')} {getattr(data, field)}"
+
+
 class ListWebhookEndpoints(Command):
     """No options: every endpoint is listed."""
 
@@ -67,6 +73,9 @@ class CreateWebhookEndpoint(Command):
     signature: Annotated[
         SignatureScheme, Meta(description="v1: HMAC with a shared secret. v1a: Ed25519, with a public key.")
     ] = "v1"
+    language: Annotated[
+        Annotated[str, Meta(max_length=10)] | None, Meta(description="Of mails about it, such as de; null: English.")
+    ] = None
 
 
 class GetWebhookEndpoint(Command):

@@ -44,8 +44,8 @@ async def insert_endpoint(tx: Tx[Any], tenant_id: int, command: CreateWebhookEnd
     row = await tx.row(
         EndpointRow,
         """
-        insert into webhook_endpoints (tenant_id, url, types, is_ordered, sealed)
-        values (%(tenant_id)s, %(url)s, %(types)s, %(is_ordered)s, %(sealed)s)
+        insert into webhook_endpoints (tenant_id, url, types, is_ordered, sealed, language)
+        values (%(tenant_id)s, %(url)s, %(types)s, %(is_ordered)s, %(sealed)s, %(language)s)
         returning id, tenant_id, url, types, is_ordered, status, sealed, created_at, failing_since
         """,
         {
@@ -54,6 +54,7 @@ async def insert_endpoint(tx: Tx[Any], tenant_id: int, command: CreateWebhookEnd
             "types": command.types,
             "is_ordered": command.ordered,
             "sealed": sealed,
+            "language": command.language,
         },
     )
     assert row

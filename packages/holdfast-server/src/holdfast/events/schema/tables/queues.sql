@@ -1,11 +1,13 @@
 -- What a change of a row causes:
 --
 -- * insert: a draw must be complete (check_draw); the event behind it names it (guard_event); its log is opened
---   (log_queue)
+--   (log_queue); webhooks are told of one that takes visitors (tell_webhooks_of_queue)
 -- * update of id: refused (refuse_change_of_key)
 -- * update of the draw: it must be complete (check_draw); its log is told (log_draw)
 -- * update of event_id or deleted_at: the event behind it names it, or none (guard_event)
 -- * update of what decides who waits how long, public_log or deleted_at: its log is told, opened or closed (log_queue)
+-- * update of active or ends_at: webhooks are told when it takes visitors again (tell_webhooks_of_queue)
+-- * update of serving: webhooks are told when nobody waits any more (tell_webhooks_of_queue)
 -- * delete: refused while it has visitors (keep_joined_queues)
 
 -- refuse --------------------------------------------------------------------------------------------------------------
@@ -101,3 +103,30 @@ create or replace trigger log_changed_queue
 create or replace trigger log_draw after update of draw_at, draw_void_at on queues
     for each row when ((old.draw_at, old.draw_void_at) is distinct from (new.draw_at, new.draw_void_at))
     execute function log_draw();
+
+-- tell ----------------------------------------------------------------------------------------------------------------
+
+-- The argument says what happened.
+create or replace function tell_webhooks_of_queue() returns trigger language plpgsql as $$
+begin
+    insert into webhook_messages (tenant_id, type, subject, data)
+    select new.organizer_id, tg_argv[0], 'queue ' || new.id,
+           jsonb_build_object('queue_id', new.id, 'title', new.title, 'event_id', new.event_id,
+                              'starts_at', log_time(new.starts_at), 'released', new.serving)
+     where wants_webhook(new.organizer_id, tg_argv[0]);
+    if found then
+        perform pg_notify('holdfast', 'webhook_messages ');
+    end if;
+    return null;
+end $$;
+
+create or replace trigger tell_webhooks_of_new_queue after insert on queues
+    for each row when (new.active and (new.ends_at > now()) is not false)
+    execute function tell_webhooks_of_queue('queue.opened');
+create or replace trigger tell_webhooks_of_opened_queue after update of active, ends_at on queues
+    for each row when (new.active and (new.ends_at > now()) is not false and new.deleted_at is null
+                       and not (old.active and (old.ends_at > now()) is not false))
+    execute function tell_webhooks_of_queue('queue.opened');
+create or replace trigger tell_webhooks_of_drained_queue after update of serving on queues
+    for each row when (old.serving < new.serving and new.serving = new.tickets)
+    execute function tell_webhooks_of_queue('queue.drained');

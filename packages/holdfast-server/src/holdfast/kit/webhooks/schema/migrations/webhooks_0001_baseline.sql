@@ -8,6 +8,7 @@ create table webhook_endpoints (
     is_ordered       boolean not null,
     status           text not null default 'active' check (status in ('active', 'paused', 'failing')),
     sealed           bytea not null,
+    language         text check (length(language) <= 10),
     created_at       timestamptz not null default now(),
     failing_since    timestamptz,
     failures         integer not null default 0,
@@ -22,6 +23,7 @@ comment on column webhook_endpoints.types is 'The types of messages that it gets
 comment on column webhook_endpoints.is_ordered is 'Whether a message waits until the one before it, of the same subject, is delivered.';
 comment on column webhook_endpoints.status is 'paused: by a person or by the receiver, it gets nothing; failing: for days no message could be delivered, so they wait.';
 comment on column webhook_endpoints.sealed is 'Its secrets, and until when each of them signs.';
+comment on column webhook_endpoints.language is 'The language of mails about it; null: unknown.';
 comment on column webhook_endpoints.failing_since is 'The first failure after the last success.';
 comment on column webhook_endpoints.failures is 'Failed attempts since the last success.';
 comment on column webhook_endpoints.is_slow is 'Whether a message took long in its last turn.';
