@@ -70,7 +70,7 @@ async def test_an_agent_is_connected_from_nothing_and_what_it_did_is_undone(chro
 
     await page.goto(f"{desk.base_url}/console/agents")
     card = page.locator("li.card", has=page.get_by_role("heading", name="Mira"))
-    await expect(card).to_contain_text("Publishing and changing events, and registering people.")
+    await expect(card).to_contain_text("Publish and change events, and register people.")
     line = page.locator(".timeline li").first
     await expect(line).to_contain_text("Mira registered ben@example.com for Jazz night")
     await line.get_by_role("link", name="Undo").click()

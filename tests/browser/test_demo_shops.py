@@ -44,7 +44,7 @@ async def test_a_merchant_installs_the_app_in_a_demo_shop_and_sells_a_pack(
             assert await violations(page) == []
             assert await too_wide(page) == []
 
-            await page.get_by_role("link", name=DOMAIN).click()
+            await page.get_by_role("link", name=DOMAIN, exact=True).click()
             await page.get_by_role("button", name="Sell one 6-pack").click()
             await expect(page.get_by_text("7 available")).to_be_visible()
             await page.get_by_role("link", name=re.compile("Count by hand.*Single")).click()

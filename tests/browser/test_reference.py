@@ -60,7 +60,7 @@ async def test_a_reader_searches_an_operation_and_sends_a_request_with_a_key(
         send = operation.get_by_role("button", name="Send the request")
         await send.click()
         await expect(operation.locator(".answer h3")).to_contain_text("401")
-        await page.get_by_label("API key").fill(str(ada.key))
+        await operation.get_by_label("API key").fill(str(ada.key))
         await send.click()
         await expect(operation.locator(".answer h3")).to_contain_text("201")
         event = json.loads(await operation.locator(".answer pre").inner_text())["data"]

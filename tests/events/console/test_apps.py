@@ -37,7 +37,7 @@ async def test_the_page_of_apps_says_in_plain_words_what_an_app_may_do(scene: Sc
 
     assert "<bdi>Example App</bdi>" not in empty
     assert "<bdi>Example App</bdi>" in page
-    assert "Reading events, prices, registrations and the people in them." in page
+    assert "See events, prices, registrations and the people in them." in page
     assert "Publishing and changing events" not in page
     assert "It chose its name itself. Nobody has checked it." in page
 

@@ -67,6 +67,7 @@ async def test_a_mail_has_the_code_for_the_entrance_first_and_how_to_cancel_last
         "cid:code",
         "Your code for the entrance",
         "<dl>",
+        f"http://events.test/events/{event['id']}/calendar.ics",
         "You were number 1",
         "cancel until",
     ]
@@ -76,6 +77,16 @@ async def test_a_mail_has_the_code_for_the_entrance_first_and_how_to_cancel_last
         "You were number 1",
         "cancel until",
     ]
+
+
+async def test_a_mail_to_somebody_who_waits_leads_to_no_calendar(post: Post) -> None:
+    event = await event_of(post)
+    await post.sign_up(event["id"], ANN)
+    await post.sign_up(event["id"], BOB)
+
+    mails = {received.recipient: body(received.mail, "html") for received in await post.deliver()}
+
+    assert ("calendar.ics" in mails[ANN], "calendar.ics" in mails[BOB]) == (True, False)
 
 
 async def test_a_mail_asks_to_confirm_the_entry_of_a_draw_and_says_until_when(post: Post) -> None:

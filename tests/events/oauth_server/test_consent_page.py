@@ -18,8 +18,8 @@ async def test_the_page_says_who_asks_where_it_leads_and_what_it_allows(scene: S
     assert "An app that has registered itself" in page
     assert "<bdi>app.example</bdi>" in page
     assert "<bdi>ada@example.com</bdi>" in page
-    assert "Reading events, prices, registrations and the people in them." in page
-    assert "a key made with it may do everything and does not expire" in page
+    assert "See events, prices, registrations and the people in them." in page
+    assert "A key that it makes may do everything and never expires" in page
     assert "Publishing and changing events" not in page
 
 

@@ -56,6 +56,18 @@ async def test_a_cart_that_takes_too_much_of_a_pool_is_stopped_before_payment(st
     ]
 
 
+async def test_a_cart_that_is_stopped_says_what_it_costs_and_leaves_empty_what_nobody_wanted(stage: Stage) -> None:
+    form = {f"variant-{variant.id}": "" for variant in stage.variants}
+    form |= {f"variant-{stage.variants[SINGLE].id}": "45", f"variant-{stage.variants[SIX].id}": "1"}
+
+    stopped = await stage.http.post(f"/{DOMAIN}/cart", data=form)
+
+    prices = [float(stage.variants[number].price) for number in (SINGLE, SIX)]
+    assert stopped.status_code == 422
+    assert f'<output id="total">€{45 * prices[0] + prices[1]:.2f}</output>' in stopped.text
+    assert 'value="0"' not in stopped.text
+
+
 async def test_the_function_gets_exactly_the_fields_of_its_query(stage: Stage) -> None:
     check = checkout.cart_check()
     assert check

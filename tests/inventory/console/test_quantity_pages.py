@@ -57,7 +57,7 @@ async def test_an_invalid_quantity_is_marked_and_changes_no_stock(admin: Admin, 
     refused = await admin.send(f"/console/pools/{pool['id']}/adjust", way="add", delta=typed)
 
     assert refused.status_code == 422
-    assert 'aria-invalid="true" aria-describedby="delta-note"' in refused.text
+    assert 'aria-invalid="true" aria-describedby="delta-unit delta-note"' in refused.text
     assert await own_shop.on_hand(pool["id"]) == 10
 
 

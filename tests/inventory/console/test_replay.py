@@ -70,6 +70,21 @@ async def test_the_page_names_the_orders_that_took_more_than_there_was(merchant:
     assert "your shop shows 90 units today, but after these orders 0 can be left" in text
 
 
+async def test_a_replay_leads_to_the_suggestions_until_all_of_their_pools_are_made(merchant: Stocking) -> None:
+    sell(merchant.at_platform, 20, ("6-pack", 1))
+    await know_levels(merchant.at_platform)
+    await merchant.send("/console/suggestions", "/console/replay", cursor="")
+    await read_orders(merchant)
+
+    before = main_text(await merchant.get("/console/replay"))
+    await merchant.at_platform.link()
+    after = main_text(await merchant.get("/console/replay"))
+
+    assert ("Make these pools" in before, "See your pools" in before) == (True, False)
+    assert ("Make these pools" in after, "See your pools" in after) == (False, True)
+    assert "Your pools are made: this is what they do from now on." in after
+
+
 async def test_a_shop_without_orders_reads_that_there_is_nothing_to_replay(merchant: Stocking) -> None:
     none = main_text(await merchant.get("/console/replay"))
     assert "What if you had had pools already?" in none

@@ -169,6 +169,7 @@ def _cart_page(world: PlatformState, domain: str, form: dict[str, str], errors: 
     if shop is None:
         return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
     variants = world.store.select(Variant, domain, ThingQuery(max_count=MAX_VARIANTS))
+    quantities = {variant.id: form.get(f"variant-{variant.id}", "") for variant in variants}
     checks = cart_check() is not None
     status = 422 if errors else 200
     return pages.page(
@@ -178,7 +179,10 @@ def _cart_page(world: PlatformState, domain: str, form: dict[str, str], errors: 
         variants=variants,
         pictures={variant.id: pictures.picture_of(variant) for variant in variants},
         prices={variant.id: pictures.price_of(variant) for variant in variants},
-        form=form,
+        cents={variant.id: pictures.cents_of(variant) for variant in variants},
+        quantities=quantities,
+        total=pictures.total_of([(variant, _quantity(quantities[variant.id]) or 0) for variant in variants]),
+        currency=pictures.CURRENCY,
         errors=errors,
         checks=checks,
     )
@@ -188,9 +192,16 @@ def _cart_lines(form: dict[str, str]) -> list[SaleLine]:
     """The lines that a form orders. Raises `ShopifyRefusal`."""
     sold: list[SaleLine] = []
     for name, text in form.items():
-        variant = name.removeprefix("variant-")
-        if not variant.isdecimal() or not text.isdecimal() or not (variant + text).isascii() or len(text) > 7:
+        variant, quantity = name.removeprefix("variant-"), _quantity(text)
+        if not variant.isdecimal() or not variant.isascii() or quantity is None:
             raise ShopifyRefusal("A whole number up to 9999999 is expected for each variant.")
-        if int(text):
-            sold.append(SaleLine(int(variant), int(text)))
+        if quantity:
+            sold.append(SaleLine(int(variant), quantity))
     return sold
+
+
+def _quantity(text: str) -> int | None:
+    """The quantity in a field; an empty field has none of it. None: it is no number that a cart can have."""
+    if not text:
+        return 0
+    return int(text) if text.isdecimal() and text.isascii() and len(text) <= 7 else None

@@ -20,6 +20,9 @@ from holdfast_demo.shopify.platform_state import App, PlatformState
 
 SITE = Site("Demo shops", Path(__file__).parent)
 
+TEMPLATE_FILES = ("cart.js", "shop.css", "side-by-side.css")
+"""The files that pages load, beside their templates."""
+
 SCOPE_WORDS = {
     "read_products": "See your products and their packs",
     "write_products": "Change your products, and the data that apps keep at them",
@@ -42,7 +45,7 @@ def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
         Route("/", pages.open, methods=["POST"]),
         Route("/{shop}/admin/oauth/authorize", pages.ask_to_install),
         Route("/{shop}/admin/oauth/authorize", pages.agreed, methods=["POST"]),
-        *asset_routes(SITE, "icon.svg", "live.js", "templates/shop.css", "templates/side-by-side.css"),
+        *asset_routes(SITE, "icon.svg", "live.js", *(f"templates/{file}" for file in TEMPLATE_FILES)),
     ]
 
 
@@ -56,7 +59,7 @@ class _ShopPages:
 
     def _shop_list(self, domain: str = "", error: str = "") -> Response:
         status = 422 if error else 200
-        about: dict[str, Any] = {"app": self._world.app, "shops": self._world.shops(), "domain_rule": shops.DOMAIN_RULE}
+        about: dict[str, Any] = {"app": self._world.app, "shops": self._world.shops()}
         return page("shops.html", status, **about, domain=domain, error=error)
 
     async def open(self, request: Request) -> Response:

@@ -52,8 +52,18 @@ def stock_places(available: int) -> Sequence[bool]:
 
 def price_of(variant: Variant, language: Language = ENGLISH) -> str:
     """The price of a variant, for people."""
+    return language.money(cents_of(variant), CURRENCY)
+
+
+def cents_of(variant: Variant) -> int:
+    """The price of a variant in cents."""
     units, _, cents = variant.price.partition(".")
-    return language.money(int(units) * 100 + int(f"{cents}00"[:2]), CURRENCY)
+    return int(units) * 100 + int(f"{cents}00"[:2])
+
+
+def total_of(quantities: Sequence[tuple[Variant, int]]) -> str:
+    """What so many of these variants cost together, for people."""
+    return ENGLISH.money(sum(cents_of(variant) * quantity for variant, quantity in quantities), CURRENCY)
 
 
 FOLDER = "files/products"

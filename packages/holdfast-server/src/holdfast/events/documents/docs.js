@@ -44,7 +44,7 @@ function show(form, title, text) {
 async function send(form) {
   const method = form.dataset.method;
   const headers = { Accept: "application/json" };
-  const key = document.getElementById("key").value.trim();
+  const key = form.querySelector(".key")?.value.trim();
   if (key) headers["X-API-Key"] = key;
   const body = form.elements.body?.value;
   if (body) headers["Content-Type"] = "application/json";
@@ -59,6 +59,14 @@ async function send(form) {
   } catch {
     show(form, "No answer", "The server cannot be reached. Check your connection and send the request again.");
   }
+}
+
+// The key is entered once: the forms of all operations have it.
+const keys = [...document.querySelectorAll(".key")];
+for (const input of keys) {
+  input.addEventListener("input", () => {
+    for (const other of keys) other.value = input.value;
+  });
 }
 
 for (const details of document.querySelectorAll(".try")) {

@@ -72,6 +72,7 @@ class RegistrationMailContent(Struct):
     link_label         the label of the link to the page of the registration
     order_sentences    the sentences about its number in the public order of arrivals; empty: it has none
     proof_url          where the number can be checked
+    calendar_url       the file for a calendar; empty: there is no seat to note
     log_head           the short form of the signed head of the log, as evidence of it; empty: there is none yet
     """
 
@@ -86,6 +87,7 @@ class RegistrationMailContent(Struct):
     registration_url: str
     link_label: str
     event_url: str
+    calendar_url: str
     cancel_until: str
     organizer: str
     stop_url: str
@@ -130,6 +132,7 @@ def message(
         registration_url=url_in_language(mail.registration_url, language) if has_registration else "",
         link_label=_action(kind, language),
         event_url=url_in_language(mail.page, language),
+        calendar_url=_calendar_url(mail, batch, language),
         cancel_until=language.moment(known.until, zone) if has_registration and known.now < known.until else "",
         organizer=header_text(known.organizer_name or FRAME.texts(language).gettext("Unconfirmed organizer")),
         stop_url=url_in_language(mail.stop, language),
@@ -293,10 +296,19 @@ def _code(address: str, has_code: bool) -> list[Attachment]:
     return [Attachment(qr_png(address), "image/png", "code.png", cid=CODE)]
 
 
+def _has_seat(mail: RegistrationMail) -> bool:
+    """Whether the person has a seat now, which belongs in a calendar."""
+    return KINDS[mail.kind].calendar == "PUBLISH" and mail.known.status == "registered"
+
+
+def _calendar_url(mail: RegistrationMail, batch: MailBatch, language: Language) -> str:
+    return url_in_language(f"{batch.base_url}/events/{mail.known.id}/calendar.ics", language) if _has_seat(mail) else ""
+
+
 def _calendar(mail: RegistrationMail, batch: MailBatch, url: str) -> list[Attachment]:
     caused, known = mail.caused, mail.known
     method = KINDS[mail.kind].calendar
-    if not method or (method == "PUBLISH" and known.status != "registered"):
+    if not method or (method == "PUBLISH" and not _has_seat(mail)):
         return []
     from holdfast.events.events.calendar_file import calendar_file  # icalendar takes 3 MB
 

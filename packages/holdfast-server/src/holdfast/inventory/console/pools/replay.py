@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from holdfast.accounts.sessions import Session
+from holdfast.inventory.catalog.pool_suggestions import PoolSuggestions, SuggestPools
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.replays.model import DAYS, MAX_ORDERS, BeginReplay, GetReplay, PackResult, PoolResult, Replay
@@ -51,6 +52,7 @@ class ReplayPage:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._begin, self._get = console.run["begin_replay"], console.run["get_replay"]
+        self._suggest = console.run["suggest_pools"]
 
     def routes(self) -> list[Route]:
         return [self._console.route(REPLAY, "replay", self.answer, "POST")]
@@ -75,6 +77,7 @@ class ReplayPage:
             replay=replay,
             result=replay.result,
             pools=[(pool, picture_of(pool)) for pool in pools],
+            are_made=bool(pools) and not await self._has_suggestions(session),
             failed=refusal.code,
             days=DAYS,
             most_orders=MAX_ORDERS,
@@ -82,6 +85,11 @@ class ReplayPage:
             most_named=MAX_NAMED_ORDERS,
             scripts=["live.js"],
         )
+
+    async def _has_suggestions(self, session: Session) -> bool:
+        """Whether pools are suggested still, on the first page or on one after it."""
+        suggested: PoolSuggestions = await self._suggest(merchant(session), SuggestPools())
+        return bool(suggested.suggestions or suggested.next_cursor)
 
 
 def picture_of(pool: PoolResult) -> PoolPicture:

@@ -59,8 +59,8 @@ COLUMNS = {
 """What people call the columns of a file. Columns of ids and versions keep their names."""
 
 MODES = {
-    "set": translatable("They replace what is there"),
-    "adjust": translatable("They are added to what is there"),
+    "set": translatable("Set each pool to the number in the file"),
+    "adjust": translatable("Add the number in the file to each pool"),
 }
 
 
