@@ -13,8 +13,13 @@ SECTIONS = re.findall(r"^## (.*?)$.*?```python\n(.*?)```\n```text\n(.*?)```", PA
 COMPAT = Path(__file__).parents[2] / "packages/holdfast-server/src/holdfast/kit/compat"
 
 
+def test_every_fault_on_the_page_has_a_program_and_its_output() -> None:
+    assert [title for title, _, _ in SECTIONS] == re.findall(r"^## (.*)$", PAGE, re.MULTILINE)
+    assert SECTIONS
+
+
 @pytest.mark.parametrize(("title", "program", "output"), SECTIONS, ids=[title for title, _, _ in SECTIONS])
-def test_a_program_still_shows_the_fault(title: str, program: str, output: str, database_url: str) -> None:
+def test_each_documented_library_fault_still_exists(title: str, program: str, output: str, database_url: str) -> None:
     if title.startswith("Python 3.11") and sys.version_info >= (3, 12):
         pytest.skip("this version of Python has no such fault")
     done = subprocess.run(
