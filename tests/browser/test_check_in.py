@@ -135,7 +135,7 @@ async def test_scanners_and_the_server_read_codes_alike(chromium: Browser, stage
     assert [parse_short_code(text) for text in others] == [None] * len(others)
 
 
-async def test_the_form_checks_in_without_scripts(chromium: Browser, stage: Stage) -> None:
+async def test_the_form_of_check_in_works_without_scripts(chromium: Browser, stage: Stage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann")

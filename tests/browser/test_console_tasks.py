@@ -65,7 +65,7 @@ async def test_an_organizer_lets_in_a_person_without_a_code(chromium: Browser, s
     assert await stored_scans(stage) == [("bob", "Door 1", True)]
 
 
-async def test_the_form_is_embedded_in_the_site_of_an_organizer(chromium: Browser, stage: Stage) -> None:
+async def test_the_form_of_an_event_is_embedded_in_the_site_of_an_organizer(chromium: Browser, stage: Stage) -> None:
     context = await chromium.new_context()
     await context.grant_permissions(["clipboard-read", "clipboard-write"])
     service = stage.service

@@ -176,7 +176,7 @@ async def test_a_page_that_is_closed_and_opened_again_keeps_its_place_in_the_que
     assert await shop.line.length() == 3
 
 
-async def test_the_page_goes_on_in_the_language_that_was_chosen_and_says_in_it_when_it_is_cut_off(
+async def test_the_page_of_a_queue_stays_in_the_chosen_language_and_says_in_it_when_it_is_offline(
     chromium: Browser, shop: Shop
 ) -> None:
     # Who waits for less than a minute looks again every five seconds.
@@ -210,7 +210,7 @@ async def test_the_way_in_is_announced_as_a_link_in_a_frame(chromium: Browser, s
     await expect(page.locator("h1")).to_have_text("Welcome")
 
 
-async def test_the_page_may_not_be_framed_itself(chromium: Browser, shop: Shop) -> None:
+async def test_the_page_of_a_queue_may_not_be_framed_itself(chromium: Browser, shop: Shop) -> None:
     page = await (await chromium.new_context()).new_page()
     await page.goto(shop.url)
     await page.evaluate("room => document.querySelector('iframe').src = room", shop.room)

@@ -78,7 +78,7 @@ def test_a_second_start_says_what_runs_already_and_where(data_dir: Path) -> None
     assert (alone.returncode, alone.stderr) == (1, f"{of_events} {advice}\n")
 
 
-def test_the_address_is_that_of_a_process_that_runs_when_another_one_of_the_same_directory_has_ended(
+def test_the_printed_address_is_that_of_a_running_process_after_another_one_of_the_directory_ended(
     data_dir: Path,
 ) -> None:
     def known(service: str) -> str:

@@ -14,7 +14,7 @@ def service(new_service: Service) -> Service:
 
 
 @requirement("users.list", "auth.admin")
-async def test_an_admin_lists_organizers_and_students(service: Service) -> None:
+async def test_an_admin_lists_organizers_and_people(service: Service) -> None:
     ada = await service.organizer("Ada Events", email="ada@example.com", slug="ada")
     event = await ada.create_event()
     await ada.register(event["id"], email="ann@example.com")

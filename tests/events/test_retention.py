@@ -51,7 +51,7 @@ async def test_keys_that_were_revoked_a_month_ago_are_deleted(service: Service) 
     assert await service.run_sql("select name from api_keys order by id") == [("First key",), ("Young",)]
 
 
-async def test_expired_rows_are_deleted_a_portion_at_a_time(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_expired_rows_are_deleted_in_batches(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "BATCH_SIZE", 3)
     monkeypatch.setattr(idempotency, "DELETE_BATCH_SIZE", 3)
     monkeypatch.setattr(retention, "REJECTION_BATCH_SIZE", 3)
@@ -134,7 +134,7 @@ async def test_an_account_of_today_and_one_with_a_password_stay(service: Service
     assert await addresses(service) == ["secret@example.com", "young@example.com"]
 
 
-async def test_accounts_are_scanned_and_deleted_a_portion_at_a_time(
+async def test_accounts_are_scanned_and_deleted_in_batches(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "ACCOUNT_SCAN_SIZE", 3)

@@ -88,7 +88,7 @@ async def another_leader(service: Service) -> AsyncGenerator[None]:
         sealing_here.cancel()
 
 
-async def test_whenever_the_process_that_seals_is_killed_or_stops_everybody_is_logged_once(
+async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_killed_or_stops(
     settings: Settings, tmp_path: Path
 ) -> None:
     process = Process(settings.database_url, tmp_path, base_url=settings.base_url)

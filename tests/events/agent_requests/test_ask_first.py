@@ -168,7 +168,7 @@ async def test_no_more_than_fifty_requests_of_a_key_wait(service: Service) -> No
     assert await count(service, "agent_requests") == MAX_WAITING_REQUESTS
 
 
-async def test_an_approved_call_without_a_key_is_told_once_and_then_asks_again(service: Service) -> None:
+async def test_an_approved_call_without_a_key_is_answered_once_and_then_asks_again(service: Service) -> None:
     at, agent = await asking_desk(service)
     waiting = refusal(await agent.call("create_event", **NIGHT))
     await decide(at, f"/console/agents/requests/{waiting['request_id']}", "approve")

@@ -33,7 +33,7 @@ async def test_a_refusal_says_what_to_do_next(service: Service, ada: Client, ver
     assert await read_all_rows(service) == before
 
 
-async def test_all_that_is_wrong_is_named_at_once(service: Service, ada: Client) -> None:
+async def test_every_error_of_a_call_is_named_at_once(service: Service, ada: Client) -> None:
     result = await agent(service, ada).call("create_event", title="", price="free", colour="red")
 
     assert problem_of(result)["errors"].keys() == {"title", "body", "datetime", "price", "capacity", "colour"}

@@ -102,7 +102,7 @@ async def test_devices_agree_and_every_registration_has_one_entry(service: Servi
         ]
 
 
-async def test_news_come_in_portions_without_gaps(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_changes_come_in_batches_without_gaps(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await sign_up(service, event, "ann")

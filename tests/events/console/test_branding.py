@@ -115,7 +115,7 @@ async def test_a_logo_stays_until_it_is_replaced_and_is_then_deleted_after_a_day
     assert await photo_states(service) == {}
 
 
-async def test_an_unconfirmed_organizer_shows_no_look(service: Service) -> None:
+async def test_an_unconfirmed_organizer_has_no_accent_logo_and_words(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await browser.send(BRANDING_PATH, do="save", accent="#8a1f6b", about="We draw.")

@@ -67,7 +67,7 @@ async def test_several_people_are_removed_without_promoting_one_of_them_first(se
     assert mails == [("ann", "removed"), ("bob", "removed"), ("cleo", "promoted")]
 
 
-async def test_several_are_checked_in_once(service: Service) -> None:
+async def test_several_registrations_are_checked_in_by_one_form_once(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo")

@@ -40,7 +40,7 @@ async def test_a_person_added_by_the_organizer_gets_a_seat_and_a_mail(service: S
     assert await service.run_sql("select kind, recipient from mails") == [("seat", "ann@example.com")]
 
 
-async def test_the_form_names_changes_of_the_order_before_and_the_page_counts_them_after(service: Service) -> None:
+async def test_the_form_of_a_move_names_changes_of_the_order_before_and_the_page_counts_them_after(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=2)
     page, logged = f"/console/events/{event['id']}", "written into the public log of the order"

@@ -152,7 +152,7 @@ async def test_a_price_that_cannot_be_charged_is_shown_with_advice(
     assert ("cannot be paid by card" in page) is bool(advice)
 
 
-async def test_registrations_are_drawn_by_day_with_those_who_are_in(service: Service) -> None:
+async def test_the_chart_of_an_event_shows_registrations_and_seats_by_day(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(timezone="Europe/Berlin")
     for name in ("ann", "bob", "cleo"):

@@ -12,7 +12,7 @@ from tests.events.people.scene import handle_of, sign_up
 from tests.support import Service
 
 
-async def test_the_list_is_sorted_by_its_heads_and_keeps_the_order_on_its_pages(
+async def test_the_list_of_registrations_is_sorted_by_its_heads_and_keeps_the_order_on_its_pages(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registrations, "PAGE_SIZE", 2)

@@ -59,7 +59,7 @@ async def test_an_organizer_sees_its_drafts_and_no_other_organizer_does(service:
     assert [(await client.get(path)).status_code for client in (ada, admin, ben)] == [200, 200, 403]
 
 
-async def test_a_draft_is_answered_with_404_to_everybody_else(service: Service) -> None:
+async def test_a_draft_is_answered_with_404_to_other_callers(service: Service) -> None:
     ada = await service.organizer()
     public, draft = await ada.create_event(title="Etching"), await ada.create_event(title="Secret", published=False)
 

@@ -114,7 +114,7 @@ async def test_cosignatures_that_another_process_has_stored_meanwhile_stay(servi
     assert (stored.signed_size, stored.checkpoint) == (head.size, f"{note}first\nsecond\n")
 
 
-async def test_the_loop_publishes_what_a_killed_process_has_left_and_asks_the_witnesses_of_the_settings(
+async def test_the_publishing_loop_finishes_the_work_of_a_killed_process_and_asks_the_witnesses(
     settings: Settings, own_service: Service, tmp_path: Path
 ) -> None:
     service = own_service

@@ -69,7 +69,7 @@ async def test_opening_the_page_stops_no_mails(post: Post) -> None:
     ("language", "stopped"),
     [("en", "You get no more e-mails from this site."), ("de", "Sie bekommen keine E-Mails mehr von dieser Website.")],
 )
-async def test_the_page_says_what_was_stopped_and_lets_mails_come_again(
+async def test_the_page_of_stopped_mails_says_what_was_stopped_and_lets_mails_come_again(
     post: Post, language: str, stopped: str
 ) -> None:
     visitor = Visitor(post.service, language=language)

@@ -75,7 +75,7 @@ async def test_a_server_that_fails_is_left_alone_for_a_while(
     assert server.requests.total() == count <= 2
 
 
-async def test_a_caller_who_goes_away_leaves_the_reading_to_those_who_wait(
+async def test_a_caller_who_goes_away_leaves_the_reading_to_the_waiting_callers(
     server: AuthorizationServer, issuer: Issuer
 ) -> None:
     server.fall_silent()

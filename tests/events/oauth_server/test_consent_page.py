@@ -11,7 +11,7 @@ from tests.accounts.races import ending
 from tests.events.oauth_server.scene import Person, Scene, action_in, redirect_parameters, sign_in_person
 
 
-async def test_the_page_says_who_asks_where_it_leads_and_what_it_allows(scene: Scene) -> None:
+async def test_the_consent_page_says_which_app_asks_where_it_leads_and_what_it_allows(scene: Scene) -> None:
     page = (await scene.person.look(scene.app.query(scope="read_events manage_keys"))).text
 
     assert "<bdi>Example App</bdi>" in page

@@ -191,7 +191,7 @@ async def test_a_moving_price_is_shown_with_its_bounds_and_its_history(service: 
     assert re.findall(r"<td>(€[^<]+)</td>", page.text) == [f"€{price / 100:.2f}", "€25.00"]
 
 
-async def test_a_page_is_rendered_once_for_all_who_wait_for_it() -> None:
+async def test_a_page_is_rendered_once_for_all_waiting_requests() -> None:
     pages, rendered = PageCache(ANY_BOUND), 0
     go_on = asyncio.Event()
 

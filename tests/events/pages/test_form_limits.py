@@ -132,7 +132,7 @@ async def test_a_form_that_cannot_be_stored_just_now_is_shown_again_with_what_wa
     assert (await visitor.post(event["id"], **again)).status_code == 303
 
 
-async def test_the_form_without_a_database_asks_to_try_again(limited: Service) -> None:
+async def test_the_form_of_registration_without_a_database_asks_to_try_again(limited: Service) -> None:
     event = await (await limited.organizer()).create_event()
     visitor = Visitor(limited)
     token = field_value(await visitor.open(event["id"]), "token")

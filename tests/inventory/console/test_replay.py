@@ -51,7 +51,7 @@ async def test_a_merchant_sees_oversells_and_more_sales_with_the_orders_behind_t
     assert (await merchant.shop.call("list_pools"))["pools"] == []
 
 
-async def test_the_page_names_the_orders_that_took_more_than_there_was(merchant: Stocking) -> None:
+async def test_the_page_of_a_replay_names_the_orders_that_took_more_than_there_was(merchant: Stocking) -> None:
     scene = merchant.at_platform
     for days in (24, 20, 16):
         sell(scene, days, ("6-pack", 2))

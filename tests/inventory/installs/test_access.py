@@ -106,7 +106,7 @@ async def test_a_token_is_used_until_a_minute_before_its_end(scene: Scene, endpo
     assert (await ask(scene.steps, (await scene.shop()).id, NAME)).shop.name
 
 
-async def test_many_who_need_a_fresh_token_make_one_call_for_it(scene: Scene, endpoint: Endpoint) -> None:
+async def test_many_calls_that_need_a_fresh_token_fetch_it_once(scene: Scene, endpoint: Endpoint) -> None:
     await ends_in(scene, 0)
 
     accesses = await together(scene, 20)

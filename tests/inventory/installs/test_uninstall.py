@@ -159,7 +159,7 @@ async def test_an_uninstall_received_twice_is_done_once(scene: Scene, shop: Shop
     assert (await scene.row("uninstalled_at is not null")) == (True,)
 
 
-async def test_everything_of_a_shop_is_deleted_when_the_platform_says_so_and_nothing_of_others(
+async def test_all_data_of_a_shop_is_deleted_when_the_platform_says_so_and_none_of_others(
     scene: Scene,
 ) -> None:
     inventory = scene.inventory

@@ -72,7 +72,7 @@ WRITERS = 8
 ROUNDS = 12
 
 
-async def test_many_who_change_the_same_levels_at_once_wait_for_each_other_and_none_is_ended(scene: Scene) -> None:
+async def test_many_concurrent_changes_of_the_same_levels_wait_for_each_other_and_all_succeed(scene: Scene) -> None:
     """Who hears of levels, and who reckons them, are run as they are once: nothing is tried again here."""
     seen = await many_levels(scene)
     database, shop_id = scene.inventory.database, scene.shop.id

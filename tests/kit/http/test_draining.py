@@ -106,7 +106,7 @@ def test_ctrl_c_ends_the_drain_and_a_second_sigterm_does_not(database_url: str, 
         assert process.wait() == 0
 
 
-def test_several_workers_all_drain(database_url: str, tmp_path: Path) -> None:
+def test_each_of_several_workers_drains(database_url: str, tmp_path: Path) -> None:
     with ready_to_drain(database_url, tmp_path, "--workers", "2", seconds=8) as process:
         wait_until(lambda: listeners(database_url) == 2, 30)
         os.kill(process.id, signal.SIGTERM)

@@ -123,7 +123,7 @@ def test_a_text_that_many_rows_show_is_written_once() -> None:
         assert write() is write()
 
 
-def test_equal_amounts_of_other_currencies_and_languages_are_told_apart() -> None:
+def test_equal_amounts_differ_by_currency_and_language() -> None:
     texts = {language.money(100, *currency) for language in LANGUAGES.values() for currency in (("EUR", 2), ("JPY", 0))}
 
     assert len(texts) == 4

@@ -100,7 +100,7 @@ def test_a_disk_that_fills_at_the_first_start_is_named_and_the_next_start_works_
         assert processes_in(empty) == []
 
 
-def test_a_disk_that_fills_while_a_service_runs_loses_nothing_logs_one_line_and_is_gone_with_its_cause(
+def test_a_service_recovers_from_a_full_disk_without_loss_and_logs_one_line(
     empty: Path,
 ) -> None:
     with small_disk(empty, "300m"), serving("", empty, 1) as (process,), httpx2.Client(base_url=process.url) as http:

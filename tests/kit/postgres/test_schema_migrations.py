@@ -186,7 +186,7 @@ def test_a_migration_that_waits_too_long_for_another_one_names_its_session(empty
     assert migrate(empty_url, [FIRST]) == [FIRST.name]
 
 
-def test_a_migration_makes_way_for_those_who_use_what_it_changes_and_is_applied_after_them(empty_url: str) -> None:
+def test_a_migration_gives_way_to_users_of_its_tables_and_is_applied_after_them(empty_url: str) -> None:
     wider = Migration("0002_wider.sql", "alter table shelf add column wide boolean")
     migrate(empty_url, [FIRST])
     with psycopg.connect(empty_url) as user, ThreadPoolExecutor() as threads:
