@@ -57,7 +57,7 @@ class ReusedConnection(AsyncConnection[Any]):
         use = repr(options)
         connection = None
         while connection is None and (sessions := _sessions[conninfo][use]):
-            connection = await cls._taken_over(sessions.pop(), options)
+            connection = await cls._take_over(sessions.pop(), options)
         if connection is None:
             connection = await super().connect(conninfo, **options)
         connection._use = (conninfo, use)
@@ -65,7 +65,7 @@ class ReusedConnection(AsyncConnection[Any]):
         return connection
 
     @classmethod
-    async def _taken_over(cls, session: _Session, options: dict[str, Any]) -> Self | None:
+    async def _take_over(cls, session: _Session, options: dict[str, Any]) -> Self | None:
         """A connection of a session that was kept; None if the server has ended it."""
         if not _is_idle(session.pgconn):
             session.pgconn.finish()
@@ -121,11 +121,11 @@ def _is_idle(pgconn: PGconn) -> bool:
         pgconn.status == ConnStatus.OK
         and pgconn.transaction_status == TransactionStatus.IDLE
         and pgconn.pipeline_status == PipelineStatus.OFF
-        and not _has_said_something(pgconn.socket)
+        and not _has_sent_bytes(pgconn.socket)
     )
 
 
-def _has_said_something(socket: int) -> bool:
+def _has_sent_bytes(socket: int) -> bool:
     poll = select.poll()
     poll.register(socket, select.POLLIN)
     return bool(poll.poll(0))

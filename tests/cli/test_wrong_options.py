@@ -40,7 +40,7 @@ def refusals(command: Any, parameter: Any) -> Iterator[str]:
     """What is messages of values that a parameter does not take. The command itself is not run."""
     required = [other for other in command.params if other.required and other is not parameter]
     for value in ("abc", "-1", "1.5", "99999999999999999999999", "/nothing/here"):
-        words = [word for given_to in (parameter, *required) for word in with_value(given_to, value)]
+        words = [word for option in (parameter, *required) for word in with_value(option, value)]
         try:
             command.make_context("holdfast", words)
         except TyperException as error:

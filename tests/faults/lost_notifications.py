@@ -58,7 +58,7 @@ def start_dying_process(
         yield works, dies
 
 
-def killed_before_it_told(database_url: str, process: Process) -> None:
+def kill_before_its_notice(database_url: str, process: Process) -> None:
     """Kill a process that has committed, and is about to tell it."""
     wait_until(lambda: query_value(database_url, TRAPPED))
     process.kill()

@@ -110,9 +110,9 @@ def _looks_are_explained(looks: list[Exchange], statuses: dict[str, str]) -> Non
     for look in sorted(looks, key=lambda look: look.answered):
         _, person, url = look.request
         body = look.answer.json()
-        shown_status = body["data"]["status"] if "data" in body else body["code"].removeprefix("registration_")
-        if shown_status == "pending":
+        status = body["data"]["status"] if "data" in body else body["code"].removeprefix("registration_")
+        if status == "pending":
             agree(known.get(person, look.sent) >= look.sent, f"{url} was settled, and pending later")
         else:
-            agree(shown_status == statuses[person], f"{url} was told {shown_status}, and is {statuses[person]}")
+            agree(status == statuses[person], f"{url} was told {status}, and is {statuses[person]}")
             known.setdefault(person, look.answered)

@@ -49,7 +49,9 @@ async def test_the_list_of_registrations_shows_their_status_and_the_place_on_the
         ("q=_nn", []),
     ],
 )
-async def test_the_list_of_registrations_is_filtered_and_searched(service: Service, query: str, names: list[str]) -> None:
+async def test_the_list_of_registrations_is_filtered_and_searched(
+    service: Service, query: str, names: list[str]
+) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=2)
     other = await ada.create_event(title="Pottery")

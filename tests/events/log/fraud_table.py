@@ -148,46 +148,46 @@ ORDER_FRAUDS = {
     ),
 }
 
-NO_KEPT_HEAD = "nobody †"
+NO_OLD_HEAD = "nobody †"
 
 DRAW_FRAUDS = {
     "list swapped": FraudRow(
-        "puts another person into the frozen list", LOG, "The frozen list is not the one in the log", NO_KEPT_HEAD
+        "puts another person into the frozen list", LOG, "The frozen list is not the one in the log", NO_OLD_HEAD
     ),
     "entry removed": FraudRow(
         "takes an entry out after the freeze",
         LOG,
         "The freeze has … entries, but the log before it has not just the tickets",
-        NO_KEPT_HEAD,
+        NO_OLD_HEAD,
     ),
     "late entry": FraudRow(
         "puts a late person into the list",
         LOG,
         "Ticket … came after the list was closed, and is in it",
-        NO_KEPT_HEAD,
+        NO_OLD_HEAD,
     ),
     "early entry left out": FraudRow(
         "leaves out a person who came in time",
         LOG,
         "Ticket … came before the list was closed, and is not in it",
-        NO_KEPT_HEAD,
+        NO_OLD_HEAD,
     ),
     "another round": FraudRow(
         "draws with another round of the beacon",
         LOG,
         "The list was drawn with round …, but round … was named before",
-        NO_KEPT_HEAD,
+        NO_OLD_HEAD,
     ),
     "order altered": FraudRow(
-        "changes the order", LOG, "The order of the draw does not follow from the freeze and the round", NO_KEPT_HEAD
+        "changes the order", LOG, "The order of the draw does not follow from the freeze and the round", NO_OLD_HEAD
     ),
     "out of turn": FraudRow(
         "gives a place too early",
         LOG,
         "Number … got an outcome at …, when it was the turn of number …",
-        NO_KEPT_HEAD,
+        NO_OLD_HEAD,
     ),
-    "drawn twice": FraudRow("draws a second time", LOG, "The list was drawn more than once", NO_KEPT_HEAD),
+    "drawn twice": FraudRow("draws a second time", LOG, "The list was drawn more than once", NO_OLD_HEAD),
     "frozen late": FraudRow(
         "freezes the list when the round may be known",
         LOG,
@@ -198,7 +198,7 @@ DRAW_FRAUDS = {
         "calls an entry confirmed after the freeze",
         LOG,
         "Number … was confirmed at …, after the list was frozen",
-        NO_KEPT_HEAD,
+        NO_OLD_HEAD,
     ),
     "confirmed invention": FraudRow(
         "invents confirmed entries before the list closes",

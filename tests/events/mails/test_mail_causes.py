@@ -115,9 +115,7 @@ async def test_registrations_of_one_batch_are_mailed_in_order_of_arrival(post: P
         {"location_name": "The other hall"},
     ],
 )
-async def test_a_new_date_or_place_is_mailed_to_every_registered_person(
-    change: dict[str, str], post: Post
-) -> None:
+async def test_a_new_date_or_place_is_mailed_to_every_registered_person(change: dict[str, str], post: Post) -> None:
     event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
     await post.register(event["id"], ANN, BOB)
     await post.deliver()

@@ -42,11 +42,11 @@ async def test_a_person_who_disputes_a_payment_of_a_cancelled_event_reads_what_i
 
     await ada.delete(f"/api/events/{ann.event_id}")
     await shop.work()
-    while_open, told_first = await money_on_pages(shop, ann), await refund_mails(shop)
+    while_open, first_mails = await money_on_pages(shop, ann), await refund_mails(shop)
     shop.processor.decide(dispute_id, outcome)
     await shop.deliver()
 
-    assert told_first == ["dispute_open"]
+    assert first_mails == ["dispute_open"]
     for page in while_open:
         assert "€12.00 is to go back to you, but it waits" in page
     assert await refund_mails(shop) == ["dispute_open", mail]

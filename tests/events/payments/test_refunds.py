@@ -14,8 +14,8 @@ from tests.events.payments.scene import ANN, Buyer, Scene, handle_of, own_page_p
 
 async def payment(shop: Scene, caller: Caller, ann: Buyer) -> PaymentView:
     command = ListPersonPayments(event_id=ann.event_id, user_id=handle_of(ann))
-    [payment_found] = await shop.service.database.read(lambda reader: list_payments(reader, caller, command))
-    return payment_found
+    [view] = await shop.service.database.read(lambda reader: list_payments(reader, caller, command))
+    return view
 
 
 @pytest.mark.parametrize(("days", "back"), [(0, 1200), (40, 0)])

@@ -178,7 +178,7 @@ async def test_a_push_service_in_trouble_is_retried_a_limited_number_of_times(
     _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     (await subscribed(service, pushes, ben)).status = 429
     await cancel_registration(service, ann)
-    await service.run_sql("update push_subscriptions set attempts = %(most)s", most=sending.MAX_ATTEMPTS - 1)
+    await service.run_sql("update push_subscriptions set attempts = %(attempts)s", attempts=sending.MAX_ATTEMPTS - 1)
     await sending.send_due(service.database)
     assert await stored(service) == 0
 

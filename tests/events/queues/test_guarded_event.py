@@ -188,7 +188,9 @@ async def test_a_full_or_cancelled_event_does_not_redirect_to_its_room(service: 
         ({"ends_at": "2020-01-01T00:00:00Z"}, "It has closed, and nobody is let in any more."),
     ],
 )
-async def test_the_page_of_an_event_says_what_its_waiting_room_does(service: Service, fields: dict[str, object], says: str) -> None:
+async def test_the_page_of_an_event_says_what_its_waiting_room_does(
+    service: Service, fields: dict[str, object], says: str
+) -> None:
     guarded = await guard(service)
     await guarded.line.change(**fields)
 

@@ -131,7 +131,9 @@ async def test_a_message_is_sent_when_what_it_names_happens(service: Service, pr
     assert len(message.body) < 20_000
 
 
-async def test_a_draft_sends_a_message_when_it_is_published_and_not_before(service: Service, programs: Programs) -> None:
+async def test_a_draft_sends_a_message_when_it_is_published_and_not_before(
+    service: Service, programs: Programs
+) -> None:
     ada = await service.organizer()
     program = await programs.add(ada)
     await ada.create_event(published=False, title="Secret")

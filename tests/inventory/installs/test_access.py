@@ -45,11 +45,11 @@ class Endpoint(TokenEndpoint):
         self.token: str | None = None
         self.answers = asyncio.Event()
         self.answers.set()
-        self.is_asked = asyncio.Event()
+        self.was_called = asyncio.Event()
 
     async def refreshed(self, shop: str, refresh_token: str) -> GrantedTokens:
         self.refresh_tokens.append(refresh_token)
-        self.is_asked.set()
+        self.was_called.set()
         if self.faults:
             raise self.faults.pop(0)
         await self.answers.wait()
@@ -149,7 +149,7 @@ async def test_a_process_that_was_killed_keeps_the_tokens_of_a_shop_for_ten_seco
     await ends_in(scene, 0)
     endpoint.answers.clear()
     refreshing = asyncio.create_task(get(scene))
-    await endpoint.is_asked.wait()
+    await endpoint.was_called.wait()
 
     [(seconds,)] = await scene.inventory.sql(
         "select extract(epoch from leased_until - clock_timestamp()) from platform_tokens"
@@ -186,7 +186,7 @@ async def test_a_refresh_of_an_ended_install_leaves_the_tokens_of_the_next_one(
     await ends_in(scene, 0)
     endpoint.answers.clear()
     refreshing = asyncio.create_task(get(scene))
-    await endpoint.is_asked.wait()
+    await endpoint.was_called.wait()
     scene.platform.uninstall(DOMAIN)
     shop = await scene.shop()
     await scene.inventory.database.transact(lambda tx: sql.end_install(tx, shop.id))

@@ -127,9 +127,9 @@ async def test_a_location_is_not_set_until_its_owner_is_known(scene: Scene) -> N
 @pytest.mark.parametrize("shares", [[99], [50, 50], [0, 100], [None, 100]])
 async def test_invalid_shares_of_locations_are_refused(scene: Scene, shares: list[int | None]) -> None:
     gid = scene.platform.locations(DOMAIN)[0].gid
-    shares_given = [Share("gid://shopify/Location/1" if percent is None else gid, percent or 0) for percent in shares]
+    percentages = [Share("gid://shopify/Location/1" if percent is None else gid, percent or 0) for percent in shares]
 
     with pytest.raises(Problem) as refused:
-        await spread_shares(scene, *shares_given)
+        await spread_shares(scene, *percentages)
 
     assert refused.value.type is VALIDATION_FAILED

@@ -232,9 +232,9 @@ async def test_a_call_writes_up_to_25_variants(checked: Scene) -> None:
 
     assert calls() == before + 3
     world = checked.platform.world
-    metafields_found = [metafields.find(world, DOMAIN, variant.gid, "$app:stock", "pools") for variant in made]
+    numbers_at_platform = [metafields.find(world, DOMAIN, variant.gid, "$app:stock", "pools") for variant in made]
     assert all(
-        metafield and json.loads(metafield.value)["pools"] == [[pool["id"], 1, 7]] for metafield in metafields_found
+        metafield and json.loads(metafield.value)["pools"] == [[pool["id"], 1, 7]] for metafield in numbers_at_platform
     )
 
 

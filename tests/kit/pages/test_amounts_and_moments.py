@@ -79,8 +79,8 @@ def test_the_hour_that_comes_twice_is_distinguished_by_its_zone() -> None:
     first = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
     moments = first, first + timedelta(hours=1)
 
-    for given_in in (UTC, ZoneInfo("Europe/Berlin")):
-        times = [GERMAN.time(moment.astimezone(given_in), "Europe/Berlin") for moment in moments]
+    for zone_of_input in (UTC, ZoneInfo("Europe/Berlin")):
+        times = [GERMAN.time(moment.astimezone(zone_of_input), "Europe/Berlin") for moment in moments]
         assert times == ["02:30 MESZ", "02:30 MEZ"]
 
 

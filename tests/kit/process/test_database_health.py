@@ -49,11 +49,11 @@ async def test_clocks_that_differ_are_logged_once_and_again_when_they_agree(
 
 
 async def test_clocks_that_agree_are_not_logged(service: Service) -> None:
-    async def is_asked() -> bool:
+    async def has_query() -> bool:
         return REGISTRY.get_sample_value("holdfast_database_up", {"service": "events"}) == 1
 
     with capture_logs() as logs:
         async with watching(service):
-            await eventually(is_asked)
+            await eventually(has_query)
 
     assert clock_lines(logs) == []
