@@ -29,7 +29,7 @@ from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.notifications import Receiver
 from tests.connections import ReusedConnection
 from tests.databases import can_empty, clone, drop_ended, scratch_database, template_database
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
 from tests.support import Service, make_new, running, unlimited
 
 os.environ.setdefault("COLUMNS", "200")

@@ -13,7 +13,7 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.http.handler import Access, as_problem
 from holdfast.kit.http.request_pace import URGENT
 from holdfast.kit.process.service_process import ServiceProcess
-from tests.accounts.browser import token
+from tests.helpers.form_browser import token
 from tests.routes import serve_all_routes
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 from holdfast.cli import app
 from holdfast.kit.postgres import bundled
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
 from tests.routes import ServiceUnderTest, serve_all_routes
 from tests.schema import SERVICES, schema_of
 

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT  # pyright: ignore[reportMissingTypeStubs]
 from playwright.async_api import Browser, BrowserContext, Locator, Page
 
-from tests.accounts.browser import session_cookie_name
+from tests.helpers.form_browser import session_cookie_name
 
 Test = TypeVar("Test", bound=Callable[..., Awaitable[None]])
 

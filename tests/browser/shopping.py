@@ -9,8 +9,8 @@ from playwright.async_api import BrowserContext, Locator, Page, expect
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
 from tests.browser.looking import too_wide, violations
-from tests.faults.processes import Process, port_that_stays_free
-from tests.faults.processes import serving as processes
+from tests.helpers.processes import Process, port_that_stays_free
+from tests.helpers.processes import serving as processes
 from tests.inventory.support import Shop, client_secret, running, unlimited
 from tests.serving import listener, serving
 from tests.support import eventually

@@ -15,7 +15,7 @@ from tests.browser.entrance import has_sent_all, open_scanner, register_organize
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.check_in.scene import code_of
-from tests.events.people.scene import sign_up
+from tests.helpers.people import sign_up
 from tests.support import eventually
 
 

@@ -23,7 +23,7 @@ from tests.browser.conftest import launch_chromium
 from tests.browser.entrance import open_scanner, register_organizer
 from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.log.scene import seal_logs
-from tests.events.people.scene import sign_up
+from tests.helpers.people import sign_up
 from tests.support import eventually
 
 

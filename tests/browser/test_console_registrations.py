@@ -11,7 +11,7 @@ from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
 from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.people.scene import sign_up
+from tests.helpers.people import sign_up
 from tests.support import Client
 
 MAX_FIRST_ROW_PIXELS = 500

@@ -11,7 +11,7 @@ from tests.browser.entrance import register_organizer, sign_in, stored_scans
 from tests.browser.looking import session_cookie
 from tests.browser.person import at_task
 from tests.browser.registering import Stage, serve_stage
-from tests.events.people.scene import sign_up
+from tests.helpers.people import sign_up
 
 
 @pytest_asyncio.fixture(loop_scope="session")

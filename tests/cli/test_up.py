@@ -24,8 +24,8 @@ from holdfast.kit.postgres.schema.lineage import WITHOUT_FILE
 from holdfast_demo.stripe.processor import load_or_create_secrets
 from tests.command_line import run_holdfast, run_up
 from tests.demo.stripe.conftest import ACCOUNT_V2
-from tests.faults.processes import HOLDFAST
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
+from tests.helpers.processes import HOLDFAST
 from tests.serving import startup_output, stop
 from tests.support import eventually
 

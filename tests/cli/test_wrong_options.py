@@ -19,8 +19,8 @@ from typer.exceptions import TyperException
 from holdfast import cli
 from holdfast.cli import app
 from tests.command_line import SECRET_SETTINGS, run_holdfast_in
-from tests.faults.processes import HOLDFAST
 from tests.forking import TIMEOUT_SECONDS, forks
+from tests.helpers.processes import HOLDFAST
 
 COLUMNS = 80
 

@@ -14,7 +14,7 @@ from holdfast.events.pricing.operations import tick
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import bundled
 from tests.events.clock import pass_by
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
 from tests.support import Client, Service, running, unlimited
 
 PAGE = Path(__file__).parents[2] / "docs/events/prices.md"

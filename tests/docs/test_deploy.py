@@ -18,7 +18,7 @@ from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from tests.command_line import run_up
 from tests.forking import forks
-from tests.kit.data_directories import scratch_directory, wait_until
+from tests.helpers.data_directories import scratch_directory, wait_until
 from tests.programs import program
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

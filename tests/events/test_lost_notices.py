@@ -19,13 +19,13 @@ from holdfast.kit.background import row_work, tasks
 from holdfast.kit.mail import sender
 from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.postgres.notifications import POLL_SECONDS
-from tests.accounts.browser import Browser
-from tests.events.payments.scene import Scene, paying
-from tests.events.photos.pictures import picture
-from tests.events.photos.steps import JPEG, stored_sizes, upload, with_photo
 from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, mute_notifications
+from tests.helpers.background_loops import at_work
+from tests.helpers.form_browser import Browser
+from tests.helpers.payments import Scene, paying
+from tests.helpers.photos import JPEG, stored_sizes, upload, with_photo
+from tests.helpers.pictures import picture
 from tests.kit.background.letters import POST_LETTER, Letter, run_letter_jobs
-from tests.kit.background_loops import at_work
 from tests.kit.mail.posting import run_senders, wait_until_all_ended
 from tests.smtp import Server, mail_server
 from tests.stream_reader import read_stream

@@ -15,7 +15,7 @@ from holdfast.kit.background.tasks import in_batches
 from holdfast.kit.mail import outbox
 from holdfast.kit.running import idempotency
 from holdfast.kit.running.steps import Steps
-from tests.events.payments.scene import paying
+from tests.helpers.payments import paying
 from tests.support import Service, eventually
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from tests.faults.processes import Process, serving
-from tests.kit.background_loops import at_work
-from tests.kit.data_directories import query_value, wait_until
+from tests.helpers.background_loops import at_work
+from tests.helpers.data_directories import query_value, wait_until
+from tests.helpers.processes import Process, serving
 from tests.support import eventually
 
 SLACK_SECONDS = 1.5

@@ -5,7 +5,7 @@ from typing import Any
 import psycopg
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Accepted, Process
+from tests.helpers.processes import Accepted, Process
 from tests.support import event_fields
 
 

@@ -15,9 +15,9 @@ from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, kill_before_its_notice, start_dying_process
 from tests.faults.pair import pair
-from tests.faults.processes import Process, outcomes, register_person, serving
 from tests.faults.stored_order import register_organizer_with_event
-from tests.kit.data_directories import wait_until
+from tests.helpers.data_directories import wait_until
+from tests.helpers.processes import Process, outcomes, register_person, serving
 from tests.support import queue_fields, running, unlimited
 
 

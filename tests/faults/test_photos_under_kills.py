@@ -15,9 +15,9 @@ from holdfast.events.photos.model import size_name
 from holdfast.events.photos.sizes import clear_photos, make_sizes
 from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
-from tests.events.photos.pictures import picture
-from tests.events.photos.steps import a_day_passes, photo_states, stored_files
-from tests.faults.processes import Process, serving
+from tests.helpers.photos import a_day_passes, photo_states, stored_files
+from tests.helpers.pictures import picture
+from tests.helpers.processes import Process, serving
 from tests.serving import PLAIN
 from tests.support import event_fields, eventually, running, unlimited
 

@@ -11,10 +11,10 @@ from holdfast.events.log import sealing, sql
 from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from tests.events.log.scene import LogScene, open_log
-from tests.faults.holder import hold_locks
 from tests.faults.pair import pair
-from tests.faults.processes import Process
-from tests.kit.data_directories import wait_until
+from tests.helpers.data_directories import wait_until
+from tests.helpers.locked_rows import hold_locks
+from tests.helpers.processes import Process
 from tests.support import Client, Service, eventually, running
 
 BETWEEN_SETTLEMENT_AND_SEAL = f"select pg_advisory_xact_lock({sql.ADVISORY_LOCK_ID})"

@@ -24,7 +24,7 @@ from holdfast.inventory.sync import operations as sync
 from holdfast.inventory.webhooks import sql as webhooks
 from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import HOLDFAST, Process, port_that_stays_free, serving
+from tests.helpers.processes import HOLDFAST, Process, port_that_stays_free, serving
 from tests.inventory.support import Inventory, Shop, running, unlimited
 from tests.serving import PLAIN
 from tests.support import eventually

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Process, serving
+from tests.helpers.processes import Process, serving
 from tests.serving import PLAIN
 from tests.support import event_fields
 

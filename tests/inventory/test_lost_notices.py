@@ -15,12 +15,12 @@ from holdfast.inventory.stock import expiry
 from holdfast.inventory.sync import shop_sync as sync
 from holdfast.kit.background import row_work
 from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, mute_notifications, wait_until_quiet
+from tests.helpers.background_loops import at_work
+from tests.helpers.platform_webhooks import DeliveryScene as Deliveries
+from tests.helpers.platform_webhooks import deliver, install_app
 from tests.inventory.catalog.watching import open_agent
 from tests.inventory.support import SINGLE, Inventory, Shop, running
 from tests.inventory.sync.scene import Scene, open_pooled_shop
-from tests.inventory.webhooks.deliveries import DeliveryScene as Deliveries
-from tests.inventory.webhooks.deliveries import deliver, install_app
-from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.

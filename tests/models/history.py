@@ -21,7 +21,7 @@ import httpx2
 import psycopg
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Process
+from tests.helpers.processes import Process
 from tests.models.crowd_client import AnyClient
 from tests.models.machine import SEED, SOAK
 from tests.serving import PLAIN

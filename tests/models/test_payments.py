@@ -22,8 +22,8 @@ from holdfast.kit.contract.caller import api_key
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from holdfast_demo.stripe.errors import Fault, StripeRefusal
-from tests.events.pages.visitor import Visitor
-from tests.events.payments.scene import Scene, paying
+from tests.helpers.event_visitor import Visitor
+from tests.helpers.payments import Scene, paying
 from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
 from tests.support import unlimited
 

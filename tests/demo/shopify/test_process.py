@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from holdfast_demo.shopify import CLIENT_ID
-from tests.faults.processes import HOLDFAST
+from tests.helpers.processes import HOLDFAST
 
 SHOP = "a.myshopify.com"
 CLIENT_SECRET = "shpss_of_the_tests"

@@ -9,7 +9,7 @@ from holdfast.events.agent_actions.operations import forget_actions, list_action
 from holdfast.events.api import OPERATIONS as TABLE
 from holdfast.events.ownership import end_stranger
 from holdfast.kit.contract.caller import person
-from tests.kit.mcp.wire import Agent
+from tests.helpers.agents import Agent
 from tests.support import Client, Service, event_fields, queue_fields
 
 

@@ -21,7 +21,7 @@ from tests.events.agents.documents import BASE_URL, document
 from tests.events.agents.handbook import Handbook
 from tests.events.agents.samples import TOOLS, agent
 from tests.events.scene import KINDS
-from tests.faults.processes import Process, serving
+from tests.helpers.processes import Process, serving
 from tests.support import Client, Service, running
 
 NEXT = "=== the next block ===\n"

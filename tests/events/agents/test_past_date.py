@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.events.agents.samples import agent
-from tests.kit.mcp.wire import problem_of
+from tests.helpers.agents import problem_of
 from tests.support import Client, Service
 
 LAST_YEAR = "2020-06-01T18:00:00Z"

@@ -7,7 +7,7 @@ from mcp_types.methods import validate_server_result
 from holdfast.events.settings import Settings
 from tests.cases import in_turn
 from tests.events.agents.samples import ANN, ARGUMENTS, agent, both_eras, furnish_organizer, read_all_rows
-from tests.kit.mcp.wire import Agent, problem_of
+from tests.helpers.agents import Agent, problem_of
 from tests.support import Client, Service, running
 
 

@@ -13,7 +13,7 @@ from holdfast.events.oauth.model import SCOPES
 from holdfast.kit.mcp.tools import definition
 from tests.events.agents.documents import fits
 from tests.events.agents.samples import ANN, ARGUMENTS, ERAS, TOOLS, agent, both_eras, read_all_rows
-from tests.kit.mcp.wire import Agent, problem_of
+from tests.helpers.agents import Agent, problem_of
 from tests.support import Client, Service
 
 every_tool = pytest.mark.parametrize("tool", TOOLS)

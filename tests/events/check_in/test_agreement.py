@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.check_in import operations
 from holdfast.events.check_in.model import CheckInChanges, ListChanges, Scan, TakeBack
 from tests.events.check_in.scene import Entrance, code_of, scan_of
-from tests.events.people.scene import sign_up
+from tests.helpers.people import sign_up
 from tests.support import Service
 
 PEOPLE = ("ann", "bob", "cleo")

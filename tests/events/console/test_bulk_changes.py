@@ -4,12 +4,12 @@ import asyncio
 import re
 from typing import Any
 
-from tests.accounts.browser import main_text, token
 from tests.events.console.event_scene import confirm_bulk_change, foreign_event
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
-from tests.events.payments.scene import Scene
-from tests.events.people.scene import handle_of, list_registrations, sign_up
+from tests.helpers.form_browser import main_text, token
+from tests.helpers.payments import Scene
+from tests.helpers.people import handle_of, list_registrations, sign_up
 from tests.support import Client, Service, eventually
 
 

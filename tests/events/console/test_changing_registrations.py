@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.accounts.browser import Browser, main_text, token
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.people.scene import end_event, handle_of, list_registrations, sign_up
+from tests.helpers.form_browser import Browser, main_text, token
+from tests.helpers.people import end_event, handle_of, list_registrations, sign_up
 from tests.support import Client, Service
 
 

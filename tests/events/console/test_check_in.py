@@ -5,10 +5,10 @@ import uuid
 
 import pytest
 
-from tests.accounts.browser import main_text
 from tests.events.check_in.scene import code_of
 from tests.events.console.scene import Desk, open_desk
-from tests.events.people.scene import end_event, erase, sign_up
+from tests.helpers.form_browser import main_text
+from tests.helpers.people import end_event, erase, sign_up
 from tests.support import Service
 
 

@@ -9,7 +9,7 @@ import pytest
 from holdfast.events.check_in import operations
 from tests.events.check_in.scene import code_of, link_of
 from tests.events.console.scene import Desk, open_desk
-from tests.events.people.scene import end_event, sign_up
+from tests.helpers.people import end_event, sign_up
 from tests.support import Service
 
 

@@ -7,8 +7,8 @@ import pytest
 from holdfast.events.console.events import event_operations
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.pages.visitor import page_text as text
-from tests.events.payments.scene import Scene
+from tests.helpers.event_visitor import page_text as text
+from tests.helpers.payments import Scene
 from tests.support import Service
 
 PRICES = (("fixed", 1500), ("free", 0))

@@ -1,10 +1,10 @@
 """The overview of an event says what happened last with its people."""
 
-from tests.accounts.browser import main_text
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
-from tests.events.payments.scene import Scene
+from tests.helpers.form_browser import main_text
+from tests.helpers.payments import Scene
 from tests.support import Service
 
 

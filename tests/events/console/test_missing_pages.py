@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.accounts.browser import Browser
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.form_browser import Browser
 from tests.support import Service
 
 MISSING = ("/console/nothing", "/console/events/999999", "/console/queues/7/nothing", "/account/nothing")

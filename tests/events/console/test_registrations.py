@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from tests.accounts.browser import main_text
 from tests.events.console.organizing import next_page_link, sign_in_organizer
-from tests.events.people.scene import end_event, erase, handle_of, mentions, sign_up
+from tests.helpers.form_browser import main_text
+from tests.helpers.people import end_event, erase, handle_of, mentions, sign_up
 from tests.support import Service
 
 

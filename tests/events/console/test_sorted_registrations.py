@@ -6,9 +6,9 @@ import pytest
 
 from holdfast.events.console.people import registrations
 from holdfast.events.registrations import search
-from tests.accounts.browser import main_text
 from tests.events.console.organizing import next_page_link, sign_in_organizer
-from tests.events.people.scene import handle_of, sign_up
+from tests.helpers.form_browser import main_text
+from tests.helpers.people import handle_of, sign_up
 from tests.support import Service
 
 

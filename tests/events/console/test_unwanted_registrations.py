@@ -5,10 +5,10 @@ import pytest
 from holdfast.events import ownership
 from holdfast.events.ownership import CancelEventsArguments
 from holdfast.kit.running.steps import Steps
-from tests.accounts.browser import Browser
 from tests.events.console.organizing import OWNER_EMAIL, register_stranger
-from tests.events.pages.visitor import page_text
-from tests.events.payments.scene import Scene
+from tests.helpers.event_visitor import page_text
+from tests.helpers.form_browser import Browser
+from tests.helpers.payments import Scene
 from tests.support import Client, Service, event_fields, queue_fields
 
 PASSWORD = "correct horse battery"

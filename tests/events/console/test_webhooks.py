@@ -5,10 +5,10 @@ import re
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from tests.accounts.browser import main_text
 from tests.events.console.scene import Desk, hidden_field, open_desk
 from tests.events.webhooks.programs import Program, Programs, programs_of
 from tests.events.webhooks.receiver import Answer
+from tests.helpers.form_browser import main_text
 from tests.support import Service
 
 SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_event, own_page_address, press_confirm
 from tests.events.draws.scene import PEOPLE
-from tests.events.pages.visitor import Visitor, page_text
+from tests.helpers.event_visitor import Visitor, page_text
 from tests.support import Service
 
 

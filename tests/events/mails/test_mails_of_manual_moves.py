@@ -3,7 +3,7 @@ itself.
 """
 
 from tests.events.mails.post import ANN, Post, body, links
-from tests.events.pages.visitor import page_text
+from tests.helpers.event_visitor import page_text
 
 PUT_THERE = "The organizer has put you there. You get a seat when the organizer gives you one."
 

@@ -4,9 +4,9 @@ import pytest
 
 from holdfast.events.people import operations as people
 from holdfast.events.people.model import AccountSelector
-from tests.accounts.browser import Browser
 from tests.events.mails.post import ANN, BOB, Post, let_time_pass
-from tests.events.pages.visitor import Visitor
+from tests.helpers.event_visitor import Visitor
+from tests.helpers.form_browser import Browser
 from tests.smtp import Received
 
 TAGGED = "Ann+news@example.com"

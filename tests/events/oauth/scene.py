@@ -11,7 +11,7 @@ from holdfast.events.oauth import operations
 from holdfast.events.oauth.model import LinkedSubject, LinkSubject, ListSubjects, UnlinkSubject
 from holdfast.events.settings import Settings
 from tests.events.oauth.authorization_server import AuthorizationServer
-from tests.kit.mcp.wire import Agent
+from tests.helpers.agents import Agent
 from tests.support import Client, Service, running
 
 

@@ -14,8 +14,8 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from holdfast.accounts import sessions
 from holdfast.events.oauth_server.tokens import challenge_of
 from holdfast.events.settings import Settings
-from tests.accounts.browser import session_cookie_name, token
-from tests.kit.mcp.wire import Agent
+from tests.helpers.agents import Agent
+from tests.helpers.form_browser import session_cookie_name, token
 from tests.support import Client, Service, running
 
 VERIFIER = "a-verifier-that-nobody-else-could-know-0123456789"

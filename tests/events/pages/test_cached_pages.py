@@ -13,7 +13,7 @@ from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from holdfast.kit.postgres import lookup_cache
 from tests.any_bound import ANY_BOUND
 from tests.events.pages.reading import readable_text
-from tests.events.pages.visitor import page_state
+from tests.helpers.event_visitor import page_state
 from tests.support import Service, eventually, running
 
 

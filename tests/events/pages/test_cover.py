@@ -7,7 +7,7 @@ from PIL import Image
 
 from holdfast.events.pages.cover import cover_svg, draw_cover
 from tests.events.pages.reading import preview_image
-from tests.events.photos.steps import with_photo
+from tests.helpers.photos import with_photo
 from tests.support import Service
 
 

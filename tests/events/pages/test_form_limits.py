@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
-from tests.faults.holder import hold_locks
+from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
+from tests.helpers.locked_rows import hold_locks
 from tests.support import Service, running
 
 

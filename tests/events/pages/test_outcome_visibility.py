@@ -8,8 +8,8 @@ import httpx2
 import pytest
 
 from tests.events.draws.event_scene import opening_event
-from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
-from tests.events.payments.scene import Scene as Shop
+from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
+from tests.helpers.payments import Scene as Shop
 from tests.support import Service
 
 ANN = "ann@example.com"

@@ -13,7 +13,7 @@ from tests.events.pages.own_registration import (
     register_and_settle,
     registration_statuses,
 )
-from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
+from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
 from tests.support import Service
 
 

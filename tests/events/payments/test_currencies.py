@@ -10,8 +10,8 @@ from holdfast.kit.contract.problems import Problem
 from holdfast_demo.stripe.currencies import SUPPORTED, require_chargeable
 from holdfast_demo.stripe.errors import StripeRefusal
 from holdfast_demo.stripe.store import Thing
-from tests.events.pages.visitor import page_text
-from tests.events.payments.scene import Buyer, Scene
+from tests.helpers.event_visitor import page_text
+from tests.helpers.payments import Buyer, Scene
 from tests.support import Client
 
 AMOUNTS = (0, 1, 5, 9, 10, 11, 29, 30, 49, 50, 51, 99, 100, 199, 200, 999, 1000, 1005, 1499, 1500, 17_499, 17_500)

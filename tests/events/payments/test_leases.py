@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.payments import checkout, due
 from holdfast.kit.background import leases, row_work
 from holdfast_demo.stripe.errors import Fault
-from tests.events.payments.scene import Scene
+from tests.helpers.payments import Scene
 from tests.support import eventually
 
 ANN = "ann@example.com"

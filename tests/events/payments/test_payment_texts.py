@@ -9,8 +9,8 @@ from holdfast.events.mails.sql import MailFactsRequest, find_facts
 from holdfast.events.mails.writing import message
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.people.operations import export, preview
-from tests.events.pages.visitor import field_value, page_text
-from tests.events.payments.scene import ANN, Buyer, Scene, handle_of, open_dispute, own_page_path, pay_for_seat
+from tests.helpers.event_visitor import field_value, page_text
+from tests.helpers.payments import ANN, Buyer, Scene, handle_of, open_dispute, own_page_path, pay_for_seat
 from tests.support import eventually
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from holdfast.events.photos.image import check_photo
-from tests.events.photos.pictures import (
+from tests.helpers.pictures import (
     TYPES,
     animation,
     encode_image,

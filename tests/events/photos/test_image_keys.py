@@ -5,8 +5,7 @@ import pytest
 
 from holdfast.events.photos.image import check_photo
 from holdfast.events.photos.model import upload_name
-from tests.events.photos.pictures import TYPES, animation, frames, picture
-from tests.events.photos.steps import (
+from tests.helpers.photos import (
     failing_fields,
     photo_states,
     presign,
@@ -15,6 +14,7 @@ from tests.events.photos.steps import (
     stored_files,
     upload,
 )
+from tests.helpers.pictures import TYPES, animation, frames, picture
 from tests.support import Client, Service, event_fields
 
 

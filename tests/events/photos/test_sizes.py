@@ -14,8 +14,7 @@ from holdfast.events.photos.sizes import clear_photos, find_sizes
 from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work
 from holdfast.kit.running.steps import Steps
-from tests.events.photos.pictures import TYPES, picture
-from tests.events.photos.steps import (
+from tests.helpers.photos import (
     a_day_passes,
     accept_photos,
     add_photos,
@@ -25,6 +24,7 @@ from tests.events.photos.steps import (
     upload,
     with_photo,
 )
+from tests.helpers.pictures import TYPES, picture
 from tests.support import Service, eventually, running
 
 MEDIA = "http://events.test/media"

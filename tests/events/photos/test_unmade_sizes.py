@@ -18,8 +18,7 @@ from holdfast.kit.background.leases import LeasedRow
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from tests.events.photos.gate import Gate, program
-from tests.events.photos.pictures import picture, png_chunk, riff
-from tests.events.photos.steps import (
+from tests.helpers.photos import (
     JPEG,
     a_day_passes,
     accept_photos,
@@ -32,6 +31,7 @@ from tests.events.photos.steps import (
     upload,
     with_photo,
 )
+from tests.helpers.pictures import picture, png_chunk, riff
 from tests.support import Service, eventually, running
 
 

@@ -14,8 +14,8 @@ from holdfast.events.push.encryption import SenderKey, sender_keys
 from holdfast.events.push.subscriptions import MAX_SUBSCRIPTIONS, forget_old
 from holdfast.kit.outbound.requests import OutboundClient
 from tests.events.pages.own_registration import cancel_registration, register_in_order
-from tests.events.pages.visitor import Visitor
 from tests.events.push.push_service import LOCAL, BrowserDouble, PushServiceDouble, push_service
+from tests.helpers.event_visitor import Visitor
 from tests.support import Service
 
 

@@ -6,9 +6,9 @@ import re
 import pytest
 
 from holdfast.events.queues.event_releases import ReleaseTokenReader
-from tests.events.pages.visitor import page_state
 from tests.events.queues.guarded import GuestBrowser, guard, page_text
 from tests.events.queues.scene import open_line
+from tests.helpers.event_visitor import page_state
 from tests.support import Service
 
 

@@ -24,7 +24,7 @@ from holdfast.kit.contract.caller import person
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.running.steps import Steps
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.people.scene import sign_up
+from tests.helpers.people import sign_up
 from tests.schema import schema_file
 from tests.support import Service
 

@@ -18,7 +18,7 @@ from tests.events.pages.own_registration import (
     register_in_order,
     registration_statuses,
 )
-from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
+from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
 from tests.support import Service, running
 
 ENTRIES = "select kind, details ->> 'from', details ->> 'to', details ->> 'by' from log_pending where kind = 'change'"

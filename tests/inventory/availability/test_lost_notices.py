@@ -12,7 +12,7 @@ import httpx2
 
 from holdfast.inventory.availability.cache import MAX_STALENESS_SECONDS
 from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, kill_before_its_notice, start_dying_process
-from tests.faults.processes import Process, serving
+from tests.helpers.processes import Process, serving
 from tests.inventory.support import SINGLE, Shop
 
 

@@ -7,7 +7,7 @@ import httpx2
 
 from holdfast.inventory.availability.cache import AvailabilityCache
 from holdfast.inventory.settings import Settings
-from tests.faults.processes import serving
+from tests.helpers.processes import serving
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
 from tests.support import eventually
 

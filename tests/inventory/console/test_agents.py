@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.inventory.agents.access import KEY_PREFIX_CHARACTERS
 from holdfast.inventory.agents.actions import OPERATIONS
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
 from tests.inventory.console.scene import FOREIGN, Admin, hidden_field
 from tests.inventory.support import SIX_PACK, Shop
 

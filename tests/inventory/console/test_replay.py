@@ -6,7 +6,7 @@ from holdfast.inventory.console.pools.replay import picture_of
 from holdfast.inventory.replays import operations
 from holdfast.inventory.replays.model import ReplayTask
 from holdfast.inventory.replays.simulation import replay
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.console.stocking import Stocking
 from tests.inventory.replays.scene import know_levels, sell

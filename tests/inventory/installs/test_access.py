@@ -19,7 +19,7 @@ from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running import steps
-from tests.inventory.installs.merchants import CLIENT, DOMAIN, SECRET, Scene
+from tests.helpers.platform_shop import CLIENT, DOMAIN, SECRET, Scene
 from tests.support import eventually
 
 

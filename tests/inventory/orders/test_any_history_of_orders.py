@@ -15,7 +15,7 @@ from holdfast_demo.shopify.model import LineItem, Order
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
 from tests.databases import scratch_database
-from tests.inventory.installs.merchants import DOMAIN
+from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.orders.scene import UNITS, Scene, open_scene
 from tests.inventory.support import unlimited
 

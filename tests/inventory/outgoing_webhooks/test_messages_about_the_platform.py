@@ -7,7 +7,7 @@ import pytest
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.domains import REQUIRED
 from holdfast_demo.shopify.model import gid
-from tests.inventory.installs.merchants import DOMAIN, Place, beside_the_platform
+from tests.helpers.platform_shop import DOMAIN, Place, beside_the_platform
 from tests.inventory.outgoing_webhooks.programs import programs_of
 from tests.inventory.sync.scene import Scene, open_pooled_shop
 

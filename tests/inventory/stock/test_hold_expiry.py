@@ -9,8 +9,8 @@ import pytest
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.stock import expiry
 from holdfast.inventory.stock.stock_changes import HOLDS_CHANNEL
+from tests.helpers.background_loops import at_work
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop, running
-from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 

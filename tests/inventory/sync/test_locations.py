@@ -8,9 +8,9 @@ from holdfast.inventory.sync import operations
 from holdfast.inventory.sync.model import Share
 from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem
 from holdfast_demo.shopify import payloads
-from tests.inventory.installs.merchants import DOMAIN, SECRET, Place, beside_the_platform
+from tests.helpers.platform_shop import DOMAIN, SECRET, Place, beside_the_platform
+from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.sync.scene import Scene, add_location, singles_by_location, spread_shares
-from tests.inventory.webhooks.deliveries import deliver, handle
 
 
 async def import_again(scene: Scene) -> None:

@@ -18,10 +18,10 @@ from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
 from holdfast_demo.shopify.shops import NewVariant
-from tests.inventory.installs.merchants import DOMAIN
+from tests.helpers.background_loops import at_work
+from tests.helpers.platform_shop import DOMAIN
+from tests.helpers.platform_webhooks import handle
 from tests.inventory.sync.scene import PACKS, Scene, deliver_message
-from tests.inventory.webhooks.deliveries import handle
-from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 

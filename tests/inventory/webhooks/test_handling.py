@@ -20,9 +20,9 @@ from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.background.row_work import handle_all, run
 from holdfast.kit.contract.problems import Problem
+from tests.helpers.background_loops import at_work
+from tests.helpers.platform_webhooks import DeliveryScene, install_app
 from tests.inventory.support import Inventory
-from tests.inventory.webhooks.deliveries import DeliveryScene, install_app
-from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 

@@ -11,8 +11,8 @@ import httpx2
 import psycopg
 import pytest
 
-from tests.faults.processes import Process, serving
-from tests.kit.data_directories import wait_until
+from tests.helpers.data_directories import wait_until
+from tests.helpers.processes import Process, serving
 from tests.serving import PLAIN
 
 LONG = 60

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit.mcp.wire import BOTH, JSON, META, STATELESS, Agent, Header, Kitchen, error_of
+from tests.helpers.agents import BOTH, JSON, META, STATELESS, Agent, Header, Kitchen, error_of
 
 PROTOCOL = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"

@@ -16,9 +16,8 @@ import psycopg
 import pytest
 
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
-from tests.faults.processes import serving
 from tests.forking import forks
-from tests.kit.data_directories import (
+from tests.helpers.data_directories import (
     User,
     data_directory,
     postmaster,
@@ -27,6 +26,7 @@ from tests.kit.data_directories import (
     used_directory,
     wait_until,
 )
+from tests.helpers.processes import serving
 from tests.small_disks import SmallDisk, small_disk
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))

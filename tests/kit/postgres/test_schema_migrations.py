@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.kit.postgres.schema.lineage import FailedMigration, Migration, MigrationError, read_migrations
 from holdfast.kit.postgres.schema.migrations import LOCK, Trial, migrate, pending_migrations, try_migrations
-from tests.kit.data_directories import query_rows, wait_until
+from tests.helpers.data_directories import query_rows, wait_until
 
 FIRST = Migration("0001_shelf.sql", "create table shelf (book text); insert into shelf values ('100% of it');")
 SECOND = Migration("0002_more.sql", "alter table shelf add pages int; update shelf set pages = 7;")

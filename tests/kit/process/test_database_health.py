@@ -10,7 +10,7 @@ from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from holdfast.kit.process import database_health
-from tests.kit.background_loops import at_work
+from tests.helpers.background_loops import at_work
 from tests.support import Service, eventually
 
 HOUR = 3600

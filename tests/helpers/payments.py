@@ -23,7 +23,7 @@ from holdfast.events.payments.webhooks import sign
 from holdfast.events.settings import Settings
 from holdfast_demo.stripe.processor import StripeDouble, new_secrets
 from holdfast_demo.stripe.webhooks import Endpoint
-from tests.events.pages.visitor import Visitor
+from tests.helpers.event_visitor import Visitor
 from tests.serving import PresentApp, listener, running_already, serving
 from tests.support import Client, Service, running
 

@@ -23,7 +23,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.security.http_client import HttpClient
 from holdfast.kit.security.service_secret import secret
 from tests.forking import forks
-from tests.kit.background_loops import at_work
+from tests.helpers.background_loops import at_work
 from tests.serving import PLAIN
 from tests.smtp import Server
 from tests.support import UNLIMITED, pause_after

@@ -7,7 +7,7 @@ import httpx2
 
 from holdfast.events.photos.model import size_names
 from holdfast.events.storage.store import Store
-from tests.events.photos.pictures import picture
+from tests.helpers.pictures import picture
 from tests.serving import PLAIN
 from tests.support import Client, Service
 
