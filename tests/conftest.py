@@ -1,4 +1,4 @@
-"""Fixtures every test shares: a real PostgreSQL, a database of its own for each test, the service, its clients.
+"""Fixtures every test shares: a real PostgreSQL, a database as if new for each test, the service, its clients.
 
 `service` runs in this process without background work, so a test decides itself when registrations are settled
 (`await service.settle()`). What crosses processes starts real ones: see `tests/faults`.

@@ -34,7 +34,7 @@ MAX_STATEMENTS = 2_000
 
 
 class _Session(NamedTuple):
-    """A session that nobody uses, with the statements that are prepared in it."""
+    """An unused session, with the statements that are prepared in it."""
 
     pgconn: PGconn
     prepared: Any
@@ -104,12 +104,12 @@ class ReusedConnection(AsyncConnection[Any]):
 
 
 def session_pids(url: str) -> list[int]:
-    """The process numbers of the sessions of a database that nobody uses."""
+    """The process numbers of the unused sessions of a database."""
     return [session.pgconn.backend_pid for sessions in _sessions[url].values() for session in sessions]
 
 
 def end(url: str) -> None:
-    """End the sessions of a database that nobody uses."""
+    """End the unused sessions of a database."""
     for sessions in _sessions.pop(url, {}).values():
         for session in sessions:
             session.pgconn.finish()

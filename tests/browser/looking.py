@@ -47,7 +47,7 @@ FAULTS = """
 
 
 async def open_context(chromium: Browser, scheme: Any, width: int, language: str) -> BrowserContext:
-    """A browser of somebody who reads this language and likes this scheme. Nothing moves in it."""
+    """A browser of a person who reads this language and likes this scheme. Nothing moves in it."""
     return await chromium.new_context(
         color_scheme=scheme,
         viewport={"width": width, "height": 800},

@@ -71,7 +71,7 @@ class Visit:
         await self.page.evaluate(f"tab.hidden = {hidden}; document.dispatchEvent(new Event('visibilitychange'))")
 
     async def looks_right(self) -> None:
-        """Everybody can read the page, it fits, and nothing on it has moved by itself."""
+        """The page is accessible and fits, and nothing on it has moved by itself."""
         assert await self.page.evaluate("window.moved") == 0
         assert await violations(self.page) == []
         assert await too_wide(self.page) == []
@@ -97,7 +97,7 @@ class Stand:
         await self.shop.call("record_sale", pool_id=self._pool, quantity=units)
 
     async def visited(self, context: BrowserContext, language: str = "en", *, clock: bool = False) -> Visit:
-        """The page of honey, opened by somebody, and what it does from then on.
+        """The page of honey, opened by a customer, and what it does from then on.
 
         clock    whether the test moves the clock of the page
         """

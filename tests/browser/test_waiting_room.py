@@ -71,7 +71,7 @@ async def shop(settings: Settings) -> AsyncIterator[Shop]:
 
 @dataclass
 class Visitor:
-    """Somebody at a browser, the positions that were shown, and how often each address was requested."""
+    """A visitor at a browser, the positions that were shown, and how often each address was requested."""
 
     page: Page
     positions: list[int] = field(default_factory=list[int])

@@ -105,7 +105,7 @@ ACCOUNT_V1: Any = {
 
 @contextlib.asynccontextmanager
 async def run_processor(path: Path | None = None, **options: Any) -> AsyncGenerator[Scene]:
-    """A processor that runs, with somebody who listens, for as long as the block lasts."""
+    """A processor that runs, with a receiver of its webhooks, for as long as the block lasts."""
     here, heard = listener(), Listener()
     address = f"http://127.0.0.1:{here.getsockname()[1]}"
     processor = StripeDouble(address, path=path, endpoints=[Endpoint(f"{address}/hook", SECRET)], **options)

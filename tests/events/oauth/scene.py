@@ -1,4 +1,4 @@
-"""The service beside an authorization server, and somebody who has an account at both."""
+"""The service beside an authorization server, and a person who has an account at both."""
 
 import contextlib
 from collections.abc import AsyncGenerator
