@@ -1,8 +1,8 @@
 """Histories: what clients of two processes asked and were told, while processes and the database fail.
 
-A request whose connection broke, or that was not answered in time, goes to another process. Until a process answers it,
-its outcome is unknown: it may have been done, and may still be done. A request that was refused under overload was not begun:
-it is sent again after the seconds of Retry-After, or given up, and then nothing of it may be there.
+A request whose connection broke, or that was not answered in time, goes to another process. Until a process answers
+it, its outcome is unknown: it may have been done, and may still be done. A request that was refused under overload was
+not begun: it is sent again after the seconds of Retry-After, or given up, and then nothing of it may be there.
 """
 
 import asyncio

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 import stripe
 
-from tests.demo.stripe.conftest import ACCOUNT_V2
+from tests.demo.stripe.processor import ACCOUNT_V2
 
 KEY = "sk_test_of_the_tests"
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.demo.stripe.conftest import Scene, run_processor
+from tests.demo.stripe.processor import Scene, run_processor
 
 
 async def test_sessions_and_payments_of_the_demo_survive_a_restart(tmp_path: Path) -> None:
