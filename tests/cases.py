@@ -15,8 +15,8 @@ def in_turn(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Asy
 
     A scene costs more than most cases, and each test 4 ms beside that.
     """
-    given_names = (names,) if isinstance(names, str) else names
-    tried = [dict(zip(given_names, (case,) if isinstance(names, str) else case, strict=True)) for case in cases]
+    names_of_case = (names,) if isinstance(names, str) else names
+    tried = [dict(zip(names_of_case, (case,) if isinstance(names, str) else case, strict=True)) for case in cases]
 
     def decorate(test: AsyncTest) -> AsyncTest:
         @functools.wraps(test)
@@ -26,7 +26,7 @@ def in_turn(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Asy
                     await test(**fixtures, **case)
 
         own_parameters = inspect.signature(test).parameters.values()
-        parameters = [parameter for parameter in own_parameters if parameter.name not in given_names]
+        parameters = [parameter for parameter in own_parameters if parameter.name not in names_of_case]
         subtests = inspect.Parameter("subtests", inspect.Parameter.KEYWORD_ONLY)
         setattr(tests_all, "__signature__", inspect.Signature([*parameters, subtests]))  # noqa: B010
         return tests_all

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 class Authority:
-    """Somebody who issues certificates."""
+    """A certificate authority."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

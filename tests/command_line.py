@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Generator
 from pathlib import Path
 
-from tests.faults.processes import HOLDFAST
 from tests.forking import forks
+from tests.helpers.processes import HOLDFAST
 from tests.serving import startup_output
 from tests.support import Service
 

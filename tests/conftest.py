@@ -1,4 +1,4 @@
-"""Fixtures every test shares: a real PostgreSQL, a database of its own for each test, the service, its clients.
+"""Fixtures every test shares: a real PostgreSQL, a database as if new for each test, the service, its clients.
 
 `service` runs in this process without background work, so a test decides itself when registrations are settled
 (`await service.settle()`). What crosses processes starts real ones: see `tests/faults`.
@@ -30,7 +30,7 @@ from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.notifications import Receiver
 from tests.connections import ReusedConnection
 from tests.databases import can_empty, clone, drop_ended, scratch_database, template_database
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
 from tests.support import Service, make_new, running, unlimited
 
 os.environ.setdefault("COLUMNS", "200")

@@ -34,7 +34,7 @@ MAX_STATEMENTS = 2_000
 
 
 class _Session(NamedTuple):
-    """A session that nobody uses, with the statements that are prepared in it."""
+    """An unused session, with the statements that are prepared in it."""
 
     pgconn: PGconn
     prepared: Any
@@ -57,7 +57,7 @@ class ReusedConnection(AsyncConnection[Any]):
         use = repr(options)
         connection = None
         while connection is None and (sessions := _sessions[conninfo][use]):
-            connection = await cls._taken_over(sessions.pop(), options)
+            connection = await cls._take_over(sessions.pop(), options)
         if connection is None:
             connection = await super().connect(conninfo, **options)
         connection._use = (conninfo, use)
@@ -65,7 +65,7 @@ class ReusedConnection(AsyncConnection[Any]):
         return connection
 
     @classmethod
-    async def _taken_over(cls, session: _Session, options: dict[str, Any]) -> Self | None:
+    async def _take_over(cls, session: _Session, options: dict[str, Any]) -> Self | None:
         """A connection of a session that was kept; None if the server has ended it."""
         if not _is_idle(session.pgconn):
             session.pgconn.finish()
@@ -104,12 +104,12 @@ class ReusedConnection(AsyncConnection[Any]):
 
 
 def session_pids(url: str) -> list[int]:
-    """The process numbers of the sessions of a database that nobody uses."""
+    """The process numbers of the unused sessions of a database."""
     return [session.pgconn.backend_pid for sessions in _sessions[url].values() for session in sessions]
 
 
 def end(url: str) -> None:
-    """End the sessions of a database that nobody uses."""
+    """End the unused sessions of a database."""
     for sessions in _sessions.pop(url, {}).values():
         for session in sessions:
             session.pgconn.finish()
@@ -121,11 +121,11 @@ def _is_idle(pgconn: PGconn) -> bool:
         pgconn.status == ConnStatus.OK
         and pgconn.transaction_status == TransactionStatus.IDLE
         and pgconn.pipeline_status == PipelineStatus.OFF
-        and not _has_said_something(pgconn.socket)
+        and not _has_sent_bytes(pgconn.socket)
     )
 
 
-def _has_said_something(socket: int) -> bool:
+def _has_sent_bytes(socket: int) -> bool:
     poll = select.poll()
     poll.register(socket, select.POLLIN)
     return bool(poll.poll(0))

@@ -131,7 +131,7 @@ def forks(code: Path | None = None) -> Forks:
 
 
 def _fork_for(connection: socket.socket, modules: Sequence[str]) -> None:
-    """Fork for each message. Returns when nobody sends any more; a process that was forked ends in it."""
+    """Fork for each message. Returns when the sender has closed its end; a process that was forked ends in it."""
     import typer.main
 
     from holdfast import cli

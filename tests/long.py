@@ -12,7 +12,7 @@ LONG = {
     "docs": "follows the documents: starts the servers they name, and restores backups",
     "faults": "starts processes and kills them in the middle of their work",
     "models": "tries thousands of random steps, and looks for bugs that are planted",
-    "plans": "fills databases until a plan that reads too much can be told",
+    "plans": "fills databases with hundreds of thousands of rows, and checks query plans",
     "cli/test_backup.py": "copies databases, and restores them",
     "cli/test_check_standby.py": "starts a PostgreSQL of its own",
     "cli/test_help.py": "starts every command",
@@ -22,7 +22,7 @@ LONG = {
     "events/draws/test_event_draw_loop.py": "waits for a draw by the real clock",
     "events/log/test_witness_processes.py": "starts witnesses, kills them, and installs another one",
     "events/mails/test_stopped_mails.py": "sends the mails of a thousand registrations",
-    "events/pages/test_long_texts.py": "lays out texts that take as long as they may",
+    "events/pages/test_long_texts.py": "formats the slowest texts that are allowed",
     "events/photos/test_sandbox.py": "starts a process for each thing that it may not do",
     "events/photos/test_unmade_sizes.py": "starts and kills processes that make sizes",
     "events/queues/test_draw_loop.py": "waits for a draw by the real clock",
@@ -45,7 +45,7 @@ LONG = {
     "test_benchmarks.py": "runs benchmarks",
     "test_cli.py": "starts services with worker processes",
     "test_distribution.py": "builds the distribution, and runs it in an empty environment",
-    "test_wire.py": "starts both services twice, and reads all that anybody may read",
+    "test_wire.py": "starts both services twice, and reads every public page",
 }
 """Directories and files of tests that are marked `long`, and what takes so long."""
 

@@ -34,7 +34,7 @@ async def serving(script: Script, tls: ssl.SSLContext | None = None) -> AsyncGen
             server.requests.append(request)
             await script(writer, request)
         except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # whoever asked has gone
+            pass  # the client has gone
         finally:
             writer.close()
 
@@ -45,7 +45,7 @@ async def serving(script: Script, tls: ssl.SSLContext | None = None) -> AsyncGen
 
 
 def raw_answer(head: str, body: bytes = b"") -> Script:
-    """A script that answers the same to everybody."""
+    """A script that gives every request the same answer."""
 
     async def answer(writer: asyncio.StreamWriter, _: str) -> None:
         writer.write(f"HTTP/1.1 {head}\r\n\r\n".encode() + body)

@@ -1,6 +1,6 @@
 """A browser that runs no scripts: it follows links, sends forms, keeps cookies, and looks at what each page offers.
 
-A page whose controls need a script, and are seen without one, is a failure: nobody could use them.
+A page whose controls need a script, and are seen without one, is a failure: they could not be used.
 """
 
 import re
@@ -152,7 +152,7 @@ class Page:
 
 
 class PlainBrowser:
-    """Somebody at a browser without scripts, who sees the application at `base_url`, and other sites over the network.
+    """A person at a browser without scripts, who sees the application at `base_url`, and other sites over the network.
 
     page    the page that is open
     """

@@ -16,7 +16,7 @@ from tests.inventory import support as inventory
 
 
 class ServiceUnderTest(NamedTuple):
-    """A service, every path of it, and the key of somebody."""
+    """A service, every path of it, and the key of an organizer or a shop."""
 
     http: httpx2.AsyncClient
     paths: list[str]

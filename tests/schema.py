@@ -19,7 +19,7 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import PROGRAMS
 from holdfast.kit.process.service_process import ServiceProcess
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
 
 SERVICES: dict[str, ServiceProcess[Any, Any]] = {"events": EVENTS, "inventory": INVENTORY}
 

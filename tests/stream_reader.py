@@ -1,4 +1,4 @@
-"""Someone who reads an event stream, straight from the application and as it is sent."""
+"""A reader of an event stream, straight from the application and as it is sent."""
 
 import asyncio
 import contextlib

@@ -40,7 +40,7 @@ CACHE_CHANNELS = (api_keys.CHANNEL, sessions.CHANNEL, CHANGE_CHANNEL, log_keys.C
 
 
 class Client:
-    """Someone who talks to the service over HTTP, with a key or without."""
+    """A client of the REST API, with a key or without."""
 
     def __init__(self, http: httpx2.AsyncClient, key: str | None = None, id: int = 0, slug: str = "") -> None:
         self.http = http
@@ -128,7 +128,7 @@ class Service:
         return organizer
 
     async def admin(self) -> Client:
-        """Someone with an admin key."""
+        """A client with an admin key."""
         key = await self.database.transact(lambda tx: mint(tx, None, "Tests"))
         return Client(self.http, key.key)
 
@@ -222,7 +222,7 @@ async def eventually(condition: Callable[[], Awaitable[object]], seconds: float 
 def pause_after(seconds: float) -> float:
     """For how many seconds to wait before another look at what has been waited for so long already.
 
-    Whoever looks all the time takes the processor from those who are waited for.
+    A busy poll would slow down the process that it waits for.
     """
     return min(0.1, max(0.005, seconds / 20))
 

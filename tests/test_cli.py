@@ -15,7 +15,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from tests.command_line import SECRET_SETTINGS, run_holdfast
-from tests.faults.processes import HOLDFAST, Process, outcomes, register_all, serving
+from tests.helpers.processes import HOLDFAST, Process, outcomes, register_all, serving
 from tests.serving import stop
 from tests.support import event_fields, eventually
 

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from holdfast import __version__
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
 from tests.serving import startup_output, stop
 from tests.verify.audit.honest_event import VKEY, HonestEvent, write_log
 

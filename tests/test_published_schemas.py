@@ -229,12 +229,12 @@ def _outcome(published: Published, value: Any) -> Literal["taken", "refused", "r
     except RpcError:
         return "refused"
     except Problem as problem:
-        in_words = bool(problem.errors) and all(_is_said_in_words(published, name) for name in problem.errors)
+        in_words = bool(problem.errors) and all(_is_described(published, name) for name in problem.errors)
         return "refused in words" if in_words else "refused"
     return "taken"
 
 
-def _is_said_in_words(published: Published, name: str) -> bool:
+def _is_described(published: Published, name: str) -> bool:
     types = {field.name: field.type for field in msgspec.structs.fields(published.kind)}
     types |= {name: type_ for name, type_ in published.operation.read_only_fields.items() if name not in types}
     schema = json.dumps(msgspec.json.schema(types[name])) if name in types else ""
@@ -246,9 +246,9 @@ def _strict(published: Published, value: dict[str, Any]) -> dict[str, Any]:
     fields = {field.name: field for field in msgspec.structs.fields(published.kind)}
     optional = {name for name, field in fields.items() if not field.required and field.default is not UNSET}
     optional |= {*clearable(published.kind), CLEAR}
-    taken_back = published.operation.read_only_fields.keys() - published.schema["properties"].keys()
+    read_only = published.operation.read_only_fields.keys() - published.schema["properties"].keys()
     return {
-        name: item for name, item in value.items() if not (item is None and name in optional) and name not in taken_back
+        name: item for name, item in value.items() if not (item is None and name in optional) and name not in read_only
     }
 
 

@@ -21,13 +21,13 @@ from holdfast.kit.postgres import bundled
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
 from tests import support
-from tests.events.payments import scene as payments
 from tests.events.queues.scene import open_line
+from tests.helpers import payments
+from tests.helpers.data_directories import scratch_directory
+from tests.helpers.platform_shop import DOMAIN
+from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory import support as inventory
-from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.sync import scene as sync
-from tests.inventory.webhooks.deliveries import deliver, handle
-from tests.kit.data_directories import scratch_directory
 
 ROOT = Path(holdfast.__file__).parent
 

@@ -3,7 +3,7 @@
 `python -m tests.wire DIRECTORY` writes them. In another checkout, `python -m tests.wire DIRECTORY --other BEFORE`
 writes them too, prints each difference to those of before, and fails if there is one.
 
-For each service: each path with its methods, every answer to GET that is the same for everybody (documents, OpenAPI,
+For each service: each path with its methods, every answer to GET that is the same for all callers (documents, OpenAPI,
 pages, files), the tools and resources of agents, the names of the metrics, and the schema. And the `--help` of each
 command.
 """
@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 from holdfast.cli import app
 from holdfast.kit.postgres import bundled
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
 from tests.routes import ServiceUnderTest, serve_all_routes
 from tests.schema import SERVICES, schema_of
 
@@ -63,7 +63,7 @@ async def methods(service: ServiceUnderTest) -> str:
 
 
 async def _public(service: ServiceUnderTest) -> AsyncIterator[tuple[str, str]]:
-    """Each path that anybody may read, with the status, the headers and the text of its answer."""
+    """Each public path, with the status, the headers and the text of its answer."""
     for path in service.paths:
         if "4711" in path or "stream" in path or path == "/metrics":
             continue

@@ -19,7 +19,7 @@ from tests.browser.conftest import launch_chromium
 from tests.browser.page_costs import measure
 from tests.browser.visitors import DESK, PHONE, Visitor, pages_of, signed_in, visitors
 from tests.command_line import run_up
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
 
 LOOKS = [("light", DESK, "en"), ("dark", DESK, "de"), ("light", PHONE, "de"), ("dark", PHONE, "en")]
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from playwright.async_api import BrowserContext, Page, expect
 
-from tests.accounts.browser import Browser as Visitor
 from tests.browser.registering import Stage
 from tests.events.console.organizing import PASSWORD
+from tests.helpers.form_browser import Browser as Visitor
 from tests.support import Client
 
 

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT  # pyright: ignore[reportMissingTypeStubs]
 from playwright.async_api import Browser, BrowserContext, Locator, Page
 
-from tests.accounts.browser import session_cookie_name
+from tests.helpers.form_browser import session_cookie_name
 
 Test = TypeVar("Test", bound=Callable[..., Awaitable[None]])
 
@@ -47,7 +47,7 @@ FAULTS = """
 
 
 async def open_context(chromium: Browser, scheme: Any, width: int, language: str) -> BrowserContext:
-    """A browser of somebody who reads this language and likes this scheme. Nothing moves in it."""
+    """A browser of a person who reads this language and likes this scheme. Nothing moves in it."""
     return await chromium.new_context(
         color_scheme=scheme,
         viewport={"width": width, "height": 800},

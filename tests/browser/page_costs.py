@@ -1,6 +1,6 @@
 """What a page costs on a phone with a slow network and a slow processor: bytes, what moves, the first paint.
 
-`python -m tests.browser.page_costs ADDRESS ...` prints it for pages that anybody may open: the median of five loads.
+`python -m tests.browser.page_costs ADDRESS ...` prints it for public pages: the median of five loads.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Somebody who does a task in a browser, counted in clicks, fields and the seconds of a person.
+"""A person who does a task in a browser, counted in clicks, fields and the seconds of a person.
 
 The seconds are those of the keystroke-level model (Card, Moran and Newell, "The Keystroke-Level Model for User
 Performance Time with Interactive Systems", 1980), so that they do not depend on the machine. With the variable
@@ -73,7 +73,7 @@ class Person:
 
 @asynccontextmanager
 async def at_task(context: BrowserContext, task: str) -> AsyncGenerator[Person]:
-    """Somebody who does a task until the block ends. Prints what it took."""
+    """A person who does a task until the block ends. Prints the clicks, fields and seconds."""
     folder = os.environ.get("RECORDINGS")
     if folder:
         await context.tracing.start(screenshots=True, snapshots=True)

@@ -9,8 +9,8 @@ from playwright.async_api import BrowserContext, Locator, Page, expect
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
 from tests.browser.looking import too_wide, violations
-from tests.faults.processes import Process, port_that_stays_free
-from tests.faults.processes import serving as processes
+from tests.helpers.processes import Process, port_that_stays_free
+from tests.helpers.processes import serving as processes
 from tests.inventory.support import Shop, client_secret, running, unlimited
 from tests.serving import listener, serving
 from tests.support import eventually
@@ -71,7 +71,7 @@ class Visit:
         await self.page.evaluate(f"tab.hidden = {hidden}; document.dispatchEvent(new Event('visibilitychange'))")
 
     async def looks_right(self) -> None:
-        """Everybody can read the page, it fits, and nothing on it has moved by itself."""
+        """The page is accessible and fits, and nothing on it has moved by itself."""
         assert await self.page.evaluate("window.moved") == 0
         assert await violations(self.page) == []
         assert await too_wide(self.page) == []
@@ -97,7 +97,7 @@ class Stand:
         await self.shop.call("record_sale", pool_id=self._pool, quantity=units)
 
     async def visited(self, context: BrowserContext, language: str = "en", *, clock: bool = False) -> Visit:
-        """The page of honey, opened by somebody, and what it does from then on.
+        """The page of honey, opened by a customer, and what it does from then on.
 
         clock    whether the test moves the clock of the page
         """

@@ -20,8 +20,8 @@ from tests.browser.conftest import launch_chromium
 from tests.browser.person import Person
 from tests.browser.visitors import DESK, PHONE, Visitor, signed_in
 from tests.command_line import run_up
-from tests.events.photos.pictures import picture
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
+from tests.helpers.pictures import picture
 from tests.outside_servers import raw_answer
 from tests.outside_servers import serving as serving_outside
 

@@ -45,7 +45,7 @@ async def cookie(stage: Stage) -> Any:
 
 
 @looks
-async def test_the_page_and_a_refused_number_are_accessible_and_fit(
+async def test_the_page_of_the_agent_limit_and_its_refusal_are_accessible_and_fit(
     chromium: Browser, stage: Stage, scheme: Any, width: int, language: str
 ) -> None:
     context = await open_context(chromium, scheme, width, language)

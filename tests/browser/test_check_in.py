@@ -15,7 +15,7 @@ from tests.browser.entrance import has_sent_all, open_scanner, register_organize
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.check_in.scene import code_of
-from tests.events.people.scene import sign_up
+from tests.helpers.people import sign_up
 from tests.support import eventually
 
 
@@ -135,7 +135,7 @@ async def test_scanners_and_the_server_read_codes_alike(chromium: Browser, stage
     assert [parse_short_code(text) for text in others] == [None] * len(others)
 
 
-async def test_the_form_checks_in_without_scripts(chromium: Browser, stage: Stage) -> None:
+async def test_the_form_of_check_in_works_without_scripts(chromium: Browser, stage: Stage) -> None:
     ada = await register_organizer(stage)
     event = await ada.create_event()
     await sign_up(stage.service, event, "ann")

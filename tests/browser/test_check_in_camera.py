@@ -23,7 +23,7 @@ from tests.browser.conftest import launch_chromium
 from tests.browser.entrance import open_scanner, register_organizer
 from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.log.scene import seal_logs
-from tests.events.people.scene import sign_up
+from tests.helpers.people import sign_up
 from tests.support import eventually
 
 
@@ -36,8 +36,8 @@ async def stage(settings: Settings) -> AsyncIterator[Stage]:
 async def picture(stage: Stage, folder: Path) -> Image.Image:
     """The picture in the mail that the only person has got."""
 
-    async def writer(portion: MailBatch) -> list[bytes]:
-        return write(portion)
+    async def writer(batch: MailBatch) -> list[bytes]:
+        return write(batch)
 
     async def is_sent() -> bool:
         return not await stage.service.run_sql("select from mails where ended_at is null")

@@ -12,12 +12,12 @@ from playwright.async_api import Browser, expect
 
 from holdfast.accounts.signin import links
 from holdfast.events.settings import Settings
-from tests.accounts.browser import session_cookie_name
 from tests.browser.looking import looks, open_context, session_cookie, too_wide, violations
 from tests.browser.registering import Watch
 from tests.certificates import Authority
 from tests.events.oauth_server.scene import App, issued_tokens, register_client, sign_in_person
-from tests.kit.mcp.wire import Agent
+from tests.helpers.agents import Agent
+from tests.helpers.form_browser import session_cookie_name
 from tests.outside_servers import Server, raw_answer, redirecting_script
 from tests.outside_servers import serving as serving_outside
 from tests.serving import listener, running_already, serving

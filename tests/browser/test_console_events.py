@@ -11,8 +11,8 @@ from holdfast.events.settings import Settings
 from tests.browser.console import EMAIL, PASSWORD, sign_in
 from tests.browser.looking import looks, open_context, submit, too_wide, violations, with_and_without_scripts
 from tests.browser.registering import Stage, Watch, serve_stage
-from tests.events.photos.pictures import picture
-from tests.events.photos.steps import accept_photos, key_of
+from tests.helpers.photos import accept_photos, key_of
+from tests.helpers.pictures import picture
 
 
 @pytest_asyncio.fixture(loop_scope="session")

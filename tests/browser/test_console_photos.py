@@ -11,7 +11,7 @@ from holdfast.events.settings import Settings
 from tests.browser.console import drop_files, fill_event_form
 from tests.browser.looking import session_cookie
 from tests.browser.registering import Stage, Watch, serve_stage
-from tests.events.photos.pictures import picture
+from tests.helpers.pictures import picture
 
 REFUSED = "Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)"
 

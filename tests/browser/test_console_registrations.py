@@ -11,7 +11,7 @@ from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
 from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.people.scene import sign_up
+from tests.helpers.people import sign_up
 from tests.support import Client
 
 MAX_FIRST_ROW_PIXELS = 500
@@ -59,7 +59,9 @@ async def test_registrations_from_elsewhere_appear_without_a_reload(chromium: Br
     assert watch.hosts == {stage.base_url.split("/")[2]}
 
 
-async def test_the_list_on_a_phone_shows_name_and_status_of_a_person_at_once(chromium: Browser, stage: Stage) -> None:
+async def test_the_list_of_registrations_on_a_phone_shows_name_and_status_of_a_person_at_once(
+    chromium: Browser, stage: Stage
+) -> None:
     context = await chromium.new_context(viewport={"width": 390, "height": 844})
     ada = await entered(stage, context)
     event = await ada.create_event(capacity=1, waitinglist_capacity=1, pricing_mode="fixed", price=1250, currency="EUR")
@@ -87,7 +89,9 @@ async def test_the_list_on_a_phone_shows_name_and_status_of_a_person_at_once(chr
     await expect(page.get_by_text(f"{'l' * 50}@example.com", exact=True)).to_be_visible()
 
 
-async def test_the_list_on_a_phone_has_the_first_person_on_the_first_screen(chromium: Browser, stage: Stage) -> None:
+async def test_the_list_of_registrations_on_a_phone_has_the_first_person_on_the_first_screen(
+    chromium: Browser, stage: Stage
+) -> None:
     context = await chromium.new_context(viewport={"width": 390, "height": 844})
     ada = await entered(stage, context)
     event = await ada.create_event(capacity=12, waitinglist_capacity=6)

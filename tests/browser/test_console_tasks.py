@@ -11,7 +11,7 @@ from tests.browser.entrance import register_organizer, sign_in, stored_scans
 from tests.browser.looking import session_cookie
 from tests.browser.person import at_task
 from tests.browser.registering import Stage, serve_stage
-from tests.events.people.scene import sign_up
+from tests.helpers.people import sign_up
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -65,7 +65,7 @@ async def test_an_organizer_lets_in_a_person_without_a_code(chromium: Browser, s
     assert await stored_scans(stage) == [("bob", "Door 1", True)]
 
 
-async def test_the_form_is_embedded_in_the_site_of_an_organizer(chromium: Browser, stage: Stage) -> None:
+async def test_the_form_of_an_event_is_embedded_in_the_site_of_an_organizer(chromium: Browser, stage: Stage) -> None:
     context = await chromium.new_context()
     await context.grant_permissions(["clipboard-read", "clipboard-write"])
     service = stage.service

@@ -13,7 +13,7 @@ from tests.serving import application, listener, serving
 
 
 @looks
-async def test_the_list_and_a_mail_are_accessible_and_fit(
+async def test_the_list_of_demo_mails_and_a_mail_are_accessible_and_fit(
     chromium: Browser, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     here = listener()

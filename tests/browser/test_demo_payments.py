@@ -5,7 +5,7 @@ from typing import Any
 from playwright.async_api import Browser, expect
 
 from tests.browser.looking import looks, open_context, too_wide, violations
-from tests.demo.stripe.conftest import run_processor
+from tests.demo.stripe.processor import run_processor
 
 
 @looks

@@ -12,7 +12,7 @@ from tests.browser.looking import submit
 from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.check_in.scene import link_of
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.people.scene import handle_of, sign_up
+from tests.helpers.people import handle_of, sign_up
 from tests.support import Client
 
 

@@ -14,8 +14,8 @@ from tests.browser.looking import submit
 from tests.browser.merchants import MerchantStage, serve_merchant_console
 from tests.browser.registering import Watch
 from tests.databases import template_database
+from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.support import Shop
 from tests.inventory.sync.scene import Scene as SyncScene
 

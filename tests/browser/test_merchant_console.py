@@ -17,8 +17,8 @@ from tests.browser.looking import looks, open_boxes, open_context, submit, too_w
 from tests.browser.merchants import serve_merchant_console
 from tests.browser.person import at_task
 from tests.databases import template_database
+from tests.helpers.platform_shop import DOMAIN, Scene
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.installs.merchants import DOMAIN, Scene
 from tests.inventory.support import PACKS, SIX_PACK
 from tests.inventory.sync.scene import Scene as SyncScene
 

@@ -20,8 +20,8 @@ from tests.browser.camera_film import write_film
 from tests.browser.conftest import launch_chromium
 from tests.browser.console import drop_files, fill_event_form
 from tests.browser.registering import Watch, serve_stage, wait_for_mail
-from tests.events.photos.pictures import picture
-from tests.kit.background_loops import at_work
+from tests.helpers.background_loops import at_work
+from tests.helpers.pictures import picture
 from tests.smtp import Server, mail_server
 
 

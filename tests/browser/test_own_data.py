@@ -13,7 +13,7 @@ from tests.browser.looking import looks, open_context, submit, too_wide, violati
 from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.pages.own_data import sent_links
 from tests.events.pages.own_registration import own_path
-from tests.events.people.scene import end_event, read_all_text, sign_up
+from tests.helpers.people import end_event, read_all_text, sign_up
 
 
 @pytest_asyncio.fixture(loop_scope="session")

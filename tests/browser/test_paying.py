@@ -20,8 +20,8 @@ from holdfast_demo.stripe.webhooks import Endpoint
 from tests.browser.link_following import open_live
 from tests.browser.looking import looks, open_context, session_cookie, too_wide, violations
 from tests.browser.registering import Stage, Watch, register_in_frame, registration_link, serve_stage, wait_for_mail
-from tests.events.people.scene import handle_of
-from tests.kit.background_loops import at_work
+from tests.helpers.background_loops import at_work
+from tests.helpers.people import handle_of
 from tests.serving import listener, serving
 from tests.smtp import Server, mail_server
 

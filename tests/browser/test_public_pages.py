@@ -13,7 +13,7 @@ from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.browser.page_costs import OBSERVER, SLOW_NETWORK, measure
 from tests.browser.visitors import PHONE, Visitor
-from tests.events.photos.steps import accept_photos, key_of
+from tests.helpers.photos import accept_photos, key_of
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
 

@@ -12,7 +12,7 @@ from tests.browser.console import EMAIL, PASSWORD, sign_in
 from tests.browser.looking import session_cookie
 from tests.browser.person import at_task
 from tests.browser.registering import Stage, Watch, serve_stage
-from tests.events.photos.pictures import picture
+from tests.helpers.pictures import picture
 from tests.serving import listener, serving
 from tests.support import Client
 

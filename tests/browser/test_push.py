@@ -18,8 +18,8 @@ from holdfast.kit.outbound.requests import OutboundClient
 from tests.browser.looking import AXE_SCRIPT, FAULTS
 from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.check_in.scene import link_of
-from tests.events.people.scene import sign_up
 from tests.events.push.push_service import LOCAL, PushServiceDouble, push_service
+from tests.helpers.people import sign_up
 
 SUBSCRIBE = """
     // Headless Chromium says "denied" whatever was granted.

@@ -11,7 +11,7 @@ from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
 from tests.browser.looking import SMALL, violations
 from tests.browser.registering import Watch, register_in_frame, registration_link, serve_stage, wait_for_mail
-from tests.kit.background_loops import at_work
+from tests.helpers.background_loops import at_work
 from tests.smtp import mail_server
 
 

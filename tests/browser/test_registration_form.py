@@ -76,7 +76,7 @@ async def test_a_frame_that_follows_its_content_needs_no_scroll_bar(
     assert await frame.evaluate("document.activeElement.id") == "email"
 
 
-async def test_the_form_can_be_used_by_keyboard_alone(chromium: Browser, stage: Stage) -> None:
+async def test_the_form_of_registration_can_be_used_by_keyboard_alone(chromium: Browser, stage: Stage) -> None:
     page = await (await chromium.new_context()).new_page()
     await page.goto(stage.pasted)
     frame = await framed(page)
@@ -107,7 +107,7 @@ async def test_links_to_the_event_leave_the_frame(chromium: Browser, stage: Stag
     await expect(page).to_have_url(stage.event["public_url"])
 
 
-async def test_the_form_on_the_page_of_the_event_leads_to_an_outcome_without_a_frame(
+async def test_the_form_of_registration_on_the_page_of_the_event_leads_to_an_outcome_without_a_frame(
     chromium: Browser, stage: Stage
 ) -> None:
     context = await chromium.new_context()

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, expect
 from holdfast.inventory.service import INVENTORY
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.databases import scratch_database, template_database
-from tests.inventory.installs.merchants import beside_the_platform
+from tests.helpers.platform_shop import beside_the_platform
 from tests.inventory.support import unlimited
 from tests.serving import listener, running_already, serving
 

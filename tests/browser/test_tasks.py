@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.browser.tasks import MAX_CLICKS, do_tasks
 from tests.command_line import run_up
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
 
 
 async def test_tasks_are_done_in_few_clicks(tmp_path: Path) -> None:

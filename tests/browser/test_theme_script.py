@@ -142,7 +142,7 @@ async def test_a_stream_that_sends_nothing_is_replaced_by_polling(chromium: Brow
     async with theme(chromium) as view:
         view.service.streams = "silent"
         await view.opens(FORM + block())
-        await view.was_asked(STREAM, 1)
+        await view.wait_for_requests(STREAM, 1)
         view.service.numbers = {ONE: 44}
         view.service.streams = "open"
 
@@ -172,13 +172,13 @@ async def test_a_poll_now_and_then_finds_what_a_silent_stream_has_missed(chromiu
         await view.opens(FORM + block())
         await view.is_live()
         await view.passes(301)
-        await view.was_asked(ASK, 2)
+        await view.wait_for_requests(ASK, 2)
         assert view.service.times(STREAM) == 1
 
         view.service.numbers = {ONE: 44}
         await view.passes(301)
         await view.says("44 in stock")
-        await view.was_asked(STREAM, 2)
+        await view.wait_for_requests(STREAM, 2)
 
 
 async def test_an_old_number_says_when_it_was_right_until_it_is_too_old(chromium: Browser) -> None:
@@ -208,7 +208,7 @@ async def test_an_answer_that_is_no_availability_shows_nothing_and_breaks_nothin
     async with theme(chromium) as view:
         view.service.answer = (200, answer)
         await view.opens(FORM + block())
-        await view.was_asked(ASK, 1)
+        await view.wait_for_requests(ASK, 1)
         await view.says("")
 
         view.service.answer = None
@@ -239,6 +239,6 @@ async def test_a_page_that_is_hidden_during_a_request_drops_the_answer(chromium:
         await view.page.clock.run_for(3_600_000)
         assert len(view.service.requests) == count
         await view.turns(hidden=False)
-        await view.was_asked(STREAM, 2)
+        await view.wait_for_requests(STREAM, 2)
         await view.turns(hidden=False)
         assert len(view.service.requests) == count + 2

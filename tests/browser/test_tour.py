@@ -10,7 +10,7 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 from tests.browser.looking import open_context
 from tests.browser.registering import Watch
 from tests.command_line import run_up
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
 from tests.support import eventually
 
 README = Path(__file__).parents[2] / "README.md"

@@ -33,7 +33,7 @@ class Shop:
     room: str
     url: str
     let_in: list[str] = field(default_factory=list[str])
-    turned_away: int = 0
+    refusals: list[str] = field(default_factory=list[str])
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -44,13 +44,15 @@ async def shop(settings: Settings) -> AsyncIterator[Shop]:
     async with running(settings) as service:
         line = await open_line(service, release_rate=1, target_url=f"{shop_url}/sale?item=7")
         shop = Shop(line, f"{base_url}/queues/{line.id}", shop_url)
-        door = load_python_connector().QueueDoor(base_url, line.id)
+        connector = load_python_connector()
+        door = connector.QueueDoor(base_url, line.id)
 
         async def sale(request: Request) -> HTMLResponse:
-            visitor = await asyncio.to_thread(door.visitor, request.query_params.get("queue_token", ""))
-            if visitor is None:
-                shop.turned_away += 1
-                return HTMLResponse("<h1>Please line up first.</h1>", 403)
+            try:
+                visitor = await asyncio.to_thread(door.visitor, request.query_params.get("queue_token", ""))
+            except connector.TokenRefusal as refusal:
+                shop.refusals.append(refusal.reason)
+                return HTMLResponse("<h1>Please join the queue first.</h1>", 403)
             shop.let_in.append(visitor)
             return HTMLResponse(f"<h1>Welcome</h1><p>Item {request.query_params['item']}</p>")
 
@@ -69,7 +71,7 @@ async def shop(settings: Settings) -> AsyncIterator[Shop]:
 
 @dataclass
 class Visitor:
-    """Somebody at a browser, the positions that were shown, and how often each address was requested."""
+    """A visitor at a browser, the positions that were shown, and how often each address was requested."""
 
     page: Page
     positions: list[int] = field(default_factory=list[int])
@@ -115,7 +117,7 @@ async def test_ten_visitors_watch_their_position_fall_and_are_let_in(
         await expect(waiting.page.locator("p")).to_have_text("Item 7")
         assert waiting.positions == sorted(waiting.positions, reverse=True)
     assert len(set(shop.let_in)) == 10
-    assert shop.turned_away == 0
+    assert shop.refusals == []
     # Who came late has seen the line move.
     assert max(len(set(visitor.positions)) for visitor in visitors) >= 3
     tickets = dict(await shop.line.service.run_sql("select visitor_id, ticket from queue_visitors"))
@@ -145,7 +147,17 @@ async def test_a_room_of_an_unproved_organizer_names_the_host_and_waits_for_a_cl
     await page.get_by_role("link", name="Continue").click()
 
     await expect(page.locator("h1")).to_have_text("Welcome")
-    assert shop.turned_away == 0
+    assert shop.refusals == []
+
+
+async def test_a_shop_refuses_a_visitor_without_a_token(chromium: Browser, shop: Shop) -> None:
+    page = await (await chromium.new_context()).new_page()
+    response = await page.goto(f"{shop.url}/sale?item=7")
+
+    assert response
+    assert response.status == 403
+    assert shop.refusals == ["missing"]
+    assert shop.let_in == []
 
 
 async def test_a_page_that_is_closed_and_opened_again_keeps_its_place_in_the_queue(
@@ -164,7 +176,7 @@ async def test_a_page_that_is_closed_and_opened_again_keeps_its_place_in_the_que
     assert await shop.line.length() == 3
 
 
-async def test_the_page_goes_on_in_the_language_that_was_chosen_and_says_in_it_when_it_is_cut_off(
+async def test_the_page_of_a_queue_stays_in_the_chosen_language_and_says_in_it_when_it_is_offline(
     chromium: Browser, shop: Shop
 ) -> None:
     # Who waits for less than a minute looks again every five seconds.
@@ -198,7 +210,7 @@ async def test_the_way_in_is_announced_as_a_link_in_a_frame(chromium: Browser, s
     await expect(page.locator("h1")).to_have_text("Welcome")
 
 
-async def test_the_page_may_not_be_framed_itself(chromium: Browser, shop: Shop) -> None:
+async def test_the_page_of_a_queue_may_not_be_framed_itself(chromium: Browser, shop: Shop) -> None:
     page = await (await chromium.new_context()).new_page()
     await page.goto(shop.url)
     await page.evaluate("room => document.querySelector('iframe').src = room", shop.room)

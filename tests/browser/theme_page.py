@@ -207,11 +207,11 @@ class Theme:
 
         await eventually(has_failed)
 
-    async def was_asked(self, path: str, times: int) -> None:
-        async def was_asked() -> bool:
+    async def wait_for_requests(self, path: str, times: int) -> None:
+        async def has_requests() -> bool:
             return self.service.times(path) >= times
 
-        await eventually(was_asked)
+        await eventually(has_requests)
 
     async def stops(self) -> None:
         """Let no time go by on the page from now on, but what `passes`."""

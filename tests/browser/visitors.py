@@ -39,7 +39,7 @@ EXAMPLE_QUERIES = {"status", "tab", "page", "sort", "view"}
 
 
 class Visitor(NamedTuple):
-    """Somebody whose pages are drawn.
+    """A visitor whose pages are drawn.
 
     starts    the addresses at which they begin
     mailed    the page on which they ask for a link, the directory of the mails, and their address
@@ -79,7 +79,7 @@ async def visitors(output: str, data_dir: Path) -> list[Visitor]:
 
 
 async def ask_for_link(page: Page, address: str, mails: Path, email: str) -> str:
-    """Ask for a mail with a link that signs somebody in, in the browser in which the link works. Returns the link."""
+    """Ask for a mail with a link that signs a person in, in the browser in which the link works. Returns the link."""
     await page.goto(address)
     await page.get_by_role("textbox").first.fill(email)
     await page.keyboard.press("Enter")
@@ -95,7 +95,7 @@ async def ask_for_link(page: Page, address: str, mails: Path, email: str) -> str
 
 
 async def become_organizer(page: Page, account: str) -> None:
-    """Give an organizer a name, which the console asks for when somebody comes first."""
+    """Give an organizer a name, which the console asks for at the first visit."""
     await page.goto(account.replace("/account", "/console"))
     if urlsplit(page.url).path.endswith("/start"):
         await page.get_by_role("textbox").first.fill("Nobody Yet")
@@ -140,7 +140,7 @@ async def fill(http: httpx2.AsyncClient) -> str:
 
 
 async def pages_of(chromium: Browser, visitor: Visitor) -> list[str]:
-    """The addresses of all pages that somebody finds by following links, one of each kind."""
+    """The addresses of all pages that are found by following links, one of each kind."""
     context = await signed_in(chromium, visitor, "light", DESK, "en")
     page = await context.new_page()
     origins = {urlsplit(url).netloc for url in visitor.starts}

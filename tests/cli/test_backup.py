@@ -33,7 +33,7 @@ SECRETS = {"INVENTORY_SECRET_KEY": "1" * 32, "EVENTS_SECRET_KEY": "2" * 32}
 PAUSE_SECONDS = 0.05
 """Seconds between two requests of a load, which leave the processor to the backup."""
 
-SHOWN_PHOTO = """
+PHOTO_OF_EVENT = """
     insert into photos (key, state, content_type, content_length, idle_since, scaling_due, width, height, widths)
     values (%(key)s, 'accepted', 'image/png', 5, null, null, 300, 300, array[300])
 """
@@ -83,7 +83,7 @@ async def test_data_acknowledged_before_a_backup_of_busy_services_is_there_after
 ) -> None:
     organizer = await own_service.organizer()
     event = await organizer.create_event(capacity=100_000)
-    await own_service.run_sql(SHOWN_PHOTO, key=PHOTO)
+    await own_service.run_sql(PHOTO_OF_EVENT, key=PHOTO)
     for name in (PHOTO, f"{PHOTO}.w480.webp"):
         await photo_store(settings, secret_of(settings)).write(name, b"photo", "image/png")
     (tmp_path / "stock").mkdir()
@@ -162,7 +162,7 @@ def test_a_photo_missing_in_the_store_is_reported_and_the_rest_is_backed_up(
     places: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with psycopg.connect(places["EVENTS_DATABASE_URL"]) as connection:
-        connection.execute(SHOWN_PHOTO, {"key": PHOTO})
+        connection.execute(PHOTO_OF_EVENT, {"key": PHOTO})
 
     with pytest.raises(typer.Exit) as ended:
         backup(tmp_path / "copy")

@@ -19,8 +19,8 @@ from holdfast.events.service import EVENTS
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.certificates import Authority
 from tests.command_line import run_holdfast_in
-from tests.faults.processes import port_that_stays_free, serving
-from tests.kit.data_directories import data_directory, start_users, used_directory, wait_until
+from tests.helpers.data_directories import data_directory, start_users, used_directory, wait_until
+from tests.helpers.processes import port_that_stays_free, serving
 from tests.small_disks import small_disk
 
 

@@ -8,7 +8,7 @@ from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import bundled
 from holdfast.kit.process.checks.check_list import run_checks
 from holdfast.kit.process.checks.inspection import open_inspection
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
 from tests.support import unlimited
 
 

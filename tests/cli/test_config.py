@@ -35,7 +35,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def kept_environment() -> Iterator[None]:
+def restored_environment() -> Iterator[None]:
     """Takes away what `--env-file` has added."""
     before = dict(os.environ)
     yield

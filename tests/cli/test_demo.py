@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx2
 
 from tests.command_line import run_holdfast
-from tests.faults.processes import Process
+from tests.helpers.processes import Process
 
 INVENTORY, EVENTS = "https://inventory.example.com", "https://events.example.com"
 

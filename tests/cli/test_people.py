@@ -3,7 +3,7 @@
 import json
 
 from tests.command_line import run_events_command
-from tests.events.people.scene import end_event, list_registrations, read_all_text, sign_up
+from tests.helpers.people import end_event, list_registrations, read_all_text, sign_up
 from tests.support import Service
 
 

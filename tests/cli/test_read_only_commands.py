@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import run_holdfast, run_holdfast_in
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
 
 LOOKING = [
     *("events jobs", "events jobs --retry 1", "events migrate --dry-run", "events key list", "events organizer list"),

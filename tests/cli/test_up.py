@@ -23,9 +23,9 @@ from holdfast.kit.postgres.bundled_server import Cluster
 from holdfast.kit.postgres.schema.lineage import WITHOUT_FILE
 from holdfast_demo.stripe.processor import load_or_create_secrets
 from tests.command_line import run_holdfast, run_up
-from tests.demo.stripe.conftest import ACCOUNT_V2
-from tests.faults.processes import HOLDFAST
-from tests.kit.data_directories import scratch_directory
+from tests.demo.stripe.processor import ACCOUNT_V2
+from tests.helpers.data_directories import scratch_directory
+from tests.helpers.processes import HOLDFAST
 from tests.serving import startup_output, stop
 from tests.support import eventually
 
@@ -49,15 +49,15 @@ def data_dir() -> Path:
 
 
 @pytest.fixture(scope="module")
-def shown_dir() -> Path:
+def printed_dir() -> Path:
     """The data directory of the start that several tests look at."""
     return scratch_directory()
 
 
 @pytest.fixture(scope="module")
-def output(shown_dir: Path) -> Generator[str]:
+def output(printed_dir: Path) -> Generator[str]:
     """What one start says that several tests look at, as long as they do."""
-    with run_up(shown_dir, "--inventory-port=0", "--events-port=0") as output:
+    with run_up(printed_dir, "--inventory-port=0", "--events-port=0") as output:
         yield output
 
 
@@ -78,7 +78,7 @@ def test_a_second_start_says_what_runs_already_and_where(data_dir: Path) -> None
     assert (alone.returncode, alone.stderr) == (1, f"{of_events} {advice}\n")
 
 
-def test_the_address_is_that_of_a_process_that_runs_when_another_one_of_the_same_directory_has_ended(
+def test_the_printed_address_is_that_of_a_running_process_after_another_one_of_the_directory_ended(
     data_dir: Path,
 ) -> None:
     def known(service: str) -> str:
@@ -114,7 +114,7 @@ def test_the_first_start_prints_keys_and_a_page_and_later_starts_say_how_to_get_
 
 
 def test_a_second_start_keeps_the_demonstrations_and_their_secrets_until_real_partners_are_set_up(
-    data_dir: Path, output: str, shown_dir: Path
+    data_dir: Path, output: str, printed_dir: Path
 ) -> None:
     ports = ("--inventory-port=0", "--events-port=0")
     with run_up(data_dir, *ports) as first:
@@ -135,7 +135,7 @@ def test_a_second_start_keeps_the_demonstrations_and_their_secrets_until_real_pa
     assert "`holdfast up` takes demo payments" in checked.stdout.replace("\n" + " " * 19, " ")
     assert "0 wrong, 0 warnings" in checked.stdout
     assert links[0] != links[1]
-    assert secrets_that_only_their_owner_reads(shown_dir, output) != secrets
+    assert secrets_that_only_their_owner_reads(printed_dir, output) != secrets
     with run_up(data_dir, *ports, STRIPE_SECRET_KEY="sk_test_real", INVENTORY_CLIENT_ID="real") as third:
         assert not re.search("Demo (payments|shops)", third)
 
@@ -201,9 +201,9 @@ def test_mails_are_not_shown_to_other_machines_or_beside_a_mail_server(data_dir:
     )
     for arguments, settings in others:
         with run_up(data_dir, *arguments, **settings) as output:
-            [port] = re.findall(r"^Events +http\S*?:(\d+)$", output, re.MULTILINE) or [""]
+            [port] = re.findall(r"^Events +http\S*?:(\d+)$", output, re.MULTILINE)
             assert not re.search("^  mails +http", output, re.MULTILINE)
-            assert not port or httpx2.get(f"http://127.0.0.1:{port}/mails").status_code == 404
+            assert httpx2.get(f"http://127.0.0.1:{port}/mails").status_code == 404
 
 
 def key(data_dir: Path) -> str:
@@ -284,8 +284,8 @@ def test_an_option_of_the_demo_without_its_package_is_refused(words: tuple[str, 
 
 
 @pytest.mark.usefixtures("output")
-def test_files_of_postgresql_and_of_the_demo_are_readable_by_their_owner_only(shown_dir: Path) -> None:
-    files = [shown_dir / "postgres.log", *shown_dir.glob("demo-*.sqlite*")]
+def test_files_of_postgresql_and_of_the_demo_are_readable_by_their_owner_only(printed_dir: Path) -> None:
+    files = [printed_dir / "postgres.log", *printed_dir.glob("demo-*.sqlite*")]
     modes = {file.name: oct(file.stat().st_mode & 0o777) for file in files}
     assert {"postgres.log", "demo-payments.sqlite", "demo-shops.sqlite", "demo-shops.sqlite-wal"} <= modes.keys()
     assert set(modes.values()) == {"0o600"}, modes

@@ -15,7 +15,7 @@ from standardwebhooks.webhooks import Webhook
 
 from holdfast.kit.webhooks.signing import new_secret, public_key, signed_headers
 from tests.command_line import run_holdfast
-from tests.faults.processes import HOLDFAST
+from tests.helpers.processes import HOLDFAST
 
 BODY = b'{"type": "event.created", "data": {"title": "Jazz \xc3\xa9\\u001b[2J"}}'
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -19,8 +19,8 @@ from typer.exceptions import TyperException
 from holdfast import cli
 from holdfast.cli import app
 from tests.command_line import SECRET_SETTINGS, run_holdfast_in
-from tests.faults.processes import HOLDFAST
 from tests.forking import TIMEOUT_SECONDS, forks
+from tests.helpers.processes import HOLDFAST
 
 COLUMNS = 80
 
@@ -40,7 +40,7 @@ def refusals(command: Any, parameter: Any) -> Iterator[str]:
     """What is messages of values that a parameter does not take. The command itself is not run."""
     required = [other for other in command.params if other.required and other is not parameter]
     for value in ("abc", "-1", "1.5", "99999999999999999999999", "/nothing/here"):
-        words = [word for given_to in (parameter, *required) for word in with_value(given_to, value)]
+        words = [word for option in (parameter, *required) for word in with_value(option, value)]
         try:
             command.make_context("holdfast", words)
         except TyperException as error:

@@ -12,8 +12,8 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
 from tests import support as events_support
 from tests.conformance import fixtures
+from tests.helpers.data_directories import scratch_directory
 from tests.inventory import support as inventory_support
-from tests.kit.data_directories import scratch_directory
 from tests.kit.mcp import pantry
 from tests.kit.mcp.pantry import Pantry
 

@@ -45,6 +45,6 @@ async def join(client: Client, queue: dict[str, Any], visitor: str) -> str:
 
 
 async def minute(service: Service) -> None:
-    """Let a minute pass, at the end of which somebody is released."""
+    """Let a minute pass, at the end of which a visitor is released."""
     await service.run_sql("update queues set paced_at = paced_at - interval '1 minute'")
     await release.release(service.database)

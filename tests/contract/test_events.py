@@ -119,7 +119,7 @@ async def test_the_currency_is_usd_unless_named(service: Service) -> None:
 
 @requirement("events.create.capacity")
 @pytest.mark.parametrize("capacity", [1, 2, 100_000])
-async def test_an_event_with_seats_is_taken(service: Service, capacity: int) -> None:
+async def test_an_event_with_seats_is_accepted(service: Service, capacity: int) -> None:
     assert (await (await service.organizer()).create_event(capacity=capacity))["capacity"] == capacity
 
 

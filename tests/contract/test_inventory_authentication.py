@@ -17,7 +17,7 @@ from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shops import operations as shops
 from tests.contract.requirements import requirement
 from tests.databases import template_database
-from tests.inventory.installs.merchants import BASE_URL, DOMAIN, SECRET, Scene, beside_the_platform
+from tests.helpers.platform_shop import BASE_URL, DOMAIN, SECRET, Scene, beside_the_platform
 from tests.inventory.samples import ARGUMENTS
 from tests.inventory.support import TOOLS, Shop, unlimited
 

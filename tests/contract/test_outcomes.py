@@ -59,7 +59,7 @@ async def test_registrations_have_rising_times_of_receipt(service: Service) -> N
 
 
 @requirement("registrations.list", "registrations.fields")
-async def test_the_list_shows_registrations_as_they_are_read_one_by_one(service: Service) -> None:
+async def test_a_list_of_registrations_has_each_as_it_is_read_alone(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=1)
     polls = await register(service, ada, event, "ann", "bob")
@@ -151,7 +151,7 @@ async def test_seats_go_first_then_the_waiting_list(
 
 
 @requirement("registrations.status", "events.update")
-async def test_added_seats_go_to_those_who_have_waited_longest(service: Service) -> None:
+async def test_added_seats_go_to_the_first_on_the_waiting_list(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=3)
     polls = await register(service, ada, event, *FOUR)

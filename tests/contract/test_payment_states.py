@@ -15,7 +15,7 @@ from holdfast.events.settings import Settings
 from tests.contract.requirements import requirement
 from tests.contract.shapes import Event, Payment, listed, one
 from tests.contract.steps import yesterday
-from tests.events.payments.scene import paying
+from tests.helpers.payments import paying
 from tests.support import Client, Service, running
 
 FREE = Payment(

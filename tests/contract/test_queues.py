@@ -152,7 +152,7 @@ async def test_an_update_of_a_queue_sets_the_given_fields_and_keeps_the_others(s
 
 
 @requirement("queues.delete")
-async def test_a_deleted_queue_is_gone_for_everybody(service: Service) -> None:
+async def test_a_deleted_queue_is_gone_for_visitors_and_its_organizer(service: Service) -> None:
     ada = await service.organizer()
     queue = await ada.create_queue()
     poll = await join(ada, queue, "ann")

@@ -44,7 +44,7 @@ async def test_a_status_can_go_to_the_waiting_list_and_back(service: Service) ->
 
 
 @requirement("registrations.update")
-async def test_a_cancelled_seat_goes_to_the_first_who_waits(service: Service) -> None:
+async def test_a_cancelled_seat_goes_to_the_first_on_the_waiting_list(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=2)
     polls = await register(service, ada, event, "ann", "bob", "cal")
@@ -131,7 +131,7 @@ async def test_a_registration_is_removed_once(service: Service) -> None:
 
 
 @requirement("registrations.delete")
-async def test_a_freed_seat_goes_to_the_first_who_waits(service: Service) -> None:
+async def test_a_freed_seat_goes_to_the_first_on_the_waiting_list(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=1, waitinglist_capacity=2)
     polls = await register(service, ada, event, "ann", "bob", "cal")

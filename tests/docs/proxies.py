@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 
-from tests.faults.processes import Process, port_that_stays_free
+from tests.helpers.processes import Process, port_that_stays_free
 from tests.programs import program
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

@@ -14,7 +14,7 @@ from holdfast.events.pricing.operations import tick
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import bundled
 from tests.events.clock import pass_by
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
 from tests.support import Client, Service, running, unlimited
 
 PAGE = Path(__file__).parents[2] / "docs/events/prices.md"
@@ -53,19 +53,19 @@ class Row(NamedTuple):
     day: float
     reason: str
     price: int
-    seats_taken: int
+    seats: int
     capacity: int
-    asked_price: int
+    chosen_price: int
 
     @property
     def by_policy(self) -> int:
         """What the policy says the price is in this state."""
         created = datetime(2027, 3, 1, tzinfo=UTC)
         return current_price(
-            price=self.asked_price,
+            price=self.chosen_price,
             **BOUNDS,
             capacity=self.capacity,
-            registered=self.seats_taken,
+            registered=self.seats,
             created=created,
             now=created + self.day * DAY,
             datetime=created + LENGTH * DAY,
@@ -127,7 +127,7 @@ def sale_table(rows: Sequence[Row]) -> str:
         day, before, price = round(row.day + 0.5) if row.day else 0, price, f"{row.price / 100:.2f}"
         if row.reason != "tick":
             lines.append(
-                f"| {day} | {TOLD[day, row.reason]} | {row.seats_taken} of {row.capacity} | `{row.reason}` "
+                f"| {day} | {TOLD[day, row.reason]} | {row.seats} of {row.capacity} | `{row.reason}` "
                 f"| {before} | {price} |"
             )
     return "\n".join(lines)
@@ -137,9 +137,9 @@ def policy_table() -> str:
     """What a seat costs when so many of 100 seats are taken and so much of the time has gone."""
     times = (0, 25, 50, 75, 99)
     lines = [f"| seats taken | {' | '.join(f'{time} %' for time in times)} |", f"|--:|{'--:|' * len(times)}"]
-    for seats_taken in (0, 25, 50, 75, 90, 99, 100):
-        prices = [Row(LENGTH * time / 100, "", 0, seats_taken, 100, 2500).by_policy for time in times]
-        lines.append(f"| {seats_taken} | {' | '.join(f'{price / 100:.2f}' for price in prices)} |")
+    for seats in (0, 25, 50, 75, 90, 99, 100):
+        prices = [Row(LENGTH * time / 100, "", 0, seats, 100, 2500).by_policy for time in times]
+        lines.append(f"| {seats} | {' | '.join(f'{price / 100:.2f}' for price in prices)} |")
     return "\n".join(lines)
 
 

@@ -11,8 +11,8 @@ import pytest
 from holdfast.events.seats import settlement
 from holdfast.events.settings import Settings
 from holdfast_demo.data import inventory as demo
+from tests.helpers.background_loops import at_work
 from tests.inventory import support as inventory
-from tests.kit.background_loops import at_work
 from tests.serving import listener, running_already, serving
 from tests.support import running
 

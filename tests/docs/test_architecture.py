@@ -19,10 +19,10 @@ def test_every_file_and_folder_that_the_page_names_is_there() -> None:
     assert {path for path in paths if not (SOURCE / path).exists()} == set()
 
 
-def test_the_page_can_be_read_in_some_minutes() -> None:
+def test_the_architecture_has_at_most_1500_words() -> None:
     assert len(PAGE.read_text(encoding="utf-8").split()) <= MAX_WORDS
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
-def test_a_new_reader_finds_the_page(name: str) -> None:
+def test_readme_and_contributing_link_to_the_architecture(name: str) -> None:
     assert "(docs/architecture.md)" in (ROOT / name).read_text(encoding="utf-8")

@@ -15,8 +15,8 @@ import psycopg
 
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
 from tests.command_line import run_holdfast, run_up
-from tests.faults.processes import HOLDFAST, Process
-from tests.kit.data_directories import scratch_directory, wait_until
+from tests.helpers.data_directories import scratch_directory, wait_until
+from tests.helpers.processes import HOLDFAST, Process
 
 PAGE = Path(__file__).parents[2] / "docs" / "backup.md"
 BACK_UP, RESTORE, BACK_UP_BASE, ARCHIVE_REST, RESTORE_TO_MOMENT = re.findall(

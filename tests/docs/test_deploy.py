@@ -18,7 +18,7 @@ from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from tests.command_line import run_up
 from tests.forking import forks
-from tests.kit.data_directories import scratch_directory, wait_until
+from tests.helpers.data_directories import scratch_directory, wait_until
 from tests.programs import program
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -106,7 +106,7 @@ def test_every_alert_names_labels_that_it_has_when_it_is_raised(labels: dict[str
         assert {*re.findall(r"\$labels\.(\w+)", rule)} <= left, rule
 
 
-def test_a_figure_whose_increase_is_an_alert_is_told_before_it_increases() -> None:
+def test_a_counter_with_an_alert_is_exported_at_zero() -> None:
     counted = [
         (name, dict(re.findall(r'(\w+)="([^"]*)"', chosen)))
         for expression, _ in alerts()

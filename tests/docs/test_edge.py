@@ -14,8 +14,8 @@ import pytest
 from tests.certificates import Authority
 from tests.databases import clone
 from tests.docs.proxies import HOSTS, PROXY_ADDRESS, Proxy, Services, data_of, is_listening, nginx
-from tests.faults.processes import Process, port_that_stays_free
-from tests.kit.data_directories import wait_until
+from tests.helpers.data_directories import wait_until
+from tests.helpers.processes import Process, port_that_stays_free
 from tests.programs import program
 from tests.support import event_fields
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.processes import HOLDFAST
+from tests.helpers.processes import HOLDFAST
 from tests.serving import startup_output, stop
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ TESTS = Path(__file__).parents[1] / "events"
 PLANTED_BY = ("log/test_frauds_in_a_service.py", "draws/test_draw_frauds_in_a_service.py")
 
 
-def test_the_page_has_the_table_of_the_tests() -> None:
+def test_the_page_of_frauds_has_the_table_of_the_tests() -> None:
     assert fraud_table.PAGE.read_text(encoding="utf-8") == fraud_table.page()
 
 

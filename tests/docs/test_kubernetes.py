@@ -222,7 +222,7 @@ def test_the_kustomization_of_the_page_changes_what_the_base_has() -> None:
         assert {*changed["data"]} <= {*named(changed["kind"], changed["metadata"]["name"])["data"]}
 
 
-def test_the_page_lists_the_files() -> None:
+def test_the_kubernetes_page_lists_every_manifest() -> None:
     rows = "".join(line for line in PAGE.splitlines() if line.startswith("| `"))
 
     assert {*re.findall(r"`([\w.]+\.yaml)`", rows)} == {path.name for path in DIRECTORY.glob("*.yaml")} - {

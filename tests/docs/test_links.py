@@ -7,7 +7,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")] if path.is_file()
+    str(path.relative_to(ROOT))
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "tests/README.md"]
+    if path.is_file()
 )
 
 BOUNDS = ROOT / "tests" / "bounds.py"
@@ -47,6 +49,27 @@ def test_every_page_that_the_code_names_is_there() -> None:
 
     assert named
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_map_of_helpers_names_what_its_modules_define_and_every_module_of_helpers() -> None:
+    tests = ROOT / "tests"
+    rows = re.findall(
+        r"((?:`\w+`, )*`\w+`) of \[([\w/]+\.py)\]\(\2\)", (tests / "README.md").read_text(encoding="utf-8")
+    )
+    helpers = {path.relative_to(tests).as_posix() for path in (tests / "helpers").glob("*.py")} - {
+        "helpers/__init__.py"
+    }
+
+    assert len(rows) > 20
+    assert [
+        (name, module)
+        for names, module in rows
+        for name in re.findall(r"\w+", names)
+        if not re.search(
+            rf"^(?:class |(?:async )?def )?{name}\b", (tests / module).read_text(encoding="utf-8"), re.MULTILINE
+        )
+    ] == []
+    assert helpers - {module for _, module in rows} == set()
 
 
 def test_every_decision_that_a_page_names_by_its_number_is_that_one() -> None:

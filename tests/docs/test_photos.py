@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.photos.pictures import picture
 from tests.events.photos.site import site_of
+from tests.helpers.pictures import picture
 from tests.serving import listener, serving
 from tests.support import running
 

@@ -4,7 +4,9 @@ from tests.docs.sale import PAGE, history, page_with_tables, policy_table, sale_
 from tests.support import Service
 
 
-async def test_the_page_shows_a_real_sale_and_every_price_of_it_is_what_the_policy_gives(service: Service) -> None:
+async def test_the_page_on_prices_shows_a_real_sale_and_every_price_of_it_is_what_the_policy_gives(
+    service: Service,
+) -> None:
     rows = await history(service)
 
     assert [row.price for row in rows] == [row.by_policy for row in rows]

@@ -28,9 +28,9 @@ from tests.docs.proxies import (
     is_listening,
     nginx,
 )
-from tests.events.photos.pictures import picture
-from tests.faults.processes import Process, port_that_stays_free
-from tests.kit.data_directories import wait_until
+from tests.helpers.data_directories import wait_until
+from tests.helpers.pictures import picture
+from tests.helpers.processes import Process, port_that_stays_free
 from tests.programs import program
 from tests.support import event_fields
 

@@ -105,7 +105,7 @@ def test_a_lock_lets_one_batch_of_all_processes_pass_at_a_time() -> None:
     assert primary.batches == pytest.approx(0.4 / 4e-3, rel=0.05)
 
 
-def test_under_overload_nobody_is_lost_and_those_who_are_refused_come_again() -> None:
+def test_under_overload_no_visitor_is_lost_and_refused_visitors_come_again() -> None:
     simulation = Simulation()
     process = Process(simulation, Cores(simulation, 1), Primary(simulation, Cores(simulation, 1)))
     people = OpenLoop(simulation, [process], kind(database=Cost(0, 5000)), 600, 6)
@@ -114,7 +114,7 @@ def test_under_overload_nobody_is_lost_and_those_who_are_refused_come_again() ->
     assert people.seen.answered == people.seen.sent > 3_000
 
 
-def test_waits_behind_a_resource_follow_from_who_came_and_who_was_served() -> None:
+def test_waits_behind_a_resource_follow_from_arrivals_and_served_requests() -> None:
     waits = waits_behind([100, 100, 0, 0], 50)
     assert [wait for _, wait in waits] == [0.5, 1.5, 1.5, 0.5]
     assert weighted(waits, 0.99) == 1.5

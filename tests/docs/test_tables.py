@@ -84,12 +84,16 @@ def test_the_page_for_agents_lists_every_tool_by_its_scope(page: str, operations
 
 @pytest.mark.parametrize("product", [EVENTS, INVENTORY], ids=["events", "inventory"])
 def test_settings_says_between_which_numbers_a_setting_is(product: ServiceProcess[Any, Any]) -> None:
+    ranges: dict[str, str] = {}
     for field in product.settings.model_fields.values():
         bounds = {
             name: getattr(bound, name) for bound in field.metadata for name in ("ge", "le") if hasattr(bound, name)
         }
         if len(bounds) == 2:
-            assert f"from {bounds['ge']} to {bounds['le']}" in str(field.description).lower(), field.validation_alias
+            ranges[str(field.description).lower()] = f"from {bounds['ge']} to {bounds['le']}"
+
+    assert len(ranges) >= 7
+    assert {text: numbers for text, numbers in ranges.items() if numbers not in text} == {}
 
 
 def test_the_memory_of_a_process_is_that_of_the_benchmark() -> None:

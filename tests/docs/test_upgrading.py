@@ -133,5 +133,5 @@ def test_an_upgrade_where_the_link_exists_goes_on_with_the_next_command(
     assert link.readlink() == tmp_path / f"opt/holdfast-{VERSION}"
 
 
-def test_the_first_line_says_whether_an_upgrade_needs_a_stop() -> None:
+def test_the_first_line_of_an_upgrade_says_whether_it_needs_a_stop() -> None:
     assert PAGE.startswith("# Upgrading\n\nNo upgrade from a release needs a stop, if you have two processes")

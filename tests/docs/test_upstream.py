@@ -17,6 +17,11 @@ SECTIONS = re.findall(
 COMPAT = Path(__file__).parents[2] / "packages/holdfast-server/src/holdfast/kit/compat"
 
 
+def test_every_fault_on_the_page_has_a_program_and_its_output() -> None:
+    assert [title for title, _, _ in SECTIONS] == re.findall(r"^## (.*)$", PAGE, re.MULTILINE)
+    assert SECTIONS
+
+
 @pytest.mark.parametrize(("title", "program", "output"), SECTIONS, ids=[title for title, _, _ in SECTIONS])
 def test_every_documented_fault_of_a_library_still_exists(
     title: str, program: str, output: str, database_url: str

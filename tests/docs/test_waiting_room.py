@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from tests.docs.connectors import CONNECTORS
-from tests.faults.processes import serving
+from tests.helpers.processes import serving
 
 PAGE = Path(__file__).parents[2] / "docs/events/waiting-room.md"
 

@@ -17,7 +17,7 @@ from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.webhooks.endpoints import RETENTION_DAYS
 from holdfast.kit.webhooks.sending import ANSWER_SECONDS, FAILING_DAYS, RETRY_SECONDS
 from holdfast.kit.webhooks.signing import new_secret, signed_headers
-from tests.kit.data_directories import wait_until
+from tests.helpers.data_directories import wait_until
 from tests.node import ROOT, installed, node
 
 PAGE = (Path(__file__).parents[2] / "docs/events/webhooks.md").read_text(encoding="utf-8")

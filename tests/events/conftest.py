@@ -14,8 +14,8 @@ from tests.events.scene import PROCESSOR_KEY, Scene
 from tests.support import Service, make_new, running, unlimited
 
 if TYPE_CHECKING:  # its library takes long to load
-    from tests.events.payments.scene import PaymentPlace
-    from tests.events.payments.scene import Scene as Shop
+    from tests.helpers.payments import PaymentPlace
+    from tests.helpers.payments import Scene as Shop
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def processor_url() -> Iterator[str]:
 @pytest.fixture(scope="module")
 async def module_shop(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator["PaymentPlace"]:
     """A service with a payment processor, for the tests of a module."""
-    from tests.events.payments.scene import place_of
+    from tests.helpers.payments import place_of
 
     with clone(template_url) as url:
         async with place_of(unlimited(url, tmp_path_factory.mktemp("data"))) as place:
@@ -55,7 +55,7 @@ def payment_place(request: pytest.FixtureRequest, template_url: str) -> "Payment
 @pytest.fixture
 async def shop(payment_place: "PaymentPlace | Settings", template_url: str) -> AsyncIterator["Shop"]:
     """A service with a payment processor whose books are in order afterwards."""
-    from tests.events.payments.scene import paying
+    from tests.helpers.payments import paying
 
     if isinstance(payment_place, Settings):
         scenes = paying(payment_place)

@@ -27,7 +27,7 @@ LEAKS = re.compile(
       | violates | constraint | relation\ " | column\ " | DETAIL: | bigint | pg_ """,
     re.VERBOSE | re.IGNORECASE,
 )
-"""What our own code, the driver, or the database would say; nobody outside should ever read it."""
+"""Words of our own code, the driver or the database, which no answer may have."""
 
 STYLE = re.compile(r"<style.*?</style>", re.DOTALL)
 """The style of a page. Its selectors have the words of statements."""

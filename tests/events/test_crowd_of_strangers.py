@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.kit.running.slots import MAX_WAITING
 from tests.events.pages.own_registration import register_and_settle
-from tests.events.payments.scene import EVENT_BODY, Scene, signature_header
+from tests.helpers.payments import EVENT_BODY, Scene, signature_header
 from tests.support import Service, eventually
 
 CROWD = MAX_WAITING + 50

@@ -19,13 +19,13 @@ from holdfast.kit.background import row_work, tasks
 from holdfast.kit.mail import sender
 from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.postgres.notifications import POLL_SECONDS
-from tests.accounts.browser import Browser
-from tests.events.payments.scene import Scene, paying
-from tests.events.photos.pictures import picture
-from tests.events.photos.steps import JPEG, kept_sizes, upload, with_photo
 from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, mute_notifications
+from tests.helpers.background_loops import at_work
+from tests.helpers.form_browser import Browser
+from tests.helpers.payments import Scene, paying
+from tests.helpers.photos import JPEG, stored_sizes, upload, with_photo
+from tests.helpers.pictures import picture
 from tests.kit.background.letters import POST_LETTER, Letter, run_letter_jobs
-from tests.kit.background_loops import at_work
 from tests.kit.mail.posting import run_senders, wait_until_all_ended
 from tests.smtp import Server, mail_server
 from tests.stream_reader import read_stream
@@ -179,9 +179,9 @@ async def test_a_photo_whose_notice_was_lost_gets_its_sizes_by_a_poll(service: S
 
     async with unheard(service) as other, at_work(row_work.run(service.database, sizes.SizesWork(service.database))):
         _, heard_of = await with_photo(ada, service)
-        await eventually(lambda: kept_sizes(service, heard_of))
+        await eventually(lambda: stored_sizes(service, heard_of))
         await through(other, ada).create_event(image_keys=[key])
-        await eventually(lambda: kept_sizes(service, key), row_work.POLL_SECONDS + SCALED_SECONDS)
+        await eventually(lambda: stored_sizes(service, key), row_work.POLL_SECONDS + SCALED_SECONDS)
 
 
 async def test_photos_get_their_sizes_while_the_listening_connection_is_cut_off(service: Service) -> None:
@@ -192,7 +192,7 @@ async def test_photos_get_their_sizes_while_the_listening_connection_is_cut_off(
         cut_off_listener(service.database.url),
     ):
         _, key = await with_photo(ada, service)
-        await eventually(lambda: kept_sizes(service, key), row_work.POLL_SECONDS + SCALED_SECONDS)
+        await eventually(lambda: stored_sizes(service, key), row_work.POLL_SECONDS + SCALED_SECONDS)
 
 
 async def test_a_revoked_key_is_refused_after_a_second_without_its_notice(service: Service) -> None:
@@ -243,13 +243,13 @@ async def test_a_page_shows_a_change_after_a_second_without_its_notice(service: 
     ada = await service.organizer()
     event = await ada.create_event()
 
-    async def is_shown() -> bool:
+    async def has_change() -> bool:
         return "Watercolours" in (await service.http.get(event["public_url"])).text
 
     async with unheard(service) as other:
-        assert not await is_shown()
+        assert not await has_change()
         await through(other, ada).patch(f"/api/events/{event['id']}", {"event": {"title": "Watercolours"}})
-        await eventually(is_shown, lookup_cache.TTL_SECONDS + SLACK_SECONDS)
+        await eventually(has_change, lookup_cache.TTL_SECONDS + SLACK_SECONDS)
 
 
 async def test_a_job_is_done_although_the_listening_connection_was_cut_off_when_it_was_stored(service: Service) -> None:

@@ -15,7 +15,7 @@ from holdfast.kit.background.tasks import in_batches
 from holdfast.kit.mail import outbox
 from holdfast.kit.running import idempotency
 from holdfast.kit.running.steps import Steps
-from tests.events.payments.scene import paying
+from tests.helpers.payments import paying
 from tests.support import Service, eventually
 
 
@@ -51,7 +51,7 @@ async def test_keys_that_were_revoked_a_month_ago_are_deleted(service: Service) 
     assert await service.run_sql("select name from api_keys order by id") == [("First key",), ("Young",)]
 
 
-async def test_expired_rows_are_deleted_a_portion_at_a_time(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_expired_rows_are_deleted_in_batches(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "BATCH_SIZE", 3)
     monkeypatch.setattr(idempotency, "DELETE_BATCH_SIZE", 3)
     monkeypatch.setattr(retention, "REJECTION_BATCH_SIZE", 3)
@@ -78,10 +78,10 @@ async def test_expired_rows_are_deleted_a_portion_at_a_time(service: Service, mo
     await service.run_sql("update registrations set settled_at = now() - interval '31 days'")
 
     jobs = (keys.forget_keys, IDEMPOTENCY.forget_answers, retention.forget_rejections)
-    one_portion = [await service.database.transact(job) for job in jobs]
+    first_batch = [await service.database.transact(job) for job in jobs]
     the_others = [await run(service, job) for job in jobs]
 
-    assert one_portion == [3, 3, 3]
+    assert first_batch == [3, 3, 3]
     assert the_others == [5, 5, 4]
     assert await service.run_sql("select status from registrations") == [("registered",)]
 
@@ -134,9 +134,7 @@ async def test_an_account_of_today_and_one_with_a_password_stay(service: Service
     assert await addresses(service) == ["secret@example.com", "young@example.com"]
 
 
-async def test_accounts_are_scanned_and_deleted_a_portion_at_a_time(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_accounts_are_scanned_and_deleted_in_batches(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "ACCOUNT_SCAN_SIZE", 3)
     monkeypatch.setattr(retention, "ACCOUNT_BATCH_SIZE", 2)
     ada = await service.organizer()

@@ -6,8 +6,8 @@ import httpx2
 
 from holdfast.events.settings import Settings
 from tests.command_line import run_holdfast
-from tests.events.photos.pictures import picture
-from tests.events.photos.steps import presign, put_upload
+from tests.helpers.photos import presign, put_upload
+from tests.helpers.pictures import picture
 from tests.support import Service, event_fields, running
 
 FIRST, SECOND = "1" * 32, "2" * 32

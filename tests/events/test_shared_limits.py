@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.agents.samples import agent
-from tests.kit.mcp.wire import STATELESS
+from tests.helpers.agents import STATELESS
 from tests.support import Client, Service, running
 
 

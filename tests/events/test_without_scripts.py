@@ -6,8 +6,8 @@ from holdfast.accounts.signin import links
 from holdfast.events.queues.release import release
 from holdfast.events.service import EVENTS
 from tests.events.check_in.scene import link_of
-from tests.events.payments.scene import Scene
-from tests.events.photos.pictures import picture
+from tests.helpers.payments import Scene
+from tests.helpers.pictures import picture
 from tests.plain_browser import PlainBrowser
 from tests.support import Service
 

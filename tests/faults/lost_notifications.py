@@ -8,9 +8,9 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from tests.faults.processes import Process, serving
-from tests.kit.background_loops import at_work
-from tests.kit.data_directories import query_value, wait_until
+from tests.helpers.background_loops import at_work
+from tests.helpers.data_directories import query_value, wait_until
+from tests.helpers.processes import Process, serving
 from tests.support import eventually
 
 SLACK_SECONDS = 1.5
@@ -31,7 +31,7 @@ END_TRAPPED = """
 select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()
 """
 
-# A `pg_notify` that tells nobody.
+# A `pg_notify` that sends no notice.
 MUTE = """
 create schema mute;
 create function mute.pg_notify(channel text, payload text) returns void language sql as 'select'
@@ -58,7 +58,7 @@ def start_dying_process(
         yield works, dies
 
 
-def killed_before_it_told(database_url: str, process: Process) -> None:
+def kill_before_its_notice(database_url: str, process: Process) -> None:
     """Kill a process that has committed, and is about to tell it."""
     wait_until(lambda: query_value(database_url, TRAPPED))
     process.kill()
@@ -66,7 +66,7 @@ def killed_before_it_told(database_url: str, process: Process) -> None:
 
 
 def mute_notifications(database_url: str) -> str:
-    """The address of a database for a service whose notices nobody hears: as if it was killed before each of them."""
+    """The address of a database for a service whose notices are lost: as if it was killed before each of them."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(MUTE)
     return make_conninfo(database_url, options="-csearch_path=mute,public,pg_catalog")
@@ -88,7 +88,7 @@ async def wait_until_quiet(name: str) -> None:
 
 @contextlib.asynccontextmanager
 async def cut_off_listener(database_url: str) -> AsyncGenerator[None]:
-    """While the block lasts, whoever listens is cut off again and again."""
+    """While the block lasts, listening connections are cut off again and again."""
 
     async def cut() -> None:
         async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:

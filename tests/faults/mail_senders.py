@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Process, serving, use_mail_server
+from tests.helpers.processes import Process, serving, use_mail_server
 from tests.smtp import Server, mail_server
 from tests.support import event_fields
 

@@ -12,7 +12,7 @@ import psutil
 import psycopg
 
 from holdfast.kit.postgres.bundled_server import PORT, PROGRAMS, SUPERUSER, Cluster
-from tests.kit.data_directories import query_value, used_directory, wait_until
+from tests.helpers.data_directories import query_value, used_directory, wait_until
 
 
 class Pair:

@@ -5,7 +5,7 @@ from typing import Any
 import psycopg
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Accepted, Process
+from tests.helpers.processes import Accepted, Process
 from tests.support import event_fields
 
 
@@ -28,7 +28,7 @@ def registrations_in_order(database_url: str, event_id: int) -> list[tuple[str, 
 
 
 def assert_places_went_in_order(outcomes: list[tuple[str, int]], capacity: int, waiting: int) -> None:
-    """Seats to the first, waiting places to the next, nothing to the rest; nobody twice."""
+    """Seats to the first, waiting places to the next, nothing to the rest; no person twice."""
     expected = ["registered"] * capacity + ["waitlisted"] * waiting
     statuses = [status for status, _ in outcomes]
     assert statuses == expected[: len(outcomes)] + ["rejected"] * (len(outcomes) - len(expected))
@@ -36,7 +36,7 @@ def assert_places_went_in_order(outcomes: list[tuple[str, int]], capacity: int, 
 
 
 def assert_answered_before_sent_means_earlier(accepted: list[Accepted], answers: dict[str, dict[str, Any]]) -> None:
-    """Whoever had an answer before somebody else asked came earlier, and so got no worse a place."""
+    """A registration answered before another one was sent is earlier in the order, and has no worse a place."""
     first: dict[str, Accepted] = {}
     for request in sorted(accepted, key=lambda request: request.answered):
         first.setdefault(request.poll, request)

@@ -17,7 +17,7 @@ from holdfast.events.keys import operations as keys
 from holdfast.events.service import EVENTS
 from holdfast.kit.contract.caller import system
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Process, kill_in_turn, serving
+from tests.helpers.processes import Process, kill_in_turn, serving
 from tests.serving import PLAIN
 from tests.support import event_fields, queue_fields, unlimited
 

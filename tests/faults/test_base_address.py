@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Process, serving
+from tests.helpers.processes import Process, serving
 from tests.support import eventually, queue_fields
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
-from tests.faults.processes import Process, serving
-from tests.kit.data_directories import data_directory, used_directory, wait_until
+from tests.helpers.data_directories import data_directory, used_directory, wait_until
+from tests.helpers.processes import Process, serving
 
 MAX_ANSWER_SECONDS = 2.0
 """Seconds an answer may take that waits for nothing, on a busy machine. A pool that waits takes five."""

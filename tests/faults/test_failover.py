@@ -16,16 +16,16 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.operations import audit
 from holdfast.kit.security.http_client import HttpClient
 from tests.faults.pair import Pair, pair
-from tests.faults.processes import Accepted, Process, outcomes, serving
 from tests.faults.stored_order import (
     assert_answered_before_sent_means_earlier,
     assert_places_went_in_order,
     register_organizer_with_event,
     registrations_in_order,
 )
+from tests.helpers.data_directories import wait_until
+from tests.helpers.processes import Accepted, Process, outcomes, serving
 from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
 from tests.inventory.support import unlimited
-from tests.kit.data_directories import wait_until
 from tests.serving import PLAIN
 from tests.support import event_fields, eventually, running
 

@@ -20,8 +20,8 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.operations import audit
 from holdfast.kit.contract.caller import system
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Process, kill_in_turn, serving
 from tests.faults.stored_order import register_organizer_with_event
+from tests.helpers.processes import Process, kill_in_turn, serving
 from tests.inventory.support import unlimited as inventory_settings
 from tests.serving import PLAIN
 from tests.support import pause_after, unlimited

@@ -5,7 +5,7 @@ import contextlib
 
 from holdfast.events.queues import release
 from tests.events.queues.scene import open_line
-from tests.faults.holder import check_unnoticed, hold_locks
+from tests.helpers.locked_rows import check_unnoticed, hold_locks
 from tests.support import Service, eventually
 
 QUEUE = "select from queues where id = %(id)s for no key update"

@@ -8,8 +8,8 @@ import httpx2
 import pytest
 
 from holdfast.events.seats import intake, settlement
-from tests.faults.holder import check_unnoticed, hold_locks
-from tests.kit.background_loops import at_work
+from tests.helpers.background_loops import at_work
+from tests.helpers.locked_rows import check_unnoticed, hold_locks
 from tests.support import Client, Service, eventually
 
 EVENT = "select from events where id = %(id)s for update"

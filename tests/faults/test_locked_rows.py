@@ -6,7 +6,7 @@ from holdfast.events.events import recurrence
 from holdfast.events.queues.release import forget_visitors
 from holdfast.kit.running.idempotency import Idempotency
 from tests.events.queues.scene import open_line
-from tests.faults.holder import check_unnoticed, hold_locks
+from tests.helpers.locked_rows import check_unnoticed, hold_locks
 from tests.support import Service
 
 EVENT = "select from events where id = %(id)s for update"

@@ -25,9 +25,9 @@ from holdfast.kit.postgres import bundled
 from holdfast_verify.formats.proof_file import parse_proof_file
 from holdfast_verify.formats.tree import leaf_hash, parse_bundle
 from tests.events.log.verification import verify
-from tests.faults.processes import Process, serving
 from tests.faults.stored_order import register_organizer_with_event
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
+from tests.helpers.processes import Process, serving
 from tests.models.history import crash
 from tests.models.order_in_database import pending_rows
 from tests.models.published_log import PublishedLog, read_log

@@ -20,7 +20,7 @@ from holdfast.events.mails.limits import MAILS_PER_HOUR
 from holdfast.kit.contract.addresses import mailbox
 from holdfast.kit.mail.shares import MAX_READ_SECONDS
 from tests.faults.mail_senders import arrived, mail_senders, publish
-from tests.faults.processes import Process, establish_organizers, register_all
+from tests.helpers.processes import Process, establish_organizers, register_all
 from tests.smtp import Server
 from tests.support import eventually, running, unlimited
 

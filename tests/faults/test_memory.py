@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import serving
+from tests.helpers.processes import serving
 from tests.support import Service
 
 MEGABYTE = 1_000_000

@@ -13,11 +13,11 @@ from holdfast.events.seats import settlement
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, killed_before_it_told, start_dying_process
+from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, kill_before_its_notice, start_dying_process
 from tests.faults.pair import pair
-from tests.faults.processes import Process, outcomes, register_person, serving
 from tests.faults.stored_order import register_organizer_with_event
-from tests.kit.data_directories import wait_until
+from tests.helpers.data_directories import wait_until
+from tests.helpers.processes import Process, outcomes, register_person, serving
 from tests.support import queue_fields, running, unlimited
 
 
@@ -65,7 +65,7 @@ async def test_a_registration_whose_process_died_before_its_notice_is_settled_by
         await settled_after(works, key, await register_person(works, key, event_id, "ann@example.com"))
 
         poll = await register_person(dies, key, event_id, "ben@example.com")
-        await asyncio.to_thread(killed_before_it_told, database_url, dies)
+        await asyncio.to_thread(kill_before_its_notice, database_url, dies)
         took = await settled_after(works, key, poll)
 
     assert took < settlement.POLL_SECONDS + SLACK_SECONDS
@@ -78,7 +78,7 @@ async def test_a_visitor_whose_process_died_before_its_notice_is_released_by_a_p
         key, _ = await register_organizer_with_event(works)
         async with Queue.at(works, key) as queue:
             await queue.join(dies, "ann")
-            await asyncio.to_thread(killed_before_it_told, database_url, dies)
+            await asyncio.to_thread(kill_before_its_notice, database_url, dies)
             took = await queue.released_after(works, "ann")
 
     assert took < release.POLL_SECONDS + SLACK_SECONDS

@@ -11,8 +11,8 @@ from holdfast.events.payments.reconciliation import reconcile
 from holdfast.kit.running.steps import Steps
 from holdfast_demo.stripe.processor import StripeDouble
 from holdfast_demo.stripe.webhooks import Endpoint
-from tests.events.pages.visitor import Visitor, field_value
-from tests.faults.processes import Process, serving
+from tests.helpers.event_visitor import Visitor, field_value
+from tests.helpers.processes import Process, serving
 from tests.serving import listener
 from tests.serving import serving as serving_here
 from tests.support import Client, Service, eventually, running, unlimited

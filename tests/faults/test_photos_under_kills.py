@@ -15,9 +15,9 @@ from holdfast.events.photos.model import size_name
 from holdfast.events.photos.sizes import clear_photos, make_sizes
 from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
-from tests.events.photos.pictures import picture
-from tests.events.photos.steps import a_day_passes, photo_states, stored_files
-from tests.faults.processes import Process, serving
+from tests.helpers.photos import a_day_passes, photo_states, stored_files
+from tests.helpers.pictures import picture
+from tests.helpers.processes import Process, serving
 from tests.serving import PLAIN
 from tests.support import event_fields, eventually, running, unlimited
 
@@ -98,15 +98,15 @@ async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(databas
         await clear_photos(Steps(service.database))
         await make_sizes(service.database)
 
-        shown_keys = {key for (keys,) in await service.run_sql("select image_keys from events") for key in keys}
+        event_keys = {key for (keys,) in await service.run_sql("select image_keys from events") for key in keys}
         unsure = {key for organizer in organizers for key in organizer.unsure}
         answered_for = {key for organizer in organizers for key in organizer.added - organizer.removed}
-        assert answered_for - unsure <= shown_keys <= answered_for | unsure
+        assert answered_for - unsure <= event_keys <= answered_for | unsure
         widths = await service.run_sql("select key, widths from photos")
         sizes = {size_name(key, width) for key, file_widths in widths for width in file_widths}
-        assert len(sizes) == len(shown_keys)
-        assert stored_files(service) == shown_keys | sizes
+        assert len(sizes) == len(event_keys)
+        assert stored_files(service) == event_keys | sizes
         assert stored_files(service, "uploads") == set()
-        assert await photo_states(service) == dict.fromkeys(shown_keys, "accepted")
-        for name in shown_keys | sizes:
+        assert await photo_states(service) == dict.fromkeys(event_keys, "accepted")
+        for name in event_keys | sizes:
             assert (await service.http.get(f"/media/{name}")).status_code == 200

@@ -11,10 +11,10 @@ from holdfast.events.log import sealing, sql
 from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from tests.events.log.scene import LogScene, open_log
-from tests.faults.holder import hold_locks
 from tests.faults.pair import pair
-from tests.faults.processes import Process
-from tests.kit.data_directories import wait_until
+from tests.helpers.data_directories import wait_until
+from tests.helpers.locked_rows import hold_locks
+from tests.helpers.processes import Process
 from tests.support import Client, Service, eventually, running
 
 BETWEEN_SETTLEMENT_AND_SEAL = f"select pg_advisory_xact_lock({sql.ADVISORY_LOCK_ID})"
@@ -88,7 +88,7 @@ async def another_leader(service: Service) -> AsyncGenerator[None]:
         sealing_here.cancel()
 
 
-async def test_whenever_the_process_that_seals_is_killed_or_stops_everybody_is_logged_once(
+async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_killed_or_stops(
     settings: Settings, tmp_path: Path
 ) -> None:
     process = Process(settings.database_url, tmp_path, base_url=settings.base_url)

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Accepted, Process, outcomes, register_all, serving
 from tests.faults.stored_order import (
     assert_answered_before_sent_means_earlier,
     assert_places_went_in_order,
     register_organizer_with_event,
     registrations_in_order,
 )
+from tests.helpers.processes import Accepted, Process, outcomes, register_all, serving
 from tests.support import event_fields
 
 SOAK = "HOLDFAST_SOAK" in os.environ

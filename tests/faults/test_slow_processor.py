@@ -7,8 +7,8 @@ from holdfast.events.payments import due
 from holdfast.events.payments import part as payments
 from holdfast.events.settings import Settings
 from holdfast_demo.stripe.errors import Fault
-from tests.events.pages.visitor import Visitor
-from tests.events.payments.scene import paying
+from tests.helpers.event_visitor import Visitor
+from tests.helpers.payments import paying
 from tests.support import eventually
 
 DELAY_SECONDS = 12

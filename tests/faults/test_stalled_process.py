@@ -22,7 +22,14 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.operations import audit
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import (
+from tests.faults.stored_order import (
+    assert_answered_before_sent_means_earlier,
+    assert_places_went_in_order,
+    register_organizer_with_event,
+    registrations_in_order,
+    stored_tickets,
+)
+from tests.helpers.processes import (
     Accepted,
     Process,
     establish_organizers,
@@ -30,13 +37,6 @@ from tests.faults.processes import (
     register_person,
     serving,
     use_mail_server,
-)
-from tests.faults.stored_order import (
-    assert_answered_before_sent_means_earlier,
-    assert_places_went_in_order,
-    register_organizer_with_event,
-    registrations_in_order,
-    stored_tickets,
 )
 from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
 from tests.inventory.support import unlimited

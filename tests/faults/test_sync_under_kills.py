@@ -24,7 +24,7 @@ from holdfast.inventory.sync import operations as sync
 from holdfast.inventory.webhooks import sql as webhooks
 from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import HOLDFAST, Process, port_that_stays_free, serving
+from tests.helpers.processes import HOLDFAST, Process, port_that_stays_free, serving
 from tests.inventory.support import Inventory, Shop, running, unlimited
 from tests.serving import PLAIN
 from tests.support import eventually
@@ -368,7 +368,7 @@ async def compare(shop_platform: Platform, inventory: Inventory, dealer: Dealer)
     )
     present: list[int] = []
     for pool_id, units, policy in zip(dealer.pools, UNITS, dealer.policies, strict=True):
-        units_taken = {f"gid://shopify/Order/{order['id']}": units_of(order, units) for order in orders}
+        units_by_order = {f"gid://shopify/Order/{order['id']}": units_of(order, units) for order in orders}
         counted: Counter[str] = Counter()
         adopted = 0
         for pool, kind, source, delta, _ in rows:
@@ -377,12 +377,12 @@ async def compare(shop_platform: Platform, inventory: Inventory, dealer: Dealer)
             elif pool == pool_id and kind == "external_edit":
                 adopted += delta
         assert {gid: count for gid, count in counted.items() if count} == {
-            gid: count for gid, count in units_taken.items() if count
+            gid: count for gid, count in units_by_order.items() if count
         }
         edited = sum(count * units[id] for id, count in dealer.trade.changed.items() if id in units and id != KIT_ID)
         assert adopted == (edited if policy == "adopt" else 0)
         on_hand = await shop.on_hand(pool_id)
-        assert on_hand == STOCK - sum(units_taken.values()) + adopted
+        assert on_hand == STOCK - sum(units_by_order.values()) + adopted
         present.append(on_hand)
     sources = [(source, reason) for _, kind, source, _, reason in rows if kind in {"sale", "cancel", "external_edit"}]
     assert len(rows) - len(sources) == len(dealer.pools)  # what was there at first

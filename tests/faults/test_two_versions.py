@@ -21,7 +21,6 @@ from holdfast.inventory.stock.operations import audit
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.http_client import HttpClient
 from tests.databases import scratch_database
-from tests.faults.processes import outcomes
 from tests.faults.stored_order import (
     assert_places_went_in_order,
     register_organizer_with_event,
@@ -29,6 +28,7 @@ from tests.faults.stored_order import (
     stored_tickets,
 )
 from tests.faults.upgrades import SOAK, OldDatabase, Upgrade, code_of, old_database, shared_directory, upgrading
+from tests.helpers.processes import outcomes
 from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
 from tests.inventory.support import unlimited
 from tests.releases import releases

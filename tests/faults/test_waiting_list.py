@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Process, serving
+from tests.helpers.processes import Process, serving
 from tests.serving import PLAIN
 from tests.support import event_fields
 
@@ -82,7 +82,7 @@ async def adds_seats(process: Process, key: str, event_id: int, times: int) -> N
             assert raised.status_code == 200, raised.text
 
 
-async def test_64_clients_who_come_and_go_never_oversell_nor_leave_a_seat_free_nor_jump_the_line(
+async def test_64_clients_at_once_never_oversell_nor_leave_a_seat_free_nor_change_the_order(
     database_url: str, tmp_path: Path
 ) -> None:
     with serving(database_url, tmp_path, 2) as processes:

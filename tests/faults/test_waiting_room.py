@@ -22,8 +22,8 @@ import psycopg
 import pytest
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Process, serving
 from tests.faults.stored_order import stored_tickets
+from tests.helpers.processes import Process, serving
 from tests.serving import PLAIN
 from tests.support import eventually, queue_fields
 

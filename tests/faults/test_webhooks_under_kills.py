@@ -17,8 +17,8 @@ from standardwebhooks.webhooks import Webhook
 
 from holdfast.kit.security.http_client import HttpClient
 from tests.events.webhooks.receiver import Answer, Received, receiving
-from tests.faults.processes import Process, port_that_stays_free, register_all, serving
-from tests.kit.background_loops import at_work
+from tests.helpers.background_loops import at_work
+from tests.helpers.processes import Process, port_that_stays_free, register_all, serving
 from tests.support import event_fields, eventually
 
 SOAK = "HOLDFAST_SOAK" in os.environ

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psutil
 
-from tests.faults.processes import serving
-from tests.kit.data_directories import wait_until
+from tests.helpers.data_directories import wait_until
+from tests.helpers.processes import serving
 
 
 def takes_connections(port: int) -> bool:

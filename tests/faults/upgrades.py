@@ -21,8 +21,8 @@ from holdfast import __version__
 from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.security.service_secret import secret
 from tests.databases import CLONE, scratch_database
-from tests.faults.processes import HOLDFAST, Process
 from tests.forking import forks
+from tests.helpers.processes import HOLDFAST, Process
 from tests.releases import files_of
 from tests.support import eventually
 

@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from holdfast.inventory.settings import Settings
 from tests.databases import can_empty, clone, scratch_database
-from tests.inventory.installs.merchants import Place, place_of
+from tests.helpers.platform_shop import Place, place_of
 from tests.inventory.support import Inventory, Shop, running, unlimited
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Process
+from tests.helpers.processes import Process
 from tests.serving import PLAIN
 
 POOL_COUNT = 12

@@ -11,12 +11,12 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import levels
 from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import LineReturn
-from tests.inventory.installs.merchants import DOMAIN, SECRET
+from tests.helpers.platform_shop import DOMAIN, SECRET
+from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.orders.scene import Scene as Ordering
 from tests.inventory.orders.scene import catch_up_orders, open_scene
 from tests.inventory.sync.scene import Scene as Syncing
 from tests.inventory.sync.scene import open_pooled_shop
-from tests.inventory.webhooks.deliveries import deliver, handle
 
 
 @pytest.fixture

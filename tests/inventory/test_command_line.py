@@ -10,7 +10,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from tests.command_line import run_holdfast
-from tests.faults.processes import Process, serving
+from tests.helpers.processes import Process, serving
 from tests.inventory.operators import DOMAIN, Operator
 from tests.inventory.support import SINGLE
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.databases import scratch_database
-from tests.faults.processes import serving
 from tests.generated import Schema, fits, from_schema
+from tests.helpers.processes import serving
 from tests.inventory.samples import furnish_shop
 from tests.inventory.support import SINGLE, SIX_PACK, TOOLS, TWELVE_PACK, running, unlimited
 

@@ -11,8 +11,8 @@ from holdfast.kit.background import tasks
 from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.postgres.transactions import Task
 from holdfast.kit.running.steps import Steps
+from tests.helpers.background_loops import at_work
 from tests.inventory.support import Inventory, Shop
-from tests.kit.background_loops import at_work
 
 
 class Nothing(Struct):

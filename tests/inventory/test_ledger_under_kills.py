@@ -16,9 +16,9 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.operations import audit
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Process, serving
+from tests.helpers.background_loops import at_work
+from tests.helpers.processes import Process, serving
 from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
-from tests.kit.background_loops import at_work
 from tests.serving import PLAIN
 
 SOAK = "HOLDFAST_SOAK" in os.environ

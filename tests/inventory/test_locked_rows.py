@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.stock import expiry
-from tests.faults.holder import check_unnoticed, hold_locks
+from tests.helpers.locked_rows import check_unnoticed, hold_locks
 from tests.inventory.support import Inventory, Shop
 from tests.support import eventually
 

@@ -15,12 +15,12 @@ from holdfast.inventory.stock import expiry
 from holdfast.inventory.sync import shop_sync as sync
 from holdfast.kit.background import row_work
 from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, mute_notifications, wait_until_quiet
+from tests.helpers.background_loops import at_work
+from tests.helpers.platform_webhooks import DeliveryScene as Deliveries
+from tests.helpers.platform_webhooks import deliver, install_app
 from tests.inventory.catalog.watching import open_agent
 from tests.inventory.support import SINGLE, Inventory, Shop, running
 from tests.inventory.sync.scene import Scene, open_pooled_shop
-from tests.inventory.webhooks.deliveries import DeliveryScene as Deliveries
-from tests.inventory.webhooks.deliveries import deliver, install_app
-from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.
@@ -44,26 +44,26 @@ async def unheard(inventory: Inventory) -> AsyncGenerator[Inventory]:
 async def test_a_hold_whose_notice_was_lost_ends_by_a_poll(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
 
-    async def given_back() -> bool:
+    async def is_released() -> bool:
         return (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
 
     async with unheard(inventory) as other, at_work(expiry.LOOP.run(inventory.database)):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
-        await eventually(given_back)
+        await eventually(is_released)
         await shop.through(other).call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
-        assert not await given_back()
-        await eventually(given_back, expiry.POLL_SECONDS + SLACK_SECONDS)
+        assert not await is_released()
+        await eventually(is_released, expiry.POLL_SECONDS + SLACK_SECONDS)
 
 
 async def test_holds_end_while_the_listening_connection_is_cut_off(shop: Shop, inventory: Inventory) -> None:
     pool = await shop.pool(50)
 
-    async def given_back() -> bool:
+    async def is_released() -> bool:
         return (await shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
 
     async with at_work(expiry.LOOP.run(inventory.database)), cut_off_listener(inventory.database.url):
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
-        await eventually(given_back, expiry.POLL_SECONDS + SLACK_SECONDS)
+        await eventually(is_released, expiry.POLL_SECONDS + SLACK_SECONDS)
 
 
 async def test_a_storefront_answer_is_at_most_a_second_old_without_notifications(

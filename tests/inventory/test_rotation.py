@@ -1,7 +1,7 @@
 """A secret is rotated while the old one is still accepted; after that the old one is needed no more."""
 
 from tests.command_line import run_holdfast, run_holdfast_in
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
 
 FIRST, SECOND = "1" * 32, "2" * 32
 DOMAIN = "ada.myshopify.com"

@@ -15,7 +15,7 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shops import operations as shops
-from tests.faults.processes import Process, serving
+from tests.helpers.processes import Process, serving
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, client_secret
 
 STATELESS = {"mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen"}
@@ -87,18 +87,18 @@ async def test_a_change_through_one_process_reaches_every_kind_of_stream_at_anot
     pool = f"pool://{change['pool']['id']}"
     async with (
         asyncio.timeout(20),
-        far.get_stream() as told_by_get,
-        far.listen_stream(pool) as told_by_listen,
-        far.storefront_stream() as told_to_storefront,
+        far.get_stream() as get_stream,
+        far.listen_stream(pool) as listen_stream,
+        far.storefront_stream() as storefront_stream,
     ):
-        acknowledged = await anext(told_by_listen)
-        snapshot = await anext(told_to_storefront)
+        acknowledged = await anext(listen_stream)
+        snapshot = await anext(storefront_stream)
         await far.call("adjust_pool_quantity", pool_id=change["pool"]["id"], delta=-6)
 
         by_get, by_listen, numbers = (
-            await anext(told_by_get),
-            await anext(told_by_listen),
-            await anext(told_to_storefront),
+            await anext(get_stream),
+            await anext(listen_stream),
+            await anext(storefront_stream),
         )
 
     assert acknowledged["params"]["notifications"] == {"resourcesListChanged": True, "resourceSubscriptions": [pool]}

@@ -5,7 +5,7 @@ import pytest
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
-from tests.kit.data_directories import scratch_directory
+from tests.helpers.data_directories import scratch_directory
 
 
 @pytest.fixture

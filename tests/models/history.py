@@ -1,8 +1,8 @@
 """Histories: what clients of two processes asked and were told, while processes and the database fail.
 
-A request whose connection broke, or that was not answered in time, goes to another process. Until somebody answers it,
-its outcome is unknown: it may have been done, and may still be done. A request that was refused under overload was not
-begun: it is sent again after the seconds of Retry-After, or given up, and then nothing of it may be there.
+A request whose connection broke, or that was not answered in time, goes to another process. Until a process answers
+it, its outcome is unknown: it may have been done, and may still be done. A request that was refused under overload was
+not begun: it is sent again after the seconds of Retry-After, or given up, and then nothing of it may be there.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ import httpx2
 import psycopg
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.faults.processes import Process
+from tests.helpers.processes import Process
 from tests.models.crowd_client import AnyClient
 from tests.models.machine import SEED, SOAK
 from tests.serving import PLAIN
@@ -31,7 +31,7 @@ CLIENTS = 12
 TIMEOUT_SECONDS = 0.5
 """Seconds after which an answer is no longer awaited."""
 STOPPED = 0.8
-"""Seconds for which a process is stopped: what it was asked, it does after nobody awaits it."""
+"""Seconds for which a process is stopped: it handles requests after their clients have given up."""
 BETWEEN = 60
 """Answers between two faults."""
 RETRY_SECONDS = 0.5
@@ -104,7 +104,7 @@ class History:
         return exchange
 
     async def _come_again(self, seconds: int) -> None:
-        """Wait as long as was told. When all is over, nobody waits so long any more."""
+        """Wait as long as was told. When all is over, no client waits so long any more."""
         await asyncio.sleep(RETRY_SECONDS)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds - RETRY_SECONDS):

@@ -83,11 +83,11 @@ class Ledger:
         return {**answer, "hold": id}
 
     def release_hold(self, hold_id: int) -> Answer:
-        return self._apply("release", {}, self._given_back(hold_id), hold=hold_id)
+        return self._apply("release", {}, self._returned_amounts(hold_id), hold=hold_id)
 
     def record_sale(self, quantity: int, pool_id: int = 0, variant_gid: str = "", hold_id: int | None = None) -> Answer:
         sold = {id: -quantity_drawn for id, quantity_drawn in self._drawn(quantity, pool_id, variant_gid).items()}
-        held = self._given_back(hold_id) if hold_id else NONE
+        held = self._returned_amounts(hold_id) if hold_id else NONE
         if held.keys() - sold.keys():
             raise LedgerRefusal("validation_failed")
         return self._apply("sale", sold, held, hold=hold_id)
@@ -133,7 +133,7 @@ class Ledger:
             raise LedgerRefusal("not_found")
         return drawn
 
-    def _given_back(self, hold_id: int) -> Amounts:
+    def _returned_amounts(self, hold_id: int) -> Amounts:
         if hold_id not in self.holds or hold_id in self.ended:
             raise LedgerRefusal("hold_ended" if hold_id in self.ended else "not_found")
         return {id: -quantity for id, quantity in self.holds[hold_id].items()}

@@ -72,7 +72,7 @@ def open_stage(opened: contextlib.AbstractAsyncContextManager[S]) -> Generator[S
 
 
 class Machine(RuleBasedStateMachine):
-    """Base of the machines: somebody who asks a service, and a model."""
+    """Base of the machines: a client of a service, and a model."""
 
     stage: Stage[Any]
 

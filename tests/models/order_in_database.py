@@ -40,7 +40,7 @@ KEEP_ARRIVALS = """
 
 @dataclass
 class StoredArrival:
-    """An arrival as the database had it; without a number while nobody had settled it."""
+    """An arrival as the database had it; without a number while it was pending."""
 
     subject: str
     person: str

@@ -61,7 +61,7 @@ def claims_of(token: str) -> dict[str, Any]:
 
 
 def explain_answers(exchanges: list[Exchange], tickets: dict[str, int], released: list[tuple[int, float]]) -> None:
-    """Fail unless the tickets, in their order, explain what everybody was told."""
+    """Fail unless the tickets, in their order, explain every answer."""
     joins = {exchange.request[1]: exchange for exchange in exchanges if exchange.request[0] == "join"}
     nothing_of_refused(joins.values(), tickets)
     joins = {name: join for name, join in joins.items() if not join.given_up}

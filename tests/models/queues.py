@@ -86,7 +86,7 @@ class Queue:
         return "accepted"
 
     def status(self, name: str) -> Answer:
-        """Where a visitor stands. Whoever was released gets a token, and later the same one again."""
+        """The place of a visitor. A released visitor gets a token, and later the same one again."""
         if not self._is_in(name):
             return {}
         visitor = self.visitors[name]

@@ -71,7 +71,7 @@ async def wait_until_settled(database_url: str) -> None:
 
 
 def explain_answers(exchanges: list[Exchange], published: list[tuple[str, int, str]]) -> None:
-    """Fail unless the registrations, in their order, explain what everybody was told."""
+    """Fail unless the registrations, in their order, explain every answer."""
     registered = {exchange.request[1]: exchange for exchange in exchanges if exchange.request[0] == "register"}
     accepted = {
         person for person, exchange in registered.items() if exchange.answer and exchange.answer.status_code == 202
@@ -105,14 +105,14 @@ def explain_answers(exchanges: list[Exchange], published: list[tuple[str, int, s
 
 
 def _looks_are_explained(looks: list[Exchange], statuses: dict[str, str]) -> None:
-    """What somebody was told is the outcome, or that it is not known yet; never that after the outcome."""
+    """Every answer is the outcome, or that it is not known yet; never that after the outcome."""
     known: dict[str, float] = {}
     for look in sorted(looks, key=lambda look: look.answered):
         _, person, url = look.request
         body = look.answer.json()
-        shown_status = body["data"]["status"] if "data" in body else body["code"].removeprefix("registration_")
-        if shown_status == "pending":
+        status = body["data"]["status"] if "data" in body else body["code"].removeprefix("registration_")
+        if status == "pending":
             agree(known.get(person, look.sent) >= look.sent, f"{url} was settled, and pending later")
         else:
-            agree(shown_status == statuses[person], f"{url} was told {shown_status}, and is {statuses[person]}")
+            agree(status == statuses[person], f"{url} was told {status}, and is {statuses[person]}")
             known.setdefault(person, look.answered)

@@ -67,7 +67,7 @@ class Registrations:
         return {"accepted": person}
 
     def settle(self) -> int:
-        """Give everybody who waits for it an outcome, in order of arrival; how many got one."""
+        """Settle all pending registrations in order of arrival. Returns their number."""
         waiting = [entry for entry in self.line if entry.status == "pending"]
         for entry in waiting:
             at = self.events[entry.event]
@@ -86,7 +86,7 @@ class Registrations:
         return entry if isinstance(entry, str) else _answer(entry)
 
     def change(self, event: int, person: str, status: str | None, amount: int | None) -> Answer | str:
-        """Move somebody by hand, or set what was paid."""
+        """Move a person by hand, or set what was paid."""
         entry = self._settled(event, person)
         if isinstance(entry, str):
             return entry

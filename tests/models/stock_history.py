@@ -117,7 +117,7 @@ def read_versions(database_url: str) -> list[tuple[int, list[Answer]]]:
 
 
 def explain_answers(exchanges: list[Exchange], model: Ledger, versions: list[tuple[int, list[Answer]]]) -> None:
-    """Fail unless the ledger, replayed in its order, explains what everybody was told."""
+    """Fail unless the ledger, replayed in its order, explains every answer."""
     began = model.version
     model.entries += [entry(row) for version, entries in versions if version <= began for row in entries]
     changes = {exchange.request[0]: exchange for exchange in exchanges if exchange.request[0]}

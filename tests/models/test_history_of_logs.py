@@ -20,7 +20,7 @@ from holdfast_verify.formats.receipts import LOGGED_WITHIN_SECONDS
 from holdfast_verify.formats.tree import tile_path
 from tests.events.log.pending import moment
 from tests.events.log.verification import verify
-from tests.faults.processes import serving
+from tests.helpers.processes import serving
 from tests.models.crowd_client import AnyClient
 from tests.models.history import SOAK, Exchange, History, agree, crash
 from tests.models.order_in_database import StoredOrder, keep_arrivals, pending_rows, read_order

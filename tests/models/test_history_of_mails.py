@@ -15,7 +15,7 @@ import pytest
 from holdfast.kit.mail.sender import MAX_CONNECTIONS
 from holdfast.kit.mail.shares import MAX_READ_SECONDS
 from tests.faults.mail_senders import arrived, mail_senders, publish
-from tests.faults.processes import Process, establish_organizers, register_all
+from tests.helpers.processes import Process, establish_organizers, register_all
 from tests.models.history import agree
 from tests.models.machine import SOAK
 from tests.smtp import BREAK, NEVER, Server

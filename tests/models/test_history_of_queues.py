@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.processes import serving
 from tests.faults.stored_order import stored_tickets
+from tests.helpers.processes import serving
 from tests.models.history import History
 from tests.models.queue_history import Visitors, create_queue, explain_answers
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.faults.processes import serving
+from tests.helpers.processes import serving
 from tests.models.history import History
 from tests.models.registration_history import (
     People,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.faults.processes import serving
+from tests.helpers.processes import serving
 from tests.inventory.support import unlimited
 from tests.models.history import History
 from tests.models.stock_history import Agents, create_shop, explain_answers, read_versions

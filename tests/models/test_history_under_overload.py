@@ -19,10 +19,10 @@ import pytest
 from holdfast.events.service import EVENTS
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres import bundled
-from tests.faults.processes import serving
 from tests.faults.stored_order import stored_tickets
+from tests.helpers.data_directories import scratch_directory
+from tests.helpers.processes import serving
 from tests.inventory.support import unlimited
-from tests.kit.data_directories import scratch_directory
 from tests.models import queue_history, registration_history, stock_history
 from tests.models.crowd_client import AnyClient, CrowdClient
 from tests.models.history import History, crash

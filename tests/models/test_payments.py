@@ -22,8 +22,8 @@ from holdfast.kit.contract.caller import api_key
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from holdfast_demo.stripe.errors import Fault, StripeRefusal
-from tests.events.pages.visitor import Visitor
-from tests.events.payments.scene import Scene, paying
+from tests.helpers.event_visitor import Visitor
+from tests.helpers.payments import Scene, paying
 from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
 from tests.support import unlimited
 
@@ -179,13 +179,13 @@ class Market(Machine):
     @rule(more=st.integers(-1, 2))
     def resize(self, more: int) -> None:
         """No seat is taken away from who has one, or for whom one is held."""
-        [(seats_taken,)] = self._sql("select registered_count from events where id = %(id)s", id=self.event)
-        capacity = max(1, seats_taken + more)
+        [(registered_count,)] = self._sql("select registered_count from events where id = %(id)s", id=self.event)
+        capacity = max(1, registered_count + more)
         answer = self.stage.run(self.ada.patch(f"/api/events/{self.event}", {"event": {"capacity": capacity}}))
         self.agree(
-            f"a capacity of {capacity} with {seats_taken} seats taken",
+            f"a capacity of {capacity} with {registered_count} seats taken",
             answer.status_code,
-            422 if capacity < seats_taken else 200,
+            422 if capacity < registered_count else 200,
         )
 
     @rule(which=st.integers(0, 9), amount=st.sampled_from([1, 700, PRICE]), is_answered=st.booleans())

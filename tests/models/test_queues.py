@@ -68,14 +68,14 @@ class Organizer(Machine):
         self.agree(f"where {visitor} stands", actual, self.model.status(visitor))
 
     @rule()
-    def look_at_all(self) -> None:
+    def check_all_visitors(self) -> None:
         for visitor in sorted(self.model.visitors):
             self.look(visitor)
 
     @precondition(lambda self: self.model.released)
     @rule(before=st.integers(0, 3), consumes=st.lists(st.booleans(), min_size=1, max_size=3))
     def verify(self, before: int, consumes: list[bool]) -> None:
-        self.look_at_all()
+        self.check_all_visitors()
         if not self.tokens:
             return
         token = self.tokens[-1 - before % len(self.tokens)]

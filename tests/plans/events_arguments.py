@@ -7,7 +7,7 @@ from base64 import b64encode
 from typing import Any
 
 from tests.events.agents.samples import ANN, FIRST
-from tests.events.photos.pictures import picture
+from tests.helpers.pictures import picture
 from tests.plans.account_arguments import BROWSER, account_arguments
 from tests.support import event_fields
 

@@ -119,7 +119,7 @@ class _Explained(AsyncConnection[Any]):
         places: Any = ", ".join(["%s"] * len(types))
         mogrified = AsyncClientCursor(self).mogrify(places, values or None)
         executed = f"({mogrified})" if types else ""
-        async with self._taken_back():
+        async with self._rolled_back():
             cursor = AsyncCursor(self)
             [(before,)] = await (await cursor.execute(SCANNED)).fetchall()
             await cursor.execute(f"{EXPLAIN} execute {name}{executed}".encode(), prepare=False)
@@ -142,7 +142,7 @@ class _Explained(AsyncConnection[Any]):
         return self._prepared_names[key]
 
     @asynccontextmanager
-    async def _taken_back(self) -> AsyncGenerator[None]:
+    async def _rolled_back(self) -> AsyncGenerator[None]:
         """Take back what the block does, in the transaction that there is, or in one of its own."""
         cursor = AsyncCursor(self)
         inside = (

@@ -25,12 +25,12 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import api_key, person, system
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.steps import Steps
-from tests.accounts.browser import Browser
 from tests.databases import scratch_database
 from tests.events.agents.samples import ANN, ARGUMENTS, PHOTOS
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.payments.scene import Scene, paying
-from tests.events.photos.steps import accept_photos
+from tests.helpers.form_browser import Browser
+from tests.helpers.payments import Scene, paying
+from tests.helpers.photos import accept_photos
 from tests.plans import running
 from tests.plans.events_arguments import OTHER_ARGUMENTS, SCAN
 from tests.plans.events_rows import STRANGERS, fill

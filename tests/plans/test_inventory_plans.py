@@ -28,8 +28,8 @@ from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.steps import Steps
 from holdfast_demo.shopify.shops import NewVariant
 from tests.databases import scratch_database
+from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.console.stocking import Stocking
-from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.samples import ARGUMENTS
 from tests.inventory.support import SINGLE, SIX_PACK, run_sql, unlimited
 from tests.inventory.sync.scene import Scene, open_pooled_shop

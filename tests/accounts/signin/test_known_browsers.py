@@ -5,8 +5,8 @@ import pytest
 from holdfast.accounts import known_browsers
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.settings import Settings
-from tests.accounts.browser import Browser
-from tests.events.people.scene import erase
+from tests.helpers.form_browser import Browser
+from tests.helpers.people import erase
 from tests.support import Service, running
 
 ADA = "ada@example.com"

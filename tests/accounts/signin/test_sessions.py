@@ -8,7 +8,7 @@ import pytest
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from holdfast.kit.postgres import lookup_cache
-from tests.accounts.browser import Browser, token
+from tests.helpers.form_browser import Browser, token
 from tests.support import Service, running
 
 ANN = "ann@example.com"

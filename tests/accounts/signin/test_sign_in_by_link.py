@@ -6,7 +6,7 @@ import re
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.accounts.browser import Browser, token
+from tests.helpers.form_browser import Browser, token
 from tests.support import Service, running
 
 ANN = "ann@example.com"

@@ -6,8 +6,8 @@ from collections import Counter
 from holdfast.accounts.signin import operations
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller, nobody
-from tests.accounts.browser import Browser
 from tests.accounts.races import ending
+from tests.helpers.form_browser import Browser
 from tests.support import Service, eventually, running
 
 ADA = "ada@example.com"

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import LiteralString
 
 from holdfast.events.settings import Settings
-from tests.accounts.browser import Browser, token
+from tests.helpers.form_browser import Browser, token
 from tests.support import Service, running
 
 ADA = "ada@example.com"

@@ -98,5 +98,5 @@ async def test_only_addresses_of_this_machine_are_answered(browser: httpx2.Async
 
 
 @pytest.mark.parametrize("path", ["/", "/mails/stop", "/mails/", "/mailsx"])
-async def test_everything_else_is_answered_by_the_service(browser: httpx2.AsyncClient, path: str) -> None:
+async def test_requests_outside_the_viewer_are_answered_by_the_service(browser: httpx2.AsyncClient, path: str) -> None:
     assert (await browser.get(path, headers={"Host": "events.example"})).text == "the service"

@@ -63,7 +63,7 @@ async def _lines(stage: Stage, url: str) -> list[Any]:
     return [json.loads(line) for line in answer.text.splitlines()]
 
 
-async def test_everything_is_in_the_file_and_children_name_their_parents(stage: Stage) -> None:
+async def test_every_node_is_in_the_bulk_file_and_children_name_their_parents(stage: Stage) -> None:
     await stage.subscribe("BULK_OPERATIONS_FINISH")
     id = await _begun(stage)
     operation = await _over(stage, id)

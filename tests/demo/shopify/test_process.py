@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from holdfast_demo.shopify import CLIENT_ID
-from tests.faults.processes import HOLDFAST
+from tests.helpers.processes import HOLDFAST
 
 SHOP = "a.myshopify.com"
 CLIENT_SECRET = "shpss_of_the_tests"
@@ -29,7 +29,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
         process.terminate()
 
 
-def test_everything_can_be_done_from_another_process(address: str) -> None:
+def test_the_demo_platform_is_controlled_from_another_process(address: str) -> None:
     with httpx2.Client(base_url=f"{address}/_test", trust_env=False) as tests:
 
         def ask(path: str, /, **arguments: Any) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 import stripe
 
-from tests.demo.stripe.conftest import ACCOUNT_V1, ACCOUNT_V2, Scene
+from tests.demo.stripe.processor import ACCOUNT_V1, ACCOUNT_V2, Scene
 
 RECIPIENT: Any = {"include": ["configuration.recipient"]}
 

@@ -7,7 +7,7 @@ import pytest
 import stripe
 
 from holdfast_demo.stripe.errors import Fault
-from tests.demo.stripe.conftest import ACCOUNT_V1, ACCOUNT_V2, Scene, run_processor
+from tests.demo.stripe.processor import ACCOUNT_V1, ACCOUNT_V2, Scene, run_processor
 
 DESTINATION = "payment_intent_data[transfer_data][destination]"
 AMOUNT = "line_items[0][price_data][unit_amount]"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.demo.stripe.conftest import Scene
+from tests.demo.stripe.processor import Scene
 
 
 async def _disputed(scene: Scene) -> tuple[str, Any]:

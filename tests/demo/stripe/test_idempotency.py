@@ -7,7 +7,7 @@ import pytest
 import stripe
 
 from holdfast_demo.stripe.errors import Fault, Kind
-from tests.demo.stripe.conftest import ACCOUNT_V2, Scene
+from tests.demo.stripe.processor import ACCOUNT_V2, Scene
 from tests.support import eventually
 
 KEYED: Any = {"idempotency_key": "checkout:7"}

@@ -1,6 +1,6 @@
 """The pages on which people pay, as browsers get them."""
 
-from tests.demo.stripe.conftest import Scene
+from tests.demo.stripe.processor import Scene
 
 CARD = {"card": "4242 4242 4242 4242", "name": "Ada", "email": "ada@example.com"}
 

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 import stripe
 
-from tests.demo.stripe.conftest import ACCOUNT_V2
+from tests.demo.stripe.processor import ACCOUNT_V2
 
 KEY = "sk_test_of_the_tests"
 
@@ -24,7 +24,7 @@ def address(tmp_path: Path) -> Generator[str]:
         process.terminate()
 
 
-def test_everything_can_be_done_from_another_process(address: str) -> None:
+def test_the_demo_processor_is_controlled_from_another_process(address: str) -> None:
     client = stripe.StripeClient(KEY, base_addresses={"api": address})
     account = client.v2.core.accounts.create(ACCOUNT_V2)
     with httpx2.Client(base_url=f"{address}/_test", trust_env=False) as tests:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast_demo.stripe.books import Unbalanced
 from holdfast_demo.stripe.processor import StripeDouble
-from tests.demo.stripe.conftest import ACCOUNT_V2, Scene
+from tests.demo.stripe.processor import ACCOUNT_V2, Scene
 
 BACK: Any = {"reverse_transfer": True, "refund_application_fee": True}
 

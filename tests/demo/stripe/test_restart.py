@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from tests.demo.stripe.conftest import Scene, run_processor
+from tests.demo.stripe.processor import Scene, run_processor
 
 
-async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
+async def test_sessions_and_payments_of_the_demo_survive_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "payments.sqlite"
     async with run_processor(path) as scene:
         account = await scene.account()

@@ -4,7 +4,7 @@ import pytest
 import stripe
 
 from holdfast_demo.stripe.errors import StripeRefusal
-from tests.demo.stripe.conftest import Scene
+from tests.demo.stripe.processor import Scene
 
 _PLAN: dict[str, object] = {"application_fee_amount": 100, "metadata": {"payment": "7"}}
 

@@ -2,7 +2,7 @@
 
 import stripe
 
-from tests.demo.stripe.conftest import SECRET, Scene, run_processor
+from tests.demo.stripe.processor import SECRET, Scene, run_processor
 from tests.support import eventually
 
 

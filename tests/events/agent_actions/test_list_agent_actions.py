@@ -9,7 +9,7 @@ from holdfast.events.agent_actions.operations import forget_actions, list_action
 from holdfast.events.api import OPERATIONS as TABLE
 from holdfast.events.ownership import end_stranger
 from holdfast.kit.contract.caller import person
-from tests.kit.mcp.wire import Agent
+from tests.helpers.agents import Agent
 from tests.support import Client, Service, event_fields, queue_fields
 
 
@@ -181,7 +181,7 @@ async def test_actions_of_agents_among_many_programs_are_listed_exactly_once(ser
     assert await service.run_sql("select count(*) from registrations where status = 'registered'") == [(40,)]
 
 
-async def test_a_repeated_call_that_changes_nothing_is_not_told_again(service: Service) -> None:
+async def test_a_repeated_call_that_changes_nothing_is_not_listed_again(service: Service) -> None:
     ada = await service.organizer()
     agent = agent_of(service, ada)
     event = (await agent.call("create_event", **event_fields()))["structuredContent"]["id"]

@@ -7,7 +7,7 @@ from holdfast.accounts.agent_limits import SetLimit
 from holdfast.events.keys import operations as keys
 from holdfast.kit.contract.caller import system
 from tests.events.console.scene import Desk, open_desk
-from tests.kit.mcp.wire import Agent
+from tests.helpers.agents import Agent
 from tests.support import Service, event_fields
 
 NIGHT = event_fields(title="Jazz night")

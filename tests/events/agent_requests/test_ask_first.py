@@ -9,9 +9,9 @@ from holdfast.accounts import sessions
 from holdfast.accounts.agent_requests import MAX_WAITING_REQUESTS
 from holdfast.events.agent_actions.model import OPERATIONS
 from holdfast.events.api import OPERATIONS as TABLE
-from tests.accounts.browser import main_text
 from tests.events.agent_requests.asking import NIGHT, asking_desk, refusal
 from tests.events.console.scene import Desk, hidden_field, open_desk
+from tests.helpers.form_browser import main_text
 from tests.support import Client, Service, event_fields
 
 
@@ -168,7 +168,7 @@ async def test_no_more_than_fifty_requests_of_a_key_wait(service: Service) -> No
     assert await count(service, "agent_requests") == MAX_WAITING_REQUESTS
 
 
-async def test_an_approved_call_without_a_key_is_told_once_and_then_asks_again(service: Service) -> None:
+async def test_an_approved_call_without_a_key_is_answered_once_and_then_asks_again(service: Service) -> None:
     at, agent = await asking_desk(service)
     waiting = refusal(await agent.call("create_event", **NIGHT))
     await decide(at, f"/console/agents/requests/{waiting['request_id']}", "approve")

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from holdfast.events.api import OPERATIONS
-from tests.events.photos.steps import accept_photos, key_of
-from tests.kit.mcp.wire import STATELESS, Agent
+from tests.helpers.agents import STATELESS, Agent
+from tests.helpers.photos import accept_photos, key_of
 from tests.support import Client, Service, event_fields, queue_fields
 
 TOOLS = {operation.name: operation for operation in OPERATIONS if operation.tool}

@@ -21,7 +21,7 @@ from tests.events.agents.documents import BASE_URL, document
 from tests.events.agents.handbook import Handbook
 from tests.events.agents.samples import TOOLS, agent
 from tests.events.scene import KINDS
-from tests.faults.processes import Process, serving
+from tests.helpers.processes import Process, serving
 from tests.support import Client, Service, running
 
 NEXT = "=== the next block ===\n"
@@ -116,7 +116,7 @@ async def test_the_handbook_of_agents_has_the_configuration_to_connect(handbook:
     assert ", ".join(VERSIONS) in handbook.text
 
 
-async def test_the_errors_it_tells_of_are_those_that_are_met(handbook: Handbook) -> None:
+async def test_the_errors_that_agents_md_lists_are_those_that_are_answered(handbook: Handbook) -> None:
     rows = handbook.table("status", "code", "what to do")
 
     assert len(rows) > 5

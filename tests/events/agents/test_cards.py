@@ -64,7 +64,7 @@ async def test_the_api_catalog_has_links_for_each_interface(http: httpx2.AsyncCl
         assert {"service-desc", "service-doc", "service-meta", "status"} <= set(context)
 
 
-async def test_a_look_at_the_head_finds_the_api_catalog(http: httpx2.AsyncClient) -> None:
+async def test_a_head_request_finds_the_api_catalog(http: httpx2.AsyncClient) -> None:
     for path in (CATALOG, "/api"):
         for response in (await http.head(path), await http.get(path)):
             assert response.links["api-catalog"]["url"] == f"{BASE_URL}{CATALOG}"

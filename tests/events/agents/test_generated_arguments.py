@@ -19,10 +19,10 @@ from psycopg import sql
 
 from tests.databases import scratch_database
 from tests.events.agents.samples import ANN, PHOTOS, TOOLS, furnish_organizer
-from tests.events.photos.steps import key_of
 from tests.events.scene import KINDS, LEAKS, PROCESSOR_KEY
-from tests.faults.processes import serving
 from tests.generated import Schema, fits, from_schema
+from tests.helpers.photos import key_of
+from tests.helpers.processes import serving
 from tests.support import running, unlimited
 
 # What is cancelled, or has no photos left, is of little use to other tools.

@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
 from tests.events.agents.handbook import Handbook
-from tests.faults.processes import serving
+from tests.helpers.processes import serving
 from tests.support import eventually
 
 ERAS: list[tuple[ConnectMode, str]] = [("auto", "2026-07-28"), ("legacy", "2025-11-25")]

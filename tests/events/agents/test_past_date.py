@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.events.agents.samples import agent
-from tests.kit.mcp.wire import problem_of
+from tests.helpers.agents import problem_of
 from tests.support import Client, Service
 
 LAST_YEAR = "2020-06-01T18:00:00Z"
@@ -53,7 +53,7 @@ async def test_a_tool_moves_a_draft_and_a_past_event_within_the_past(service: Se
         assert not (await move(service, ada, event)).get("isError")
 
 
-async def test_rest_moves_an_event_into_the_past_as_it_is_told(service: Service) -> None:
+async def test_rest_may_move_an_event_into_the_past(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
 

@@ -7,7 +7,7 @@ from mcp_types.methods import validate_server_result
 from holdfast.events.settings import Settings
 from tests.cases import in_turn
 from tests.events.agents.samples import ANN, ARGUMENTS, agent, both_eras, furnish_organizer, read_all_rows
-from tests.kit.mcp.wire import Agent, problem_of
+from tests.helpers.agents import Agent, problem_of
 from tests.support import Client, Service, running
 
 
@@ -33,7 +33,7 @@ async def test_a_refusal_says_what_to_do_next(service: Service, ada: Client, ver
     assert await read_all_rows(service) == before
 
 
-async def test_all_that_is_wrong_is_named_at_once(service: Service, ada: Client) -> None:
+async def test_every_error_of_a_call_is_named_at_once(service: Service, ada: Client) -> None:
     result = await agent(service, ada).call("create_event", title="", price="free", colour="red")
 
     assert problem_of(result)["errors"].keys() == {"title", "body", "datetime", "price", "capacity", "colour"}

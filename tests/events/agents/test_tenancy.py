@@ -18,7 +18,7 @@ from tests.events.agents.samples import TOOLS, agent, both_eras, read_all_rows
 from tests.events.agents.two_organizers import LISTS, UPLOAD, Organizer, Scene, content_text
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.scene import in_one_loop
-from tests.kit.mcp.wire import problem_of
+from tests.helpers.agents import problem_of
 from tests.support import running, unlimited
 
 CREDENTIALS = ["with a key", "with an access token"]

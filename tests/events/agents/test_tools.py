@@ -13,7 +13,7 @@ from holdfast.events.oauth.model import SCOPES
 from holdfast.kit.mcp.tools import definition
 from tests.events.agents.documents import fits
 from tests.events.agents.samples import ANN, ARGUMENTS, ERAS, TOOLS, agent, both_eras, read_all_rows
-from tests.kit.mcp.wire import Agent, problem_of
+from tests.helpers.agents import Agent, problem_of
 from tests.support import Client, Service
 
 every_tool = pytest.mark.parametrize("tool", TOOLS)
@@ -35,7 +35,7 @@ async def test_the_tools_are_those_of_the_table_in_its_order(service: Service, a
     assert len(ListToolsResult.model_validate(result).tools) == len(TOOLS)
 
 
-async def test_both_eras_list_the_same(service: Service, ada: Client) -> None:
+async def test_both_protocol_versions_list_the_same_tools(service: Service, ada: Client) -> None:
     older, newer = [await listed(agent(service, ada, version)) for version in ERAS]
 
     assert older == newer

@@ -3,8 +3,8 @@
 from typing import Any
 
 from tests.events.agents.samples import ERAS
-from tests.events.photos.steps import accept_photos, key_of, upload
-from tests.kit.mcp.wire import Agent
+from tests.helpers.agents import Agent
+from tests.helpers.photos import accept_photos, key_of, upload
 from tests.support import Client, Service, event_fields, queue_fields
 
 NOBODYS = 10**9

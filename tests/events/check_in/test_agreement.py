@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.check_in import operations
 from holdfast.events.check_in.model import CheckInChanges, ListChanges, Scan, TakeBack
 from tests.events.check_in.scene import Entrance, code_of, scan_of
-from tests.events.people.scene import sign_up
+from tests.helpers.people import sign_up
 from tests.support import Service
 
 PEOPLE = ("ann", "bob", "cleo")
@@ -68,7 +68,7 @@ async def test_devices_agree_and_every_registration_has_one_entry(service: Servi
 
     for _ in range(25):
         doing = chance.random()
-        taken_back = ""
+        undone_scan = ""
         if doing < 0.45:
             scan = scan_of(chance.choice(codes), let_in=chance.random() < 0.5)
             chance.choice(devices).unsent.append(scan)
@@ -79,11 +79,11 @@ async def test_devices_agree_and_every_registration_has_one_entry(service: Servi
         elif doing < 0.9:
             await chance.choice(devices).hear()
         elif before:
-            taken_back = chance.choice([*before.values()])
-            await gate.run(operations.TAKE_BACK, TakeBack(event_id=gate.event_id, scan_id=taken_back))
+            undone_scan = chance.choice([*before.values()])
+            await gate.run(operations.TAKE_BACK, TakeBack(event_id=gate.event_id, scan_id=undone_scan))
         after = await entries(gate)
         # An entry stays the entry, unless somebody takes it back.
-        assert all(after.get(user) == id for user, id in before.items() if id != taken_back)
+        assert all(after.get(user) == id for user, id in before.items() if id != undone_scan)
         before = after
     await asyncio.gather(*(device.finish() for device in devices))
     await asyncio.gather(*(device.hear() for device in devices))
@@ -102,7 +102,7 @@ async def test_devices_agree_and_every_registration_has_one_entry(service: Servi
         ]
 
 
-async def test_news_come_in_portions_without_gaps(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_changes_come_in_batches_without_gaps(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await sign_up(service, event, "ann")

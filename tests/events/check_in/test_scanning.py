@@ -11,7 +11,7 @@ from holdfast.events.check_in.model import FindPeople, GetCheckInStatus, ListCha
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
 from tests.events.check_in.scene import Entrance, code_of, link_of, scan_of
-from tests.events.people.scene import handle_of, sign_up
+from tests.helpers.people import handle_of, sign_up
 from tests.support import Service
 
 

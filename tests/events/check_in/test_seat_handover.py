@@ -26,7 +26,7 @@ async def statuses(gate: Entrance) -> dict[str, str]:
     return dict(rows)
 
 
-async def test_the_last_to_register_lose_their_seats_to_the_first_who_wait(service: Service) -> None:
+async def test_the_last_to_register_lose_their_seats_to_the_first_on_the_waiting_list(service: Service) -> None:
     gate = await begun_event(service, 4, 6)
     await gate.scan("p3")
 

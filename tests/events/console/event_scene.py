@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from tests.accounts.browser import Browser, token
+from tests.helpers.form_browser import Browser, token
 from tests.support import Service
 
 

@@ -6,7 +6,7 @@ import re
 
 import httpx2
 
-from tests.accounts.browser import Browser
+from tests.helpers.form_browser import Browser
 from tests.support import Client, Service
 
 OWNER_EMAIL = "owner@example.com"

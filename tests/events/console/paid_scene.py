@@ -1,9 +1,9 @@
 """An organizer in the console who is paid by card, and a person who has paid."""
 
-from tests.accounts.browser import Browser
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.scene import hidden_field
-from tests.events.payments.scene import Buyer, Scene
+from tests.helpers.form_browser import Browser
+from tests.helpers.payments import Buyer, Scene
 
 ANN = "ann@example.com"
 

@@ -6,7 +6,7 @@ from html import unescape
 
 import httpx2
 
-from tests.accounts.browser import Browser, token
+from tests.helpers.form_browser import Browser, token
 from tests.support import Client, Service
 
 KEY_PATTERN = re.compile(r"hf_[A-Za-z0-9_-]{43}")

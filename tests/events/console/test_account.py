@@ -3,8 +3,8 @@
 import pytest
 
 from holdfast.kit.postgres import lookup_cache
-from tests.accounts.browser import Browser, token
 from tests.events.console.scene import FOREIGN, KEY_PATTERN, PASSWORD, create_key, open_desk
+from tests.helpers.form_browser import Browser, token
 from tests.support import Client, Service
 
 ANN = "ann@example.com"

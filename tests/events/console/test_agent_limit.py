@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.accounts.browser import main_text
 from tests.events.console.scene import Desk, open_desk
+from tests.helpers.form_browser import main_text
 from tests.support import Service
 
 

@@ -13,7 +13,7 @@ import pytest
 from holdfast.accounts.agents.agents_page import ConnectionDetails
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.scene import Person, Scene, serve_furnished
-from tests.kit.mcp.wire import Agent
+from tests.helpers.agents import Agent
 from tests.support import event_fields, queue_fields, running
 
 

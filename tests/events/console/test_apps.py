@@ -7,9 +7,9 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.accounts.browser import token
 from tests.events.console.scene import FOREIGN
 from tests.events.oauth_server.scene import Person, Scene, issued_tokens, serve_furnished
+from tests.helpers.form_browser import token
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from holdfast.events.organizers import accounts
 from holdfast.events.paths import event_path
 from holdfast.events.photos.sizes import clear_photos, make_sizes
 from holdfast.kit.running.steps import Steps
-from tests.accounts.browser import Browser, token
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.pages.own_registration import register_and_settle
-from tests.events.pages.visitor import Visitor
-from tests.events.photos.pictures import picture
-from tests.events.photos.steps import a_day_passes, photo_states
+from tests.helpers.event_visitor import Visitor
+from tests.helpers.form_browser import Browser, token
+from tests.helpers.photos import a_day_passes, photo_states
+from tests.helpers.pictures import picture
 from tests.support import Service
 
 BRANDING_PATH = "/console/look"
@@ -115,7 +115,7 @@ async def test_a_logo_stays_until_it_is_replaced_and_is_then_deleted_after_a_day
     assert await photo_states(service) == {}
 
 
-async def test_an_unconfirmed_organizer_shows_no_look(service: Service) -> None:
+async def test_an_unconfirmed_organizer_has_no_accent_logo_and_words(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
     await browser.send(BRANDING_PATH, do="save", accent="#8a1f6b", about="We draw.")

@@ -4,12 +4,12 @@ import asyncio
 import re
 from typing import Any
 
-from tests.accounts.browser import main_text, token
 from tests.events.console.event_scene import confirm_bulk_change, foreign_event
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
-from tests.events.payments.scene import Scene
-from tests.events.people.scene import handle_of, list_registrations, sign_up
+from tests.helpers.form_browser import main_text, token
+from tests.helpers.payments import Scene
+from tests.helpers.people import handle_of, list_registrations, sign_up
 from tests.support import Client, Service, eventually
 
 
@@ -67,7 +67,7 @@ async def test_several_people_are_removed_without_promoting_one_of_them_first(se
     assert mails == [("ann", "removed"), ("bob", "removed"), ("cleo", "promoted")]
 
 
-async def test_several_are_checked_in_once(service: Service) -> None:
+async def test_several_registrations_are_checked_in_by_one_form_once(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo")

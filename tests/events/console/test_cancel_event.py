@@ -1,10 +1,10 @@
 """Organizers cancel events in the console, which first says how many people get a mail."""
 
 from holdfast.events.mails import sending
-from tests.accounts.browser import main_text, token
 from tests.events.console.event_scene import foreign_event, stored_events
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.people.scene import end_event, sign_up
+from tests.helpers.form_browser import main_text, token
+from tests.helpers.people import end_event, sign_up
 from tests.support import Service
 
 

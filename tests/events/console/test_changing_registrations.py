@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.accounts.browser import Browser, main_text, token
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.people.scene import end_event, handle_of, list_registrations, sign_up
+from tests.helpers.form_browser import Browser, main_text, token
+from tests.helpers.people import end_event, handle_of, list_registrations, sign_up
 from tests.support import Client, Service
 
 
@@ -40,7 +40,9 @@ async def test_a_person_added_by_the_organizer_gets_a_seat_and_a_mail(service: S
     assert await service.run_sql("select kind, recipient from mails") == [("seat", "ann@example.com")]
 
 
-async def test_the_form_names_changes_of_the_order_before_and_the_page_counts_them_after(service: Service) -> None:
+async def test_the_form_of_a_move_names_changes_of_the_order_before_and_the_page_counts_them_after(
+    service: Service,
+) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=2)
     page, logged = f"/console/events/{event['id']}", "written into the public log of the order"
@@ -115,17 +117,17 @@ async def test_an_event_that_takes_no_people_says_why_on_the_form(service: Servi
     await end_event(service, past)
     await ada.delete(f"/api/events/{cancelled['id']}")
 
-    said_then: list[str] = []
+    confirmations: list[str] = []
     for event, page in zip((full, past, cancelled), pages, strict=True):
         answer = await browser.http.post(
             f"/console/events/{event['id']}/add-registration", data={"token": token(page), "email": "bob@example.com"}
         )
         assert answer.status_code == 422, answer.text
-        said_then.append(main_text(answer))
+        confirmations.append(main_text(answer))
 
-    assert "Every seat is taken, and the waiting list has no room." in said_then[0]
-    assert "The event is over." in said_then[1]
-    assert "The event is cancelled." in said_then[2]
+    assert "Every seat is taken, and the waiting list has no room." in confirmations[0]
+    assert "The event is over." in confirmations[1]
+    assert "The event is cancelled." in confirmations[2]
 
 
 async def test_a_person_on_the_waiting_list_takes_the_seat_of_another_person(service: Service) -> None:

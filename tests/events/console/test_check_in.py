@@ -5,10 +5,10 @@ import uuid
 
 import pytest
 
-from tests.accounts.browser import main_text
 from tests.events.check_in.scene import code_of
 from tests.events.console.scene import Desk, open_desk
-from tests.events.people.scene import end_event, erase, sign_up
+from tests.helpers.form_browser import main_text
+from tests.helpers.people import end_event, erase, sign_up
 from tests.support import Service
 
 
@@ -85,7 +85,7 @@ async def test_the_report_lists_double_entries_and_takes_scans_back(service: Ser
 
     page = await table.page(path)
 
-    assert re.search(r"Ann Example [\d: APM]+\S* by Door 1 , again [\d: APM]+\S* by Door 2 Undo", said_of(page))
+    assert re.search(r"Ann Example [\d: APM]+\S* by Door 1 , again [\d: APM]+\S* by Door 2 Undo", outcome_of(page))
     [double, entry] = re.findall(r'name="scan" value="([^"]*)"', page)
     done = await table.post(path, do="take back", scan=double)
     assert (done.status_code, done.headers["location"]) == (303, f"{path}?done=taken_back#report")
@@ -95,7 +95,7 @@ async def test_the_report_lists_double_entries_and_takes_scans_back(service: Ser
     assert "It is undone." in main_text(await table.browser.get(f"{path}?done=taken_back"))
 
 
-def said_of(page: str) -> str:
+def outcome_of(page: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", page.partition("Scanned more than once")[2]).split())
 
 

@@ -9,7 +9,7 @@ import pytest
 from holdfast.events.check_in import operations
 from tests.events.check_in.scene import code_of, link_of
 from tests.events.console.scene import Desk, open_desk
-from tests.events.people.scene import end_event, sign_up
+from tests.helpers.people import end_event, sign_up
 from tests.support import Service
 
 
@@ -42,7 +42,7 @@ async def test_the_list_for_a_device_has_only_names_codes_and_states(service: Se
     assert "Zoe" not in got.text
 
 
-async def test_a_long_list_comes_in_portions_without_gaps(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_list_comes_in_batches_without_gaps(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     table, path, _ = await opened(service, "ann", "bob", "cleo", "dan", "eve")
     monkeypatch.setattr(operations, "BATCH_SIZE", 2)
     names: list[str] = []

@@ -2,9 +2,9 @@
 
 import datetime as dt
 
-from tests.accounts.browser import main_text
 from tests.events.console.event_scene import FREE, event_form, open_edit_form
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.form_browser import main_text
 from tests.support import Service
 
 PAGE = "/console/events/new"

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.accounts.browser import Browser, main_text, token
 from tests.events.console.event_scene import foreign_event, form_fields, open_edit_form, stored_events
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.form_browser import Browser, main_text, token
 from tests.support import Client, Service, running
 
 

@@ -7,8 +7,8 @@ import pytest
 from holdfast.events.console.events import event_operations
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.pages.visitor import page_text as text
-from tests.events.payments.scene import Scene
+from tests.helpers.event_visitor import page_text as text
+from tests.helpers.payments import Scene
 from tests.support import Service
 
 PRICES = (("fixed", 1500), ("free", 0))
@@ -152,7 +152,7 @@ async def test_a_price_that_cannot_be_charged_is_shown_with_advice(
     assert ("cannot be paid by card" in page) is bool(advice)
 
 
-async def test_registrations_are_drawn_by_day_with_those_who_are_in(service: Service) -> None:
+async def test_the_chart_of_an_event_shows_registrations_and_seats_by_day(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(timezone="Europe/Berlin")
     for name in ("ann", "bob", "cleo"):

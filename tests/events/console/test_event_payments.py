@@ -7,8 +7,8 @@ import pytest
 from holdfast.events.console.payments import event_payments
 from tests.events.console.organizing import csv_cells, sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
-from tests.events.pages.visitor import page_text
-from tests.events.payments.scene import Scene
+from tests.helpers.event_visitor import page_text
+from tests.helpers.payments import Scene
 
 
 async def test_the_list_of_payments_has_totals_and_links_to_people_of_deleted_registrations_too(shop: Scene) -> None:

@@ -5,11 +5,11 @@ import re
 
 import httpx2
 
-from tests.accounts.browser import Browser, token
 from tests.events.console.event_scene import event_form, stored_events
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.photos.pictures import picture
-from tests.events.photos.steps import JPEG
+from tests.helpers.form_browser import Browser, token
+from tests.helpers.photos import JPEG
+from tests.helpers.pictures import picture
 from tests.support import Service
 
 NEW = "/console/events/new"

@@ -4,10 +4,10 @@ import re
 
 import httpx2
 
-from tests.accounts.browser import main_text
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
-from tests.events.payments.scene import Scene
+from tests.helpers.form_browser import main_text
+from tests.helpers.payments import Scene
 from tests.support import Service
 
 

@@ -1,10 +1,10 @@
 """The overview of an event says what happened last with its people."""
 
-from tests.accounts.browser import main_text
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
-from tests.events.payments.scene import Scene
+from tests.helpers.form_browser import main_text
+from tests.helpers.payments import Scene
 from tests.support import Service
 
 
@@ -59,7 +59,7 @@ async def test_the_latest_changes_have_payments_and_entries_of_this_event_only(s
     assert foreign.status_code == 403
 
 
-async def test_a_seat_that_was_not_paid_in_time_is_told_so_and_not_as_a_full_event(shop: Scene) -> None:
+async def test_a_seat_that_was_not_paid_in_time_is_listed_so_and_not_as_a_full_event(shop: Scene) -> None:
     ada, browser = await sign_in_organizer(shop.service)
     account = (await ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
     shop.processor.finish(account)

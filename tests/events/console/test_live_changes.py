@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from holdfast.accounts import sessions
 from holdfast.events.queues.release import release
 from holdfast.events.settings import Settings
-from tests.accounts.browser import Browser
 from tests.events.check_in.scene import Entrance
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
-from tests.events.payments.scene import Scene, open_dispute
-from tests.events.people.scene import sign_up
+from tests.helpers.form_browser import Browser
+from tests.helpers.payments import Scene, open_dispute
+from tests.helpers.people import sign_up
 from tests.stream_reader import Reader, read_stream
 from tests.support import Service, running
 

@@ -9,10 +9,10 @@ import pytest
 
 from holdfast.events.mails.paragraphs import PARAGRAPH_KINDS
 from holdfast.events.settings import Settings
-from tests.accounts.browser import Browser, token
 from tests.events.console.event_scene import event_form, foreign_event, stored_events
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.scene import FOREIGN, hidden_field
+from tests.helpers.form_browser import Browser, token
 from tests.support import Service, running
 
 EMPTY = dict.fromkeys(PARAGRAPH_KINDS, "")

@@ -6,8 +6,8 @@ from html import unescape
 import httpx2
 import pytest
 
-from tests.accounts.browser import Browser
 from tests.events.console.scene import Desk, open_desk
+from tests.helpers.form_browser import Browser
 from tests.support import Client, Service
 
 

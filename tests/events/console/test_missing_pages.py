@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.accounts.browser import Browser
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.form_browser import Browser
 from tests.support import Service
 
 MISSING = ("/console/nothing", "/console/events/999999", "/console/queues/7/nothing", "/account/nothing")
@@ -25,7 +25,7 @@ async def test_a_missing_page_keeps_the_navigation_of_a_signed_in_organizer(serv
 
 
 @pytest.mark.parametrize("glue", [")", "%E2%80%9D.", "%E2%80%8B", "%20here", "%3Futm_source=x"])
-async def test_a_link_with_something_glued_to_it_leads_to_its_page(service: Service, glue: str) -> None:
+async def test_a_link_with_characters_appended_leads_to_its_page(service: Service, glue: str) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 

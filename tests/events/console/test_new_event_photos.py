@@ -5,12 +5,12 @@ from html import unescape
 
 import httpx2
 
-from tests.accounts.browser import Browser, main_text, token
 from tests.events.console.event_scene import FREE, event_form, stored_events
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.scene import hidden_field
-from tests.events.photos.pictures import picture
-from tests.events.photos.steps import JPEG, accept_photos, key_of, photo_states, stored_files
+from tests.helpers.form_browser import Browser, main_text, token
+from tests.helpers.photos import JPEG, accept_photos, key_of, photo_states, stored_files
+from tests.helpers.pictures import picture
 from tests.support import Service
 
 PAGE = "/console/events/new"
@@ -32,7 +32,7 @@ def checked_photos(page: httpx2.Response) -> dict[str, str]:
     return {name: unescape(key) for name, key in checkboxes}
 
 
-async def keys_shown(service: Service) -> list[list[str]]:
+async def photo_keys(service: Service) -> list[list[str]]:
     return [keys for (keys,) in await service.run_sql("select image_keys from events order by id")]
 
 
@@ -58,7 +58,7 @@ async def test_photos_are_kept_while_a_field_is_wrong(service: Service) -> None:
     done = await send(browser, picture(JPEG, 43), **chosen)
 
     assert done.status_code == 303
-    [stored_keys] = await keys_shown(service)
+    [stored_keys] = await photo_keys(service)
     assert stored_keys[:2] == [*chosen.values()]
     assert len(stored_keys) == 3
 
@@ -110,7 +110,7 @@ async def test_a_copy_shows_the_photos_of_the_event_and_new_ones(service: Servic
     done = await send(browser, picture(), copy=str(event["id"]))
 
     assert done.status_code == 303
-    _, copied = await keys_shown(service)
+    _, copied = await photo_keys(service)
     assert copied[0] == key_of(ada.id, "a")
     assert len(copied) == 2
 

@@ -11,8 +11,8 @@ from holdfast.kit.running.runner import Runner
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
 from tests.events.console.scene import hidden_field
-from tests.events.pages.visitor import page_text
-from tests.events.payments.scene import Scene
+from tests.helpers.event_visitor import page_text
+from tests.helpers.payments import Scene
 
 
 async def test_the_amount_to_refund_is_shown_before_a_seat_is_taken_away_or_the_event_cancelled(shop: Scene) -> None:

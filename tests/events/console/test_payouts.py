@@ -7,8 +7,8 @@ import pytest
 
 from tests.events.console.organizing import sign_in_by_link
 from tests.events.console.scene import hidden_field
-from tests.events.pages.visitor import page_text
-from tests.events.payments.scene import Scene
+from tests.helpers.event_visitor import page_text
+from tests.helpers.payments import Scene
 from tests.support import Service
 
 PAYOUTS = "/console/payouts"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.accounts.browser import Browser, main_text
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.form_browser import Browser, main_text
 from tests.support import Client, Service
 
 

@@ -3,12 +3,12 @@
 from typing import Any
 from urllib.parse import quote
 
-from tests.accounts.browser import token
 from tests.events.console.event_scene import foreign_event, stored_events
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.photos.pictures import frames, picture
 from tests.events.photos.site import site_of
-from tests.events.photos.steps import image_keys, read_photo
+from tests.helpers.form_browser import token
+from tests.helpers.photos import image_keys, read_photo
+from tests.helpers.pictures import frames, picture
 from tests.support import Client, Service
 
 LETTERS = "ab"

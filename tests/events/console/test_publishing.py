@@ -6,9 +6,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.accounts.browser import Browser, main_text
 from tests.events.console.event_scene import FREE, event_form, foreign_event, stored_events
 from tests.events.console.organizing import sign_in_organizer
+from tests.helpers.form_browser import Browser, main_text
 from tests.support import Service
 
 PAGE = "/console/events/new"
@@ -23,7 +23,7 @@ async def press(browser: Browser, path: str, button: str) -> httpx2.Response:
     return await browser.send(path, f"{path}/publication", do=button)
 
 
-async def test_the_form_saves_a_draft_unless_it_is_published(service: Service) -> None:
+async def test_the_form_of_an_event_saves_a_draft_unless_it_is_published(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
 
     page = await browser.get(PAGE)
@@ -135,7 +135,7 @@ async def test_an_event_becomes_a_draft_again_only_before_the_first_registration
     assert (await service.http.get(event["public_url"])).status_code == 200
 
 
-async def test_the_refusal_is_german_for_who_reads_german(service: Service) -> None:
+async def test_the_refusal_is_in_german_on_a_german_page(service: Service) -> None:
     ada, browser = await sign_in_organizer(service, language="de")
     event = await ada.create_event()
     await ada.register(event["id"], email="ann@example.com")

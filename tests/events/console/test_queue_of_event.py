@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tests.accounts.browser import token
 from tests.events.console.scene import Desk, hidden_field, open_desk
-from tests.events.pages.visitor import page_text
+from tests.helpers.event_visitor import page_text
+from tests.helpers.form_browser import token
 from tests.support import Service, event_fields
 
 

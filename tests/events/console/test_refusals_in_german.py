@@ -6,13 +6,13 @@ Each form is sent with many wrong values, in English and in German. The answers 
 from holdfast.events.console.events.event_form import NAMES
 from holdfast.events.console.queues.queues import LABELS
 from holdfast.events.settings import Settings
-from tests.accounts.browser import Browser
 from tests.events.console import event_scene
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
-from tests.events.pages.visitor import Visitor
-from tests.events.payments.scene import Scene
 from tests.german import WRONG, Both, wrong
+from tests.helpers.event_visitor import Visitor
+from tests.helpers.form_browser import Browser
+from tests.helpers.payments import Scene
 from tests.support import Service, running
 
 QUEUE = {"title": "Sale", "target_url": "https://shop.example/", "release_rate": "60", "token_ttl_minutes": "10"}

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from tests.accounts.browser import main_text
 from tests.events.console.organizing import next_page_link, sign_in_organizer
-from tests.events.people.scene import end_event, erase, handle_of, mentions, sign_up
+from tests.helpers.form_browser import main_text
+from tests.helpers.people import end_event, erase, handle_of, mentions, sign_up
 from tests.support import Service
 
 
-async def test_the_list_shows_the_status_of_registrations_and_the_place_on_the_waiting_list(service: Service) -> None:
+async def test_the_list_of_registrations_shows_their_status_and_the_place_on_the_waiting_list(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=2)
     for name in ("ann", "bob", "cleo", "dan"):
@@ -49,7 +49,9 @@ async def test_the_list_shows_the_status_of_registrations_and_the_place_on_the_w
         ("q=_nn", []),
     ],
 )
-async def test_the_list_is_filtered_and_searched(service: Service, query: str, names: list[str]) -> None:
+async def test_the_list_of_registrations_is_filtered_and_searched(
+    service: Service, query: str, names: list[str]
+) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=2)
     other = await ada.create_event(title="Pottery")
@@ -167,7 +169,7 @@ async def test_the_list_of_another_organizer_is_not_shown(service: Service) -> N
     assert (await eve.get("/console/events/999999/registrations")).status_code == 404
 
 
-async def test_the_list_is_in_german_too(service: Service) -> None:
+async def test_the_list_of_registrations_is_in_german_too(service: Service) -> None:
     ada, browser = await sign_in_organizer(service, language="de")
     event = await ada.create_event()
     await sign_up(service, event, "ann")
@@ -178,7 +180,7 @@ async def test_the_list_is_in_german_too(service: Service) -> None:
     assert "Ann Example ann@example.com Platz " in text
 
 
-async def test_the_list_in_another_language_is_searched_and_filtered_alike(service: Service) -> None:
+async def test_the_list_of_registrations_in_another_language_is_searched_and_filtered_alike(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.events.console.people import registrations
 from tests.events.console.organizing import csv_cells, sign_in_organizer
-from tests.events.people.scene import end_event, erase, handle_of, sign_up
+from tests.helpers.people import end_event, erase, handle_of, sign_up
 from tests.support import Service
 
 

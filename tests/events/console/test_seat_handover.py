@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from tests.accounts.browser import main_text
 from tests.events.check_in.scene import code_of
 from tests.events.console.scene import Desk, hidden_field, open_desk
-from tests.events.people.scene import sign_up
+from tests.helpers.form_browser import main_text
+from tests.helpers.people import sign_up
 from tests.support import Service
 
 

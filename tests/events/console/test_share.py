@@ -39,7 +39,7 @@ async def test_the_qr_code_is_a_file_for_posters(service: Service) -> None:
     assert squares.findall(file.text) == squares.findall(qr_code(event["public_url"]).svg_inline(border=4, dark="#000"))
 
 
-async def test_the_form_is_shown_in_a_frame(service: Service) -> None:
+async def test_the_form_of_an_event_is_shown_in_a_frame(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.accounts.browser import Browser, token
+from tests.helpers.form_browser import Browser, token
 from tests.support import Client, Service
 
 ANN = "ann@example.com"

@@ -4,7 +4,7 @@ import re
 
 from tests.events.console.event_scene import confirm_bulk_change
 from tests.events.console.paid_scene import pay_for_seat
-from tests.events.payments.scene import Scene
+from tests.helpers.payments import Scene
 
 
 async def test_the_timeline_of_a_person_lists_stored_events_in_order(shop: Scene) -> None:

@@ -5,10 +5,10 @@ import pytest
 from holdfast.events import ownership
 from holdfast.events.ownership import CancelEventsArguments
 from holdfast.kit.running.steps import Steps
-from tests.accounts.browser import Browser
 from tests.events.console.organizing import OWNER_EMAIL, register_stranger
-from tests.events.pages.visitor import page_text
-from tests.events.payments.scene import Scene
+from tests.helpers.event_visitor import page_text
+from tests.helpers.form_browser import Browser
+from tests.helpers.payments import Scene
 from tests.support import Client, Service, event_fields, queue_fields
 
 PASSWORD = "correct horse battery"
@@ -30,7 +30,7 @@ async def cancel_events(service: Service, stranger: Client) -> None:
     await service.hear()
 
 
-async def is_asked(browser: Browser) -> bool:
+async def is_question(browser: Browser) -> bool:
     return (await browser.get("/console")).headers.get("location", "").startswith(BEFORE)
 
 
@@ -39,7 +39,7 @@ async def test_an_owner_is_asked_about_an_organizer_whose_only_key_was_revoked(s
     [key] = (await stranger.get("/api/keys")).json()["data"]
     await stranger.delete(f"/api/keys/{key['id']}")
 
-    assert await is_asked(await owner_of(service))
+    assert await is_question(await owner_of(service))
 
 
 async def test_the_question_about_an_organizer_names_all_that_was_made_with_it(shop: Scene) -> None:
@@ -65,7 +65,7 @@ async def test_a_person_with_registrations_only_gets_no_question_about_an_organi
     event = await ada.create_event()
     await ada.register(event["id"], email=OWNER_EMAIL)
 
-    assert not await is_asked(await owner_of(service))
+    assert not await is_question(await owner_of(service))
 
 
 async def test_a_person_signed_in_by_password_cannot_say_that_the_organizer_is_theirs(service: Service) -> None:
@@ -77,7 +77,7 @@ async def test_a_person_signed_in_by_password_cannot_say_that_the_organizer_is_t
 
     assert answer.status_code == 303
     assert await service.run_sql("select proved_at from users where email = %(email)s", email=OWNER_EMAIL) == [(None,)]
-    assert await is_asked(await owner_of(service))
+    assert await is_question(await owner_of(service))
 
 
 async def test_an_owner_who_says_not_mine_is_an_ordinary_person_without_data(service: Service) -> None:

@@ -114,7 +114,7 @@ async def test_the_example_of_an_organizer_registers_one(service: Service) -> No
     assert answer.status_code == 201, answer.text
 
 
-async def test_the_page_may_not_be_framed_and_loads_only_its_style_and_scripts(service: Service) -> None:
+async def test_the_api_reference_may_not_be_framed_and_loads_only_its_style_and_scripts(service: Service) -> None:
     answer = await service.http.get("/docs")
 
     policy = answer.headers["content-security-policy"]

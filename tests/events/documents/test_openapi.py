@@ -17,10 +17,10 @@ from holdfast.events.settings import Settings
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.running.operation import Operation
-from tests.events.photos.pictures import picture
-from tests.events.photos.steps import upload
 from tests.events.scene import PROCESSOR_KEY
 from tests.events.webhooks.programs import deliver
+from tests.helpers.photos import upload
+from tests.helpers.pictures import picture
 from tests.support import Client, Service, event_fields, queue_fields
 
 

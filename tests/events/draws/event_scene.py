@@ -13,7 +13,7 @@ from holdfast.events.seats import drawn
 from holdfast.events.seats.drawn import EVENT_DRAWS
 from tests.events.draws.scene import DrawSteps, list_closing
 from tests.events.pages.own_registration import own_path
-from tests.events.pages.visitor import Visitor
+from tests.helpers.event_visitor import Visitor
 from tests.support import Client, Service
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_event, own_page_address, press_confirm
 from tests.events.draws.scene import PEOPLE
-from tests.events.pages.visitor import Visitor, page_text
+from tests.helpers.event_visitor import Visitor, page_text
 from tests.support import Service
 
 
@@ -90,7 +90,7 @@ async def test_a_program_that_follows_the_link_or_a_form_of_another_site_confirm
     assert (await press_confirm(draw, address)).status_code == 410
 
 
-async def test_the_page_says_that_an_entry_was_not_confirmed_in_time(draw: EventDraw) -> None:
+async def test_the_page_of_an_entry_says_that_it_was_not_confirmed_in_time(draw: EventDraw) -> None:
     await draw.enter("ann", "bob")
     await confirm_entries(draw, "ann")
     await draw.frozen()

@@ -14,8 +14,8 @@ from holdfast.kit.postgres import lookup_cache
 from tests.events.agents.samples import agent
 from tests.events.events.series import all_events, continue_series_now, create_past_series
 from tests.events.pages.reading import readable_text
-from tests.events.pages.visitor import Visitor, field_value
-from tests.kit.mcp.wire import problem_of
+from tests.helpers.agents import problem_of
+from tests.helpers.event_visitor import Visitor, field_value
 from tests.support import Client, Service, event_fields, eventually, publish_event
 
 MOVING = {"pricing_mode": "dynamic", "price": 2500, "min_price": 1000, "max_price": 6000}
@@ -59,7 +59,7 @@ async def test_an_organizer_sees_its_drafts_and_no_other_organizer_does(service:
     assert [(await client.get(path)).status_code for client in (ada, admin, ben)] == [200, 200, 403]
 
 
-async def test_a_draft_is_answered_with_404_to_everybody_else(service: Service) -> None:
+async def test_a_draft_is_answered_with_404_to_other_callers(service: Service) -> None:
     ada = await service.organizer()
     public, draft = await ada.create_event(title="Etching"), await ada.create_event(title="Secret", published=False)
 

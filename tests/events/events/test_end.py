@@ -12,7 +12,7 @@ from holdfast.events.events.recurrence import clock_length, next_end_at, next_oc
 from tests.events.agents.samples import agent
 from tests.events.events.series import all_events, continue_series_now, create_past_series
 from tests.events.pages.reading import readable_text, structured_data
-from tests.kit.mcp.wire import problem_of
+from tests.helpers.agents import problem_of
 from tests.support import Client, Service, event_fields
 
 EVENING = {"datetime": "2036-11-27T17:00:00Z", "timezone": "Europe/Berlin"}

@@ -150,7 +150,7 @@ async def scene(service: Service, monkeypatch: pytest.MonkeyPatch) -> Scene:
     return Scene(service, ada, eve, await service.admin(), event, other)
 
 
-async def test_an_event_is_handed_over_at_once_and_its_registrations_follow_in_portions(scene: Scene) -> None:
+async def test_an_event_is_handed_over_at_once_and_its_registrations_follow_in_batches(scene: Scene) -> None:
     await scene.assert_all_is_of(scene.ada, scene.eve)
 
     await scene.hand_over(scene.eve)

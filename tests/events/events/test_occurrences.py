@@ -4,7 +4,7 @@ from holdfast.events.pages.event.cache import find_linked_events
 from holdfast.events.photos.sizes import clear_photos
 from holdfast.kit.running.steps import Steps
 from tests.events.events.series import EVENING, all_events, continue_series_now, create_past_series
-from tests.events.photos.steps import a_day_passes, read_photo, upload
+from tests.helpers.photos import a_day_passes, read_photo, upload
 from tests.support import Service
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.events.agents.samples import ANN, agent, furnish_organizer
-from tests.kit.mcp.wire import problem_of
+from tests.helpers.agents import problem_of
 from tests.support import Client, Service
 
 

@@ -160,7 +160,7 @@ async def test_an_event_moved_to_a_later_date_after_it_was_continued_is_not_cont
     assert [event["datetime"][:4] for event in await all_events(ada)].count("2090") == 2
 
 
-async def test_the_loop_continues_what_passes(service: Service) -> None:
+async def test_the_recurrence_loop_creates_the_next_occurrence_of_a_past_event(service: Service) -> None:
     assert recurrence.LOOP in PART.loops
     ada = await service.organizer()
     await create_past_series(service, ada)
@@ -173,7 +173,7 @@ async def test_the_loop_continues_what_passes(service: Service) -> None:
     running.cancel()
 
 
-async def test_the_loop_knows_when_the_next_event_passes(service: Service) -> None:
+async def test_the_recurrence_loop_knows_when_the_next_event_passes(service: Service) -> None:
     assert await service.database.read(recurrence.next_to_continue) is None
     ada = await service.organizer()
     [(soon,)] = await service.run_sql("select now() + interval '1 hour'")

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.events.idempotency.scene import OTHER_PHOTO, PHOTO, Scene
-from tests.events.photos.steps import accept_photos
+from tests.helpers.photos import accept_photos
 from tests.support import Service
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.events.api import OPERATIONS
 from holdfast.kit.running.operation import Operation
-from tests.events.photos.steps import key_of
+from tests.helpers.photos import key_of
 from tests.support import Client, Service, event_fields, queue_fields
 
 REPEATABLE = [operation for operation in OPERATIONS if operation.takes_idempotency_key]

@@ -15,7 +15,7 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idempotency, "MAX_LARGE_ANSWERS_BYTES", 300_000)
 
 
-async def kept_bytes(scene: Scene) -> int:
+async def stored_bytes(scene: Scene) -> int:
     return (await scene.service.run_sql("select sum(octet_length(sealed)) from idempotency_answers"))[0][0]
 
 
@@ -29,7 +29,7 @@ async def test_stored_answers_of_an_organizer_are_bounded_in_bytes_over_all_its_
         for number in range(5):
             assert (await scene.create(f"K{number}", client, body=LONG)).status_code == 201
 
-    assert await kept_bytes(scene) < 300_000
+    assert await stored_bytes(scene) < 300_000
     assert await scene.stored() == 10
 
 

@@ -13,9 +13,9 @@ from tests.events.idempotency.scene import (
     of_each,
     status_and_code,
 )
-from tests.events.photos.pictures import picture
 from tests.events.photos.site import site_of
-from tests.events.photos.steps import stored_files
+from tests.helpers.photos import stored_files
+from tests.helpers.pictures import picture
 
 
 def test_every_operation_that_takes_an_idempotency_key_is_tested_here() -> None:

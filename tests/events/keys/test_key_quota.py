@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.agents.samples import agent
-from tests.kit.mcp.wire import problem_of
+from tests.helpers.agents import problem_of
 from tests.support import Client, Service, running
 
 

@@ -112,7 +112,7 @@ class LogScene:
         await seal_logs(self.service, **options)
 
     async def get(self, path: str) -> httpx2.Response:
-        """What an address of the log answers to anybody."""
+        """The public answer of an address of the log."""
         return await self.service.http.get(f"{self.path}{path}")
 
     async def content(self, path: str) -> bytes:

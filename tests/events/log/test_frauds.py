@@ -265,7 +265,7 @@ def test_a_file_that_was_altered_and_a_head_of_another_key_are_found(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("seconds", "found_by"),
+    ("seconds", "finders"),
     [
         (0.3, set[str]()),
         # What was invented for an earlier time shows: the batch is sealed too late for it.
@@ -273,7 +273,7 @@ def test_a_file_that_was_altered_and_a_head_of_another_key_are_found(tmp_path: P
     ],
 )
 def test_an_invention_dated_back_to_before_the_seal_passes_within_a_minute(
-    tmp_path: Path, seconds: float, found_by: set[str]
+    tmp_path: Path, seconds: float, finders: set[str]
 ) -> None:
     """The fraud that nobody can find: a person who never came is put before those who wait to be sealed.
 
@@ -287,4 +287,4 @@ def test_an_invention_dated_back_to_before_the_seal_passes_within_a_minute(
 
     _, report = verify(write_log(tmp_path, event.entries))
 
-    assert rules(report) == found_by
+    assert rules(report) == finders

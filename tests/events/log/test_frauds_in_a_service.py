@@ -16,7 +16,7 @@ from holdfast_verify.check import catching_up, head_log
 from tests.events.log.forger import Forger, run_forger
 from tests.events.log.fraud_table import FRAUDS
 from tests.events.log.verification import verify
-from tests.events.people.scene import end_event, erase
+from tests.helpers.people import end_event, erase
 from tests.verify.audit.honest_event import Entry
 
 RIGHT = (0, list[str]())

@@ -259,7 +259,7 @@ def test_an_answer_that_never_ends_ends_in_a_sentence(
     assert (code, sentence in output) == (2, True), output
 
 
-def test_a_log_that_claims_more_entries_than_anybody_can_read_ends_in_a_sentence(tmp_path: Path) -> None:
+def test_a_log_that_claims_more_entries_than_can_be_read_is_refused_in_a_sentence(tmp_path: Path) -> None:
     note = Signer(ORIGIN, KEY).sign(Checkpoint(ORIGIN, 10**17, bytes(32)).text)
     (tmp_path / "checkpoint").write_text(note)
 

@@ -2,9 +2,9 @@
 
 from holdfast.events.log import sealing
 from holdfast.events.seats import settlement
-from tests.accounts.browser import Browser
 from tests.events.log.pending import accept, change, commitment, pending_entries
-from tests.events.people.scene import end_event, erase, handle_of, sign_up
+from tests.helpers.form_browser import Browser
+from tests.helpers.people import end_event, erase, handle_of, sign_up
 from tests.support import Service
 
 

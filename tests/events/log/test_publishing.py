@@ -22,7 +22,7 @@ from tests.events.log.scene import LogScene, head_log_scene, open_log, seal_logs
 from tests.support import Service, eventually
 
 
-async def shown_head(service: Service) -> str:
+async def published_head(service: Service) -> str:
     return (await service.http.get("/log/heads/checkpoint")).text
 
 
@@ -34,7 +34,7 @@ async def grow(log: LogScene, clients: list[WitnessClient]) -> str:
     """The head of the head log, once there is another one."""
     await log.arrive(1)
     await seal_logs(log.service, witnesses=clients)
-    return await shown_head(log.service)
+    return await published_head(log.service)
 
 
 async def test_the_head_log_is_published_with_cosignatures_whatever_other_witnesses_do(
@@ -88,7 +88,7 @@ async def test_the_head_log_is_published_with_cosignatures_whatever_other_witnes
         bad.answer = None
         clients[0] = WitnessClient(client, bad_url, bad.verifier)
         await head_log.publish(service.database, clients)
-        checkpoint = await shown_head(service)
+        checkpoint = await published_head(service)
         requests = len(good.requests), len(bad.requests)
         await head_log.publish(service.database, clients)
 
@@ -105,7 +105,7 @@ async def test_cosignatures_that_another_process_has_stored_meanwhile_stay(servi
     await sealing.sign(service.database)
     await sealing.seal(service.database)
     [head] = await service.database.read(head_log.list_head_logs)
-    note = (await shown_head(service)).replace(f"\n{head.signed_size}\n", f"\n{head.size}\n")
+    note = (await published_head(service)).replace(f"\n{head.signed_size}\n", f"\n{head.size}\n")
     assert head.signed_size < head.size
 
     for lines in ("first\nsecond\n", "second\n"):
@@ -115,7 +115,7 @@ async def test_cosignatures_that_another_process_has_stored_meanwhile_stay(servi
     assert (stored.signed_size, stored.checkpoint) == (head.size, f"{note}first\nsecond\n")
 
 
-async def test_the_loop_publishes_what_a_killed_process_has_left_and_asks_the_witnesses_of_the_settings(
+async def test_the_publishing_loop_finishes_the_work_of_a_killed_process_and_asks_the_witnesses(
     settings: Settings, own_service: Service, tmp_path: Path
 ) -> None:
     service = own_service
@@ -127,7 +127,7 @@ async def test_the_loop_publishes_what_a_killed_process_has_left_and_asks_the_wi
         await sealing.sign(service.database)  # and the process is killed before it publishes the head log
 
     async def is_cosigned() -> bool:
-        return bool(find_cosignature(await shown_head(service), witness.verifier))
+        return bool(find_cosignature(await published_head(service), witness.verifier))
 
     async with witness.serve() as url:
         configured = f"{witness.directory.cosigner.vkey} {url}/, "
@@ -138,7 +138,7 @@ async def test_the_loop_publishes_what_a_killed_process_has_left_and_asks_the_wi
         await eventually(is_cosigned)
         running.cancel()
 
-    assert size_of(await shown_head(service)) == 2
+    assert size_of(await published_head(service)) == 2
 
 
 async def test_without_witnesses_sealing_publishes_new_heads_and_those_that_a_killed_process_has_left(

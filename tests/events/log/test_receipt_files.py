@@ -10,9 +10,9 @@ from holdfast.events.log.keys import signing_key
 from holdfast_verify.formats.signed_note import Signer
 from tests.events.log.verification import verify
 from tests.events.pages.own_registration import register_and_settle
-from tests.events.pages.visitor import Visitor
 from tests.events.queues.browser import Browser
 from tests.events.queues.scene import open_line
+from tests.helpers.event_visitor import Visitor
 from tests.support import Service
 
 

@@ -200,7 +200,7 @@ async def test_the_log_of_an_event_that_is_deleted_meanwhile_holds_up_no_other(s
     assert len(await log.read()) == 2
 
 
-async def test_the_loop_seals_and_signs_what_comes_and_what_a_killed_process_has_left(service: Service) -> None:
+async def test_the_sealing_loop_seals_and_signs_new_entries_and_those_of_a_killed_process(service: Service) -> None:
     left, log = await open_log(service), await open_log(service)
     await sealing.seal(service.database)  # and the process is killed before it signs
     await log.arrive(1)

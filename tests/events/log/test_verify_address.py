@@ -16,7 +16,7 @@ from holdfast.events.settings import Settings
 from holdfast_verify.check import catching_up
 from tests.events.log.scene import open_log, seal_logs
 from tests.events.log.verification import rules, verify
-from tests.events.pages.visitor import Visitor
+from tests.helpers.event_visitor import Visitor
 from tests.serving import listener, running_already, serving
 from tests.support import running
 from tests.verify.audit.honest_event import HonestEvent, checkpoint_of, write_head_proof, write_log, write_texts

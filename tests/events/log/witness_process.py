@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.faults.processes import HOLDFAST
+from tests.helpers.processes import HOLDFAST
 from tests.serving import listener
 from tests.verify.formats.verifiers import aics_environment
 

@@ -44,8 +44,8 @@ def writer() -> Generator[ContentRenderer[MailBatch]]:
     thread.start()
     call = SubprocessCall(write)
 
-    async def writer(portion: MailBatch) -> list[bytes]:
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call(portion), loop))
+    async def writer(batch: MailBatch) -> list[bytes]:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call(batch), loop))
 
     yield writer
     asyncio.run_coroutine_threadsafe(call.__aexit__(), loop).result()

@@ -3,8 +3,8 @@
 from holdfast.events import ownership
 from holdfast.events.ownership import CancelEventsArguments
 from holdfast.kit.running.steps import Steps
-from tests.accounts.browser import Browser
 from tests.events.mails.post import ANN, Post, body
+from tests.helpers.form_browser import Browser
 
 OWNER = "owner@example.com"
 

@@ -11,7 +11,7 @@ from holdfast.kit.running.steps import Steps
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.log.scene import seal_logs
 from tests.events.mails.post import ANN, BOB, Post, let_time_pass
-from tests.events.pages.visitor import Visitor
+from tests.helpers.event_visitor import Visitor
 from tests.kit.mail.posting import all_due
 from tests.support import Client
 

@@ -115,9 +115,7 @@ async def test_registrations_of_one_batch_are_mailed_in_order_of_arrival(post: P
         {"location_name": "The other hall"},
     ],
 )
-async def test_a_new_date_or_place_is_mailed_to_everybody_who_was_registered(
-    change: dict[str, str], post: Post
-) -> None:
+async def test_a_new_date_or_place_is_mailed_to_every_registered_person(change: dict[str, str], post: Post) -> None:
     event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
     await post.register(event["id"], ANN, BOB)
     await post.deliver()
@@ -199,7 +197,7 @@ async def test_a_change_that_became_mails_already_gives_way_to_a_later_one(post:
     assert kinds == [("seat", "sent"), ("event_changed", "superseded"), ("event_changed", "sent")]
 
 
-async def test_a_cancelled_event_is_mailed_to_everybody_once(post: Post) -> None:
+async def test_a_cancelled_event_is_mailed_to_each_registered_person_once(post: Post) -> None:
     event = await post.organizer.create_event(capacity=1, waitinglist_capacity=1)
     await post.register(event["id"], ANN, BOB)
     await post.deliver()
@@ -244,7 +242,7 @@ async def test_changes_of_events_that_are_over_are_not_mailed(post: Post) -> Non
     assert await post.service.run_sql("select from mail_announcements") == []
 
 
-async def test_an_announcement_reaches_everybody_a_portion_at_a_time(
+async def test_an_announcement_reaches_every_registered_person_in_batches(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("holdfast.events.mails.sending.BATCH_SIZE", 3)

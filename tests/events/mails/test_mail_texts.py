@@ -9,8 +9,8 @@ import pytest
 
 from holdfast.events.organizers.accent import OUR_ACCENT, dark_accent
 from tests.events.mails.post import ANN, BOB, CY, Post, body, entry, links
-from tests.events.pages.visitor import Visitor
-from tests.events.photos.steps import accept_photos, key_of
+from tests.helpers.event_visitor import Visitor
+from tests.helpers.photos import accept_photos, key_of
 
 HOSTILE = [
     "<script>alert(1)</script>",

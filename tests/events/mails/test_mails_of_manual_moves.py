@@ -3,7 +3,7 @@ itself.
 """
 
 from tests.events.mails.post import ANN, Post, body, links
-from tests.events.pages.visitor import page_text
+from tests.helpers.event_visitor import page_text
 
 PUT_THERE = "The organizer has put you there. You get a seat when the organizer gives you one."
 
@@ -19,10 +19,10 @@ async def test_the_mail_and_the_page_say_who_put_the_person_on_the_waiting_list(
     text = body(arrived.mail)
     [url] = [link for link in links(text) if "/registrations/" in link]
     page = page_text(await post.service.http.get(url))
-    for text_shown in (text, page):
-        assert PUT_THERE in " ".join(text_shown.split())
-        assert "All seats are taken" not in text_shown
-        assert "place 0" not in text_shown
+    for readable in (text, page):
+        assert PUT_THERE in " ".join(readable.split())
+        assert "All seats are taken" not in readable
+        assert "place 0" not in readable
 
 
 async def test_a_person_moved_back_to_a_seat_gets_a_mail_that_says_so(post: Post) -> None:

@@ -10,7 +10,7 @@ from holdfast.events.mails.paragraphs import PARAGRAPH_KINDS, UpdateMailParagrap
 from holdfast.kit.contract.caller import api_key
 from tests.events.events.series import continue_series_now, create_past_series
 from tests.events.mails.post import ANN, BOB, CY, Post, body
-from tests.events.pages.visitor import Visitor
+from tests.helpers.event_visitor import Visitor
 
 ALL = {kind: f"Paragraph of {kind}." for kind in PARAGRAPH_KINDS}
 

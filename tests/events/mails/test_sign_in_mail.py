@@ -2,8 +2,8 @@
 
 from holdfast.kit.mail import outbox
 from holdfast.kit.mail.shares import ShareLeases
-from tests.accounts.browser import Browser
 from tests.events.mails.post import ANN, Post, body, links
+from tests.helpers.form_browser import Browser
 
 
 async def test_the_link_in_the_mail_signs_in(post: Post) -> None:

@@ -4,9 +4,9 @@ import pytest
 
 from holdfast.events.people import operations as people
 from holdfast.events.people.model import AccountSelector
-from tests.accounts.browser import Browser
 from tests.events.mails.post import ANN, BOB, Post, let_time_pass
-from tests.events.pages.visitor import Visitor
+from tests.helpers.event_visitor import Visitor
+from tests.helpers.form_browser import Browser
 from tests.smtp import Received
 
 TAGGED = "Ann+news@example.com"
@@ -69,7 +69,7 @@ async def test_opening_the_page_stops_no_mails(post: Post) -> None:
     ("language", "stopped"),
     [("en", "You get no more e-mails from this site."), ("de", "Sie bekommen keine E-Mails mehr von dieser Website.")],
 )
-async def test_the_page_says_what_was_stopped_and_lets_mails_come_again(
+async def test_the_page_of_stopped_mails_says_what_was_stopped_and_lets_mails_come_again(
     post: Post, language: str, stopped: str
 ) -> None:
     visitor = Visitor(post.service, language=language)

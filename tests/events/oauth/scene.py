@@ -1,4 +1,4 @@
-"""The service beside an authorization server, and somebody who has an account at both."""
+"""The service beside an authorization server, and a person who has an account at both."""
 
 import contextlib
 from collections.abc import AsyncGenerator
@@ -11,7 +11,7 @@ from holdfast.events.oauth import operations
 from holdfast.events.oauth.model import LinkedSubject, LinkSubject, ListSubjects, UnlinkSubject
 from holdfast.events.settings import Settings
 from tests.events.oauth.authorization_server import AuthorizationServer
-from tests.kit.mcp.wire import Agent
+from tests.helpers.agents import Agent
 from tests.support import Client, Service, running
 
 

@@ -9,7 +9,7 @@ from holdfast.events.oauth import issuer as module
 from holdfast.events.settings import Settings
 from tests.events.oauth.authorization_server import AuthorizationServer, new_key
 from tests.events.oauth.scene import Scene, furnish_scene, status_and_code
-from tests.kit.mcp.wire import Agent
+from tests.helpers.agents import Agent
 from tests.support import Client, running
 
 # What a token may do

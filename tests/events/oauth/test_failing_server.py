@@ -75,16 +75,16 @@ async def test_a_server_that_fails_is_left_alone_for_a_while(
     assert server.requests.total() == count <= 2
 
 
-async def test_a_caller_who_goes_away_leaves_the_reading_to_those_who_wait(
+async def test_a_caller_who_goes_away_leaves_the_reading_to_the_waiting_callers(
     server: AuthorizationServer, issuer: Issuer
 ) -> None:
     server.fall_silent()
 
-    async def is_asked() -> bool:
+    async def has_request() -> bool:
         return server.requests.total() > 0
 
     leaving, waiting = [asyncio.create_task(issuer.verify(server.token())) for _ in range(2)]
-    await eventually(is_asked)
+    await eventually(has_request)
     leaving.cancel()
     await asyncio.wait([leaving])
     server.recover()
@@ -96,12 +96,12 @@ async def test_a_caller_who_goes_away_leaves_the_reading_to_those_who_wait(
 async def test_a_cancelled_read_of_keys_leaves_no_task_behind(server: AuthorizationServer, issuer: Issuer) -> None:
     server.fall_silent()
 
-    async def is_asked() -> bool:
+    async def has_request() -> bool:
         return server.requests.total() > 0
 
     before = asyncio.all_tasks()
     waiting = asyncio.create_task(is_unavailable(issuer, server.token()))
-    await eventually(is_asked)
+    await eventually(has_request)
     issuer.close()
     await waiting
 

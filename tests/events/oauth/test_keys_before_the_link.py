@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from holdfast.kit.postgres import lookup_cache
-from tests.accounts.browser import Browser
 from tests.events.oauth.scene import Scene, status_and_code
-from tests.kit.mcp.wire import STATELESS, Agent
+from tests.helpers.agents import STATELESS, Agent
+from tests.helpers.form_browser import Browser
 from tests.support import Client, eventually
 
 BEN = "ben@example.com"

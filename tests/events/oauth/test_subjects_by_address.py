@@ -8,8 +8,8 @@ import pytest
 from holdfast.kit.postgres import lookup_cache
 from tests.cases import in_turn
 from tests.events.oauth.scene import Scene, status_and_code
-from tests.faults.holder import check_unnoticed, hold_locks
-from tests.kit.mcp.wire import STATELESS, Agent
+from tests.helpers.agents import STATELESS, Agent
+from tests.helpers.locked_rows import check_unnoticed, hold_locks
 from tests.support import running
 
 

@@ -14,8 +14,8 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from holdfast.accounts import sessions
 from holdfast.events.oauth_server.tokens import challenge_of
 from holdfast.events.settings import Settings
-from tests.accounts.browser import session_cookie_name, token
-from tests.kit.mcp.wire import Agent
+from tests.helpers.agents import Agent
+from tests.helpers.form_browser import session_cookie_name, token
 from tests.support import Client, Service, running
 
 VERIFIER = "a-verifier-that-nobody-else-could-know-0123456789"
@@ -25,7 +25,7 @@ Parameters = Mapping[str, str]
 
 
 class Person:
-    """Somebody at a browser. It keeps cookies, and follows no redirects by itself."""
+    """A person at a browser. It keeps cookies, and follows no redirects by itself."""
 
     def __init__(self, service: Service, cookie: str | None = None, language: str = "en") -> None:
         address = service.database.resources.settings.base_url
@@ -129,7 +129,7 @@ class Scene:
 
 
 async def sign_in_person(service: Service, account_id: int, language: str = "en", way: sessions.Way = "link") -> Person:
-    """Somebody who has signed in."""
+    """A person who has signed in."""
     if way == "link":
         await service.run_sql("update users set proved_at = now() where id = %(id)s", id=account_id)
     cookie = await service.database.transact(lambda tx: sessions.begin(tx, account_id, way, "a test"))

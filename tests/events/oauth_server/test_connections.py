@@ -90,7 +90,7 @@ async def test_a_client_that_has_very_many_tokens_is_cut_off_too(scene: Scene) -
     assert not any([await scene.works(token) for token in all_tokens])
 
 
-async def test_the_list_has_each_client_once_with_all_it_may_do(scene: Scene) -> None:
+async def test_the_list_of_connections_has_each_client_once_with_all_it_may_do(scene: Scene) -> None:
     await scene.connected(scope="write_events read_events")
     await scene.connected(scope="manage_keys read_events")
     await scene.person.allow((await scene.register(client_name="Never came for its tokens")).query())
@@ -116,7 +116,7 @@ async def test_a_client_of_another_person_cannot_be_seen_or_disconnected(scene: 
     assert await scene.works(tokens)
 
 
-async def test_everything_that_an_account_allowed_can_be_ended(scene: Scene) -> None:
+async def test_every_connection_that_an_account_allowed_can_be_ended(scene: Scene) -> None:
     ben, browser = await scene.somebody()
     mine, code = await scene.connected(), (await browser.allow(scene.app.query()))["code"]
     his = issued_tokens(await scene.app.redeem(code))

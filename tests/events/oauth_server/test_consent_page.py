@@ -6,12 +6,12 @@ import pytest
 
 from holdfast.accounts import sessions
 from holdfast.events.oauth_server import grants
-from tests.accounts.browser import token
 from tests.accounts.races import ending
 from tests.events.oauth_server.scene import Person, Scene, action_in, redirect_parameters, sign_in_person
+from tests.helpers.form_browser import token
 
 
-async def test_the_page_says_who_asks_where_it_leads_and_what_it_allows(scene: Scene) -> None:
+async def test_the_consent_page_says_which_app_asks_where_it_leads_and_what_it_allows(scene: Scene) -> None:
     page = (await scene.person.look(scene.app.query(scope="read_events manage_keys"))).text
 
     assert "<bdi>Example App</bdi>" in page

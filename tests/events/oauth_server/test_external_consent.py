@@ -10,9 +10,9 @@ from joserfc.jwk import KeySet
 from pydantic import ValidationError
 
 from holdfast.events.settings import Settings
-from tests.accounts.browser import token
 from tests.events.oauth_server.connected_apps import AUDIENCE, CLIENT, PROFILE, REDIRECT, ConnectedApps, connected_apps
 from tests.events.oauth_server.scene import Person, action_in, redirect_parameters, sign_in_person
+from tests.helpers.form_browser import token
 from tests.support import Client, Service, running
 
 CHALLENGE = "c" * 43
@@ -101,7 +101,7 @@ async def test_the_trusted_auth_token_is_short_and_can_be_checked_with_the_publi
     assert scene.server.requests[0][1]["profile_id"] == PROFILE
 
 
-async def test_a_person_who_is_unproved_or_not_signed_in_is_not_revealed_to_the_other_server(scene: Scene) -> None:
+async def test_an_unproved_or_signed_out_person_is_not_revealed_to_the_other_server(scene: Scene) -> None:
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
     squatter = await sign_in_person(scene.service, scene.ada.id, way="password")
     assert (await squatter.look(QUERY)).status_code == 403

@@ -6,10 +6,10 @@ import pytest
 
 from holdfast.events.organizers.accounts import end_access
 from holdfast.events.settings import Settings
-from tests.accounts.browser import Browser
 from tests.accounts.races import ending
 from tests.events.console.scene import hidden_field
 from tests.events.oauth_server.scene import Scene, serve_furnished, status_and_error
+from tests.helpers.form_browser import Browser
 
 ADA = "ada@example.com"
 EVERY_SCOPE = "read_events write_events manage_keys"

@@ -8,11 +8,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.accounts.browser import Browser, token
 from tests.events.pages.own_registration import own_path
-from tests.events.pages.visitor import Visitor, page_state
-from tests.events.people.scene import list_registrations, sign_up
-from tests.faults.holder import hold_locks
+from tests.helpers.event_visitor import Visitor, page_state
+from tests.helpers.form_browser import Browser, token
+from tests.helpers.locked_rows import hold_locks
+from tests.helpers.people import list_registrations, sign_up
 from tests.support import Client, Service, running
 
 ANN = "ann@example.com"

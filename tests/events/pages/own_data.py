@@ -3,7 +3,7 @@
 import httpx2
 
 from holdfast.events.people.model import DataLink, path
-from tests.events.pages.visitor import Visitor, field_value
+from tests.helpers.event_visitor import Visitor, field_value
 from tests.support import Service
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 
 from holdfast.events.registrations.links import own_url
-from tests.events.pages.visitor import Visitor, field_value
+from tests.helpers.event_visitor import Visitor, field_value
 from tests.support import Client, Service
 
 

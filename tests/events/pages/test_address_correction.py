@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.log import sealing
 from tests.events.check_in.scene import link_of
 from tests.events.pages.reading import readable_text
-from tests.events.pages.visitor import Visitor, page_state
+from tests.helpers.event_visitor import Visitor, page_state
 from tests.support import Client, Service
 
 WRONG, RIGHT = "anme@example.com", "anne@example.com"

@@ -3,7 +3,7 @@
 import re
 
 from tests.events.pages.reading import readable_text
-from tests.events.pages.visitor import Visitor
+from tests.helpers.event_visitor import Visitor
 from tests.support import Service
 
 

@@ -7,7 +7,7 @@ from PIL import Image
 
 from holdfast.events.pages.cover import cover_svg, draw_cover
 from tests.events.pages.reading import preview_image
-from tests.events.photos.steps import with_photo
+from tests.helpers.photos import with_photo
 from tests.support import Service
 
 
@@ -19,7 +19,7 @@ def test_a_title_always_has_the_same_cover_and_other_titles_have_different_ones(
     assert len({cover_svg(title) for title in titles}) == 50
 
 
-async def test_the_page_shows_the_cover_and_links_show_it_as_an_image(service: Service) -> None:
+async def test_the_page_of_an_event_shows_its_cover_and_link_previews_show_it_as_an_image(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(title="Life drawing")
 

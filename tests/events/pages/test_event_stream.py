@@ -13,9 +13,9 @@ import pytest
 
 from holdfast.events.settings import Settings
 from holdfast.kit.http import event_streams
-from tests.events.pages.visitor import Visitor
-from tests.events.people.scene import sign_up
-from tests.faults.processes import serving
+from tests.helpers.event_visitor import Visitor
+from tests.helpers.people import sign_up
+from tests.helpers.processes import serving
 from tests.stream_reader import Event, Reader, parse_event, read_stream
 from tests.support import Service, eventually, running
 

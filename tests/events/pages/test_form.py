@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.events.pages.visitor import Visitor, page_state, page_text
+from tests.helpers.event_visitor import Visitor, page_state, page_text
 from tests.support import Service
 
 

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
-from tests.faults.holder import hold_locks
+from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
+from tests.helpers.locked_rows import hold_locks
 from tests.support import Service, running
 
 
@@ -132,7 +132,7 @@ async def test_a_form_that_cannot_be_stored_just_now_is_shown_again_with_what_wa
     assert (await visitor.post(event["id"], **again)).status_code == 303
 
 
-async def test_the_form_without_a_database_asks_to_try_again(limited: Service) -> None:
+async def test_the_form_of_registration_without_a_database_asks_to_try_again(limited: Service) -> None:
     event = await (await limited.organizer()).create_event()
     visitor = Visitor(limited)
     token = field_value(await visitor.open(event["id"]), "token")

@@ -57,7 +57,7 @@ async def follow(service: Service, path: str, headers: Mapping[str, str] = BROWS
     raise AssertionError(f"{path} is redirected on and on")
 
 
-async def test_a_link_with_characters_glued_to_its_end_leads_to_its_page(service: Service) -> None:
+async def test_a_link_with_characters_appended_leads_to_its_page(service: Service) -> None:
     for name, path in (await pages_of(service)).items():
         assert await follow(service, path) == (path, 200), name
         for glue in ENDS if path != "/" else (")", "”", "\u200b", ").", "?x"):
@@ -136,14 +136,14 @@ async def test_the_redirect_of_a_link_with_a_secret_tells_it_to_no_other_site_an
     assert moved.content == b""
 
 
-async def test_a_wrong_link_counts_towards_the_limit_whatever_is_glued_to_it(own_service: Service) -> None:
+async def test_a_wrong_link_counts_towards_the_limit_with_any_characters_appended(own_service: Service) -> None:
     path = "/registrations/7-abcdefgh-9-0123456789abcdef0123456789abcdef"
     statuses = {(await own_service.http.get(path + quote(")" * n), headers=BROWSER)).status_code for n in range(200)}
 
     assert statuses <= {301, 404, 429}
 
 
-async def test_a_link_with_any_punctuation_glued_to_it_leads_to_its_page(service: Service) -> None:
+async def test_a_link_with_any_punctuation_appended_leads_to_its_page(service: Service) -> None:
     pages = await pages_of(service)
     links = st.tuples(st.sampled_from(sorted(pages)), st.lists(st.sampled_from(END_MARKS), min_size=1, max_size=4))
 

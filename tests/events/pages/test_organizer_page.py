@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from tests.events.pages.reading import readable_text
-from tests.events.people.scene import sign_up
+from tests.helpers.people import sign_up
 from tests.stream_reader import read_stream
 from tests.support import Client, Service
 

@@ -25,9 +25,9 @@ from holdfast.events.pages.event.page import preview_path
 from holdfast.events.service import service as build_service
 from tests.events.mails.post import entry
 from tests.events.pages.own_registration import own_path
-from tests.events.pages.visitor import Visitor, field_value, page_state
 from tests.events.queues.browser import Browser
 from tests.events.queues.scene import open_line
+from tests.helpers.event_visitor import Visitor, field_value, page_state
 from tests.support import Client, Service
 
 ANN = "ann@example.com"

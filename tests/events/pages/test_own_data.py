@@ -15,8 +15,8 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.security.service_secret import Secret
 from tests.events.pages.own_data import Reader, ask_for_own_data, sent_links
 from tests.events.pages.own_registration import own_path
-from tests.events.pages.visitor import page_state, page_text
-from tests.events.people.scene import end_event, erase, list_registrations, mentions, read_all_text, sign_up
+from tests.helpers.event_visitor import page_state, page_text
+from tests.helpers.people import end_event, erase, list_registrations, mentions, read_all_text, sign_up
 from tests.support import Client, Service
 
 

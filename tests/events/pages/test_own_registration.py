@@ -13,7 +13,7 @@ from tests.events.pages.own_registration import (
     register_and_settle,
     registration_statuses,
 )
-from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
+from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
 from tests.support import Service
 
 
@@ -172,7 +172,7 @@ async def test_a_form_without_its_own_token_cancels_no_registration(service: Ser
     assert await registration_statuses(ada) == {"ann": "registered", "ben": "registered"}
 
 
-async def test_the_page_after_the_deadline_says_whom_to_ask(service: Service) -> None:
+async def test_the_own_page_after_the_deadline_names_the_organizer_to_ask(service: Service) -> None:
     ada = await service.organizer("Ada Events")
     soon = (datetime.now(UTC) + timedelta(hours=5)).isoformat()
     event = await ada.create_event(datetime=soon, cancellation_hours=6)

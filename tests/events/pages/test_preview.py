@@ -8,7 +8,7 @@ from tests.events.pages.reading import readable_text
 from tests.support import Service
 
 
-async def test_the_console_gives_the_link_of_a_draft_and_everybody_who_has_it_sees_the_page(service: Service) -> None:
+async def test_a_draft_is_shown_at_the_link_that_the_console_gives(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     draft = await ada.create_event(title="Secret pottery", published=False, capacity=8)
 
@@ -48,7 +48,7 @@ async def test_a_preview_with_a_wrong_signature_or_that_of_another_draft_is_answ
         assert (answer.status_code, "pottery" in answer.text) == (404, False)
 
 
-async def test_the_link_leads_to_the_page_once_it_is_published(service: Service) -> None:
+async def test_the_preview_link_leads_to_the_public_page_after_publishing(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     draft = await ada.create_event(published=False)
     page = await browser.get(f"/console/events/{draft['id']}")

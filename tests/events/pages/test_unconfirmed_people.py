@@ -5,8 +5,8 @@ import re
 import pytest
 
 from holdfast.kit.postgres import lookup_cache
-from tests.accounts.browser import Browser
-from tests.events.pages.visitor import Visitor
+from tests.helpers.event_visitor import Visitor
+from tests.helpers.form_browser import Browser
 from tests.support import Client, Service, eventually, running
 
 OWNER = "owner@example.com"

@@ -10,8 +10,8 @@ import pytest
 from holdfast.events.payments import checkout, due
 from holdfast.kit.background import row_work
 from holdfast_demo.stripe.errors import Fault
-from tests.events.pages.visitor import Visitor, page_text
-from tests.events.payments.scene import Buyer, Scene
+from tests.helpers.event_visitor import Visitor, page_text
+from tests.helpers.payments import Buyer, Scene
 from tests.support import eventually
 
 ANN, BEN = "ann@example.com", "ben@example.com"

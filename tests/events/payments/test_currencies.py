@@ -10,15 +10,15 @@ from holdfast.kit.contract.problems import Problem
 from holdfast_demo.stripe.currencies import SUPPORTED, require_chargeable
 from holdfast_demo.stripe.errors import StripeRefusal
 from holdfast_demo.stripe.store import Thing
-from tests.events.pages.visitor import page_text
-from tests.events.payments.scene import Buyer, Scene
+from tests.helpers.event_visitor import page_text
+from tests.helpers.payments import Buyer, Scene
 from tests.support import Client
 
 AMOUNTS = (0, 1, 5, 9, 10, 11, 29, 30, 49, 50, 51, 99, 100, 199, 200, 999, 1000, 1005, 1499, 1500, 17_499, 17_500)
 """Amounts on both sides of every least amount."""
 
 
-def is_taken(amount: int, currency: str) -> bool:
+def is_accepted(amount: int, currency: str) -> bool:
     """Whether the processor's double charges an amount, as it counts."""
     try:
         require_chargeable(amount, currency, "amount")
@@ -36,7 +36,7 @@ def test_an_amount_is_payable_exactly_if_the_processor_accepts_it(currency: str)
     most = from_processor(MAX_AMOUNT, currency)
 
     for amount in (*AMOUNTS, most - 9, most, most + 1, 10 * most):
-        assert is_payable(amount, currency) == is_taken(to_processor(amount, currency), currency.lower()), amount
+        assert is_payable(amount, currency) == is_accepted(to_processor(amount, currency), currency.lower()), amount
 
 
 def test_an_unknown_currency_is_not_payable() -> None:

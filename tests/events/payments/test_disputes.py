@@ -10,8 +10,8 @@ from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from tests.events.console.paid_scene import pay_for_seat
-from tests.events.pages.visitor import page_text
-from tests.events.payments.scene import Scene, open_dispute
+from tests.helpers.event_visitor import page_text
+from tests.helpers.payments import Scene, open_dispute
 
 Outcome = Literal["won", "lost"]
 

@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.payments import checkout, due
 from holdfast.kit.background import leases, row_work
 from holdfast_demo.stripe.errors import Fault
-from tests.events.payments.scene import Scene
+from tests.helpers.payments import Scene
 from tests.support import eventually
 
 ANN = "ann@example.com"
@@ -41,12 +41,12 @@ async def test_a_payment_that_a_process_works_on_is_leased_by_no_other_process(
     monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
     opens = await begin(shop, seconds=2)
 
-    taken_by_others = 0
+    handled_by_others = 0
     while not opens.done():
-        taken_by_others += await due.handle_all(shop.service.database, checkout.OPENING)
+        handled_by_others += await due.handle_all(shop.service.database, checkout.OPENING)
         await asyncio.wait([opens], timeout=0.05)
 
-    assert taken_by_others == 0
+    assert handled_by_others == 0
     [(state, lease_id)] = await shop.service.run_sql("select state::text, lease_id from payments")
     assert (state, lease_id) == ("open", None)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.cases import in_turn
-from tests.events.payments.scene import EVENT_BODY, SECRET, Scene, signature_header
+from tests.helpers.payments import EVENT_BODY, SECRET, Scene, signature_header
 from tests.support import Service
 
 ANN = "ann@example.com"

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast_demo.stripe.errors import Fault
-from tests.events.payments.scene import Scene
+from tests.helpers.payments import Scene
 from tests.support import Service
 
 

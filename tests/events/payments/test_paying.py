@@ -2,8 +2,8 @@
 
 import re
 
-from tests.events.pages.visitor import Visitor, page_text
-from tests.events.payments.scene import Scene
+from tests.helpers.event_visitor import Visitor, page_text
+from tests.helpers.payments import Scene
 
 ANN, BEN, CEM = "ann@example.com", "ben@example.com", "cem@example.com"
 

@@ -9,8 +9,8 @@ from holdfast.events.mails.sql import MailFactsRequest, find_facts
 from holdfast.events.mails.writing import message
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.people.operations import export, preview
-from tests.events.pages.visitor import field_value, page_text
-from tests.events.payments.scene import ANN, Buyer, Scene, handle_of, open_dispute, own_page_path, pay_for_seat
+from tests.helpers.event_visitor import field_value, page_text
+from tests.helpers.payments import ANN, Buyer, Scene, handle_of, open_dispute, own_page_path, pay_for_seat
 from tests.support import eventually
 
 
@@ -42,11 +42,11 @@ async def test_a_person_who_disputes_a_payment_of_a_cancelled_event_reads_what_i
 
     await ada.delete(f"/api/events/{ann.event_id}")
     await shop.work()
-    while_open, told_first = await money_on_pages(shop, ann), await refund_mails(shop)
+    while_open, first_mails = await money_on_pages(shop, ann), await refund_mails(shop)
     shop.processor.decide(dispute_id, outcome)
     await shop.deliver()
 
-    assert told_first == ["dispute_open"]
+    assert first_mails == ["dispute_open"]
     for page in while_open:
         assert "€12.00 is to go back to you, but it waits" in page
     assert await refund_mails(shop) == ["dispute_open", mail]

@@ -4,9 +4,9 @@ import re
 from typing import Any
 
 from holdfast_demo.stripe.accounts import LINK
-from tests.accounts.browser import Browser
-from tests.events.pages.visitor import page_text
-from tests.events.payments.scene import Scene
+from tests.helpers.event_visitor import page_text
+from tests.helpers.form_browser import Browser
+from tests.helpers.payments import Scene
 from tests.support import Client
 
 PAYOUTS = "/console/payouts"

@@ -3,8 +3,8 @@
 import pytest
 
 from holdfast_demo.stripe.errors import Fault
-from tests.events.pages.visitor import page_text
-from tests.events.payments.scene import Scene, own_page_path
+from tests.helpers.event_visitor import page_text
+from tests.helpers.payments import Scene, own_page_path
 
 ANN = "ann@example.com"
 

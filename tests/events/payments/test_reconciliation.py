@@ -11,9 +11,9 @@ from prometheus_client import REGISTRY
 from holdfast.events.payments.reconciliation import MEANINGS, ReconciliationReport, log_differences, reconcile
 from holdfast.kit.running.steps import Steps
 from holdfast_demo.stripe.errors import Fault
-from tests.events.payments.scene import Buyer, Scene
-from tests.faults.processes import HOLDFAST
 from tests.forking import forks
+from tests.helpers.payments import Buyer, Scene
+from tests.helpers.processes import HOLDFAST
 from tests.support import Service
 
 ANN = "ann@example.com"

@@ -8,14 +8,14 @@ from holdfast.events.payments.operations import ListPersonPayments, PaymentView,
 from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.problems import Problem
 from holdfast_demo.stripe.errors import Fault
-from tests.events.pages.visitor import Visitor, field_value, page_text
-from tests.events.payments.scene import ANN, Buyer, Scene, handle_of, own_page_path, pay_for_seat
+from tests.helpers.event_visitor import Visitor, field_value, page_text
+from tests.helpers.payments import ANN, Buyer, Scene, handle_of, own_page_path, pay_for_seat
 
 
 async def payment(shop: Scene, caller: Caller, ann: Buyer) -> PaymentView:
     command = ListPersonPayments(event_id=ann.event_id, user_id=handle_of(ann))
-    [payment_found] = await shop.service.database.read(lambda reader: list_payments(reader, caller, command))
-    return payment_found
+    [view] = await shop.service.database.read(lambda reader: list_payments(reader, caller, command))
+    return view
 
 
 @pytest.mark.parametrize(("days", "back"), [(0, 1200), (40, 0)])

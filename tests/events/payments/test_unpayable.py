@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from holdfast_demo.stripe.store import Thing
-from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
-from tests.events.payments.scene import Scene
+from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
+from tests.helpers.payments import Scene
 from tests.support import Client
 
 ANN, BEN = "ann@example.com", "ben@example.com"

@@ -15,8 +15,9 @@ from holdfast.events.seats import intake, settlement
 from holdfast.events.users.directory import UserDirectory
 from holdfast.kit.contract.caller import nobody
 from holdfast.kit.contract.problems import Problem
-from tests.accounts.browser import Browser
-from tests.events.people.scene import (
+from tests.helpers.form_browser import Browser
+from tests.helpers.locked_rows import hold_locks
+from tests.helpers.people import (
     ANN,
     BOB,
     end_event,
@@ -27,7 +28,6 @@ from tests.events.people.scene import (
     sign_up,
     wait_for_lock_waiters,
 )
-from tests.faults.holder import hold_locks
 from tests.support import Service
 
 STRANGER = nobody("address 192.0.2.1")

@@ -6,11 +6,11 @@ from holdfast.events import ownership
 from holdfast.events.people import operations
 from holdfast.events.people.model import AccountSelector
 from holdfast.kit.contract.problems import Problem
-from tests.accounts.browser import Browser
 from tests.events.mails.post import tell_changes
 from tests.events.pages.own_registration import own_path
-from tests.events.pages.visitor import Visitor, page_state
-from tests.events.people.scene import (
+from tests.helpers.event_visitor import Visitor, page_state
+from tests.helpers.form_browser import Browser
+from tests.helpers.people import (
     ANN,
     end_event,
     erase,

@@ -5,9 +5,9 @@ import asyncio
 from holdfast.events import ownership
 from holdfast.events.people.model import AccountSelector, Erasure
 from holdfast.events.resources import Tx
-from tests.events.payments.scene import Scene
-from tests.events.people.scene import ANN, BOB, erase, wait_for_lock_waiters
-from tests.faults.holder import hold_locks
+from tests.helpers.locked_rows import hold_locks
+from tests.helpers.payments import Scene
+from tests.helpers.people import ANN, BOB, erase, wait_for_lock_waiters
 
 
 async def test_an_erasure_whose_seat_goes_to_a_person_who_is_erased_too_is_not_retried(shop: Scene) -> None:

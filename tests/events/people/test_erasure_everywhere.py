@@ -16,15 +16,15 @@ from holdfast.events.registrations.substring_search import index_batch
 from holdfast.events.resources import Tx
 from holdfast.events.service import EVENTS
 from holdfast.kit.contract.command import Repeatable
-from tests.accounts.browser import Browser
 from tests.events.check_in.scene import Entrance
 from tests.events.log.pending import accept
 from tests.events.mails.post import tell_changes
 from tests.events.pages.own_data import ask_for_own_data
 from tests.events.pages.own_registration import own_path
-from tests.events.payments.scene import Scene as Shop
-from tests.events.people.scene import end_event, erase, handle_of, list_registrations, sign_up
-from tests.faults.holder import hold_locks
+from tests.helpers.form_browser import Browser
+from tests.helpers.locked_rows import hold_locks
+from tests.helpers.payments import Scene as Shop
+from tests.helpers.people import end_event, erase, handle_of, list_registrations, sign_up
 from tests.support import Client, Service
 
 ANN = "ann@example.com"

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from tests.accounts.browser import Browser
-from tests.events.people.scene import erase, export_person, handle_of, mentions, sign_up
+from tests.helpers.form_browser import Browser
+from tests.helpers.people import erase, export_person, handle_of, mentions, sign_up
 from tests.support import Service
 
 

@@ -11,10 +11,10 @@ from holdfast.events.people import operations
 from holdfast.events.people.model import Erasure
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
-from tests.accounts.browser import Browser, token
 from tests.events.pages.own_data import Reader
-from tests.events.pages.visitor import page_text
-from tests.events.people.scene import ANN, erase, export_person, list_registrations, read_all_text, sign_up
+from tests.helpers.event_visitor import page_text
+from tests.helpers.form_browser import Browser, token
+from tests.helpers.people import ANN, erase, export_person, list_registrations, read_all_text, sign_up
 from tests.support import Client, Service
 
 EMAIL = "ann@example.com"

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.photos.pictures import TYPES, frames, picture
 from tests.events.photos.site import Site, site_of
-from tests.events.photos.steps import (
+from tests.helpers.photos import (
     add_photos,
     failing_fields,
     nothing_is_left,
@@ -17,6 +16,7 @@ from tests.events.photos.steps import (
     stored_files,
     upload,
 )
+from tests.helpers.pictures import TYPES, frames, picture
 from tests.support import Service, running
 
 

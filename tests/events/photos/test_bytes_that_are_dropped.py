@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.image import check_photo
-from tests.events.photos.pictures import TYPES, animation, frames, jpeg_segment, picture, png_chunk, zip_archive
+from tests.helpers.pictures import TYPES, animation, frames, jpeg_segment, picture, png_chunk, zip_archive
 
 every_type = pytest.mark.parametrize("content_type", TYPES)
 thoroughly = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])

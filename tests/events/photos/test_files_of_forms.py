@@ -11,12 +11,11 @@ from holdfast.events.photos.model import MAX_PHOTO_BYTES, MAX_PHOTOS
 from holdfast.events.photos.sizes import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.running.steps import Steps
-from tests.accounts.browser import Browser, main_text, token
 from tests.events.console.event_scene import foreign_event, stored_events
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.scene import hidden_field
-from tests.events.photos.pictures import TYPES, encode_image, frames, picture
-from tests.events.photos.steps import (
+from tests.helpers.form_browser import Browser, main_text, token
+from tests.helpers.photos import (
     JPEG,
     a_day_passes,
     accept_photos,
@@ -26,6 +25,7 @@ from tests.events.photos.steps import (
     read_photo,
     stored_files,
 )
+from tests.helpers.pictures import TYPES, encode_image, frames, picture
 from tests.support import Service, running
 
 File = tuple[str, bytes]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from holdfast.events.photos.image import check_photo
-from tests.events.photos.pictures import (
+from tests.helpers.pictures import (
     TYPES,
     animation,
     encode_image,
@@ -54,11 +54,11 @@ def test_every_pixel_is_kept(content_type: str, data: st.DataObject) -> None:
     image = noise(mode, data.draw(st.integers(1, 40)), data.draw(st.integers(1, 40)))
     original = encode_image(image, content_type, **data.draw(ENCODERS[content_type]))
 
-    found_type, checked = check_photo(original)
+    media_type, checked = check_photo(original)
 
-    assert found_type == content_type
+    assert media_type == content_type
     assert frames(checked) == frames(original)
-    assert check_photo(checked) == (found_type, checked)
+    assert check_photo(checked) == (media_type, checked)
 
 
 @moving_type

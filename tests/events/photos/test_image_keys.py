@@ -5,8 +5,7 @@ import pytest
 
 from holdfast.events.photos.image import check_photo
 from holdfast.events.photos.model import upload_name
-from tests.events.photos.pictures import TYPES, animation, frames, picture
-from tests.events.photos.steps import (
+from tests.helpers.photos import (
     failing_fields,
     photo_states,
     presign,
@@ -15,6 +14,7 @@ from tests.events.photos.steps import (
     stored_files,
     upload,
 )
+from tests.helpers.pictures import TYPES, animation, frames, picture
 from tests.support import Client, Service, event_fields
 
 
@@ -136,9 +136,9 @@ async def test_an_upload_that_is_no_photo_is_refused_and_never_seen(
     event = await ada.create_event()
     good, bad = await upload(service, ada), await upload(service, ada, content, content_type)
 
-    [message_shown] = failing_fields(await attach(ada, event, good, bad))["image_keys"]
+    [refusal] = failing_fields(await attach(ada, event, good, bad))["image_keys"]
 
-    assert message_shown.startswith(f"{bad} {message}")
+    assert refusal.startswith(f"{bad} {message}")
     assert failing_fields(await ada.post("/api/events", {"event": event_fields(image_keys=[bad])})).keys() == {
         "image_keys"
     }
@@ -167,9 +167,9 @@ async def test_an_upload_stored_with_a_wrong_length_is_refused(service: Service)
     key = (await presign(ada, b"x" * 9))["key"]
     await service.database.resources.photos.write(upload_name(key), picture(), "image/jpeg")
 
-    [message_shown] = failing_fields(await attach(ada, event, key))["image_keys"]
+    [refusal] = failing_fields(await attach(ada, event, key))["image_keys"]
 
-    assert message_shown == f"{key} was presigned for 9 bytes and has {len(picture())}"
+    assert refusal == f"{key} was presigned for 9 bytes and has {len(picture())}"
 
 
 async def test_a_refused_upload_may_be_replaced_and_attached_again(service: Service) -> None:

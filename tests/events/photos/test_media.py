@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.photos.pictures import TYPES, picture
-from tests.events.photos.steps import upload
+from tests.helpers.photos import upload
+from tests.helpers.pictures import TYPES, picture
 from tests.support import Service, running
 
 

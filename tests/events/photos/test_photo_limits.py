@@ -4,9 +4,9 @@ from typing import Any
 
 from holdfast.events.photos.model import MAX_IDLE_PHOTOS, MAX_PHOTOS
 from holdfast.events.settings import Settings
-from tests.events.photos.pictures import picture
 from tests.events.photos.site import Site
-from tests.events.photos.steps import add_photos, stored_files, upload
+from tests.helpers.photos import add_photos, stored_files, upload
+from tests.helpers.pictures import picture
 from tests.support import Client, Service, running
 
 
@@ -19,12 +19,12 @@ async def full_event(service: Service, client: Client) -> dict[str, Any]:
             insert into photos (key, organizer_id, state, content_type, content_length)
             select format('photos/%%s/%%s.png', organizer_id, lpad(number::text, 22, '0')), organizer_id, 'accepted',
                    'image/png', 1
-              from events, generate_series(2, %(most)s) as number where id = %(id)s
+              from events, generate_series(2, %(last_number)s) as number where id = %(id)s
             returning key)
         select count(*) from made
         """,
         id=event["id"],
-        most=MAX_PHOTOS,
+        last_number=MAX_PHOTOS,
     )
     await service.run_sql(
         """

@@ -3,7 +3,7 @@
 import pytest
 from psycopg import errors
 
-from tests.events.photos.steps import photo_states, presign, upload
+from tests.helpers.photos import photo_states, presign, upload
 from tests.support import Service
 
 

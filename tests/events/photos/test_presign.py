@@ -7,8 +7,7 @@ import pytest
 
 from holdfast.events.photos.model import MAX_IDLE_PHOTOS
 from holdfast.events.settings import Settings
-from tests.events.photos.pictures import TYPES, picture
-from tests.events.photos.steps import (
+from tests.helpers.photos import (
     failing_fields,
     photo_states,
     presign,
@@ -17,6 +16,7 @@ from tests.events.photos.steps import (
     stored_files,
     upload,
 )
+from tests.helpers.pictures import TYPES, picture
 from tests.support import Service, running
 
 RIGHT: dict[str, Any] = {"content_type": "image/png", "content_length": 1000}

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.events.photos.pictures import picture
-from tests.events.photos.steps import failing_fields, read_photo, upload
+from tests.helpers.photos import failing_fields, read_photo, upload
+from tests.helpers.pictures import picture
 from tests.support import Client, Service
 
 

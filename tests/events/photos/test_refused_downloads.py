@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from holdfast.events.photos.model import MAX_PHOTO_BYTES
-from tests.events.photos.pictures import picture
 from tests.events.photos.site import Site
-from tests.events.photos.steps import add_photos, failing_fields, nothing_is_left
+from tests.helpers.photos import add_photos, failing_fields, nothing_is_left
+from tests.helpers.pictures import picture
 from tests.outside_servers import raw_answer, redirecting_script
 from tests.support import Service
 

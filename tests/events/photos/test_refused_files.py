@@ -12,7 +12,7 @@ from PIL import Image
 
 from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.image import check_photo
-from tests.events.photos.pictures import TYPES, animation, encode_image, frames, picture, png_chunk, riff, zip_archive
+from tests.helpers.pictures import TYPES, animation, encode_image, frames, picture, png_chunk, riff, zip_archive
 
 every_type = pytest.mark.parametrize("content_type", TYPES)
 thoroughly = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])

@@ -11,8 +11,8 @@ from holdfast.events.photos.sizes import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
-from tests.events.photos.pictures import picture
-from tests.events.photos.steps import a_day_passes, photo_states, presign, stored_file, stored_files, upload
+from tests.helpers.photos import a_day_passes, photo_states, presign, stored_file, stored_files, upload
+from tests.helpers.pictures import picture
 from tests.support import Client, Service, eventually, running
 
 
@@ -127,10 +127,10 @@ async def test_a_photo_dropped_while_another_event_takes_it_is_kept(
         await tx.run(f"{letting_go} where id = %(id)s", {"id": ada.id if "logo" in letting_go else one["id"]})
         taking = asyncio.create_task(set_photos(ada, other, key))
 
-        async def is_taken_or_waits() -> object:
+        async def has_lock_or_waits() -> object:
             return taking.done() or await service.run_sql("select from pg_locks where not granted")
 
-        await eventually(is_taken_or_waits)
+        await eventually(has_lock_or_waits)
     await taking
     await a_day_passes(service)
     await clear_photos(Steps(service.database))

@@ -12,7 +12,7 @@ from PIL import Image, ImageCms, ImageOps
 from holdfast.events.photos.container import UnfitFile
 from holdfast.events.photos.image import check_photo
 from holdfast.events.photos.scaling import SIZE_WIDTHS, scale, widths_of
-from tests.events.photos.pictures import TYPES, animation, encode_image, picture
+from tests.helpers.pictures import TYPES, animation, encode_image, picture
 
 every_type = pytest.mark.parametrize("content_type", TYPES)
 thoroughly = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])

@@ -14,17 +14,17 @@ from holdfast.events.photos.sizes import clear_photos, find_sizes
 from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work
 from holdfast.kit.running.steps import Steps
-from tests.events.photos.pictures import TYPES, picture
-from tests.events.photos.steps import (
+from tests.helpers.photos import (
     a_day_passes,
     accept_photos,
     add_photos,
-    kept_sizes,
     key_of,
     photo_states,
+    stored_sizes,
     upload,
     with_photo,
 )
+from tests.helpers.pictures import TYPES, picture
 from tests.support import Service, eventually, running
 
 MEDIA = "http://events.test/media"
@@ -100,9 +100,9 @@ async def test_a_photo_is_added_before_its_sizes_are_made(service: Service) -> N
 
     assert (await add_photos(ada, event, key=second)).status_code == 201
 
-    assert [await kept_sizes(service, key) for key in (first, second)] == [[], []]
+    assert [await stored_sizes(service, key) for key in (first, second)] == [[], []]
     assert await make_sizes(service) == 2
-    assert [len(await kept_sizes(service, key)) for key in (first, second)] == [3, 1]
+    assert [len(await stored_sizes(service, key)) for key in (first, second)] == [3, 1]
 
 
 async def test_photos_get_their_sizes_as_soon_as_they_are_accepted(
@@ -132,7 +132,7 @@ async def test_photos_that_are_older_than_sizes_get_them_too(service: Service) -
 
     assert await make_sizes(service) == 3
 
-    assert [len(await kept_sizes(service, key)) for key in keys] == [1, 1, 1]
+    assert [len(await stored_sizes(service, key)) for key in keys] == [1, 1, 1]
 
 
 async def test_photos_of_an_event_are_found_in_one_statement_with_their_shape(service: Service) -> None:
@@ -157,7 +157,7 @@ async def test_sizes_are_deleted_with_their_photo(service: Service) -> None:
     await clear_photos(Steps(service.database))
 
     assert await photo_states(service) == {}
-    assert await kept_sizes(service, key) == []
+    assert await stored_sizes(service, key) == []
     assert (await service.http.get(f"{MEDIA}/{key}")).status_code == 404
 
 

@@ -18,20 +18,20 @@ from holdfast.kit.background.leases import LeasedRow
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from tests.events.photos.gate import Gate, program
-from tests.events.photos.pictures import picture, png_chunk, riff
-from tests.events.photos.steps import (
+from tests.helpers.photos import (
     JPEG,
     a_day_passes,
     accept_photos,
     add_photos,
-    kept_sizes,
     key_of,
     photo_states,
     stored_file,
     stored_files,
+    stored_sizes,
     upload,
     with_photo,
 )
+from tests.helpers.pictures import picture, png_chunk, riff
 from tests.support import Service, eventually, running
 
 
@@ -102,7 +102,7 @@ async def test_a_file_that_cannot_be_scaled_is_left_and_the_next_one_is_scaled(
 
     assert [line["key"] for line in logs if line["event"] == "a photo has no sizes"] == [bad]
     assert (await has_sizes(service, bad), await has_sizes(service, good)) == (False, True)
-    assert await kept_sizes(service, bad) == []
+    assert await stored_sizes(service, bad) == []
     assert (await service.http.get(event["image_urls"][0])).content == content
 
 
@@ -167,7 +167,7 @@ async def test_a_photo_that_is_deleted_while_it_is_scaled_leaves_no_file(service
     await making
 
     assert await photo_states(service) == {}
-    assert await kept_sizes(service, key) == []
+    assert await stored_sizes(service, key) == []
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ async def test_sizes_that_a_killed_process_began_are_made_again_after_ten_second
     assert await make_sizes(service) == 1
 
     assert await has_sizes(service, key)
-    names = await kept_sizes(service, key)
+    names = await stored_sizes(service, key)
     assert len(names) == 3
     assert await stored_file(service.database.resources.photos, names[0]) != b"a size"
     assert stored_files(service) <= {key, *names}
@@ -247,7 +247,7 @@ async def test_sizes_that_a_killed_process_left_are_deleted_with_the_photo(servi
     await a_day_passes(service)
     await clear_photos(Steps(service.database))
 
-    assert await kept_sizes(service, key) == []
+    assert await stored_sizes(service, key) == []
     assert stored_files(service) == set()
     assert await stored_file(service.database.resources.photos, upload_name(key)) is None
 

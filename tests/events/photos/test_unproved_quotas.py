@@ -9,9 +9,9 @@ from holdfast.events.photos import sizes, unproved_quotas
 from holdfast.events.photos.unproved_quotas import MAX_IDLE_BYTES, MAX_IDLE_FILES, MAX_TOTAL_BYTES
 from holdfast.events.settings import Settings
 from holdfast.kit.running.steps import Steps
-from tests.events.photos.pictures import picture
 from tests.events.photos.site import Site
-from tests.events.photos.steps import photo_states, presign, put_upload, stored_files, upload
+from tests.helpers.photos import photo_states, presign, put_upload, stored_files, upload
+from tests.helpers.pictures import picture
 from tests.support import Client, Service, running
 
 MEGABYTE = 1_000_000

@@ -7,8 +7,8 @@ from urllib.parse import quote
 import pytest
 
 from holdfast.events.photos import routes
-from tests.events.photos.pictures import picture
-from tests.events.photos.steps import presign, put_upload, stored_files
+from tests.helpers.photos import presign, put_upload, stored_files
+from tests.helpers.pictures import picture
 from tests.serving import listener, running_already, serving
 from tests.support import Service
 

@@ -53,7 +53,7 @@ async def test_more_seats_lower_the_price_for_another_reason(sale: Sale) -> None
     assert (await sale.news())[1:] == [("other", 3200, 2850)]
 
 
-async def test_seats_that_go_to_those_who_waited_are_part_of_the_same_change(service: Service) -> None:
+async def test_seats_that_go_to_the_waiting_list_are_part_of_the_same_change(service: Service) -> None:
     sale = await open_sale(service, capacity=1, waitinglist_capacity=3)
     await sale.register("ann", "ben")
 

@@ -14,8 +14,8 @@ from holdfast.events.push.encryption import SenderKey, sender_keys
 from holdfast.events.push.subscriptions import MAX_SUBSCRIPTIONS, forget_old
 from holdfast.kit.outbound.requests import OutboundClient
 from tests.events.pages.own_registration import cancel_registration, register_in_order
-from tests.events.pages.visitor import Visitor
 from tests.events.push.push_service import LOCAL, BrowserDouble, PushServiceDouble, push_service
+from tests.helpers.event_visitor import Visitor
 from tests.support import Service
 
 
@@ -178,7 +178,7 @@ async def test_a_push_service_in_trouble_is_retried_a_limited_number_of_times(
     _, _, [ann, ben] = await register_in_order(service, "ann", "ben")
     (await subscribed(service, pushes, ben)).status = 429
     await cancel_registration(service, ann)
-    await service.run_sql("update push_subscriptions set attempts = %(most)s", most=sending.MAX_ATTEMPTS - 1)
+    await service.run_sql("update push_subscriptions set attempts = %(attempts)s", attempts=sending.MAX_ATTEMPTS - 1)
     await sending.send_due(service.database)
     assert await stored(service) == 0
 

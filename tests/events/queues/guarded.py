@@ -8,8 +8,8 @@ from typing import Any
 import httpx2
 
 from holdfast.kit.http.application import Application
-from tests.events.pages.visitor import field_value, page_text
 from tests.events.queues.scene import QueueScene, open_line
+from tests.helpers.event_visitor import field_value, page_text
 from tests.support import Client, Service
 
 

@@ -82,7 +82,7 @@ class QueueScene:
         return now
 
     async def release(self) -> int:
-        """Release whoever is due; how many that were."""
+        """Release the visitors who are due. Returns their number."""
         await self.pass_time(0)
         return await release.release(self.service.database)
 

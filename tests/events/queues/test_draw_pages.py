@@ -14,7 +14,7 @@ from tests.node import node
 from tests.support import Service
 
 
-async def test_the_page_says_what_is_drawn_and_then_how_to_check_it(
+async def test_the_page_of_a_queue_says_what_is_drawn_and_then_how_to_check_it(
     service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     async with drawing_line(service, monkeypatch) as draw:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from holdfast.events.events import recurrence
-from tests.events.pages.visitor import page_state
 from tests.events.queues.guarded import GuestBrowser, guard
+from tests.helpers.event_visitor import page_state
 from tests.support import Client, Service, event_fields, queue_fields
 
 

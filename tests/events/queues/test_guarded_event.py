@@ -6,9 +6,9 @@ import re
 import pytest
 
 from holdfast.events.queues.event_releases import ReleaseTokenReader
-from tests.events.pages.visitor import page_state
 from tests.events.queues.guarded import GuestBrowser, guard, page_text
 from tests.events.queues.scene import open_line
+from tests.helpers.event_visitor import page_state
 from tests.support import Service
 
 
@@ -188,7 +188,9 @@ async def test_a_full_or_cancelled_event_does_not_redirect_to_its_room(service: 
         ({"ends_at": "2020-01-01T00:00:00Z"}, "It has closed, and nobody is let in any more."),
     ],
 )
-async def test_the_page_says_what_the_room_does(service: Service, fields: dict[str, object], says: str) -> None:
+async def test_the_page_of_an_event_says_what_its_waiting_room_does(
+    service: Service, fields: dict[str, object], says: str
+) -> None:
     guarded = await guard(service)
     await guarded.line.change(**fields)
 
@@ -211,7 +213,7 @@ async def test_an_event_without_its_room_is_open_again(service: Service) -> None
     assert (await guest.send(page, "ann@example.com")).status_code == 303
 
 
-async def test_the_number_of_those_who_wait_is_on_the_page(service: Service) -> None:
+async def test_the_number_of_waiting_visitors_is_on_the_page(service: Service) -> None:
     guarded = await guard(service)
     await guarded.line.join("ann", "ben")
     await service.forget()

@@ -58,7 +58,7 @@ async def test_concurrent_joins_and_releases_lose_no_visitor(service: Service) -
     assert 0 < len(released) <= 100 * (asyncio.get_running_loop().time() - began)
 
 
-async def test_the_loop_releases_as_soon_as_a_visitor_is_due(service: Service) -> None:
+async def test_the_release_loop_releases_as_soon_as_a_visitor_is_due(service: Service) -> None:
     line = await open_line(service, release_rate=1200)
     loop = asyncio.create_task(release.LOOP.run(service.database))
     try:

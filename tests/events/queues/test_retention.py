@@ -48,7 +48,7 @@ async def test_a_deleted_visitor_may_join_again(line: QueueScene, service: Servi
     assert await line.position("ann") == 2
 
 
-async def test_a_deleted_queue_is_forgotten_with_everybody_in_it(service: Service) -> None:
+async def test_a_deleted_queue_is_forgotten_with_all_its_visitors(service: Service) -> None:
     ada = await service.organizer()
     present, deleted = await open_line(service, ada), await open_line(service, ada, public_log=False)
     for line in (present, deleted):
@@ -79,7 +79,7 @@ async def test_a_deleted_queue_with_a_log_leaves_only_the_log(service: Service) 
     assert (await line.ada.get(line.path)).status_code == 404
 
 
-async def test_visitors_are_deleted_a_portion_at_a_time(
+async def test_visitors_are_deleted_in_batches(
     line: QueueScene, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(release, "BATCH_SIZE", 2)

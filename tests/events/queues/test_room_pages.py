@@ -111,7 +111,7 @@ async def test_a_page_says_so_when_the_end_will_come_before_the_turn(service: Se
     assert "before your turn" in (await late.line_up()).text
 
 
-async def test_an_ended_queue_says_so_to_everybody(line: QueueScene) -> None:
+async def test_the_page_of_an_ended_queue_says_that_it_has_ended(line: QueueScene) -> None:
     browser = Browser(line)
     await browser.line_up()
     await line.change(ends_at=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())

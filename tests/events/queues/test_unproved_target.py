@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from holdfast.events.queues.release_tokens import host
-from tests.accounts.browser import Browser as OwnersBrowser
-from tests.events.pages.visitor import page_text
 from tests.events.queues.browser import Browser, room_state
 from tests.events.queues.scene import QueueScene, open_line
+from tests.helpers.event_visitor import page_text
+from tests.helpers.form_browser import Browser as OwnersBrowser
 from tests.support import Service
 
 OWNER = "owner@example.com"

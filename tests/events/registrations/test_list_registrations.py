@@ -98,7 +98,7 @@ async def test_users_and_registrations_name_a_person_by_the_same_handle(service:
     assert handles["ada@example.com"] == organizer["public_id"]
 
 
-async def test_an_event_lists_only_those_who_come_to_it_in_order_of_arrival(service: Service) -> None:
+async def test_an_event_lists_only_its_own_registrations_in_order_of_arrival(service: Service) -> None:
     ada = await service.organizer()
     first, second = await two_events(service, ada)
 
@@ -153,7 +153,7 @@ async def test_a_page_of_registrations_of_one_event_says_whether_more_follow(ser
     assert answer.json()["pagination"] == {"count": 1, "offset": 0, "limit": 1, "has_more": True}
 
 
-async def test_the_tool_lists_who_comes_to_one_event(service: Service) -> None:
+async def test_the_tool_lists_the_registrations_of_one_event(service: Service) -> None:
     ada = await service.organizer()
     _, second = await two_events(service, ada)
 

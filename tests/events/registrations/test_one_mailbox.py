@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.events.pages.visitor import Visitor
+from tests.helpers.event_visitor import Visitor
 from tests.support import Service
 
 SPELLINGS = ("joe@münchen.de", "JOE@xn--mnchen-3ya.de", "mailto:joe@münchen.de.", "j\u200boe@münchen.de")

@@ -18,7 +18,7 @@ from tests.events.pages.own_registration import (
     register_in_order,
     registration_statuses,
 )
-from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
+from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
 from tests.support import Service, running
 
 ENTRIES = "select kind, details ->> 'from', details ->> 'to', details ->> 'by' from log_pending where kind = 'change'"
@@ -61,7 +61,7 @@ async def test_a_seat_stays_the_persons_for_half_a_minute_and_no_log_or_mail_has
     assert UNDO_SECONDS - 20 < seconds <= UNDO_SECONDS
 
 
-async def test_a_cancelled_seat_goes_to_the_first_who_waits_and_the_page_says_so_without_a_name(
+async def test_a_cancelled_seat_goes_to_the_waiting_list_and_the_page_says_so_without_a_name(
     service: Service,
 ) -> None:
     ada, _, [ann, ben, cal] = await register_in_order(service, "ann", "ben", "cal")
@@ -210,7 +210,7 @@ async def test_a_waiting_person_who_is_leaving_gets_the_seat_and_passes_it_on(se
     assert await registration_statuses(ada) == {"cal": "registered"}
 
 
-async def test_several_seats_of_one_event_go_to_the_first_who_wait_in_order(service: Service) -> None:
+async def test_several_seats_of_one_event_go_to_the_waiting_list_in_order(service: Service) -> None:
     ada, event, addresses = await register_in_order(service, "ann", "ben", "cal", "dan", "eve", capacity=3)
     for address in addresses[:3]:
         await ask_to_cancel(service, address)

@@ -19,8 +19,8 @@ from holdfast.events.service import IDEMPOTENCY
 from holdfast.kit.contract.caller import person
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.running.steps import Steps
-from tests.events.pages.visitor import Visitor
-from tests.events.people.scene import end_event, erase, sign_up
+from tests.helpers.event_visitor import Visitor
+from tests.helpers.people import end_event, erase, sign_up
 from tests.support import Client, Service, eventually
 
 NAMES = ("ann", "anna", "hannah", "bob", "cleo", "dan", "eve", "joanna")

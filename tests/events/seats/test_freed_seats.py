@@ -24,7 +24,7 @@ async def statuses(ada: Client, polls: dict[str, str]) -> dict[str, str]:
     return {name: answer["data"]["status"] if "data" in answer else answer["code"] for name, answer in answers.items()}
 
 
-async def test_deleting_a_seat_promotes_the_first_who_waits(service: Service) -> None:
+async def test_deleting_a_seat_promotes_the_first_on_the_waiting_list(service: Service) -> None:
     ada = await service.organizer()
     _, polls = await line(service, ada, "abc", capacity=1, waitinglist_capacity=2)
 
@@ -42,7 +42,7 @@ async def test_a_deleted_waiting_place_promotes_no_person(service: Service) -> N
     assert await statuses(ada, polls) == {"a": "registered", "c": "waitlisted"}
 
 
-async def test_moving_someone_to_the_waiting_list_promotes_the_first_who_waits_but_not_them(service: Service) -> None:
+async def test_the_seat_of_a_person_moved_to_the_waiting_list_goes_to_the_next_person(service: Service) -> None:
     ada = await service.organizer()
     _, polls = await line(service, ada, "abc", capacity=1, waitinglist_capacity=2)
 
@@ -98,7 +98,7 @@ async def test_a_pending_registration_that_is_removed_frees_no_seat_for_a_moved_
     assert await statuses(ada, polls) == {"a": "waitlisted", "b": "registered"}
 
 
-async def test_more_new_seats_than_people_who_wait_seat_them_all(service: Service) -> None:
+async def test_more_new_seats_than_waiting_people_seat_them_all(service: Service) -> None:
     ada = await service.organizer()
     event_id, polls = await line(service, ada, "abc", capacity=1, waitinglist_capacity=2)
 
@@ -118,7 +118,7 @@ async def test_raising_capacity_promotes_as_many_as_there_are_new_seats_in_order
     assert await statuses(ada, polls) == {"a": "registered", "b": "registered", "c": "registered", "d": "waitlisted"}
 
 
-async def test_an_event_that_is_put_off_gives_the_seats_freed_meanwhile_to_those_who_wait(service: Service) -> None:
+async def test_an_event_that_is_postponed_gives_the_seats_freed_before_to_its_waiting_list(service: Service) -> None:
     ada = await service.organizer()
     event_id, polls = await line(service, ada, "ab", capacity=1, waitinglist_capacity=1)
     await ada.patch(f"/api/events/{event_id}", {"event": {"datetime": "2020-01-01T00:00:00Z"}})
@@ -130,7 +130,7 @@ async def test_an_event_that_is_put_off_gives_the_seats_freed_meanwhile_to_those
     assert await statuses(ada, polls) == {"b": "registered"}
 
 
-async def test_seats_added_while_the_event_lay_in_the_past_go_to_those_who_wait_once_it_is_put_off(
+async def test_seats_added_to_a_past_event_go_to_its_waiting_list_once_it_is_postponed(
     service: Service,
 ) -> None:
     ada = await service.organizer()
@@ -144,7 +144,7 @@ async def test_seats_added_while_the_event_lay_in_the_past_go_to_those_who_wait_
     assert await statuses(ada, polls) == {"a": "registered", "b": "registered"}
 
 
-async def test_registering_someone_beyond_capacity_is_refused(service: Service) -> None:
+async def test_moving_a_person_up_beyond_capacity_is_refused(service: Service) -> None:
     ada = await service.organizer()
     _, polls = await line(service, ada, "ab", capacity=1, waitinglist_capacity=1)
 

@@ -106,7 +106,7 @@ async def test_two_settlers_at_once_settle_everything_once(service: Service) -> 
     assert await statuses(ada, polls) == expected
 
 
-async def test_the_loop_settles_registrations_that_are_announced(service: Service) -> None:
+async def test_the_settlement_loop_settles_registrations_that_are_announced(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     running = asyncio.create_task(settlement.LOOP.run(service.database))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from holdfast.events.users import model
-from tests.accounts.browser import Browser
-from tests.events.people.scene import ANN, erase
+from tests.helpers.form_browser import Browser
+from tests.helpers.people import ANN, erase
 from tests.support import Service
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.agents.samples import agent
-from tests.events.photos.pictures import picture
 from tests.events.photos.site import site_of
-from tests.events.photos.steps import add_photos, key_of
-from tests.kit.mcp.wire import problem_of
+from tests.helpers.agents import problem_of
+from tests.helpers.photos import add_photos, key_of
+from tests.helpers.pictures import picture
 from tests.support import Client, Service, event_fields, queue_fields, running
 
 UPLOAD: dict[str, Any] = {"content_type": "image/png", "content_length": 1000}

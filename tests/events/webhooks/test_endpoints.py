@@ -98,7 +98,9 @@ async def test_an_organizer_does_not_find_the_endpoint_of_another(
     assert await service.run_sql("select count(*) from webhook_endpoints") == [(1,)]
 
 
-async def test_an_admin_is_told_to_use_the_key_of_an_organizer(service: Service, program: Program) -> None:
+async def test_an_admin_is_refused_with_the_hint_to_use_the_key_of_an_organizer(
+    service: Service, program: Program
+) -> None:
     admin = await service.admin()
 
     for answer in (await admin.get("/api/webhook_endpoints"), await admin.get(program.path), await make(admin)):

@@ -44,7 +44,7 @@ async def failing(service: Service, programs: Programs) -> Program:
     return await switch_off(service, programs)
 
 
-async def test_an_organizer_is_told_that_an_endpoint_was_switched_off(service: Service, failing: Program) -> None:
+async def test_an_organizer_gets_a_mail_when_an_endpoint_is_switched_off(service: Service, failing: Program) -> None:
     await failing.pass_pauses()
     await failing.deliver()
 

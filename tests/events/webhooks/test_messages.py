@@ -150,7 +150,9 @@ async def test_a_message_is_sent_when_what_it_names_happens(service: Service, pr
     assert len(message.body) < 20_000
 
 
-async def test_a_draft_is_told_when_it_is_published_and_not_before(service: Service, programs: Programs) -> None:
+async def test_a_draft_sends_a_message_when_it_is_published_and_not_before(
+    service: Service, programs: Programs
+) -> None:
     ada = await service.organizer()
     program = await programs.add(ada)
     await ada.create_event(published=False, title="Secret")
@@ -175,7 +177,7 @@ async def test_no_message_names_a_mail_address(service: Service, programs: Progr
     assert not any(b"example.com" in message.body for message in program.receiver.received)
 
 
-async def test_a_change_that_the_page_of_an_event_does_not_show_is_not_told(
+async def test_a_change_that_the_page_of_an_event_does_not_show_sends_no_message(
     service: Service, programs: Programs
 ) -> None:
     ada = await service.organizer()

@@ -7,7 +7,7 @@ import httpx2
 from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
-from tests.faults.processes import serving
+from tests.helpers.processes import serving
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 

@@ -11,8 +11,8 @@ from typing import Any
 import httpx2
 
 from holdfast.inventory.availability.cache import MAX_STALENESS_SECONDS
-from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, killed_before_it_told, start_dying_process
-from tests.faults.processes import Process, serving
+from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, kill_before_its_notice, start_dying_process
+from tests.helpers.processes import Process, serving
 from tests.inventory.support import SINGLE, Shop
 
 
@@ -63,7 +63,7 @@ async def test_a_change_whose_process_died_before_its_notice_is_streamed_after_a
     with start_dying_process(inventory_url, tmp_path, service="inventory") as (works, dies):
         async with Storefront.at(works, shop) as storefront:
             await sell(dies, shop, pool["id"])
-            await asyncio.to_thread(killed_before_it_told, inventory_url, dies)
+            await asyncio.to_thread(kill_before_its_notice, inventory_url, dies)
             took = await storefront.shows_after(49)
 
     assert took < MAX_STALENESS_SECONDS + SLACK_SECONDS

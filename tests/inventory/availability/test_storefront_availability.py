@@ -7,7 +7,7 @@ import httpx2
 
 from holdfast.inventory.availability.cache import AvailabilityCache
 from holdfast.inventory.settings import Settings
-from tests.faults.processes import serving
+from tests.helpers.processes import serving
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
 from tests.support import eventually
 
@@ -197,7 +197,9 @@ async def test_a_long_compressed_answer_is_decompressed_unchanged(shop: Shop) ->
     assert len(plain.json()["variants"]) == 1250
 
 
-async def test_the_answer_through_a_real_server_is_the_same(shop: Shop, inventory_url: str, tmp_path: Path) -> None:
+async def test_storefront_availability_through_a_real_server_is_the_same(
+    shop: Shop, inventory_url: str, tmp_path: Path
+) -> None:
     pool = await shop.golden()
     with serving(inventory_url, tmp_path, 1, service="inventory") as (process,):
         url = f"{process.url}/storefront/availability?{shop.signed()}"

@@ -126,7 +126,7 @@ def test_a_cart_line_without_a_variant_is_not_checked(function: Running) -> None
     assert function.says(single(50), others=[gift]) == []
 
 
-def test_an_empty_cart_passes(function: Running) -> None:
+def test_the_cart_check_passes_an_empty_cart(function: Running) -> None:
     assert function.says() == []
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.installs.merchants import Place
+from tests.helpers.platform_shop import Place
 from tests.inventory.sync.scene import Scene, open_installed_shop
 
 

@@ -5,8 +5,8 @@ import pytest
 from holdfast.inventory.catalog.part import PART
 from holdfast.inventory.settings import Settings
 from holdfast.kit.background import tasks
-from tests.inventory.installs.merchants import BASE_URL, beside_the_platform
-from tests.kit.background_loops import at_work
+from tests.helpers.background_loops import at_work
+from tests.helpers.platform_shop import BASE_URL, beside_the_platform
 from tests.support import eventually
 
 

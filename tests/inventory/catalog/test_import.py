@@ -11,7 +11,7 @@ from holdfast.inventory.catalog.model import ImportTask
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.platform_client import Platform
 from holdfast_demo.shopify.shops import NewVariant, remove_product
-from tests.inventory.installs.merchants import DOMAIN
+from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.sync.scene import Scene
 
 COUNTS = (

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import httpx2
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.installs.merchants import BASE_URL, DOMAIN, Place, Scene, beside_the_platform
+from tests.helpers.platform_shop import BASE_URL, DOMAIN, Place, Scene, beside_the_platform
 from tests.inventory.support import Inventory
 
 SAME_SITE = {"origin": BASE_URL, "sec-fetch-site": "same-origin"}

@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator
 import httpx2
 
 from holdfast.inventory.settings import Settings
+from tests.helpers.platform_shop import Place
 from tests.inventory.console.scene import SAME_SITE, Admin, hidden_field
-from tests.inventory.installs.merchants import Place
 from tests.inventory.sync.scene import Scene, open_installed_shop
 
 SPREADSHEETS_PATH = "/console/spreadsheets"

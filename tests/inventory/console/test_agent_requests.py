@@ -9,7 +9,7 @@ from holdfast.inventory.stock import operations as stock
 from holdfast.inventory.stock.model import SetPoolQuantity
 from holdfast.kit.contract.caller import system
 from holdfast.kit.running.run_modes import Batch, Call
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
 from tests.inventory.console.scene import Admin
 from tests.inventory.support import Shop, run_sql
 
@@ -79,7 +79,7 @@ async def test_a_daily_limit_holds_for_what_is_approved(admin: Admin, own_shop: 
     assert await own_shop.on_hand(pool["id"]) == 15
 
 
-async def test_a_dry_run_needs_nobody(admin: Admin, own_shop: Shop) -> None:
+async def test_a_dry_run_waits_for_no_merchant(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(15, name="Tea")
     await ask_first(admin, own_shop)
 
@@ -89,7 +89,7 @@ async def test_a_dry_run_needs_nobody(admin: Admin, own_shop: Shop) -> None:
     assert await run_sql(admin.inventory.database, "select count(*) from agent_requests") == [(0,)]
 
 
-async def test_every_tool_that_changes_something_waits_and_is_told_in_words(admin: Admin, own_shop: Shop) -> None:
+async def test_every_tool_that_changes_something_waits_and_is_described_in_words(admin: Admin, own_shop: Shop) -> None:
     tea, honey = await own_shop.pool(15, name="Tea"), await own_shop.pool(5, name="Honey")
     members = [{"variant_gid": TEA, "units_per_sale": 2, "title": "Tea, six"}]
     await own_shop.call("link_variants", pool_id=tea["id"], members=members)

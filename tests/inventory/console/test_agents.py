@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.inventory.agents.access import KEY_PREFIX_CHARACTERS
 from holdfast.inventory.agents.actions import OPERATIONS
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
 from tests.inventory.console.scene import FOREIGN, Admin, hidden_field
 from tests.inventory.support import SIX_PACK, Shop
 
@@ -23,10 +23,10 @@ ALL = {
 async def shop(admin: Admin) -> Shop:
     """The shop, and its agent with the key that the page shows."""
     await admin.open()
-    return await admin.scene.shop(await shown_key(admin))
+    return await admin.scene.shop(await new_key(admin))
 
 
-async def shown_key(admin: Admin) -> str:
+async def new_key(admin: Admin) -> str:
     """The key that the page shows."""
     page = await admin.get("/console/agents")
     assert page.status_code == 200, page.text
@@ -62,7 +62,7 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
         shop.key = credential
         refused = await shop.ask("list_pools", {})
         assert refused.status_code == 401
-    shop.key = await shown_key(admin)
+    shop.key = await new_key(admin)
     assert shop.key != old
     assert (await shop.ask("list_pools", {})).status_code == 200
     assert (await shop.ask("get_availability", {})).status_code == 403
@@ -83,7 +83,7 @@ async def test_a_new_key_needs_a_confirmation(admin: Admin, shop: Shop) -> None:
     assert without_scopes.status_code == 422
     assert "Choose what the key allows, at least one thing." in main_text(without_scopes)
     assert (foreign.status_code, forged.status_code) == (403, 403)
-    assert await shown_key(admin) == shop.key
+    assert await new_key(admin) == shop.key
 
 
 async def test_changes_of_agents_are_listed_with_pool_reason_and_undo(admin: Admin, shop: Shop) -> None:
@@ -233,7 +233,7 @@ async def test_a_key_that_cannot_be_read_any_more_can_be_replaced(admin: Admin, 
 
     assert "The key cannot be read any more" in main_text(page)
     await admin.send("/console/agents/key", read_pools="on")
-    assert await shown_key(admin) != shop.key
+    assert await new_key(admin) != shop.key
 
 
 async def test_a_shop_without_a_key_can_have_one_made(admin: Admin, shop: Shop) -> None:
@@ -246,4 +246,4 @@ async def test_a_shop_without_a_key_can_have_one_made(admin: Admin, shop: Shop) 
     assert "replaces it" not in form
     assert "also allows" not in form
     await admin.send("/console/agents/key", **dict.fromkeys(ALL, "on"))
-    assert (await shown_key(admin)).startswith("hf_")
+    assert (await new_key(admin)).startswith("hf_")

@@ -10,11 +10,11 @@ import httpx2
 from holdfast.accounts.sessions import PLATFORM_HOURS
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
+from tests.helpers.platform_shop import DOMAIN, Place, beside_the_platform
+from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.console.scene import FOREIGN, SAME_SITE, Admin, hidden_field, in_the_admin
-from tests.inventory.installs.merchants import DOMAIN, Place, beside_the_platform
 from tests.inventory.support import running
-from tests.inventory.webhooks.deliveries import deliver, handle
 from tests.support import eventually
 
 OTHER = "ben.myshopify.com"

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from holdfast.inventory.console.pools.file_text import ENCODINGS, text_in_encoding, text_of
 from holdfast.inventory.settings import Settings
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
+from tests.helpers.platform_shop import Place
 from tests.inventory.console.scene import SAME_SITE, hidden_field
 from tests.inventory.console.stocking import (
     SPREADSHEETS_PATH,
@@ -20,7 +21,6 @@ from tests.inventory.console.stocking import (
     open_stocking,
     upload_spreadsheet,
 )
-from tests.inventory.installs.merchants import Place
 
 SHEETS = {
     "mac_roman": "Gläser für 5 €",

@@ -1,9 +1,9 @@
 """The page of holds: it lists them, and releases each."""
 
 from holdfast.inventory.settings import Settings
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
+from tests.helpers.platform_shop import Place
 from tests.inventory.console.stocking import Stocking, open_stocking
-from tests.inventory.installs.merchants import Place
 from tests.inventory.support import PACKS, SIX_PACK
 
 PATH = "/console/holds"

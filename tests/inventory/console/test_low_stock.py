@@ -3,9 +3,9 @@
 import re
 
 from holdfast.inventory.settings import Settings
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
+from tests.helpers.platform_shop import Place
 from tests.inventory.console.stocking import Stocking, open_stocking
-from tests.inventory.installs.merchants import Place
 
 PATH = "/console/low-stock"
 

@@ -54,7 +54,7 @@ async def test_the_account_keeps_the_navigation(inventory: Inventory, shop: Shop
         ("/account.", "/account"),
     ],
 )
-async def test_a_link_with_something_glued_to_it_leads_to_its_page(
+async def test_a_link_with_characters_appended_leads_to_its_page(
     inventory: Inventory, shop: Shop, link: str, path: str
 ) -> None:
     page = await page_of(inventory, shop, link)

@@ -3,10 +3,10 @@
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
+from tests.helpers.platform_shop import Place
 from tests.inventory.console.scene import Admin, hidden_field
 from tests.inventory.console.stocking import open_stocking
-from tests.inventory.installs.merchants import Place
 from tests.inventory.support import Shop
 
 FIELDS = {"name": "Honey", "unit": "g", "buffer": "5", "low_stock_at": "", "policy": "flag"}

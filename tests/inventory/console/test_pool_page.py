@@ -5,7 +5,7 @@ import re
 import pytest
 
 from holdfast.inventory.stock import pool_page
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
 from tests.inventory.console.scene import Admin
 from tests.inventory.support import PACKS, SIX_PACK, Shop
 

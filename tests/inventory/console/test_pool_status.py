@@ -1,6 +1,6 @@
 """Pausing a pool and putting it away, and back: each after a question."""
 
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
 from tests.inventory.console.scene import Admin, hidden_field
 from tests.inventory.support import PACKS, Shop
 

@@ -6,7 +6,7 @@ from holdfast.inventory.console.pools.replay import picture_of
 from holdfast.inventory.replays import operations
 from holdfast.inventory.replays.model import ReplayTask
 from holdfast.inventory.replays.simulation import replay
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.console.stocking import Stocking
 from tests.inventory.replays.scene import know_levels, sell
@@ -51,7 +51,7 @@ async def test_a_merchant_sees_oversells_and_more_sales_with_the_orders_behind_t
     assert (await merchant.shop.call("list_pools"))["pools"] == []
 
 
-async def test_the_page_names_the_orders_that_took_more_than_there_was(merchant: Stocking) -> None:
+async def test_the_page_of_a_replay_names_the_orders_that_took_more_than_there_was(merchant: Stocking) -> None:
     scene = merchant.at_platform
     for days in (24, 20, 16):
         sell(scene, days, ("6-pack", 2))

@@ -1,8 +1,8 @@
 """The settings of a merchant: the key, the cart check, and mails about low stock."""
 
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
+from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.console.scene import Admin
-from tests.inventory.installs.merchants import DOMAIN
 from tests.inventory.support import Shop
 
 

@@ -9,7 +9,7 @@ from holdfast.inventory.merchants.model import ListActors
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.mail.message import Envelope
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
 from tests.inventory.console.signing_in import EMAIL, Owner, add_merchant
 from tests.inventory.support import Inventory, Shop
 from tests.kit.mail.posting import all_due

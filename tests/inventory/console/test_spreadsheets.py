@@ -9,7 +9,8 @@ import pytest
 from holdfast.inventory.console.pools.spreadsheets import MAX_FILE_BYTES
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.spreadsheets.model import MAX_ROWS
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
+from tests.helpers.platform_shop import Place
 from tests.inventory.console.scene import SAME_SITE
 from tests.inventory.console.stocking import (
     SPREADSHEETS_PATH,
@@ -18,7 +19,6 @@ from tests.inventory.console.stocking import (
     open_stocking,
     upload_spreadsheet,
 )
-from tests.inventory.installs.merchants import Place
 from tests.inventory.support import PACKS, SIX_PACK
 
 

@@ -4,10 +4,10 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.errors import Fault
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
+from tests.helpers.platform_shop import Place
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.console.stocking import Stocking, open_stocking
-from tests.inventory.installs.merchants import Place
 from tests.inventory.support import PACKS, Inventory, Shop
 
 PATH = "/console/sync"

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
+from tests.helpers.platform_shop import Place
 from tests.inventory.console.stocking import Stocking, open_stocking
-from tests.inventory.installs.merchants import Place
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK
 
 ALL = {f"units:{SINGLE}": "1", f"units:{SIX_PACK}": "6", f"units:{TWELVE_PACK}": "12"}

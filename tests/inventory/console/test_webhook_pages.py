@@ -7,10 +7,10 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from holdfast.inventory.settings import Settings
-from tests.accounts.browser import main_text
 from tests.events.webhooks.receiver import Answer
+from tests.helpers.form_browser import main_text
+from tests.helpers.platform_shop import Place
 from tests.inventory.console.stocking import Stocking, open_stocking
-from tests.inventory.installs.merchants import Place
 from tests.inventory.outgoing_webhooks.programs import Program, Programs, programs_of
 
 SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")

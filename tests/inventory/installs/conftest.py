@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.installs.merchants import Place, Scene, beside_the_platform
+from tests.helpers.platform_shop import Place, Scene, beside_the_platform
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running import steps
-from tests.inventory.installs.merchants import CLIENT, DOMAIN, SECRET, Scene
+from tests.helpers.platform_shop import CLIENT, DOMAIN, SECRET, Scene
 from tests.support import eventually
 
 
@@ -45,11 +45,11 @@ class Endpoint(TokenEndpoint):
         self.token: str | None = None
         self.answers = asyncio.Event()
         self.answers.set()
-        self.is_asked = asyncio.Event()
+        self.was_called = asyncio.Event()
 
     async def refreshed(self, shop: str, refresh_token: str) -> GrantedTokens:
         self.refresh_tokens.append(refresh_token)
-        self.is_asked.set()
+        self.was_called.set()
         if self.faults:
             raise self.faults.pop(0)
         await self.answers.wait()
@@ -106,7 +106,7 @@ async def test_a_token_is_used_until_a_minute_before_its_end(scene: Scene, endpo
     assert (await ask(scene.steps, (await scene.shop()).id, NAME)).shop.name
 
 
-async def test_many_who_need_a_fresh_token_make_one_call_for_it(scene: Scene, endpoint: Endpoint) -> None:
+async def test_many_calls_that_need_a_fresh_token_fetch_it_once(scene: Scene, endpoint: Endpoint) -> None:
     await ends_in(scene, 0)
 
     accesses = await together(scene, 20)
@@ -149,7 +149,7 @@ async def test_a_process_that_was_killed_keeps_the_tokens_of_a_shop_for_ten_seco
     await ends_in(scene, 0)
     endpoint.answers.clear()
     refreshing = asyncio.create_task(get(scene))
-    await endpoint.is_asked.wait()
+    await endpoint.was_called.wait()
 
     [(seconds,)] = await scene.inventory.sql(
         "select extract(epoch from leased_until - clock_timestamp()) from platform_tokens"
@@ -186,7 +186,7 @@ async def test_a_refresh_of_an_ended_install_leaves_the_tokens_of_the_next_one(
     await ends_in(scene, 0)
     endpoint.answers.clear()
     refreshing = asyncio.create_task(get(scene))
-    await endpoint.is_asked.wait()
+    await endpoint.was_called.wait()
     scene.platform.uninstall(DOMAIN)
     shop = await scene.shop()
     await scene.inventory.database.transact(lambda tx: sql.end_install(tx, shop.id))

@@ -3,7 +3,7 @@
 from urllib.parse import parse_qs, urlsplit
 
 from holdfast.inventory.shopify.domains import REQUIRED
-from tests.inventory.installs.merchants import DOMAIN, Scene
+from tests.helpers.platform_shop import DOMAIN, Scene
 
 
 async def requested_scopes(scene: Scene, query: str) -> list[str]:

@@ -14,9 +14,9 @@ import pytest
 
 from holdfast.inventory.shopify import signatures
 from holdfast_demo.shopify.endpoints import signature
-from tests.inventory.installs.merchants import DOMAIN, SECRET, Scene, key_in
+from tests.helpers.platform_shop import DOMAIN, SECRET, Scene, key_in
+from tests.helpers.platform_webhooks import handle
 from tests.inventory.support import Inventory, Shop
-from tests.inventory.webhooks.deliveries import handle
 
 VICTIM = "ada.myshopify.com"
 ATTACKER = "mallory.myshopify.com"

@@ -17,7 +17,7 @@ from holdfast.inventory.shopify.token_endpoint import GrantedTokens
 from holdfast.inventory.shops import operations as shops
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.security.service_secret import Secret
-from tests.inventory.installs.merchants import BASE_URL, CLIENT, DOMAIN, KEY_PATTERN, SECRET, Scene, key_in
+from tests.helpers.platform_shop import BASE_URL, CLIENT, DOMAIN, KEY_PATTERN, SECRET, Scene, key_in
 from tests.inventory.support import Inventory
 
 

@@ -8,8 +8,8 @@ from holdfast.inventory.orders import part as orders
 from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.orders import SaleLine
-from tests.inventory.installs.merchants import DOMAIN, Scene, beside_the_platform, key_in
-from tests.inventory.webhooks.deliveries import handle
+from tests.helpers.platform_shop import DOMAIN, Scene, beside_the_platform, key_in
+from tests.helpers.platform_webhooks import handle
 from tests.serving import listener, running_already, serving
 from tests.support import eventually
 

@@ -1,7 +1,7 @@
 """How often one address may try to install, or to open a session."""
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.installs.merchants import DOMAIN, beside_the_platform
+from tests.helpers.platform_shop import DOMAIN, beside_the_platform
 
 
 async def test_an_address_that_installs_too_often_is_answered_with_429_and_the_time_to_wait(settings: Settings) -> None:

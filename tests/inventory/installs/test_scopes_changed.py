@@ -3,9 +3,9 @@
 import pytest
 
 from holdfast.inventory.installs import operations
-from tests.inventory.installs.merchants import DOMAIN, Scene
+from tests.helpers.platform_shop import DOMAIN, Scene
+from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.support import Shop
-from tests.inventory.webhooks.deliveries import deliver, handle
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from holdfast.inventory.orders import part as orders
 from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.webhooks.payloads import fields_of
 from holdfast_demo.shopify.model import Subscription
-from tests.inventory.installs.merchants import BASE_URL, DOMAIN, Scene
+from tests.helpers.platform_shop import BASE_URL, DOMAIN, Scene
 from tests.inventory.support import Shop
 
 TOPICS = ("orders/updated", "inventory_levels/update", "app/uninstalled", "shop/redact")

@@ -10,11 +10,11 @@ from holdfast.inventory.installs.access import shop_access
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.kit.contract.problems import Problem
 from holdfast_demo.shopify.errors import Fault
-from tests.inventory.installs.merchants import DOMAIN, KEY_PATTERN, Scene, key_in
+from tests.helpers.platform_shop import DOMAIN, KEY_PATTERN, Scene, key_in
+from tests.helpers.platform_webhooks import deliver, handle, install_app
 from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_uninstall, uninstall_app
 from tests.inventory.samples import furnish_shop
 from tests.inventory.support import Inventory, Shop
-from tests.inventory.webhooks.deliveries import deliver, handle, install_app
 
 
 def ago(**time: float) -> str:
@@ -159,7 +159,7 @@ async def test_an_uninstall_received_twice_is_done_once(scene: Scene, shop: Shop
     assert (await scene.row("uninstalled_at is not null")) == (True,)
 
 
-async def test_everything_of_a_shop_is_deleted_when_the_platform_says_so_and_nothing_of_others(
+async def test_all_data_of_a_shop_is_deleted_when_the_platform_says_so_and_none_of_others(
     scene: Scene,
 ) -> None:
     inventory = scene.inventory

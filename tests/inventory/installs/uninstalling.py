@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tests.inventory.installs.merchants import DOMAIN, Scene
+from tests.helpers.platform_shop import DOMAIN, Scene
+from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.support import Shop
-from tests.inventory.webhooks.deliveries import deliver, handle
 
 SHOP_PAYLOAD = {"id": 1, "myshopify_domain": DOMAIN}
 

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.installs.merchants import Place
+from tests.helpers.platform_shop import Place
+from tests.helpers.platform_webhooks import install_app
 from tests.inventory.orders.scene import Scene, open_scene
 from tests.inventory.support import Inventory, Shop
-from tests.inventory.webhooks.deliveries import install_app
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from holdfast_demo.shopify.model import LineItem, Order
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
 from tests.databases import scratch_database
-from tests.inventory.installs.merchants import DOMAIN
+from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.orders.scene import UNITS, Scene, open_scene
 from tests.inventory.support import unlimited
 
@@ -116,7 +116,7 @@ def order_of(message: WebhookMessage) -> int:
     return payload.get("order_id") or payload.get("order_edit", payload).get("order_id") or payload["id"]
 
 
-def units_taken(scene: Scene, order: Order) -> int:
+def units_of_order(scene: Scene, order: Order) -> int:
     """What an order has taken of the pool, reckoned by what is not with the shop any more."""
     units = dict(zip(scene.variants, UNITS, strict=True))
     came_back = {line.id: 0 for line in order.lines}
@@ -145,7 +145,9 @@ def tell(
             messages, scene.messages = scene.messages, []
             await scene.deliver(*delivered(messages, disorder), at_once=disorder.seed % 2 == 1)
 
-            assert await scene.left() == 50 - sum(units_taken(scene, order) for order in scene.platform.orders(DOMAIN))
+            assert await scene.left() == 50 - sum(
+                units_of_order(scene, order) for order in scene.platform.orders(DOMAIN)
+            )
 
         yield lambda history, disorder: runner.run(story(history, disorder))
 

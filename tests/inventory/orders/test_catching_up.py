@@ -1,7 +1,7 @@
 """Orders of which no webhook came are found at the platform."""
 
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
-from tests.inventory.installs.merchants import DOMAIN
+from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.orders.scene import Scene, catch_up_orders
 
 

@@ -1,9 +1,9 @@
 """Orders are read from the platform where a webhook is incomplete."""
 
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
-from tests.inventory.installs.merchants import DOMAIN
+from tests.helpers.platform_shop import DOMAIN
+from tests.helpers.platform_webhooks import handle
 from tests.inventory.orders.scene import Scene
-from tests.inventory.webhooks.deliveries import handle
 
 
 async def test_an_order_is_counted_from_its_refund_when_nothing_else_arrives(scene: Scene) -> None:

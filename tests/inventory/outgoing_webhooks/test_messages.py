@@ -96,7 +96,7 @@ async def test_a_variant_that_is_not_sold_is_left_out(inventory: Inventory, prog
     assert data["variants"] == {SINGLE: 49, TWELVE_PACK: 4}
 
 
-async def test_a_pool_that_falls_to_its_limit_is_told_once(inventory: Inventory, programs: Programs) -> None:
+async def test_a_pool_that_falls_to_its_limit_sends_one_message(inventory: Inventory, programs: Programs) -> None:
     shop = await inventory.shop()
     pool = await shop.pool(8, low_stock_at=5, buffer=1)
     program = await programs.add(shop, "stock.low")
@@ -124,7 +124,7 @@ async def test_a_hold_that_leaves_little_counts_as_low_stock_after_the_change(
     assert numbered == [("stock.changed", 1), ("stock.low", 2)]
 
 
-async def test_a_hold_is_told_when_it_is_placed_and_when_it_is_released(
+async def test_a_hold_sends_a_message_when_it_is_placed_and_when_it_is_released(
     inventory: Inventory, programs: Programs
 ) -> None:
     shop = await inventory.shop()

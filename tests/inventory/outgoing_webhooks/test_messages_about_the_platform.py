@@ -7,7 +7,7 @@ import pytest
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.domains import REQUIRED
 from holdfast_demo.shopify.model import gid
-from tests.inventory.installs.merchants import DOMAIN, Place, beside_the_platform
+from tests.helpers.platform_shop import DOMAIN, Place, beside_the_platform
 from tests.inventory.outgoing_webhooks.programs import programs_of
 from tests.inventory.sync.scene import Scene, open_pooled_shop
 
@@ -15,7 +15,7 @@ opened = asynccontextmanager(programs_of)
 
 
 @pytest.mark.parametrize("policy", ["adopt", "enforce", "flag"])
-async def test_quantities_that_somebody_else_changed_are_told_with_the_policy_of_the_pool(
+async def test_an_external_change_of_quantities_is_reported_with_the_policy_of_the_pool(
     place: Settings | Place, policy: str
 ) -> None:
     async with open_pooled_shop(place, policy=policy) as scene, opened(scene.inventory) as programs:
@@ -33,7 +33,7 @@ async def test_quantities_that_somebody_else_changed_are_told_with_the_policy_of
         ]
 
 
-async def test_a_dry_run_of_reconcile_tells_nobody(place: Settings | Place) -> None:
+async def test_a_dry_run_of_reconcile_sends_no_message(place: Settings | Place) -> None:
     async with open_pooled_shop(place) as scene, opened(scene.inventory) as programs:
         program = await programs.add(scene.shop, "reconcile.drift_found")
 
@@ -48,7 +48,7 @@ async def edit_and_reconcile(scene: Scene, *, dry_run: bool) -> None:
     assert [difference["difference"] for difference in report["drift"]] == [2]
 
 
-async def test_an_app_that_is_installed_again_is_told_with_what_the_shop_has_granted(place: Settings | Place) -> None:
+async def test_an_app_that_is_installed_again_sends_a_message_with_the_granted_scopes(place: Settings | Place) -> None:
     async with beside_the_platform(place) as scene, opened(scene.inventory) as programs:
         shop = await scene.installed("read_pools", "write_pools")
         program = await programs.add(shop, "app.connected")

@@ -6,7 +6,7 @@ from holdfast.inventory.sync import levels
 from holdfast.kit.contract.caller import person
 from holdfast_demo.shopify.model import Order
 from holdfast_demo.shopify.orders import SaleLine
-from tests.inventory.installs.merchants import DOMAIN
+from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.sync.scene import Scene
 
 DAY = 86_400

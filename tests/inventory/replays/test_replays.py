@@ -11,7 +11,7 @@ from holdfast.inventory.shopify.platform_client import PlatformUnreachable
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import LineReturn
-from tests.inventory.installs.merchants import DOMAIN
+from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.replays.scene import begin_replay, finish_replay, get_replay, know_levels, sell
 from tests.inventory.sync.scene import Scene
 

@@ -9,8 +9,8 @@ import pytest
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.stock import expiry
 from holdfast.inventory.stock.stock_changes import HOLDS_CHANNEL
+from tests.helpers.background_loops import at_work
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop, running
-from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 
@@ -138,11 +138,11 @@ async def test_a_hold_is_ended_as_soon_as_its_time_comes(shop: Shop, inventory: 
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=6, ttl_s=1)
         assert (await shop.storefront()).json()["variants"] == {SINGLE: 44}
 
-        async def given_back() -> bool:
+        async def is_released() -> bool:
             return (await shop.storefront()).json()["variants"] == {SINGLE: 50}
 
         # Sooner than the patrol, which comes by every five seconds: the hold itself woke the watcher.
-        await eventually(given_back, expiry.POLL_SECONDS - 1)
+        await eventually(is_released, expiry.POLL_SECONDS - 1)
 
 
 async def test_a_shorter_hold_does_not_wait_for_a_longer_one(shop: Shop, inventory: Inventory) -> None:

@@ -36,7 +36,7 @@ async def test_holds_that_ended_long_ago_are_deleted_and_the_ledger_stays(invent
     assert (await shops[1].call("list_holds"))["holds"][0]["id"] == active
 
 
-async def test_ended_holds_are_deleted_a_portion_at_a_time(
+async def test_ended_holds_are_deleted_in_batches(
     inventory: Inventory, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operations, "BATCH_SIZE", 2)

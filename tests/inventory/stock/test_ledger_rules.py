@@ -17,6 +17,7 @@ CAUSE = ChangeCause("agent", 1, "test")
 FACT = ChangeCause("platform", None, "test")
 DECISIONS: list[EntryKind] = ["adjust", "set", "transfer", "import", "revert", "restock"]
 
+FACT_KIND: EntryKind = min(FACT_KINDS)
 gids = st.sampled_from(["gid://shopify/ProductVariant/1", "gid://shopify/ProductVariant/2", "gid://s/ProductVariant/3"])
 amounts = st.integers(-60, 60) | st.sampled_from([-MAX_POOL_QUANTITY, MAX_POOL_QUANTITY, MAX_POOL_QUANTITY + 1])
 
@@ -121,23 +122,38 @@ def test_no_decision_takes_what_is_not_there_or_is_held(story: tuple[list[StockP
 @few
 @given(stories())
 def test_a_refused_change_leaves_the_stock_as_it_was(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
-    stock = stock_of(story[0])
-    for lines in story[1]:
+    stock, refusals = stock_of(story[0]), 0
+    *other_ids, last_id = (pool.id for pool in story[0])
+    too_many_added = [
+        *(Posting(id, "adjust", 1) for id in other_ids),
+        Posting(last_id, "adjust", 3 * MAX_POOL_QUANTITY),
+    ]
+    too_many_held = [
+        *(Posting(id, "hold", 0, 1) for id in other_ids),
+        Posting(last_id, "hold", 0, 3 * MAX_POOL_QUANTITY),
+    ]
+    for lines in [*story[1], too_many_added, too_many_held]:
         before = seen(stock)
         if isinstance(applied(stock, lines), Problem):
+            refusals += 1
             assert seen(stock) == before
+
+    assert refusals >= 2
 
 
 @few
 @given(stories())
-def test_a_fact_is_refused_only_beyond_what_can_be_counted(story: tuple[list[StockPool], list[list[Posting]]]) -> None:
+def test_a_fact_is_refused_exactly_beyond_what_can_be_counted(
+    story: tuple[list[StockPool], list[list[Posting]]],
+) -> None:
     stock = stock_of(story[0])
-    for lines in story[1]:
+    facts = [lines for lines in story[1] if lines[0].kind in FACT_KINDS]
+    for lines in [*facts, *([[Posting(1, FACT_KIND, MAX_POOL_QUANTITY)]] * 3)]:
+        moved = {id: sum(line.delta for line in lines if line.pool_id == id) for id in {line.pool_id for line in lines}}
+        is_countable = all(abs(stock.pools[id].on_hand + delta) <= MAX_POOL_QUANTITY for id, delta in moved.items())
         answer = applied(stock, lines)
-        if lines[0].kind in FACT_KINDS and isinstance(answer, Problem):
-            assert answer.code == "validation_failed"
-            moved = {id: sum(line.delta for line in lines if line.pool_id == id) for id in {line[0] for line in lines}}
-            assert any(abs(stock.pools[id].on_hand + delta) > MAX_POOL_QUANTITY for id, delta in moved.items())
+        assert isinstance(answer, Problem) != is_countable
+        assert not isinstance(answer, Problem) or answer.code == "validation_failed"
 
 
 @few

@@ -18,10 +18,10 @@ from holdfast.kit.running import steps as kit
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.model import Location, Variant, gid
-from tests.inventory.installs.merchants import DOMAIN, SECRET, Place, beside_the_platform
-from tests.inventory.installs.merchants import Scene as Installing
+from tests.helpers.platform_shop import DOMAIN, SECRET, Place, beside_the_platform
+from tests.helpers.platform_shop import Scene as Installing
+from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.support import Inventory, Shop
-from tests.inventory.webhooks.deliveries import deliver, handle
 from tests.support import eventually
 
 PlatformMessage = tuple[str, Any]

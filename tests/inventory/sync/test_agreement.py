@@ -9,9 +9,9 @@ import pytest
 
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.orders import SaleLine
-from tests.inventory.installs.merchants import DOMAIN
+from tests.helpers.platform_shop import DOMAIN
+from tests.helpers.platform_webhooks import handle
 from tests.inventory.sync.scene import PACKS, Scene, deliver_message
-from tests.inventory.webhooks.deliveries import handle
 
 ORDERS = 200 if os.environ.get("HOLDFAST_SOAK") else 12
 

@@ -28,7 +28,7 @@ from holdfast_demo.shopify.model import Order, Variant
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from holdfast_demo.shopify.shops import NewVariant
 from tests.databases import scratch_database
-from tests.inventory.installs.merchants import DOMAIN
+from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.support import unlimited
 from tests.inventory.sync.scene import PlatformMessage, Scene, deliver_and_sync, listen_to_platform, open_installed_shop
 

@@ -7,9 +7,9 @@ import pytest
 from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.orders import SaleLine
-from tests.inventory.installs.merchants import DOMAIN, SECRET, Place
+from tests.helpers.platform_shop import DOMAIN, SECRET, Place
+from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.sync.scene import Scene, open_installed_shop
-from tests.inventory.webhooks.deliveries import deliver, handle
 
 
 @pytest.fixture

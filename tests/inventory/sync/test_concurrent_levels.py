@@ -72,16 +72,16 @@ WRITERS = 8
 ROUNDS = 12
 
 
-async def test_many_who_change_the_same_levels_at_once_wait_for_each_other_and_none_is_ended(scene: Scene) -> None:
+async def test_many_concurrent_changes_of_the_same_levels_wait_for_each_other_and_all_succeed(scene: Scene) -> None:
     """Who hears of levels, and who reckons them, are run as they are once: nothing is tried again here."""
     seen = await many_levels(scene)
     database, shop_id = scene.inventory.database, scene.shop.id
 
     async def hear(writer: int) -> None:
         for number in range(ROUNDS):
-            levels_told = [structs.replace(level, available=writer + number) for level in seen]
+            levels_of_webhook = [structs.replace(level, available=writer + number) for level in seen]
             async with database.transaction(shop_id) as tx:
-                await levels.observe(tx, shop_id, levels_told, fresh=True)
+                await levels.observe(tx, shop_id, levels_of_webhook, fresh=True)
 
     async def reckon() -> None:
         for _ in range(ROUNDS):
@@ -123,12 +123,12 @@ async def many_levels(scene: Scene) -> list[ObservedLevel]:
     await scene.inventory.sql(
         """
         insert into levels (shop_id, item_gid, location_gid, gid, available, seen_at)
-        select %(shop_id)s, item, %(place)s, 'gid://shopify/InventoryLevel/many-' || item, 0, now()
+        select %(shop_id)s, item, %(location_gid)s, 'gid://shopify/InventoryLevel/many-' || item, 0, now()
           from unnest(%(items)s::text[]) as item
         """,
         shop_id=scene.shop.id,
         items=items,
-        place=known.location_gid,
+        location_gid=known.location_gid,
     )
     await scene.inventory.sql("analyze")
     return seen

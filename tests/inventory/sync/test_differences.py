@@ -15,7 +15,8 @@ from holdfast.inventory.sync.shop_sync import SyncWork
 from holdfast.kit.background import row_work
 from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.shops import count
-from tests.inventory.installs.merchants import DOMAIN, Place
+from tests.helpers.background_loops import at_work
+from tests.helpers.platform_shop import DOMAIN, Place
 from tests.inventory.sync.scene import (
     Scene,
     add_location,
@@ -25,7 +26,6 @@ from tests.inventory.sync.scene import (
     singles_by_location,
     spread_shares,
 )
-from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 

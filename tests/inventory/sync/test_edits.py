@@ -9,9 +9,9 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import edits, levels
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.orders import SaleLine
-from tests.inventory.installs.merchants import DOMAIN, SECRET, Place
+from tests.helpers.platform_shop import DOMAIN, SECRET, Place
+from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.sync.scene import Scene, open_pooled_shop
-from tests.inventory.webhooks.deliveries import deliver, handle
 
 
 async def test_an_edit_is_adopted_after_the_grace(scene: Scene) -> None:

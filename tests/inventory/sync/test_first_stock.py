@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.inventory.installs.merchants import Place
+from tests.helpers.platform_shop import Place
 from tests.inventory.support import ToolRefusal, set_daily_limit
 from tests.inventory.sync.scene import PACKS, Scene, open_installed_shop
 

@@ -12,8 +12,8 @@ from holdfast.inventory.sync.pushing import PushSizes
 from holdfast.inventory.sync.shop_sync import SyncWork, sync_shop
 from holdfast.kit.background import row_work
 from holdfast_demo.shopify.errors import Fault
+from tests.helpers.background_loops import at_work
 from tests.inventory.sync.scene import Scene, count_level_calls, sale_of
-from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 

@@ -8,9 +8,9 @@ from holdfast.inventory.sync import operations
 from holdfast.inventory.sync.model import LocationPercent
 from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem
 from holdfast_demo.shopify import payloads
-from tests.inventory.installs.merchants import DOMAIN, SECRET, Place, beside_the_platform
+from tests.helpers.platform_shop import DOMAIN, SECRET, Place, beside_the_platform
+from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.sync.scene import Scene, add_location, singles_by_location, spread_shares
-from tests.inventory.webhooks.deliveries import deliver, handle
 
 
 async def import_again(scene: Scene) -> None:
@@ -127,11 +127,11 @@ async def test_a_location_is_not_set_until_its_owner_is_known(scene: Scene) -> N
 @pytest.mark.parametrize("shares", [[99], [50, 50], [0, 100], [None, 100]])
 async def test_invalid_shares_of_locations_are_refused(scene: Scene, shares: list[int | None]) -> None:
     gid = scene.platform.locations(DOMAIN)[0].gid
-    shares_given = [
+    percentages = [
         LocationPercent("gid://shopify/Location/1" if percent is None else gid, percent or 0) for percent in shares
     ]
 
     with pytest.raises(Problem) as refused:
-        await spread_shares(scene, *shares_given)
+        await spread_shares(scene, *percentages)
 
     assert refused.value.type is VALIDATION_FAILED

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from holdfast_demo.shopify.orders import LineReturn, SaleLine
-from tests.inventory.installs.merchants import DOMAIN
+from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.sync.scene import Scene, deliver_and_sync, listen_to_platform
 
 

@@ -18,10 +18,10 @@ from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
 from holdfast_demo.shopify.shops import NewVariant
-from tests.inventory.installs.merchants import DOMAIN
+from tests.helpers.background_loops import at_work
+from tests.helpers.platform_shop import DOMAIN
+from tests.helpers.platform_webhooks import handle
 from tests.inventory.sync.scene import PACKS, Scene, deliver_message
-from tests.inventory.webhooks.deliveries import handle
-from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 
@@ -232,9 +232,9 @@ async def test_a_call_writes_up_to_25_variants(checked: Scene) -> None:
 
     assert calls() == before + 3
     world = checked.platform.world
-    metafields_found = [metafields.find(world, DOMAIN, variant.gid, "$app:stock", "pools") for variant in made]
+    numbers_at_platform = [metafields.find(world, DOMAIN, variant.gid, "$app:stock", "pools") for variant in made]
     assert all(
-        metafield and json.loads(metafield.value)["pools"] == [[pool["id"], 1, 7]] for metafield in metafields_found
+        metafield and json.loads(metafield.value)["pools"] == [[pool["id"], 1, 7]] for metafield in numbers_at_platform
     )
 
 

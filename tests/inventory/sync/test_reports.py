@@ -8,10 +8,10 @@ from holdfast.inventory.sync.planning import plan
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import SaleLine
-from tests.inventory.installs.merchants import DOMAIN, SECRET
+from tests.helpers.platform_shop import DOMAIN, SECRET
+from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.support import Shop
 from tests.inventory.sync.scene import Scene
-from tests.inventory.webhooks.deliveries import deliver, handle
 
 
 async def test_the_status_says_how_levels_follow(scene: Scene) -> None:

@@ -47,9 +47,9 @@ def test_the_checks_of_themes_find_a_missing_text_and_a_script_that_is_too_large
     with (copy / "assets" / "live-stock.js").open("a") as script:
         script.write("//" + "x" * 1000)
 
-    offences_found = offences(packages, copy)
+    result = offences(packages, copy)
 
-    assert sorted(offence.partition(":")[0] for offence in offences_found) == [
+    assert sorted(offence.partition(":")[0] for offence in result) == [
         "AssetSizeAppBlockJavaScript",
         "MatchingTranslations",
     ]

@@ -20,9 +20,9 @@ from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.background.row_work import handle_all, run
 from holdfast.kit.contract.problems import Problem
+from tests.helpers.background_loops import at_work
+from tests.helpers.platform_webhooks import DeliveryScene, install_app
 from tests.inventory.support import Inventory
-from tests.inventory.webhooks.deliveries import DeliveryScene, install_app
-from tests.kit.background_loops import at_work
 from tests.support import eventually
 
 
@@ -179,12 +179,12 @@ async def test_a_delivery_in_work_is_leased_by_no_other_process(
     await eventually(lambda: asyncio.sleep(0, bool(scene.handled)))
     asyncio.get_running_loop().call_later(2.0, longer.set)
 
-    taken_by_others = 0
+    handled_by_others = 0
     while not handles.done():
-        taken_by_others += await handle_all(scene.handling)
+        handled_by_others += await handle_all(scene.handling)
         await asyncio.wait([handles], timeout=0.05)
 
-    assert (taken_by_others, len(scene.handled)) == (0, 1)
+    assert (handled_by_others, len(scene.handled)) == (0, 1)
     assert (await scene.row())[0] is True
 
 
@@ -192,7 +192,7 @@ async def test_a_handler_that_lost_its_lease_stores_nothing(scene: DeliveryScene
     stored: list[bool] = []
 
     async def lose_the_lease(steps: Steps) -> None:
-        await scene.taken_by_another()
+        await scene.lock_in_another_process()
         await steps.transact(lambda tx: tx.value("select true"))
         stored.append(True)
 
@@ -205,7 +205,7 @@ async def test_a_handler_that_lost_its_lease_stores_nothing(scene: DeliveryScene
 
 
 async def test_a_delivery_leased_by_another_process_meanwhile_is_not_settled(scene: DeliveryScene) -> None:
-    scene.meanwhile = lambda _: scene.taken_by_another()
+    scene.meanwhile = lambda _: scene.lock_in_another_process()
     await scene.receive("w1")
     await handle_all(scene.handling)
 

@@ -14,9 +14,9 @@ from holdfast.inventory.catalog.importing import ImportLines, LocationNode
 from holdfast.inventory.orders import model
 from holdfast.inventory.webhooks.model import Delivery
 from holdfast.inventory.webhooks.payloads import PAYLOADS, OrderPayload, Payload, read_payload, stored_payload
+from tests.helpers.platform_webhooks import deliver, handle, install_app
 from tests.inventory.orders.stories import PlatformOrder, delivery_errors
 from tests.inventory.support import SIX_PACK, Inventory, Shop
-from tests.inventory.webhooks.deliveries import deliver, handle, install_app
 
 NOW = "2026-11-27T10:00:00-05:00"
 LINE = {"id": 5, "variant_id": 6, "quantity": 3, "current_quantity": 2}

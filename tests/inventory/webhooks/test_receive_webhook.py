@@ -15,8 +15,8 @@ from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.webhooks.payloads import PAYLOADS, stored_payload
 from holdfast.inventory.webhooks.routes import MAX_BODY_BYTES, routes
 from holdfast.kit.running.rate_limits import Limits
+from tests.helpers.platform_webhooks import deliver, install_app
 from tests.inventory.support import Inventory, Shop
-from tests.inventory.webhooks.deliveries import deliver, install_app
 from tests.serving import application
 
 ORDER: dict[str, Any] = {

@@ -9,7 +9,7 @@ from holdfast.events.resources import Database, Steps
 from holdfast.kit.background import tasks
 from holdfast.kit.background.tasks import TaskHandler
 from holdfast.kit.postgres.transactions import Task
-from tests.kit.background_loops import at_work
+from tests.helpers.background_loops import at_work
 
 
 class Letter(Struct):

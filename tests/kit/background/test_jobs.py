@@ -8,7 +8,7 @@ from prometheus_client import REGISTRY
 from holdfast.events.resources import Steps, Tx
 from holdfast.kit.background import tasks
 from holdfast.kit.background.tasks import Schedule, TimedTask, in_transaction
-from tests.kit.background_loops import at_work
+from tests.helpers.background_loops import at_work
 from tests.support import Service, eventually
 
 EVERY_SECOND = Schedule("* * * * * *")

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from holdfast.events.resources import Database
 from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
-from tests.kit.background_loops import at_work
+from tests.helpers.background_loops import at_work
 from tests.support import Service, eventually
 
 CHANNEL = "loops_tested"

@@ -12,7 +12,7 @@ from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background import leases, row_work
 from holdfast.kit.background.leases import LeaseFence
 from holdfast.kit.background.row_work import RetryBackoff, RowWork, handle_all
-from tests.kit.background_loops import at_work
+from tests.helpers.background_loops import at_work
 from tests.support import Service, eventually
 
 

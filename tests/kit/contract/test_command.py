@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
-from hypothesis import given as hypothesis_given
+from hypothesis import given as for_all
 from hypothesis import strategies as st
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
@@ -194,7 +194,7 @@ def test_a_text_that_is_no_time_is_refused(text: str) -> None:
     assert errors_of(Book, {**VALID, "starts": text}).keys() == {"starts"}
 
 
-@hypothesis_given(
+@for_all(
     st.datetimes(dt.datetime(1971, 1, 1), dt.datetime(8999, 1, 1)),
     st.integers(-1439, 1439).map(dt.timedelta(minutes=1).__mul__),
 )

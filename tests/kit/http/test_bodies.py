@@ -20,7 +20,7 @@ HEAD = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\nCont
 LARGE = 4 * 1024 * 1024
 
 
-async def told_length(scope: Scope, receive: Receive, send: Send) -> None:
+async def body_length(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer with the length of the body, or say why it was not read."""
     try:
         content = b"%d" % len(
@@ -35,7 +35,7 @@ async def test_a_body_that_stops_halfway_is_refused_also_after_a_complete_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(body, "BODY_TIMEOUT_SECONDS", 0.3)
-    async with serving(told_length, ConnectionLimits(1000, 500)) as site:
+    async with serving(body_length, ConnectionLimits(1000, 500)) as site:
         client = await site.client()
         await client.send(HEAD % 4 + b"1234" + HEAD % 4 + b"12")
 
@@ -44,7 +44,7 @@ async def test_a_body_that_stops_halfway_is_refused_also_after_a_complete_one(
 
 
 async def test_a_body_is_read_whole_however_it_arrives() -> None:
-    async with serving(told_length, ConnectionLimits(1000, 500)) as site:
+    async with serving(body_length, ConnectionLimits(1000, 500)) as site:
         client = await site.client()
         for size in (0, 1, 1000, 100_000, LARGE):
             await client.send(HEAD % size + b"x" * size)
@@ -63,7 +63,7 @@ async def small(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Site, Ar
     """A server with room for three parts of bodies that have not arrived whole."""
     bodies = ArrivingBodies(ANY_BOUND, 3 * PART)
     monkeypatch.setattr(body, "BODIES", bodies)
-    async with serving(told_length, ConnectionLimits(1000, 500)) as site:
+    async with serving(body_length, ConnectionLimits(1000, 500)) as site:
         yield site, bodies
 
 
@@ -80,7 +80,7 @@ async def begin(site: Site, bodies: ArrivingBodies, address: str) -> Client:
 
 
 REFUSED = (200, b"Too many bodies arrive at the same time.")
-"""The answer of `told_length` to a body that has given way."""
+"""The answer of `body_length` to a body that has given way."""
 
 
 async def test_the_address_with_the_most_bytes_of_bodies_gives_way(small: tuple[Site, ArrivingBodies]) -> None:

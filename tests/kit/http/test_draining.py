@@ -11,8 +11,8 @@ import httpx2
 import psycopg
 import pytest
 
-from tests.faults.processes import Process, serving
-from tests.kit.data_directories import wait_until
+from tests.helpers.data_directories import wait_until
+from tests.helpers.processes import Process, serving
 from tests.serving import PLAIN
 
 LONG = 60
@@ -34,7 +34,7 @@ def ready_to_drain(database_url: str, data_dir: Path, *options: str, seconds: fl
             yield process
 
 
-def told_to_end(process: Process) -> None:
+def send_sigterm(process: Process) -> None:
     """Send SIGTERM, and return once a request on a new connection hears of it."""
     os.kill(process.id, signal.SIGTERM)
     until = time.monotonic() + 20
@@ -55,7 +55,7 @@ def listeners(database_url: str) -> int:
 
 def test_a_process_that_drains_is_not_ready_and_serves_on(database_url: str, tmp_path: Path) -> None:
     with ready_to_drain(database_url, tmp_path) as process:
-        told_to_end(process)
+        send_sigterm(process)
         ready = get(process, "/readyz")
         alive, refused = (get(process, path) for path in ("/healthz", "/api/events"))
 
@@ -70,11 +70,11 @@ def test_a_connection_that_is_kept_gets_one_more_answer_which_closes_it(
 ) -> None:
     with (
         ready_to_drain(database_url, tmp_path) as process,
-        httpx2.Client(base_url=process.url, verify=PLAIN, timeout=LONG / 2) as kept_alive,
+        httpx2.Client(base_url=process.url, verify=PLAIN, timeout=LONG / 2) as open_client,
     ):
-        before = kept_alive.get(path)
-        told_to_end(process)
-        after = kept_alive.get(path)
+        before = open_client.get(path)
+        send_sigterm(process)
+        after = open_client.get(path)
 
     assert "Connection" not in before.headers
     assert (after.status_code, after.headers["Connection"]) == (before.status_code, "close")
@@ -99,14 +99,14 @@ def test_a_process_stopped_by_ctrl_c_does_not_drain(database_url: str, tmp_path:
 
 def test_ctrl_c_ends_the_drain_and_a_second_sigterm_does_not(database_url: str, tmp_path: Path) -> None:
     with ready_to_drain(database_url, tmp_path) as process:
-        told_to_end(process)
+        send_sigterm(process)
         os.kill(process.id, signal.SIGTERM)
-        told_to_end(process)
+        send_sigterm(process)
         os.kill(process.id, signal.SIGINT)
         assert process.wait() == 0
 
 
-def test_several_workers_all_drain(database_url: str, tmp_path: Path) -> None:
+def test_several_workers_of_a_service_all_drain(database_url: str, tmp_path: Path) -> None:
     with ready_to_drain(database_url, tmp_path, "--workers", "2", seconds=8) as process:
         wait_until(lambda: listeners(database_url) == 2, 30)
         os.kill(process.id, signal.SIGTERM)

@@ -129,7 +129,7 @@ def test_a_repaired_path_never_leads_to_another_site_or_in_a_circle(path: str, i
     st.from_regex(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?", fullmatch=True),
     st.lists(st.sampled_from(END_MARKS), min_size=1, max_size=5).map("".join),
 )
-def test_a_link_with_any_characters_glued_to_it_is_repaired(pattern: str, value: str, glue: str) -> None:
+def test_a_link_with_any_characters_appended_is_repaired(pattern: str, value: str, glue: str) -> None:
     page = pattern.format(event_id="1", slug=value, link=value)
 
     assert repaired(page + glue) == page

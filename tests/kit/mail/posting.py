@@ -12,7 +12,7 @@ from holdfast.kit.mail import outbox, sender
 from holdfast.kit.mail.message import Envelope, MailMessage, UnwritableMail
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.postgres.database import Database
-from tests.kit.background_loops import at_work
+from tests.helpers.background_loops import at_work
 from tests.smtp import Server
 from tests.support import Service, eventually
 

@@ -49,7 +49,7 @@ async def test_turns_that_processes_take_at_the_same_time_never_overlap(processe
     assert (after - before).total_seconds() >= 0.3
 
 
-async def test_turns_that_nobody_took_are_lost(processes: list[Service]) -> None:
+async def test_unused_turns_are_lost(processes: list[Service]) -> None:
     await processes[0].run_sql("update mail_rate set next_at = now() - interval '1 hour'")
 
     waits = [await processes[0].database.autocommit(lambda reader: take_turn(reader, 1)) for _ in range(3)]

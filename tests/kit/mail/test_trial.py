@@ -27,18 +27,18 @@ async def test_a_trial_reports_the_steps_to_a_server_with_tls_and_a_login(
     with mail_server(**encrypted(context), **login("ada", "secret")) as server:
         [*_, untrusted] = await steps(server, **known)
         monkeypatch.setenv("SSL_CERT_FILE", str(path))
-        taken_steps = await steps(server, **known)
+        steps_of_trial = await steps(server, **known)
         [*_, wrong] = await steps(server, **{**known, "smtp_password": "wrong"})
         [*_, anonymous] = await steps(server, smtp_security="starttls")
 
     assert untrusted.text.startswith("No encryption: ")
     assert "SSL_CERT_FILE" in untrusted.advice
-    texts = [step.text for step in taken_steps]
+    texts = [step.text for step in steps_of_trial]
     assert [text.partition(" ")[0] for text in texts] == [
         *("Connected", "Encrypted", "Logged", "Sender", "Recipient", "The"),
     ]
     assert texts[-1] == "The mail server has accepted the mail"
-    assert not any(step.advice for step in taken_steps)
+    assert not any(step.advice for step in steps_of_trial)
     assert server.recipients() == ["ann@example.com"]
     assert server.received[0].mail["Subject"] == "Holdfast Events: a test"
     assert wrong.text.startswith("No login as ada: 535 ")

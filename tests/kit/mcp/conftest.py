@@ -7,8 +7,8 @@ import psycopg
 import pytest
 
 from tests.databases import scratch_database
+from tests.helpers.agents import STATELESS, Agent, Kitchen, open_kitchen
 from tests.kit.mcp.pantry import SCHEMA, Pantry
-from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, open_kitchen
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ import pytest
 
 from holdfast.kit.contract.problems import MISSING_API_KEY, Problem
 from tests.cases import in_turn
+from tests.helpers.agents import EVENTS, JSON, STATELESS, Agent, Exchange, Header, Kitchen, error_of, open_kitchen
 from tests.kit.mcp.pantry import Pantry
-from tests.kit.mcp.wire import EVENTS, JSON, STATELESS, Agent, Exchange, Header, Kitchen, error_of, open_kitchen
 
 METADATA = 'resource_metadata="http://pantry.test/.well-known/oauth-protected-resource/mcp"'
 

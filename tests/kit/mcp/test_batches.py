@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from holdfast.kit.mcp import handshake
+from tests.helpers.agents import META, STATELESS, Agent, Kitchen, error_of, open_kitchen
 from tests.kit.mcp.pantry import Pantry
-from tests.kit.mcp.wire import META, STATELESS, Agent, Kitchen, error_of, open_kitchen
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourceUpdated
 from mcp_types.methods import validate_server_result
 
+from tests.helpers.agents import STATELESS, Agent, Kitchen
 from tests.kit.mcp.pantry import OPERATIONS, Pantry
-from tests.kit.mcp.wire import STATELESS, Agent, Kitchen
 from tests.serving import listener, serving
 from tests.support import eventually
 

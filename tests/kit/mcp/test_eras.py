@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit.mcp.wire import BOTH, JSON, META, STATELESS, Agent, Header, Kitchen, error_of
+from tests.helpers.agents import BOTH, JSON, META, STATELESS, Agent, Header, Kitchen, error_of
 
 PROTOCOL = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -175,7 +175,7 @@ async def test_headers_that_differ_from_the_body_are_refused(new: Agent, others:
 
 
 @pytest.mark.parametrize("missing", [b"mcp-method", b"mcp-name"])
-async def test_no_header_may_be_missing(new: Agent, missing: bytes) -> None:
+async def test_a_request_without_one_of_the_headers_of_the_protocol_is_refused(new: Agent, missing: bytes) -> None:
     message = new.request("tools/call", {"name": "add_numbers", "arguments": {"a": 1, "b": 2}})
     headers = [header for header in new.headers(message) if header[0] != missing]
 

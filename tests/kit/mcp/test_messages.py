@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.cases import in_turn
-from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, error_of
+from tests.helpers.agents import STATELESS, Agent, Kitchen, error_of
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 

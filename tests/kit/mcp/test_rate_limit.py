@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.agents import STATELESS, Agent, Exchange, open_kitchen
 from tests.kit.mcp.pantry import Pantry
-from tests.kit.mcp.wire import STATELESS, Agent, Exchange, open_kitchen
 
 SUBSCRIPTION: dict[str, Any] = {"notifications": {"resourcesListChanged": True}}
 OF_BOTH_ERAS: list[tuple[str, dict[str, Any] | None]] = [

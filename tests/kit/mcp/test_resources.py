@@ -3,8 +3,8 @@
 import base64
 
 from tests.cases import in_turn
+from tests.helpers.agents import STATELESS, Agent, Kitchen, error_of, open_kitchen
 from tests.kit.mcp.pantry import Pantry
-from tests.kit.mcp.wire import STATELESS, Agent, Kitchen, error_of, open_kitchen
 
 RULES = {
     "uri": "pantry://rules",

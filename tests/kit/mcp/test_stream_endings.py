@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.kit.http import event_streams
 from holdfast.kit.mcp import Change
-from tests.kit.mcp.wire import LISTED, STATELESS, UPDATED, Agent, Kitchen, Stream
+from tests.helpers.agents import LISTED, STATELESS, UPDATED, Agent, Kitchen, Stream
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.kit.http.event_streams import MAX_RETRY_MS, MIN_RETRY_MS
 from holdfast.kit.mcp import Change
+from tests.helpers.agents import EVENTS, LISTED, UPDATED, Agent, Exchange, Kitchen, open_kitchen
 from tests.kit.mcp.pantry import Pantry
-from tests.kit.mcp.wire import EVENTS, LISTED, UPDATED, Agent, Exchange, Kitchen, open_kitchen
 
 
 def update_message(uri: str) -> dict[str, Any]:

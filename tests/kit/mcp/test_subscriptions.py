@@ -3,7 +3,7 @@
 from typing import Any
 
 from holdfast.kit.mcp import Change
-from tests.kit.mcp.wire import LISTED, STATELESS, Agent, Kitchen
+from tests.helpers.agents import LISTED, STATELESS, Agent, Kitchen
 
 
 def subscribed(method: str, id: int, **params: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import json
 from prometheus_client import REGISTRY
 
 from holdfast.kit.environment.metrics import write_requests
-from tests.kit.mcp.wire import Agent, Kitchen, problem_of
+from tests.helpers.agents import Agent, Kitchen, problem_of
 
 
 async def test_an_answer_of_a_tool_is_structured_and_the_same_as_text(agent: Agent) -> None:

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from holdfast.kit.mcp.tools import answer_outline
-from tests.kit.mcp.wire import Agent, Kitchen
+from tests.helpers.agents import Agent, Kitchen
 
 
 async def test_every_operation_with_hints_is_a_tool_in_the_order_of_the_table(agent: Agent) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from tests.helpers.agents import Agent, Kitchen, error_of, open_kitchen, problem_of
 from tests.kit.mcp.pantry import Pantry
-from tests.kit.mcp.wire import Agent, Kitchen, error_of, open_kitchen, problem_of
 
 # Refusals that models read
 

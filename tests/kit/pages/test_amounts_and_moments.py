@@ -79,8 +79,8 @@ def test_the_hour_that_comes_twice_is_distinguished_by_its_zone() -> None:
     first = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
     moments = first, first + timedelta(hours=1)
 
-    for given_in in (UTC, ZoneInfo("Europe/Berlin")):
-        times = [GERMAN.time(moment.astimezone(given_in), "Europe/Berlin") for moment in moments]
+    for zone_of_input in (UTC, ZoneInfo("Europe/Berlin")):
+        times = [GERMAN.time(moment.astimezone(zone_of_input), "Europe/Berlin") for moment in moments]
         assert times == ["02:30 MESZ", "02:30 MEZ"]
 
 
@@ -123,7 +123,7 @@ def test_a_text_that_many_rows_show_is_written_once() -> None:
         assert write() is write()
 
 
-def test_equal_amounts_of_other_currencies_and_languages_are_told_apart() -> None:
+def test_equal_amounts_differ_by_currency_and_language() -> None:
     texts = {language.money(100, *currency) for language in LANGUAGES.values() for currency in (("EUR", 2), ("JPY", 0))}
 
     assert len(texts) == 4

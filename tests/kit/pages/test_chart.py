@@ -69,7 +69,7 @@ numbers = st.lists(st.integers(min_value=0, max_value=10**12), min_size=2, max_s
 
 
 @given(numbers)
-def test_steps_stay_inside_the_box(values: list[int]) -> None:
+def test_steps_stay_inside_the_chart(values: list[int]) -> None:
     drawn = draw_steps(hourly(*values), START)
 
     assert drawn

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.kit.data_directories import User, can_connect, query_value, server, start_users, used_directory
+from tests.helpers.data_directories import User, can_connect, query_value, server, start_users, used_directory
 
 SCRATCH = """
 from holdfast.kit.postgres.bundled import database_url, scratch_directory

@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from holdfast.inventory.service import INVENTORY
 from holdfast.kit.postgres.bundled import database_url
 from holdfast.kit.postgres.bundled_server import SUPERUSER, CannotRun, Cluster
-from tests.kit.data_directories import (
+from tests.helpers.data_directories import (
     User,
     can_connect,
     data_directory,

@@ -16,9 +16,8 @@ import psycopg
 import pytest
 
 from holdfast.kit.postgres.bundled_server import SUPERUSER, Cluster
-from tests.faults.processes import serving
 from tests.forking import forks
-from tests.kit.data_directories import (
+from tests.helpers.data_directories import (
     User,
     data_directory,
     postmaster,
@@ -27,6 +26,7 @@ from tests.kit.data_directories import (
     used_directory,
     wait_until,
 )
+from tests.helpers.processes import serving
 from tests.small_disks import SmallDisk, small_disk
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
@@ -100,7 +100,7 @@ def test_a_disk_that_fills_at_the_first_start_is_named_and_the_next_start_works_
         assert processes_in(empty) == []
 
 
-def test_a_disk_that_fills_while_a_service_runs_loses_nothing_logs_one_line_and_is_gone_with_its_cause(
+def test_a_service_recovers_from_a_full_disk_without_loss_and_logs_one_line(
     empty: Path,
 ) -> None:
     with small_disk(empty, "300m"), serving("", empty, 1) as (process,), httpx2.Client(base_url=process.url) as http:

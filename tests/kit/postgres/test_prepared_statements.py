@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.postgres.database import Tx
-from tests.faults.holder import hold_locks
+from tests.helpers.locked_rows import hold_locks
 from tests.kit.box_table import box_contents
 from tests.support import Service
 

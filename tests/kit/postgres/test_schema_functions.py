@@ -9,7 +9,7 @@ import pytest
 from holdfast.kit.postgres.schema.functions import read_functions
 from holdfast.kit.postgres.schema.lineage import FailedMigration, Migration, MigrationError
 from holdfast.kit.postgres.schema.migrations import migrate, pending_migrations
-from tests.kit.data_directories import query_rows, wait_until
+from tests.helpers.data_directories import query_rows, wait_until
 
 SHELF = Migration("0001_shelf.sql", "create table shelf (book text, note text)")
 

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.kit.postgres.schema.lineage import FailedMigration, Migration, MigrationError, read_migrations
 from holdfast.kit.postgres.schema.migrations import LOCK, Trial, migrate, pending_migrations, try_migrations
-from tests.kit.data_directories import query_rows, wait_until
+from tests.helpers.data_directories import query_rows, wait_until
 
 FIRST = Migration("0001_shelf.sql", "create table shelf (book text); insert into shelf values ('100% of it');")
 SECOND = Migration("0002_more.sql", "alter table shelf add pages int; update shelf set pages = 7;")
@@ -186,7 +186,7 @@ def test_a_migration_that_waits_too_long_for_another_one_names_its_session(empty
     assert migrate(empty_url, [FIRST]) == [FIRST.name]
 
 
-def test_a_migration_makes_way_for_those_who_use_what_it_changes_and_is_applied_after_them(empty_url: str) -> None:
+def test_a_migration_gives_way_to_users_of_its_tables_and_is_applied_after_them(empty_url: str) -> None:
     wider = Migration("0002_wider.sql", "alter table shelf add column wide boolean")
     migrate(empty_url, [FIRST])
     with psycopg.connect(empty_url) as user, ThreadPoolExecutor() as threads:

@@ -10,7 +10,7 @@ from psycopg import waiting
 
 from holdfast.events.resources import Tx
 from holdfast.events.service import EVENTS
-from tests.kit.data_directories import wait_until
+from tests.helpers.data_directories import wait_until
 from tests.support import unlimited
 
 LOCKED = "select count(*)::int from pg_locks where locktype = 'advisory' and objid = 4711"

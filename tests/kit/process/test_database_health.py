@@ -10,7 +10,7 @@ from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from holdfast.kit.process import database_health
-from tests.kit.background_loops import at_work
+from tests.helpers.background_loops import at_work
 from tests.support import Service, eventually
 
 HOUR = 3600
@@ -49,11 +49,11 @@ async def test_clocks_that_differ_are_logged_once_and_again_when_they_agree(
 
 
 async def test_clocks_that_agree_are_not_logged(service: Service) -> None:
-    async def is_asked() -> bool:
+    async def has_query() -> bool:
         return REGISTRY.get_sample_value("holdfast_database_up", {"service": "events"}) == 1
 
     with capture_logs() as logs:
         async with watching(service):
-            await eventually(is_asked)
+            await eventually(has_query)
 
     assert clock_lines(logs) == []

@@ -85,7 +85,7 @@ async def test_a_burst_of_work_is_accepted_completely(scene: Scene) -> None:
         assert scene.refused() == []
 
 
-async def test_everything_is_begun_again_when_the_work_is_finished(scene: Scene) -> None:
+async def test_refusals_end_when_the_work_is_finished(scene: Scene) -> None:
     await scene.begin(MANY)
     scene.now += 60
     assert len(scene.refused()) == 3

@@ -137,7 +137,7 @@ def test_a_full_tile_creates_the_tile_above_it() -> None:
 @given(st.lists(st.one_of(st.integers(0, 5), st.integers(250, 260)), max_size=5))
 @example([256, 1])
 @example([0, 255, 0, 1, 1])
-def test_leaves_appended_in_portions_give_the_tiles_of_one_append(portions: list[int]) -> None:
+def test_leaves_appended_in_batches_give_the_tiles_of_one_append(portions: list[int]) -> None:
     tree, tiles = Appended(0, EMPTY_ROOT, {}), dict[TileId, bytes]()
     for part in portions:
         right_edge = {tile: tiles[tile] for tile in tiles_for_append(tree.size)}

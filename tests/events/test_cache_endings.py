@@ -15,13 +15,13 @@ from holdfast.events.oauth_server.model import Disconnect
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import system
 from holdfast.kit.postgres import lookup_cache
-from tests.accounts.browser import Browser
 from tests.events.console.organizing import OWNER_EMAIL, register_stranger
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.oauth.scene import Scene as Linked
 from tests.events.oauth_server.scene import Person, Scene, serve_furnished, sign_in_person
-from tests.events.people.scene import erase
-from tests.kit.mcp.wire import Agent
+from tests.helpers.agents import Agent
+from tests.helpers.form_browser import Browser
+from tests.helpers.people import erase
 from tests.support import Client, Service, running
 
 HOUR = 3600.0

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.inventory.catalog.model import MAX_VARIANTS
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
 from tests.inventory.console.scene import Admin
 from tests.inventory.console.stocking import Stocking
 from tests.inventory.orders.stories import PlatformOrder, deliver_orders

@@ -13,10 +13,10 @@ from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
 from holdfast_demo.shopify.errors import Fault
-from tests.inventory.installs.merchants import CLIENT, DOMAIN, SECRET, Scene, key_in
+from tests.helpers.platform_shop import CLIENT, DOMAIN, SECRET, Scene, key_in
+from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_uninstall
 from tests.inventory.support import Shop
-from tests.inventory.webhooks.deliveries import deliver, handle
 
 
 @pytest.fixture
@@ -27,13 +27,13 @@ async def shop(scene: Scene) -> Shop:
     return shop
 
 
-async def told_to_delete(scene: Scene, shop: Shop) -> None:
+async def deliver_deletion(scene: Scene, shop: Shop) -> None:
     """Let the service hear that everything of the shop is to be deleted, whether the platform wants that or not."""
     assert (await deliver(shop, "shop/redact", {"shop_domain": shop.domain})).status_code == 200
     await handle(scene.inventory)
 
 
-ENDS: list[Callable[[Scene, Shop], Awaitable[None]]] = [tell_of_uninstall, told_to_delete]
+ENDS: list[Callable[[Scene, Shop], Awaitable[None]]] = [tell_of_uninstall, deliver_deletion]
 
 
 async def state(scene: Scene) -> tuple[bool, bool]:
@@ -92,7 +92,7 @@ async def test_a_shop_that_was_installed_again_at_the_platform_is_not_deleted(sc
     scene.platform.install(DOMAIN)
     await move_uninstall_back(scene)
 
-    await told_to_delete(scene, shop)
+    await deliver_deletion(scene, shop)
     await scene.inventory.sql("update installs set uninstalled_at = now() - interval '31 days'")
 
     assert await uninstalling.redact_forgotten(scene.steps) == 0
@@ -104,7 +104,7 @@ async def test_a_shop_without_the_app_is_deleted_even_if_its_uninstall_was_never
 ) -> None:
     scene.platform.uninstall(DOMAIN)
 
-    await told_to_delete(scene, shop)
+    await deliver_deletion(scene, shop)
 
     assert await state(scene) == (True, True)
     await uninstalling.delete(scene.steps, ShopTask(shop.id))

@@ -89,7 +89,7 @@ class DeliveryScene:
         )
         return row
 
-    async def taken_by_another(self) -> None:
+    async def lock_in_another_process(self) -> None:
         """Let another process have taken the delivery."""
         await self.inventory.sql("update webhooks set due_at = now() + interval '1 hour', lease_id = gen_random_uuid()")
 

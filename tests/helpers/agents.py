@@ -93,7 +93,7 @@ class Stream:
 
 
 class Agent:
-    """Someone who talks to the endpoint in one version of the protocol, with a key or without."""
+    """An agent that talks to the endpoint in one version of the protocol, with a key or without."""
 
     def __init__(self, app: ASGIApp, key: str | None = None, version: str = "2025-11-25") -> None:
         self.app = app
@@ -192,7 +192,7 @@ class Kitchen:
         self.stranger = Agent(app)
 
     async def agent(self, *scopes: str, version: str = "2025-11-25") -> Agent:
-        """Someone new with a key of these scopes."""
+        """An agent of a new organizer, with a key of these scopes."""
         return Agent(self.app, await self.pantry.key(*scopes), version)
 
     async def revoke(self, agent: Agent) -> None:

@@ -7,9 +7,9 @@ import pytest
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.orders import SaleLine
 from tests.cases import in_turn
-from tests.inventory.installs.merchants import DOMAIN, SECRET
+from tests.helpers.platform_shop import DOMAIN, SECRET
+from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.sync.scene import Scene
-from tests.inventory.webhooks.deliveries import deliver, handle
 
 PACK = {"title": "Honey jars · 6-pack", "sku": "HONEY-6"}
 

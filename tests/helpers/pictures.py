@@ -37,11 +37,11 @@ def encode_image(image: Image.Image, content_type: str, **options: Any) -> bytes
 def frames(content: bytes) -> list[tuple[bytes, Any]]:
     """The pixels of each frame of a file, and how long it is shown."""
     with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(content)) as image:
-        shown_frames: list[tuple[bytes, Any]] = []
+        frames_of_image: list[tuple[bytes, Any]] = []
         for number in range(getattr(image, "n_frames", 1)):
             image.seek(number)
-            shown_frames.append((image.convert("RGBA").tobytes(), image.info.get("duration")))
-        return shown_frames
+            frames_of_image.append((image.convert("RGBA").tobytes(), image.info.get("duration")))
+        return frames_of_image
 
 
 def png_chunk(kind: bytes, content: bytes) -> bytes:

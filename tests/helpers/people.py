@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.events import ownership
 from holdfast.events.people import operations
 from holdfast.events.people.model import AccountSelector, Erasure, Export
-from tests.events.pages.visitor import Visitor
+from tests.helpers.event_visitor import Visitor
 from tests.support import Client, Service, eventually
 
 BOB = AccountSelector(email="bob@example.com")

@@ -1,4 +1,4 @@
-"""Somebody at a browser who fills in the registration form of an event."""
+"""A person at a browser who fills in the registration form of an event."""
 
 import re
 import secrets

@@ -8,8 +8,8 @@ import httpx2
 import pytest
 
 from tests.events.draws.event_scene import opening_event
-from tests.events.pages.visitor import Visitor, field_value, page_state, page_text
-from tests.events.payments.scene import Scene as Shop
+from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
+from tests.helpers.payments import Scene as Shop
 from tests.support import Service
 
 ANN = "ann@example.com"
@@ -88,8 +88,8 @@ async def test_the_first_answer_without_scripts_has_the_outcome_and_the_second_h
 async def test_a_double_click_on_a_form_that_was_shown_again_shows_the_outcome(service: Service, scripts: bool) -> None:
     event_id = await with_a_seat(service)
     visitor = Visitor(service, scripts=scripts)
-    shown_again = await visitor.send(event_id, email="no address")
-    fields = {name: field_value(shown_again, name) for name in ("token", "form_secret")}
+    second_form = await visitor.send(event_id, email="no address")
+    fields = {name: field_value(second_form, name) for name in ("token", "form_secret")}
 
     answers = await asyncio.gather(*(visitor.post(event_id, **fields, email=ANN) for _ in range(3)))
 

@@ -11,9 +11,9 @@ from holdfast.inventory.catalog.model import Location
 from holdfast_demo.shopify import shops
 from holdfast_demo.shopify.payloads import level as level_payload
 from holdfast_demo.shopify.shops import NewVariant
-from tests.inventory.installs.merchants import DOMAIN, SECRET
+from tests.helpers.platform_shop import DOMAIN, SECRET
+from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.sync.scene import Scene
-from tests.inventory.webhooks.deliveries import deliver, handle
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.inventory.stock import operations
 from holdfast.inventory.stock.pool_page import MAX_NAMED_DRAWS
-from tests.accounts.browser import main_text
+from tests.helpers.form_browser import main_text
 from tests.inventory.console.scene import Admin
 from tests.inventory.orders.stories import PlatformOrder, deliver_orders
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, Inventory, Shop
@@ -74,15 +74,15 @@ async def test_draws_of_a_variant_stay_after_it_is_unlinked(admin: Admin, own_sh
     assert "Variant 1006 1 6 units" in await drawn(admin, pool)
 
 
-@pytest.mark.parametrize(("before", "is_shown"), [("30 days", True), ("30 days 1 second", False)])
+@pytest.mark.parametrize(("before", "is_listed"), [("30 days", True), ("30 days 1 second", False)])
 async def test_draws_are_summed_over_the_days_of_the_chart_only(
-    admin: Admin, own_shop: Shop, before: str, is_shown: bool
+    admin: Admin, own_shop: Shop, before: str, is_listed: bool
 ) -> None:
     pool = await own_shop.pool(50, members=PACKS)
     by_variant = f'{{"{SIX_PACK}": 6}}'
     await admin.inventory.sql(OLD, shop=own_shop.id, pool=pool["id"], before=before, by_variant=by_variant)
 
-    assert ("Variant 1006 1 6 units" in await drawn(admin, pool)) is is_shown
+    assert ("Variant 1006 1 6 units" in await drawn(admin, pool)) is is_listed
 
 
 async def test_the_smallest_draws_are_summed_in_one_row(admin: Admin, own_shop: Shop) -> None:

@@ -23,7 +23,7 @@ from holdfast.events.payments.webhooks import sign
 from holdfast.events.settings import Settings
 from holdfast_demo.stripe.processor import StripeDouble, new_secrets
 from holdfast_demo.stripe.webhooks import Endpoint
-from tests.events.pages.visitor import Visitor
+from tests.helpers.event_visitor import Visitor
 from tests.serving import PresentApp, listener, running_already, serving
 from tests.support import Client, Service, running
 
@@ -65,13 +65,13 @@ class Scene:
         return (await organizer.create_event(**event_fields))["id"]
 
     async def register(self, event_id: int, email: str) -> "Buyer":
-        """Somebody who has sent the form; it is settled, and the page to pay is ready."""
+        """A person who has sent the form; it is settled, and the page to pay is ready."""
         buyer = await self.register_without_work(event_id, email)
         await self.work()
         return buyer
 
     async def register_without_work(self, event_id: int, email: str) -> "Buyer":
-        """Somebody who has sent the form; it is settled, and the processor knows nothing of it."""
+        """A person who has sent the form; it is settled, and the processor knows nothing of it."""
         visitor = Visitor(self.service)
         buyer = Buyer(self, visitor, await visitor.register(event_id, email), event_id, email)
         await self.service.settle()
@@ -131,7 +131,7 @@ class Scene:
 
 
 class Buyer:
-    """Somebody who has registered for a paid event, at the page that shows how it went."""
+    """A person who has registered for a paid event, at the page that shows the outcome."""
 
     def __init__(self, scene: Scene, visitor: Visitor, path: str, event_id: int, email: str) -> None:
         self.scene = scene

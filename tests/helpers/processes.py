@@ -23,7 +23,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.security.http_client import HttpClient
 from holdfast.kit.security.service_secret import secret
 from tests.forking import forks
-from tests.kit.background_loops import at_work
+from tests.helpers.background_loops import at_work
 from tests.serving import PLAIN
 from tests.smtp import Server
 from tests.support import UNLIMITED, pause_after
@@ -208,7 +208,7 @@ async def outcomes(process: Process, key: str, polls: list[str], *, seconds: flo
 
 
 async def register_person(process: Process, key: str, event_id: int, email: str) -> str:
-    """Register somebody; where to poll."""
+    """Register a person. Returns the address to poll."""
     async with HttpClient(base_url=process.url, headers={"X-API-Key": key}) as http:
         answer = await http.post("/api/registrations", json={"registration": {"event_id": event_id, "email": email}})
     assert answer.status_code == 202, answer.text

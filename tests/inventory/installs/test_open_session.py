@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 
 from holdfast.inventory.installs.access import shop_access
-from tests.inventory.installs.merchants import DOMAIN, Scene, key_in
+from tests.helpers.platform_shop import DOMAIN, Scene, key_in
 
 NESTED = base64.urlsafe_b64encode(b'{"x":' + b"[" * 2_000).rstrip(b"=").decode()
 """The header of a token, nested too deeply to be read."""

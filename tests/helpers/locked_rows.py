@@ -52,6 +52,6 @@ async def hold_locks(url: str, statement: Any, **parameters: Any) -> AsyncGenera
 
 
 async def check_unnoticed(work: Awaitable[T]) -> T:
-    """The result of what must not take longer because somebody holds rows that it does not need."""
+    """The result of work that must not wait for locked rows that it does not need."""
     async with asyncio.timeout(UNNOTICED):
         return await work

@@ -57,7 +57,9 @@ async def test_a_form_sent_twice_shows_the_outcome_and_one_sent_from_another_bro
     await expect_known(other)
 
 
-async def test_the_form_shows_the_outcome_after_going_back_and_after_reloading(chromium: Browser, stage: Stage) -> None:
+async def test_the_form_of_registration_shows_the_outcome_after_going_back_and_after_reloading(
+    chromium: Browser, stage: Stage
+) -> None:
     context = await chromium.new_context()
     page = await context.new_page()
     await page.goto(stage.event["public_url"])

@@ -13,7 +13,7 @@ from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
 from holdfast.kit.postgres import lookup_cache
 from tests.any_bound import ANY_BOUND
 from tests.events.pages.reading import readable_text
-from tests.events.pages.visitor import page_state
+from tests.helpers.event_visitor import page_state
 from tests.support import Service, eventually, running
 
 
@@ -191,7 +191,7 @@ async def test_a_moving_price_is_shown_with_its_bounds_and_its_history(service: 
     assert re.findall(r"<td>(€[^<]+)</td>", page.text) == [f"€{price / 100:.2f}", "€25.00"]
 
 
-async def test_a_page_is_rendered_once_for_all_who_wait_for_it() -> None:
+async def test_a_page_is_rendered_once_for_all_waiting_requests() -> None:
     pages, rendered = PageCache(ANY_BOUND), 0
     go_on = asyncio.Event()
 

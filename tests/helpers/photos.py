@@ -7,7 +7,7 @@ import httpx2
 
 from holdfast.events.photos.model import size_names
 from holdfast.events.storage.store import Store
-from tests.events.photos.pictures import picture
+from tests.helpers.pictures import picture
 from tests.serving import PLAIN
 from tests.support import Client, Service
 
@@ -75,13 +75,13 @@ async def read_photo(service: Service, url: str) -> bytes:
     return response.content
 
 
-async def stored_file(kept_in: Store, name: str) -> bytes | None:
+async def stored_file(store: Store, name: str) -> bytes | None:
     """A file in a store; None when it is not there."""
-    async with kept_in.open(name) as opened:
+    async with store.open(name) as opened:
         return await opened.read() if opened else None
 
 
-async def kept_sizes(service: Service, key: str) -> list[str]:
+async def stored_sizes(service: Service, key: str) -> list[str]:
     """The names of the sizes of a photo that are stored."""
     store = service.database.resources.photos
     return [name for name in size_names(key) if await stored_file(store, name) is not None]
