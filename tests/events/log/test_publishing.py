@@ -150,17 +150,17 @@ async def test_without_witnesses_sealing_publishes_new_heads_and_those_that_a_ki
     await sealing.sign(service.database)
     await sealing.seal(service.database)  # and the process is killed before it publishes the head log
     left = await log.read_head()
-    assert size_of(await shown_head(service)) == 1
+    assert size_of(await published_head(service)) == 1
 
     for _ in range(2):
         await sealing.seal_pending(service.database, RowWaiters(lambda: None))
-    assert size_of(await shown_head(service)) == 2
+    assert size_of(await published_head(service)) == 2
     assert (await head_log_scene(service).read_proof(log))[0] == left
 
     await log.arrive(1)
     for _ in range(2):
         await sealing.seal_pending(service.database, RowWaiters(lambda: None))
-    assert size_of(await shown_head(service)) == 3
+    assert size_of(await published_head(service)) == 3
     assert (await head_log_scene(service).read_proof(log))[0] == await log.read_head()
     assert (await log.read_head()).size == left.size + 2
 
@@ -170,7 +170,7 @@ async def test_no_head_is_shown_before_the_witnesses_of_the_settings_were_asked(
 ) -> None:
     service = own_service
     log = await open_log(service, seal=True)
-    before = await shown_head(service)
+    before = await published_head(service)
     witness = OutsideWitness(tmp_path, "partner", (await service.http.get("/log/heads/key")).text.strip())
     configured = f"{witness.directory.cosigner.vkey} https://witness.example.org/"
     resources = service.database.resources
@@ -181,9 +181,9 @@ async def test_no_head_is_shown_before_the_witnesses_of_the_settings_were_asked(
         await sealing.seal_pending(service.database, RowWaiters(lambda: None))
 
     assert (await log.read_head()).size == 4
-    assert await shown_head(service) == before
+    assert await published_head(service) == before
     await head_log.publish(service.database)
-    assert size_of(await shown_head(service)) == 2
+    assert size_of(await published_head(service)) == 2
 
 
 @pytest.mark.parametrize(
