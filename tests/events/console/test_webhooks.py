@@ -71,7 +71,7 @@ async def test_mails_about_a_new_address_have_the_language_of_the_form(service: 
 
 
 @pytest.mark.parametrize(("port", "note"), [(0, ""), (8787, "For a trial on this machine: http://127.0.0.1:8787/")])
-async def test_the_form_names_the_address_of_a_trial_only_where_it_may_be_used(
+async def test_a_webhook_form_names_the_address_of_a_trial_only_where_it_may_be_used(
     settings: Settings, port: int, note: str
 ) -> None:
     async with running(settings.model_copy(update={"webhook_test_port": port})) as service:

@@ -79,7 +79,7 @@ async def test_a_mail_has_the_code_for_the_entrance_first_and_how_to_cancel_last
     ]
 
 
-async def test_a_mail_to_somebody_who_waits_leads_to_no_calendar(post: Post) -> None:
+async def test_a_mail_about_the_waiting_list_leads_to_no_calendar(post: Post) -> None:
     event = await event_of(post)
     await post.sign_up(event["id"], ANN)
     await post.sign_up(event["id"], BOB)

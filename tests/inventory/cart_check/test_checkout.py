@@ -56,7 +56,7 @@ async def test_a_cart_that_takes_too_much_of_a_pool_is_stopped_before_payment(st
     ]
 
 
-async def test_a_cart_that_is_stopped_says_what_it_costs_and_leaves_empty_what_nobody_wanted(stage: Stage) -> None:
+async def test_a_cart_that_is_stopped_says_what_it_costs_and_leaves_unwanted_fields_empty(stage: Stage) -> None:
     form = {f"variant-{variant.id}": "" for variant in stage.variants}
     form |= {f"variant-{stage.variants[SINGLE].id}": "45", f"variant-{stage.variants[SIX].id}": "1"}
 
