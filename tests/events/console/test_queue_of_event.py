@@ -40,7 +40,7 @@ async def test_a_room_is_made_for_an_event_that_is_chosen(service: Service) -> N
     assert "Before your event Night of the lamps" in page_text(room)
     assert "If you pause it, nobody new can register; if you delete it, everybody can at once." in page_text(room)
     assert "Connect your site" not in room.text
-    assert "Before one of your events" in await at.page("/console/queues")
+    assert "before one of your events" in await at.page("/console/queues")
 
 
 async def test_the_page_of_the_event_shows_its_room_or_offers_one(service: Service) -> None:

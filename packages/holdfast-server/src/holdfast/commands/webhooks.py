@@ -1,5 +1,6 @@
 """`holdfast webhooks listen`: gets webhooks on this machine, verifies them, and prints them."""
 
+import signal
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -54,6 +55,9 @@ def listen(
     typer.echo(f"Listens at http://127.0.0.1:{server.server_port}/. Stop with Ctrl-C.")
     if not secret:
         typer.echo("Nothing is verified: give the secret of the endpoint with --secret.", err=True)
+    # A shell starts what runs in its background so that SIGINT is ignored; SIGTERM would end it without a word.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         server.serve_forever()
     except KeyboardInterrupt:
