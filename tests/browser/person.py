@@ -35,7 +35,8 @@ class Person:
     async def _find(self, control: Locator) -> None:
         """Bring a control into view, as the person does who looks for it."""
         if self._pictures:
-            await control.scroll_into_view_if_needed()
+            # A live part may be replaced at this moment, which fails the scrolling of Playwright.
+            await control.evaluate("control => control.scrollIntoViewIfNeeded()")
             await self.see(control.page)
 
     async def click(self, control: Locator) -> None:

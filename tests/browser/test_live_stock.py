@@ -90,11 +90,11 @@ async def test_the_pages_of_the_stock_show_what_other_merchants_and_agents_do(
         history = await open_live(ada, f"{pool_page}/history")
         variant = await open_live(ada, f"{console}/variant?gid={members[0]['variant_gid']}")
         level = await open_live(ada, pool_page)
-        await expect(low_stock.locator("#list li")).to_have_count(0)
+        await expect(low_stock.locator("#list tbody tr")).to_have_count(0)
         await shop.call("hold_quantity", pool_id=pool["id"], quantity=3, reference="cart 7")
         await expect(holds.locator("#holds li")).to_contain_text("cart 7")
         await expect(history.locator("#entries li")).to_have_count(2)
-        await expect(variant.locator("#found")).to_contain_text("3 held")
+        await expect(variant.locator("#explanation")).to_contain_text("\u2212 3 units")
 
         # Somebody ends the hold, and counts.
         await ben.goto(f"{console}/holds")
@@ -105,6 +105,6 @@ async def test_the_pages_of_the_stock_show_what_other_merchants_and_agents_do(
         await submit(ben.locator("main form button"))
         await expect(level.locator("#now")).to_contain_text("7")
         await expect(history.locator("#entries li")).to_have_count(4)
-        await expect(variant.locator("#found")).to_contain_text("7 on hand")
-        await expect(low_stock.locator("#list li")).to_have_count(1)
+        await expect(variant.locator("#explanation")).to_contain_text("7 units")
+        await expect(low_stock.locator("#list tbody tr")).to_have_count(1)
         assert watch.failures == []

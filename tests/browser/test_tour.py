@@ -106,6 +106,7 @@ async def storefront(tour: Tour) -> None:
     await expect(app.get_by_text("44 units can be sold")).to_be_visible()
     for number in ("44", "7", "3"):
         await expect(shop.locator("#products strong").get_by_text(number, exact=True)).to_be_visible()
+    await shop.locator("#messages summary").click()
     await expect(shop.get_by_text("answered 200").first).to_be_visible()
 
 

@@ -12,6 +12,7 @@ from holdfast.kit.postgres.pagination import OffsetPage
 from holdfast.kit.webhooks.signing import SignatureScheme
 
 MAX_TYPES = 100
+MAX_TYPE_LENGTH = 40
 
 EndpointStatus = Literal["active", "paused", "failing"]
 DeliveryStatus = Literal["waiting", "delivered", "failed"]
@@ -34,7 +35,10 @@ Url = Annotated[
         description="Begins with https://. Messages are posted to it.",
     ),
 ]
-Types = Annotated[list[str], Meta(max_length=MAX_TYPES, description="The messages that it gets; empty: all.")]
+Types = Annotated[
+    list[Annotated[str, Meta(max_length=MAX_TYPE_LENGTH)]],
+    Meta(max_length=MAX_TYPES, description="The messages that it gets; empty: all."),
+]
 Ordered = Annotated[bool, Meta(description="A message waits until the one before it, of its subject, is delivered.")]
 
 
