@@ -81,6 +81,7 @@ async def test_an_organizer_has_at_most_so_many_endpoints(ada: Client) -> None:
         ("POST", "/rotate_secret"),
         ("POST", "/ping"),
         ("GET", "/deliveries"),
+        ("POST", "/resend"),
         ("POST", "/messages/msg_1/resend"),
         ("GET", "/messages/msg_1/attempts"),
     ],
@@ -92,7 +93,8 @@ async def test_an_organizer_does_not_find_the_endpoint_of_another(
     await program.organizer.create_event()
     await deliver(service)
 
-    answer = await ben.request(method, program.path + path, {"webhook_endpoint": {}} if method == "PATCH" else None)
+    bodies = {"": {"webhook_endpoint": {}}, "/resend": {"since": "2026-01-01T00:00:00Z"}}
+    answer = await ben.request(method, program.path + path, bodies.get(path) if method != "GET" else None)
 
     assert answer.status_code == 404
     assert await service.run_sql("select count(*) from webhook_endpoints") == [(1,)]
@@ -103,8 +105,23 @@ async def test_an_admin_is_refused_with_the_hint_to_use_the_key_of_an_organizer(
 ) -> None:
     admin = await service.admin()
 
-    for answer in (await admin.get("/api/webhook_endpoints"), await admin.get(program.path), await make(admin)):
+    for answer in (
+        await admin.get("/api/webhook_endpoints"),
+        await admin.get(program.path),
+        await admin.get(f"{program.path}/deliveries"),
+        await admin.get(f"{program.path}/messages/msg_1/attempts"),
+        await admin.post(f"{program.path}/messages/msg_1/resend"),
+        await make(admin),
+    ):
         assert (answer.status_code, answer.json()["error"]) == (403, "An admin has no webhooks.")
+
+
+async def test_an_endpoint_is_not_moved_to_an_address_that_no_message_may_go_to(ada: Client, program: Program) -> None:
+    answer = await ada.patch(program.path, {"webhook_endpoint": {"url": "http://shop.example/", "types": ["a.b"]}})
+
+    assert answer.json()["code"] == "validation_failed"
+    assert answer.json()["errors"].keys() == {"url", "types"}
+    assert (await ada.get(program.path)).json()["data"]["types"] == []
 
 
 async def test_a_paused_endpoint_gets_nothing_of_what_happens_meanwhile(ada: Client, program: Program) -> None:

@@ -138,7 +138,7 @@ HOLD_ENDED = ProblemType(
 TOO_MANY_ENDPOINTS = ProblemType(
     "too_many_endpoints",
     409,
-    "The shop has as many endpoints of webhooks as it may have.",
+    "The shop has 20 endpoints of webhooks, and may have no more.",
     "Give one of them another address with set_webhook; list_webhooks has them.",
 )
 
