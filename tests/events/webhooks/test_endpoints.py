@@ -93,7 +93,7 @@ async def test_an_organizer_does_not_find_the_endpoint_of_another(
     await program.organizer.create_event()
     await deliver(service)
 
-    bodies = {"": {"webhook_endpoint": {}}, "/resend": {"since": "2026-01-01T00:00:00Z"}}
+    bodies: dict[str, Any] = {"": {"webhook_endpoint": {}}, "/resend": {"since": "2026-01-01T00:00:00Z"}}
     answer = await ben.request(method, program.path + path, bodies.get(path) if method != "GET" else None)
 
     assert answer.status_code == 404
