@@ -204,16 +204,32 @@ async def resend_range(
 
 
 async def delete_old_messages(tx: Tx[Any], days: int, limit: int) -> int:
-    """Delete at most `limit` older messages, with their deliveries and attempts. Returns the number deleted."""
-    return await tx.value(
+    """Delete at most `limit` older messages, with their deliveries and attempts. Returns the number deleted.
+
+    A subject of which no delivery is left goes too: a hold has two messages, and would keep its row for good.
+    """
+    [(count, subjects)] = await tx.tuples(
         """
-        with deleted as (
-            delete from webhook_messages
-             where id = any(array(select id from webhook_messages
-                                   where created_at < now() - %(days)s * interval '1 day'
-                                   order by created_at limit %(limit)s for update skip locked))
-         returning 1)
-        select count(*) from deleted
+        with old as materialized (
+            select id from webhook_messages where created_at < now() - %(days)s * interval '1 day'
+             order by created_at limit %(limit)s for update skip locked),
+        subjects as materialized (
+            select distinct subject_id from webhook_deliveries where message_id = any(array(select id from old))),
+        deleted as (delete from webhook_messages where id = any(array(select id from old)) returning 1)
+        select (select count(*) from deleted), array(select subject_id from subjects)
         """,
         {"days": days, "limit": limit},
     )
+    # The fan-out may number a message of such a subject now. A locked one is left; once we have locked it, the next
+    # statement sees what was numbered before, and a later message waits and begins at 1.
+    locked = await tx.tuples(
+        "select id from webhook_subjects where id = any(%(ids)s) order by id for update skip locked", {"ids": subjects}
+    )
+    await tx.run(
+        """
+        delete from webhook_subjects
+         where id = any(%(ids)s) and not exists (select from webhook_deliveries where subject_id = webhook_subjects.id)
+        """,
+        {"ids": [id for (id,) in locked]},
+    )
+    return count
