@@ -18,9 +18,9 @@ import sys
 import time
 from collections.abc import Generator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import Annotated, NamedTuple, cast
 
 import msgspec
@@ -31,7 +31,7 @@ from rich.table import Table
 
 from benchmarks import load
 from benchmarks.registrations import event_at, settled
-from benchmarks.stage import holdfast, say, server, spending, worker
+from benchmarks.stage import holdfast, protocol_server, say, server, spending, worker
 from holdfast.kit.postgres import bundled
 
 STALLED = "n0@example.com"
@@ -77,20 +77,9 @@ class Sink:
         self.contents = [*self.contents[:99], content]
         self.changed.set()
 
-    @contextmanager
-    def serving(self) -> Generator[int]:
+    def serving(self) -> AbstractContextManager[int]:
         """Gives the port."""
-        loop = asyncio.new_event_loop()
-        thread = Thread(target=loop.run_forever, daemon=True)
-        thread.start()
-        listening = asyncio.run_coroutine_threadsafe(
-            loop.create_server(lambda: _Connection(self), "127.0.0.1", 0), loop
-        )
-        try:
-            yield listening.result().sockets[0].getsockname()[1]
-        finally:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
+        return protocol_server(lambda: _Connection(self))
 
 
 class _Connection(asyncio.Protocol):

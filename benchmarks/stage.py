@@ -1,5 +1,6 @@
 """What every benchmark needs: server processes, the best of several runs, a row of the table."""
 
+import asyncio
 import contextlib
 import re
 import subprocess
@@ -98,3 +99,17 @@ def spending(workers: list[psutil.Process], postmaster: psutil.Process) -> Calla
         return sum(map(processor_seconds, parts)), database
 
     return spent
+
+
+@contextlib.contextmanager
+def protocol_server(protocol: Callable[[], asyncio.Protocol]) -> Generator[int]:
+    """A server in a thread of its own, on a free port, which is given."""
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    listening = asyncio.run_coroutine_threadsafe(loop.create_server(protocol, "127.0.0.1", 0), loop)
+    try:
+        yield listening.result().sockets[0].getsockname()[1]
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()

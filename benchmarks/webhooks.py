@@ -14,10 +14,10 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
-from threading import Event, Thread
+from contextlib import AbstractContextManager
+from threading import Event
 from typing import Annotated, LiteralString, NamedTuple, cast
 
 import httpx2
@@ -28,7 +28,7 @@ from rich.table import Table
 
 from benchmarks import load
 from benchmarks.registrations import event_at
-from benchmarks.stage import holdfast, say, server, spending, worker
+from benchmarks.stage import holdfast, protocol_server, say, server, spending, worker
 from holdfast.kit.postgres import bundled
 from holdfast.kit.webhooks.sending import MAX_CONNECTIONS
 
@@ -87,20 +87,9 @@ class Receiver:
             if len(self.arrivals) < messages and not self.changed.wait(until - time.monotonic()):
                 raise SystemExit(f"Of {messages} messages {len(self.arrivals)} have arrived.")
 
-    @contextmanager
-    def serving(self) -> Generator[int]:
+    def serving(self) -> AbstractContextManager[int]:
         """Gives the port."""
-        loop = asyncio.new_event_loop()
-        thread = Thread(target=loop.run_forever, daemon=True)
-        thread.start()
-        listening = asyncio.run_coroutine_threadsafe(
-            loop.create_server(lambda: _Connection(self), "127.0.0.1", 0), loop
-        )
-        try:
-            yield listening.result().sockets[0].getsockname()[1]
-        finally:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
+        return protocol_server(lambda: _Connection(self))
 
 
 class _Connection(asyncio.Protocol):
