@@ -11,7 +11,7 @@ from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_boxes, open_context, session_cookie, too_wide, violations
 from tests.events.webhooks.programs import Program, Programs
-from tests.events.webhooks.receiver import Answer
+from tests.helpers.webhook_receiver import Answer
 from tests.serving import listener, running_already, serving
 from tests.support import running
 

@@ -16,7 +16,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.events.webhooks.receiver import Answer, Received, receiving
+from tests.helpers.webhook_receiver import Answer, Received, receiving
 from tests.helpers.background_loops import at_work
 from tests.helpers.processes import Process, port_that_stays_free, register_all, serving
 from tests.support import event_fields, eventually

@@ -1,15 +1,10 @@
 """Organizers with endpoints of webhooks, and programs that receive what is sent to them."""
 
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from holdfast.kit.background import row_work
-from holdfast.kit.outbound.requests import OutboundClient
-from holdfast.kit.webhooks.fan_out import fan_out
-from holdfast.kit.webhooks.sending import DeliveryWork
-from tests.events.webhooks.receiver import LOCAL, Receiver, receiving
+from tests.helpers.webhook_receiver import Receiver, Receivers, deliver, receivers_of
 from tests.support import Client, Service
 
 
@@ -28,7 +23,7 @@ class Program:
 
     async def deliver(self) -> int:
         """Send all that is due now. Returns how many messages were sent, also those that failed."""
-        return await deliver(self.service)
+        return await deliver(self.service.database)
 
     async def deliveries(self, **query: Any) -> list[dict[str, Any]]:
         """The messages for the endpoint, the oldest first."""
@@ -49,26 +44,15 @@ async def change(organizer: Client, path: str, **fields: Any) -> dict[str, Any]:
     return answer.json()["data"]
 
 
-async def deliver(service: Service) -> int:
-    """Fan all messages out, and send all that is due now."""
-    while (await service.database.transact(fan_out)).messages:
-        pass
-    return await row_work.handle_all(DeliveryWork(service.database))
-
-
 class Programs:
     """Makes programs for organizers of a service."""
 
-    def __init__(self, service: Service, stack: AsyncExitStack) -> None:
+    def __init__(self, service: Service, receivers: Receivers) -> None:
         self.service = service
-        self._stack = stack
-        self._ports: list[int] = []
+        self._receivers = receivers
 
     async def add(self, organizer: Client, **fields: Any) -> Program:
-        receiver = await self._stack.enter_async_context(receiving())
-        self._ports.append(receiver.port)
-        client = OutboundClient(exempt=[(LOCAL, port) for port in self._ports], seconds=1)
-        self.service.database.resources = replace(self.service.database.resources, webhooks=client)
+        receiver = await self._receivers.add()
         fields = {"url": receiver.url, **fields}
         answer = await organizer.post("/api/webhook_endpoints", {"webhook_endpoint": fields})
         assert answer.status_code == 201, answer.text
@@ -77,7 +61,5 @@ class Programs:
 
 async def programs_of(service: Service) -> AsyncGenerator[Programs]:
     """Programs for organizers of a service, as a fixture."""
-    resources = service.database.resources
-    async with AsyncExitStack() as stack:
-        yield Programs(service, stack)
-    service.database.resources = resources
+    async with receivers_of(service.database) as receivers:
+        yield Programs(service, receivers)

@@ -6,9 +6,9 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from tests.events.webhooks.programs import Programs, change, deliver
-from tests.events.webhooks.receiver import Answer
+from tests.events.webhooks.programs import Programs, change
 from tests.events.webhooks.verifying import verify_v1a
+from tests.helpers.webhook_receiver import Answer, deliver
 from tests.support import Service
 
 
@@ -88,7 +88,7 @@ async def test_a_program_gets_only_the_types_that_it_chose(service: Service, pro
     await ada.register(event["id"], email="ann@example.com")
     await service.settle()
 
-    await deliver(service)
+    await deliver(service.database)
 
     assert settled.receiver.types == ["registration.settled"]
     assert sorted(everything.receiver.types) == ["event.created", "event.full", "registration.settled"]
@@ -101,7 +101,7 @@ async def test_a_program_gets_nothing_of_another_organizer(service: Service, pro
     await ben.register(event["id"], email="ann@example.com")
     await service.settle()
 
-    assert await deliver(service) == 0
+    assert await deliver(service.database) == 0
     assert program.receiver.received == []
 
 
@@ -143,8 +143,8 @@ async def test_a_message_is_sent_once_if_two_processes_fan_out_and_send(service:
         await ada.register(event["id"], email=f"ann{number}@example.com")
     await service.settle()
 
-    await asyncio.gather(*(deliver(service) for _ in range(4)))
-    await deliver(service)
+    await asyncio.gather(*(deliver(service.database) for _ in range(4)))
+    await deliver(service.database)
 
     assert len(program.receiver.received) == 40
     assert sorted(message.content["number"] for message in program.receiver.received) == [*range(1, 41)]

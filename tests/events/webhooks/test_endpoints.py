@@ -8,8 +8,8 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 from holdfast.events.organizers import accounts
 from holdfast.events.ownership import end_stranger
 from holdfast.events.webhooks.operations import MAX_ENDPOINTS
-from tests.events.webhooks.programs import Program, Programs, change, deliver
-from tests.events.webhooks.receiver import Answer
+from tests.events.webhooks.programs import Program, Programs, change
+from tests.helpers.webhook_receiver import Answer, deliver
 from tests.support import Client, Service
 
 
@@ -91,7 +91,7 @@ async def test_an_organizer_does_not_find_the_endpoint_of_another(
 ) -> None:
     ben = await service.organizer()
     await program.organizer.create_event()
-    await deliver(service)
+    await deliver(service.database)
 
     bodies: dict[str, Any] = {"": {"webhook_endpoint": {}}, "/resend": {"since": "2026-01-01T00:00:00Z"}}
     answer = await ben.request(method, program.path + path, bodies.get(path) if method != "GET" else None)
@@ -241,5 +241,5 @@ async def test_deleting_an_endpoint_ends_what_waits_for_it(service: Service, ada
     await ada.create_event()
 
     assert (await ada.delete(program.path)).status_code == 204
-    assert await deliver(service) == 0
+    assert await deliver(service.database) == 0
     assert (await ada.get(program.path)).status_code == 404

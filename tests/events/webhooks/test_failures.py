@@ -1,16 +1,16 @@
 """Messages that cannot be delivered are tried again, and an endpoint that fails costs others nothing."""
 
+import asyncio
 import datetime as dt
 from email.utils import format_datetime
 
 import pytest
 
 from holdfast.kit.webhooks import sending
-from holdfast.kit.webhooks.fan_out import fan_out
 from holdfast.kit.webhooks.sending import MAX_FAILING_ENDPOINTS, RETRY_SECONDS, DeliveryWork
-from tests.events.webhooks.programs import Programs, change, deliver
-from tests.events.webhooks.receiver import Answer
-from tests.support import Service
+from tests.events.webhooks.programs import Programs, change
+from tests.helpers.webhook_receiver import Answer, deliver, fan_all_out
+from tests.support import Service, eventually
 
 
 async def test_a_message_is_sent_again_with_the_same_id_until_it_is_taken(service: Service, programs: Programs) -> None:
@@ -62,6 +62,21 @@ async def test_the_pauses_between_attempts_are_those_of_the_specification_with_j
     assert (delivery["status"], delivery["attempts"]) == ("failed", len(RETRY_SECONDS) + 1)
 
 
+async def test_messages_that_fail_together_are_tried_again_at_different_times(
+    service: Service, programs: Programs
+) -> None:
+    ada = await service.organizer()
+    program = await programs.add(ada)
+    for _ in range(4):
+        await ada.create_event()
+    program.receiver.answer = lambda _: Answer(500)
+
+    await program.deliver()
+
+    times = await service.run_sql("select due_at from webhook_deliveries where attempts = 1")
+    assert len(set(times)) == len(times) > 1
+
+
 @pytest.mark.parametrize("form", ["seconds", "date"])
 async def test_the_time_that_a_receiver_asks_for_is_waited(service: Service, programs: Programs, form: str) -> None:
     ada = await service.organizer()
@@ -91,6 +106,19 @@ async def test_an_endpoint_that_answers_410_is_paused(service: Service, programs
     assert len(program.receiver.received) == 1
     answer = await ada.get(program.path)
     assert answer.json()["data"]["status"] == "paused"
+
+
+async def test_an_endpoint_that_fails_for_days_can_be_paused(service: Service, programs: Programs) -> None:
+    ada = await service.organizer()
+    program = await programs.add(ada)
+    await service.run_sql("update webhook_endpoints set status = 'failing', failing_since = now() - interval '6 days'")
+
+    endpoint = await change(ada, program.path, active=False)
+    await ada.create_event()
+    await change(ada, program.path, active=True)
+
+    assert (endpoint["status"], endpoint["failing_since"]) == ("paused", None)
+    assert await program.deliver() == 0
 
 
 async def test_an_endpoint_that_fails_for_five_days_is_switched_off_and_its_messages_wait(
@@ -144,8 +172,7 @@ async def test_endpoints_that_fail_leave_half_of_the_places_to_others(service: S
     last = await programs.add(await service.organizer())
     await last.organizer.create_event()
     await service.run_sql("update webhook_endpoints set leased_until = now() - id * interval '1 second'")
-    while (await service.database.transact(fan_out)).messages:
-        pass
+    await fan_all_out(service.database)
     work = DeliveryWork(service.database)
 
     rows = await work.lease(sending.MAX_ENDPOINTS, (), scan_all=True)
@@ -164,8 +191,7 @@ async def test_an_organizer_with_many_endpoints_takes_only_its_share_of_the_plac
     other = await programs.add(ben)
     for organizer in (ada, ben):
         await organizer.create_event()
-    while (await service.database.transact(fan_out)).messages:
-        pass
+    await fan_all_out(service.database)
     work = DeliveryWork(service.database)
 
     rows = [*await work.lease(4, (), scan_all=True), *await work.lease(12, (), scan_all=True)]
@@ -195,27 +221,26 @@ async def test_a_message_is_never_sent_to_an_address_of_a_private_network(
 async def test_the_body_of_an_answer_is_read_only_up_to_a_bound(service: Service, programs: Programs) -> None:
     ada = await service.organizer()
     program = await programs.add(ada)
-    for _ in range(3):
-        await ada.create_event()
+    await ada.create_event()
     program.receiver.answer = lambda _: Answer(200, body=b"x" * 5_000_000)
 
     await program.deliver()
+    await eventually(lambda: asyncio.sleep(0, program.receiver.broken_off == 1))
 
-    assert {delivery["status"] for delivery in await program.deliveries()} == {"delivered"}
+    assert [delivery["status"] for delivery in await program.deliveries()] == ["delivered"]
 
 
 async def test_a_receiver_that_never_answers_holds_up_no_other_program(service: Service, programs: Programs) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     slow, quick = await programs.add(ada), await programs.add(ben)
-    await service.run_sql(
-        "update webhook_endpoints set url = %(url)s where id = %(id)s",
-        url="http://192.0.2.1/",
-        id=slow.endpoint["id"],
-    )
+    slow.receiver.answer = lambda _: Answer(-1)
     for organizer in (ada, ben):
         await organizer.create_event()
 
-    await deliver(service)
+    await deliver(service.database)
 
-    assert [delivery["status"] for delivery in await quick.deliveries()] == ["delivered"]
-    assert [delivery["status"] for delivery in await slow.deliveries()] == ["waiting"]
+    [delivered], [waiting] = await quick.deliveries(), await slow.deliveries()
+    answer = await ada.get(f"{slow.path}/messages/{waiting['message_id']}/attempts")
+    [attempt] = answer.json()["data"]
+    assert (delivered["status"], waiting["status"]) == ("delivered", "waiting")
+    assert delivered["ended_at"] < attempt["attempted_at"]

@@ -4,7 +4,8 @@ from holdfast.kit.background.row_work import handle_all
 from holdfast.kit.webhooks import sending
 from holdfast.kit.webhooks.fan_out import BATCH_SIZE, MAX_TENANTS, fan_out
 from holdfast.kit.webhooks.sending import MAX_FAILING_ENDPOINTS, DeliveryWork
-from tests.events.webhooks.programs import Program, Programs, deliver
+from tests.events.webhooks.programs import Program, Programs
+from tests.helpers.webhook_receiver import deliver, fan_all_out
 from tests.support import Service
 
 STORE_MESSAGES = """
@@ -63,7 +64,7 @@ async def test_a_locked_endpoint_delays_its_own_tenant_only(service: Service, pr
         assert (batch.tenants, batch.unlocked) == (2, 1)
         assert (await waiting(service, locked), await waiting(service, other)) == (1, 0)
 
-    await deliver(service)
+    await deliver(service.database)
     assert locked.receiver.types == ["event.created"]
 
 
@@ -81,8 +82,7 @@ async def test_a_receiver_that_answers_slowly_loses_its_place_after_its_turn(
     quick = await programs.add(await service.organizer())
     await quick.organizer.create_event()
     await ada.create_event()
-    while (await service.database.transact(fan_out)).messages:
-        pass
+    await fan_all_out(service.database)
 
     rows = await DeliveryWork(service.database).lease(sending.MAX_ENDPOINTS, (), scan_all=True)
 
@@ -95,8 +95,7 @@ async def test_no_message_is_begun_after_the_turn_of_an_endpoint(service: Servic
     ada = await service.organizer()
     program = await programs.add(ada, types=["event.changed"])
     await service.run_sql(STORE_MESSAGES, first=ada.id, last=ada.id, count=sending.MESSAGES_PER_READ)
-    while (await service.database.transact(fan_out)).messages:
-        pass
+    await fan_all_out(service.database)
     work = DeliveryWork(service.database, turn_seconds=0)
 
     [row] = await work.lease(1, (), scan_all=True)
@@ -115,8 +114,7 @@ async def test_an_endpoint_that_took_long_is_noted_until_it_is_quick_again(
     program = await programs.add(ada, types=["event.created"])
     work = DeliveryWork(service.database, slow_seconds=0)
     await ada.create_event()
-    while (await service.database.transact(fan_out)).messages:
-        pass
+    await fan_all_out(service.database)
     await handle_all(work)
     assert await service.run_sql("select is_slow from webhook_endpoints") == [(True,)]
 

@@ -7,7 +7,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from holdfast.inventory.settings import Settings
-from tests.events.webhooks.receiver import Answer
+from tests.helpers.webhook_receiver import Answer
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import Place
 from tests.inventory.console.stocking import Stocking, open_stocking

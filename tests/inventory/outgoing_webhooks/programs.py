@@ -1,15 +1,10 @@
 """Shops with endpoints of webhooks, and programs that receive what is sent to them."""
 
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from holdfast.kit.background import row_work
-from holdfast.kit.outbound.requests import OutboundClient
-from holdfast.kit.webhooks.fan_out import fan_out
-from holdfast.kit.webhooks.sending import DeliveryWork
-from tests.events.webhooks.receiver import LOCAL, Received, Receiver, receiving
+from tests.helpers.webhook_receiver import Received, Receiver, Receivers, deliver, receivers_of
 from tests.inventory.support import Inventory, Shop
 
 
@@ -23,9 +18,7 @@ class Program:
 
     async def messages(self) -> list[Received]:
         """What the program has received, after all that is due was sent, the oldest message first."""
-        while (await self.inventory.database.transact(fan_out)).messages:
-            pass
-        await row_work.handle_all(DeliveryWork(self.inventory.database))
+        await deliver(self.inventory.database)
         # Different subjects have no order among each other.
         return sorted(self.receiver.received, key=lambda message: int(message.id.removeprefix("msg_")))
 
@@ -38,18 +31,13 @@ class Program:
 class Programs:
     """Makes programs for shops."""
 
-    def __init__(self, inventory: Inventory, stack: AsyncExitStack) -> None:
+    def __init__(self, inventory: Inventory, receivers: Receivers) -> None:
         self.inventory = inventory
-        self._stack = stack
-        self._ports: list[int] = []
+        self._receivers = receivers
 
     async def add(self, shop: Shop, *types: str) -> Program:
         """A program of a shop that gets messages of these types; of all types, if none is named."""
-        receiver = await self._stack.enter_async_context(receiving())
-        self._ports.append(receiver.port)
-        database = self.inventory.database
-        client = OutboundClient(exempt=[(LOCAL, port) for port in self._ports], seconds=1)
-        database.resources = replace(database.resources, webhooks=client)
+        receiver = await self._receivers.add()
         change = await shop.call("set_webhook", url="https://program.example/hooks", types=[*types])
         endpoint = change["endpoint"]
         # The service sends to public addresses at their default ports only, so nobody could name this one.
@@ -61,7 +49,5 @@ class Programs:
 
 async def programs_of(inventory: Inventory) -> AsyncGenerator[Programs]:
     """Programs for shops of a service, as a fixture."""
-    resources = inventory.database.resources
-    async with AsyncExitStack() as stack:
-        yield Programs(inventory, stack)
-    inventory.database.resources = resources
+    async with receivers_of(inventory.database) as receivers:
+        yield Programs(inventory, receivers)

@@ -106,9 +106,9 @@ class EndpointOperations:
             row.url = command.url
         if command.types is not UNSET:
             row.types = command.types
-        if command.active is not UNSET and command.active != (row.status == "active"):
-            row.status = "active" if command.active else "paused"
-            row.failing_since = None
+        status = row.status if command.active is UNSET else "active" if command.active else "paused"
+        if status != row.status:
+            row.status, row.failing_since = status, None
         unordered = row.is_ordered and command.ordered is False
         if command.ordered is not UNSET:
             row.is_ordered = command.ordered

@@ -375,7 +375,7 @@ async def due_messages(reader: Reader[Any], endpoint_id: int, limit: int) -> lis
 
 
 async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendResult]) -> int:
-    """Store what came of messages. Returns how many attempts have failed since the last success."""
+    """Store what came of a batch of messages. Returns how many batches since the last delivery had none."""
     return await tx.value(
         """
         with result as materialized (

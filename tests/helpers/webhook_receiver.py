@@ -2,12 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
+
+from holdfast.kit.background import row_work
+from holdfast.kit.outbound.requests import OutboundClient
+from holdfast.kit.postgres.database import Database
+from holdfast.kit.webhooks.fan_out import fan_out
+from holdfast.kit.webhooks.sending import DeliveryWork
 
 LOCAL = "127.0.0.1"
 
@@ -55,6 +61,7 @@ class Receiver:
         self.url = f"http://{LOCAL}:{port}/hooks"
         self.received: list[Received] = []
         self.connections = 0
+        self.broken_off = 0
         self.answer: Callable[[Received], Answer] = lambda _: Answer()
 
     @property
@@ -84,7 +91,9 @@ class Receiver:
                 await writer.drain()
                 if answer.closes:
                     return
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except ConnectionError:
+            self.broken_off += 1  # the sender has not read all that was sent
+        except asyncio.IncompleteReadError:
             pass  # the sender has gone
         finally:
             writer.close()
@@ -102,3 +111,40 @@ async def receiving(port: int = 0) -> AsyncGenerator[Receiver]:
     receiver = Receiver(listening.sockets[0].getsockname()[1])
     async with listening:
         yield receiver
+
+
+async def fan_all_out(database: Database[Any]) -> None:
+    """Store the deliveries of all new messages."""
+    while (await database.transact(fan_out)).messages:
+        pass
+
+
+async def deliver(database: Database[Any]) -> int:
+    """Fan all messages out, and send all that is due now. Returns the number sent, with those that failed."""
+    await fan_all_out(database)
+    return await row_work.handle_all(DeliveryWork(database))
+
+
+class Receivers:
+    """Receivers to whose ports a service may send."""
+
+    def __init__(self, database: Database[Any], stack: AsyncExitStack) -> None:
+        self._database = database
+        self._stack = stack
+        self._ports: list[int] = []
+
+    async def add(self) -> Receiver:
+        receiver = await self._stack.enter_async_context(receiving())
+        self._ports.append(receiver.port)
+        client = OutboundClient(exempt=[(LOCAL, port) for port in self._ports], seconds=1)
+        self._database.resources = replace(self._database.resources, webhooks=client)
+        return receiver
+
+
+@asynccontextmanager
+async def receivers_of(database: Database[Any]) -> AsyncGenerator[Receivers]:
+    """Receivers for a service, which may send to no port of this machine afterwards."""
+    resources = database.resources
+    async with AsyncExitStack() as stack:
+        yield Receivers(database, stack)
+    database.resources = resources
