@@ -99,7 +99,7 @@ OTHER_ARGUMENTS: dict[str, dict[str, Any]] = {
     "rotate_webhook_secret": {"endpoint_id": 1},
     "ping_webhook_endpoint": {"endpoint_id": 1},
     "list_webhook_deliveries": {"endpoint_id": 1, "limit": 5},
-    "resend_webhook_messages": {"endpoint_id": 1, "since": "2040-01-01T00:00:00Z"},
+    "resend_webhook_messages": {"endpoint_id": 1, "since": "2026-01-01T00:00:00Z", "only_failed": False},
     "list_webhook_attempts": {"endpoint_id": 1, "message_id": "msg_1"},
     "resend_webhook_message": {"endpoint_id": 1, "message_id": "msg_1"},
     "list_agent_actions": {"limit": 20, "before": 40_000},

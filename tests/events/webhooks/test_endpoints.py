@@ -8,6 +8,7 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 from holdfast.events.organizers import accounts
 from holdfast.events.ownership import end_stranger
 from holdfast.events.webhooks.operations import MAX_ENDPOINTS
+from holdfast.kit.webhooks import endpoints
 from tests.events.webhooks.programs import Program, Programs, change
 from tests.helpers.webhook_receiver import Answer, deliver
 from tests.support import Client, Service
@@ -199,6 +200,46 @@ async def test_the_failed_messages_of_a_time_are_sent_again(service: Service, ad
 
     assert answer.json()["data"] == {"count": 1}
     assert [message.content["data"]["title"] for message in program.receiver.received[before:]] == ["Bad"]
+
+
+async def test_a_call_sends_a_limited_number_again_and_names_the_message_after_which_the_next_goes_on(
+    ada: Client, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoints, "MAX_RESENT", 2)
+    for _ in range(5):
+        await ada.create_event()
+    await program.deliver()
+    ids = [delivery["message_id"] for delivery in await program.deliveries()]
+    path, command = f"{program.path}/resend", {"since": "2026-01-01T00:00:00Z", "only_failed": False}
+
+    answers = [(await ada.post(path, command)).json()["data"]]
+    while after := answers[-1].get("next_after"):
+        answers.append((await ada.post(path, {**command, "after": after})).json()["data"])
+    await program.deliver()
+
+    assert answers == [{"count": 2, "next_after": ids[1]}, {"count": 2, "next_after": ids[3]}, {"count": 1}]
+    assert sorted(message.id for message in program.receiver.received) == sorted(ids * 2)
+
+
+async def test_messages_before_and_after_the_time_are_not_sent_again(
+    service: Service, ada: Client, program: Program
+) -> None:
+    for _ in range(4):
+        await ada.create_event()
+    await program.deliver()
+    ids = [delivery["message_id"] for delivery in await program.deliveries()]
+    await service.run_sql(
+        "update webhook_messages set created_at = '2027-05-01T12:00:00Z'::timestamptz + number * interval '1 second'"
+        "  from (select id, row_number() over (order by id) as number from webhook_messages) as numbered"
+        " where numbered.id = webhook_messages.id"
+    )
+    time = {"since": "2027-05-01T12:00:02Z", "until": "2027-05-01T12:00:03Z"}
+
+    answer = await ada.post(f"{program.path}/resend", {**time, "only_failed": False})
+    await program.deliver()
+
+    assert answer.json()["data"] == {"count": 2}
+    assert sorted(message.id for message in program.receiver.received) == sorted([*ids, *ids[1:3]])
 
 
 async def test_all_messages_of_a_time_are_sent_again_if_asked_for(ada: Client, program: Program) -> None:

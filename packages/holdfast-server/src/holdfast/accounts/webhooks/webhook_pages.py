@@ -30,6 +30,7 @@ from holdfast.kit.webhooks.model import (
     PingWebhookEndpoint,
     ResendWebhookMessage,
     ResendWebhookMessages,
+    ResentMessages,
     RotateWebhookSecret,
     UpdateWebhookEndpoint,
     WebhookAttempt,
@@ -164,7 +165,10 @@ class WebhookPages:
                 await self._update(caller, UpdateWebhookEndpoint(endpoint_id=id, active=action == "activate"))
             case "resend":
                 since = datetime.now(UTC) - timedelta(days=RETENTION_DAYS)
-                await self._resend_range(caller, ResendWebhookMessages(endpoint_id=id, since=since))
+                command = ResendWebhookMessages(endpoint_id=id, since=since)
+                resent: ResentMessages = await self._resend_range(caller, command)
+                if resent.next_after:
+                    action = "resend_first"
             case _:
                 raise NOT_FOUND()
         return self._console.to(request, f"{WEBHOOKS}/{id}?done={action}")

@@ -1160,6 +1160,20 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION tell_webhooks_of_app() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into webhook_messages (tenant_id, type, subject, data)
+    select new.tenant_id, 'app.connected', 'client ' || id,
+           jsonb_build_object('client_id', id, 'name', name, 'scopes', to_jsonb(new.scopes))
+      from oauth_clients where id = new.client_id and wants_webhook(new.tenant_id, 'app.connected');
+    if found then
+        perform pg_notify('holdfast', 'webhook_messages ');
+    end if;
+    return null;
+end $$;
+
 CREATE FUNCTION tell_webhooks_of_check_ins() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -2267,6 +2281,7 @@ CREATE INDEX oauth_grants_of_account ON oauth_grants USING btree (account_id);
 CREATE INDEX oauth_grants_of_client ON oauth_grants USING btree (client_id);
 CREATE INDEX oauth_grants_of_tenant ON oauth_grants USING btree (tenant_id, client_id);
 CREATE INDEX oauth_grants_over ON oauth_grants USING btree (LEAST(expires_at, ended_at));
+CREATE TRIGGER tell_webhooks_of_app AFTER INSERT ON oauth_grants FOR EACH ROW EXECUTE FUNCTION tell_webhooks_of_app();
 
 -- oauth_refresh_tokens ------------------------------------------------------------------------------------------------
 
@@ -3046,6 +3061,7 @@ ALTER TABLE ONLY webhook_deliveries
 ALTER TABLE ONLY webhook_deliveries
     ADD CONSTRAINT webhook_deliveries_subject_id_fkey FOREIGN KEY (subject_id) REFERENCES webhook_subjects(id) ON DELETE CASCADE;
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries USING btree (endpoint_id, due_at) WHERE (due_at IS NOT NULL);
+CREATE INDEX webhook_deliveries_failed ON webhook_deliveries USING btree (endpoint_id, message_id) WHERE (status = 'failed'::text);
 CREATE UNIQUE INDEX webhook_deliveries_of_endpoint ON webhook_deliveries USING btree (endpoint_id, message_id);
 CREATE INDEX webhook_deliveries_of_message ON webhook_deliveries USING btree (message_id);
 CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries USING btree (subject_id, number) WHERE (status = 'waiting'::text);

@@ -1968,6 +1968,7 @@ ALTER TABLE ONLY webhook_deliveries
 ALTER TABLE ONLY webhook_deliveries
     ADD CONSTRAINT webhook_deliveries_subject_id_fkey FOREIGN KEY (subject_id) REFERENCES webhook_subjects(id) ON DELETE CASCADE;
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries USING btree (endpoint_id, due_at) WHERE (due_at IS NOT NULL);
+CREATE INDEX webhook_deliveries_failed ON webhook_deliveries USING btree (endpoint_id, message_id) WHERE (status = 'failed'::text);
 CREATE UNIQUE INDEX webhook_deliveries_of_endpoint ON webhook_deliveries USING btree (endpoint_id, message_id);
 CREATE INDEX webhook_deliveries_of_message ON webhook_deliveries USING btree (message_id);
 CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries USING btree (subject_id, number) WHERE (status = 'waiting'::text);

@@ -51,6 +51,9 @@ COUNT_ENDPOINTS: LiteralString = "select count(*) from webhook_endpoints where t
 
 BATCH_SIZE = 5_000
 
+MAX_RESENT = 10_000
+"""The most messages that one call sends again."""
+
 RETENTION_DAYS = 30
 """Days for which messages and their attempts are kept."""
 
@@ -169,11 +172,11 @@ class EndpointOperations:
 
     @refuses(NOT_FOUND, FORBIDDEN)
     async def resend_range(self, tx: Tx[Any], caller: Caller, command: ResendWebhookMessages) -> ResentMessages:
-        """Send the messages of a time again, each with the same id."""
+        """Send the messages of a time again, each with the same id: the first 10,000, or the next after some message."""
         row = await self._lock(tx, caller, command.endpoint_id)
-        count = await sql.resend_range(tx, row.id, command.since, command.until, only_failed=command.only_failed)
+        count, last = await sql.resend_range(tx, row, command, MAX_RESENT)
         await tx.notify(CHANNEL)
-        return ResentMessages(count)
+        return ResentMessages(count, f"msg_{last}" if last else UNSET)
 
     def _check(self, tx: Tx[Any], url: str, types: Sequence[str]) -> None:
         """Raises `validation_failed`."""

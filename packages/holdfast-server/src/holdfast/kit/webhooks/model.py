@@ -124,6 +124,9 @@ class ResendWebhookMessages(Command):
     since: Annotated[Timestamp, Meta(description="Messages from then on are sent again.")]
     until: Annotated[Timestamp | None, Meta(description="Messages up to then.")] = None
     only_failed: Annotated[bool, Meta(description="Only those that were not delivered.")] = True
+    after: Annotated[
+        MessageId | None, Meta(description="Only messages after this one: the `next_after` of the answer before.")
+    ] = None
 
 
 class ResendWebhookMessage(Command):
@@ -178,6 +181,9 @@ class ResentMessages(Struct):
     """How many messages are sent again."""
 
     count: int
+    next_after: Annotated[
+        str | UnsetType, Meta(description="More messages may follow: call again with it as `after`.")
+    ] = UNSET
 
 
 class SigningSecret(Struct):

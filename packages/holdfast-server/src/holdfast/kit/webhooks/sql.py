@@ -1,6 +1,5 @@
 """Statements on endpoints of webhooks, and on what was sent to them."""
 
-import datetime as dt
 from typing import Any, LiteralString
 
 from holdfast.kit.postgres.database import Reader, Tx
@@ -8,6 +7,7 @@ from holdfast.kit.webhooks.model import (
     CreateWebhookEndpoint,
     EndpointRow,
     ListWebhookDeliveries,
+    ResendWebhookMessages,
     WebhookAttempt,
     WebhookDelivery,
     id_of,
@@ -182,25 +182,42 @@ async def resend_message(tx: Tx[Any], endpoint_id: int, message_id: int) -> int:
 
 
 async def resend_range(
-    tx: Tx[Any], endpoint_id: int, since: dt.datetime, until: dt.datetime | None, *, only_failed: bool
-) -> int:
-    """Make the deliveries of messages of a time due. Returns their number."""
-    parameters = {"endpoint_id": endpoint_id, "since": since, "until": until, "only_failed": only_failed}
-    count = await tx.value(
+    tx: Tx[Any], row: EndpointRow, command: ResendWebhookMessages, limit: int
+) -> tuple[int, int | None]:
+    """Make the deliveries of the first `limit` messages of a time due.
+
+    Returns their number, and the id of the last of them if more may follow.
+    """
+    status: LiteralString = "status = 'failed'" if command.only_failed else "status in ('failed', 'delivered')"
+    parameters = {
+        "endpoint_id": row.id,
+        "tenant_id": row.tenant_id,
+        "since": command.since,
+        "until": command.until,
+        "after": id_of(command.after) if command.after else 0,
+        "limit": limit,
+    }
+    # Ids ascend with times, but for transactions at the same moment: hence the minute.
+    [(count, last)] = await tx.tuples(
         f"""
-        with resent as (
-            {RESEND} message_id = any(array(
-                 select id from webhook_messages
-                  where created_at >= %(since)s and created_at <= coalesce(%(until)s::timestamptz, 'infinity')
-                    and tenant_id = (select tenant_id from webhook_endpoints where id = %(endpoint_id)s)))
-               and (status = 'failed' or status = 'delivered' and not %(only_failed)s::boolean)
-            returning 1)
-        select count(*) from resent
+        with batch as materialized (
+            select message_id
+              from webhook_deliveries cross join lateral (
+                   select created_at from webhook_messages where id = message_id limit 1) as message
+             where endpoint_id = %(endpoint_id)s and {status} and message_id > %(after)s
+               and message_id >= (
+                   select id from webhook_messages
+                    where tenant_id = %(tenant_id)s and created_at >= %(since)s::timestamptz - interval '1 minute'
+                    order by created_at limit 1)
+               and created_at >= %(since)s and created_at <= coalesce(%(until)s::timestamptz, 'infinity')
+             order by message_id limit %(limit)s),
+        resent as ({RESEND} message_id = any(array(select message_id from batch)))
+        select count(*), max(message_id) from batch
         """,
         parameters,
     )
     await tx.run(WAKE, parameters)
-    return count
+    return count, last if count == limit else None
 
 
 async def delete_old_messages(tx: Tx[Any], days: int, limit: int) -> int:

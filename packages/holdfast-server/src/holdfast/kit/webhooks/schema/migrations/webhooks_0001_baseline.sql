@@ -25,7 +25,7 @@ comment on column webhook_endpoints.status is 'paused: by a person or by the rec
 comment on column webhook_endpoints.sealed is 'Its secrets, and until when each of them signs.';
 comment on column webhook_endpoints.language is 'The language of mails about it; null: unknown.';
 comment on column webhook_endpoints.failing_since is 'The first failure after the last success.';
-comment on column webhook_endpoints.failures is 'Failed attempts since the last success.';
+comment on column webhook_endpoints.failures is 'Batches without a delivery since the last delivery.';
 comment on column webhook_endpoints.is_slow is 'Whether a message took long in its last turn.';
 comment on column webhook_endpoints.next_due_at is 'When its next delivery is due; null: none waits. While it is leased: the end of the lease, or earlier if more has come.';
 comment on column webhook_endpoints.leased_until is 'Until then one process sends to it; or, without a lease, nobody does, after a failure.';
@@ -80,6 +80,7 @@ comment on column webhook_deliveries.number is 'Its number among the messages ab
 comment on column webhook_deliveries.due_at is 'When it is sent next; null while it waits: after the message before it.';
 create unique index webhook_deliveries_of_endpoint on webhook_deliveries (endpoint_id, message_id);
 create index webhook_deliveries_due on webhook_deliveries (endpoint_id, due_at) where due_at is not null;
+create index webhook_deliveries_failed on webhook_deliveries (endpoint_id, message_id) where status = 'failed';
 create index webhook_deliveries_waiting on webhook_deliveries (subject_id, number) where status = 'waiting';
 create index webhook_deliveries_of_message on webhook_deliveries (message_id);
 
