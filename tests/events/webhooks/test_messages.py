@@ -104,6 +104,22 @@ async def drain(service: Service, ada: Client) -> None:
     await line.tick(times=2)
 
 
+async def connect_an_app(service: Service, ada: Client) -> None:
+    """A consent is stored, as the page of consent does it."""
+    client_id = "https://agent.example/client"
+    await service.run_sql(
+        "insert into oauth_clients (id, name, redirect_uris, fetched_until)"
+        " values (%(id)s, 'Agent', '{https://agent.example/back}', now())",
+        id=client_id,
+    )
+    await service.run_sql(
+        "insert into oauth_grants (account_id, tenant_id, client_id, scopes, expires_at)"
+        " values (%(ada)s, %(ada)s, %(client_id)s, '{read_events}', now())",
+        ada=ada.id,
+        client_id=client_id,
+    )
+
+
 async def revoke(service: Service, ada: Client) -> None:
     answer = await ada.post("/api/keys", {"api_key": {"name": "Shop"}})
     assert answer.status_code == 201, answer.text
@@ -125,6 +141,7 @@ STORIES: dict[str, Story] = {
     "event.available": make_room,
     "queue.opened": open_line,
     "queue.drained": drain,
+    "app.connected": connect_an_app,
     "key.revoked": revoke,
 }
 

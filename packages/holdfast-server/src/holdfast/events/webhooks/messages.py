@@ -3,6 +3,7 @@
 Triggers store them (`schema/tables/`). They are thin: ids, numbers and times. The rest is read over the API.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -74,6 +75,14 @@ class ChangedQueue(Struct, frozen=True):
     released: Annotated[int, Meta(description="How many visitors were released so far.")]
 
 
+class ConnectedApp(Struct, frozen=True):
+    """An app or agent that may act for the organizer from now on."""
+
+    client_id: Annotated[str, Meta(description="As OAuth knows it.")]
+    name: Annotated[str | None, Meta(description="As the app calls itself.")]
+    scopes: Annotated[Sequence[str], Meta(description="What the organizer has allowed.")]
+
+
 class RevokedKey(Struct, frozen=True):
     """An API key that no longer works."""
 
@@ -132,6 +141,11 @@ MESSAGES = (
         "queue.drained",
         translatable("The last visitor who waited in a waiting room was released."),
         ChangedQueue(5, "Evening of jazz", 1, "2027-04-01T08:00:00.000000Z", 1840),
+    ),
+    MessageType(
+        "app.connected",
+        translatable("An app was allowed to act for you."),
+        ConnectedApp("https://agent.example/client.json", "Agent", ("read_events", "register")),
     ),
     MessageType("key.revoked", translatable("An API key was revoked."), RevokedKey(3, "Shop")),
 )
