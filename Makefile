@@ -39,7 +39,7 @@ format: .venv/.dev ## Bring the code into shape
 	@.venv/bin/ruff check --fix . && .venv/bin/ruff format .
 
 bench: .venv/.dev ## Measure, ours beside its floor; takes some minutes
-	@for each in registrations log_share stock mcp queue pages page_costs reads memory mails webhooks watchers sync; do .venv/bin/python -m benchmarks.$$each $(ARGS) || exit 1; done
+	@for each in registrations log_share stock mcp queue pages page_costs reads memory mails webhooks webhook_share watchers sync; do .venv/bin/python -m benchmarks.$$each $(ARGS) || exit 1; done
 	@.venv/bin/python -m benchmarks.growth --registrations 400000 --events 20000 --queues 2000 --organizers 500 \
 		--prices 20000 --entries 200000 --variants 20000 --shops 500 --share 20
 

@@ -43,11 +43,11 @@ class Side:
         self.checkout = checkout
         directory = bundled.scratch_directory()
         self.events_url = bundled.database_url(directory, "events")
-        inventory_url = bundled.database_url(directory, "inventory")
+        self.inventory_url = bundled.database_url(directory, "inventory")
         environment = {
             **os.environ,
             "EVENTS_DATABASE_URL": self.events_url,
-            "INVENTORY_DATABASE_URL": inventory_url,
+            "INVENTORY_DATABASE_URL": self.inventory_url,
             "EVENTS_SECRET_KEY": "a secret that only benchmarks use",
             "INVENTORY_SECRET_KEY": "a secret that only benchmarks use",
             "HOLDFAST_DATA_DIR": str(directory),
