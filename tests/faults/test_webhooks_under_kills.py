@@ -16,9 +16,9 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from holdfast.kit.security.http_client import HttpClient
-from tests.helpers.webhook_receiver import Answer, Received, receiving
 from tests.helpers.background_loops import at_work
 from tests.helpers.processes import Process, port_that_stays_free, register_all, serving
+from tests.helpers.webhook_receiver import Answer, Received, receiving
 from tests.support import event_fields, eventually
 
 SOAK = "HOLDFAST_SOAK" in os.environ

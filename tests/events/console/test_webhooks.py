@@ -8,8 +8,8 @@ from standardwebhooks.webhooks import Webhook
 from holdfast.events.settings import Settings
 from tests.events.console.scene import Desk, hidden_field, open_desk
 from tests.events.webhooks.programs import Program, Programs, programs_of
-from tests.helpers.webhook_receiver import Answer
 from tests.helpers.form_browser import main_text
+from tests.helpers.webhook_receiver import Answer
 from tests.support import Service, running
 
 SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")

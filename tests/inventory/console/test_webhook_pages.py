@@ -7,9 +7,9 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from holdfast.inventory.settings import Settings
-from tests.helpers.webhook_receiver import Answer
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import Place
+from tests.helpers.webhook_receiver import Answer
 from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.outgoing_webhooks.programs import Program, Programs, programs_of
 

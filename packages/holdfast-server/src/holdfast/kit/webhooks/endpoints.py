@@ -172,7 +172,7 @@ class EndpointOperations:
 
     @refuses(NOT_FOUND, FORBIDDEN)
     async def resend_range(self, tx: Tx[Any], caller: Caller, command: ResendWebhookMessages) -> ResentMessages:
-        """Send the messages of a time again, each with the same id: the first 10,000, or the next after some message."""
+        """Send the messages of a time again, each with the same id: at most 10,000, the oldest first."""
         row = await self._lock(tx, caller, command.endpoint_id)
         count, last = await sql.resend_range(tx, row, command, MAX_RESENT)
         await tx.notify(CHANNEL)
