@@ -18,9 +18,9 @@ from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.running.operation import Operation
 from tests.events.scene import PROCESSOR_KEY
-from tests.events.webhooks.programs import deliver
 from tests.helpers.photos import upload
 from tests.helpers.pictures import picture
+from tests.helpers.webhook_receiver import deliver
 from tests.support import Client, Service, event_fields, queue_fields
 
 
@@ -205,7 +205,7 @@ async def _webhooks(service: Service, document: Document, ada: Client) -> None:
     keeps(await ada.patch(path, {"webhook_endpoint": {"ordered": True}}))
     assert keeps(await ada.post(f"{path}/rotate_secret"))["data"]["public_key"] != endpoint["public_key"]
     keeps(await ada.post(f"{path}/ping"))
-    await deliver(service)
+    await deliver(service.database)
     [delivery] = keeps(await ada.get(f"{path}/deliveries"))["data"]
     message = f"{path}/messages/{delivery['message_id']}"
     [attempt] = keeps(await ada.get(f"{message}/attempts"))["data"]
