@@ -264,7 +264,9 @@ async def _try(subject: DrawSubject, id: int, work: Awaitable[str]) -> str:
 
 
 async def name_draw(tx: Tx, field: str, draw_at: dt.datetime | None, *, is_logged: bool) -> dict[str, Any]:
-    """The columns for a draw, with the round of the beacon. Raises `validation_failed` if there can be none.
+    """The columns for a draw, with the round of the beacon. Wakes the loop of draws after the commit.
+
+    Raises `validation_failed` if there can be no draw.
 
     field        the name of the field that has `draw_at`, for the refusal
     is_logged    whether there is a public log, without which a draw cannot be checked

@@ -101,6 +101,6 @@ async def end_access(
     await sessions.end_others(tx, account_id, except_session_id)
     await known_browsers.forget_browsers_of(tx, [account_id])
     await grants.end_all(tx, account_id)
-    # An endpoint may be that of somebody else who had access. Its owner can activate it again.
+    # An endpoint may be that of another person who had access. Its owner can activate it again.
     await pause_webhooks(tx, account_id)
     return await end_all_keys(tx, account_id, owner_verified=owner_verified)

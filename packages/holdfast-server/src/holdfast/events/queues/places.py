@@ -37,6 +37,7 @@ SEATS: LiteralString = """
 """Joins the seats of the event behind a queue to a `room`."""
 
 CHANNEL = "queues"
+"""The channel for notifications that a queue may have a visitor to release sooner than expected."""
 
 QUEUE_DRAWS = DrawSubject(
     noun="queue",

@@ -7,8 +7,8 @@ are left to waiters. Three rules keep the rate:
 
 1. `paced_at` is the time up to which the rate has been used. Each release advances it by one step per visitor. So
    late releases are caught up: as long as a process releases, no visitor waits longer than the estimated wait.
-2. Time in which nobody could be released is not made up for. No releases are saved up while no visitor waits, while the
-   queue is paused, or for more than `MAX_CATCH_UP_SECONDS` while no process releases.
+2. Time in which no visitor could be released is not made up for. No releases are saved up while no visitor waits,
+   while the queue is paused, or for more than `MAX_CATCH_UP_SECONDS` while no process releases.
 3. In any interval at most `release_rate` visitors are released, even if some are late. A release that is at most
    `TOLERANCE_SECONDS` late counts as made when it was due.
 

@@ -92,7 +92,7 @@ async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registr
 async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted | Problem | LockedRow]:
     """Register a person for an event.
 
-    Accepted means stored, not seated: ask at `next.url`, or get_registration. Registering somebody again changes
+    Accepted means stored, not seated: ask at `next.url`, or get_registration. Registering a person again changes
     nothing, unless there was no place.
     """
     settings = tx.resources.settings
@@ -121,8 +121,8 @@ async def add(tx: Tx, batch: Batch[AddPerson]) -> Sequence[Accepted | Problem | 
 async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:
     """Set a registration's status or the amount paid.
 
-    Putting someone on the waiting list gives the seat to the first there; the person stays until you set the status to
-    registered.
+    Putting a person on the waiting list gives the seat to the first there; the person stays until you set the status
+    to registered.
     """
     before = await _find_settled(tx, caller, command)
     status = before.status if command.status is UNSET else command.status

@@ -186,7 +186,7 @@ async def store_pending(
     """Store the acceptable registrations as pending, in the order of the requests.
 
     waits               whether to wait for events and people that others have locked
-    may_commit_early    whether the last statement may commit: then the caller must run no other one
+    may_commit_early    whether each statement may commit by itself: what follows is in another transaction
     """
     for index, request in enumerate(requests):
         request.index = index

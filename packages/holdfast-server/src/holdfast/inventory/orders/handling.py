@@ -121,7 +121,10 @@ log = structlog.get_logger()
 
 
 async def handle_changed_orders(steps: Steps, deliveries: Sequence[Delivery]) -> None:
-    """Apply new, changed and cancelled orders of one shop in one transaction."""
+    """Apply new, changed and cancelled orders of one shop in one transaction.
+
+    Orders whose webhooks do not say how they are now are read from the platform, and applied one by one.
+    """
     orders = [model.from_payload(read_payload(delivery, OrderPayload)) for delivery in deliveries]
     newest = {order.id: delivery for order, delivery in zip(orders, deliveries, strict=True)}
     unclear: dict[int, datetime] = {}

@@ -134,7 +134,9 @@ def deferred_result(mail: Mail, error: str) -> AttemptResult:
 
 
 async def due_mails(reader: Reader[Any], share: int, limit: int, first: str = "") -> list[Mail]:
-    """The next due mails of a share, except held ones, and only the first mail of each thread.
+    """The next due mails of a share: of each thread the first that is not held.
+
+    `is_behind` of a mail says whether a held one is before it.
 
     The first half is for mails of no owner, such as links to sign in. After these, owners take turns, and mails to many
     people at once come last.
@@ -375,7 +377,9 @@ async def forget_mails(tx: Tx[Any]) -> int:
 
 MAILS = Counter("holdfast_mails", "Mails that ended, or were deferred by the mail server.", ["outcome"])
 WAITING = Gauge("holdfast_mails_waiting", "Mails that wait to be sent.", multiprocess_mode="mostrecent")
-OLDEST = Gauge("holdfast_mails_oldest_seconds", "How long the oldest of them waits.", multiprocess_mode="mostrecent")
+OLDEST = Gauge(
+    "holdfast_mails_oldest_seconds", "How long the oldest waiting mail has waited.", multiprocess_mode="mostrecent"
+)
 MAX_PER_SECOND = Gauge(
     "holdfast_mails_max_per_second",
     "Mails a second that all processes may send (SMTP_MAX_PER_SECOND). 0: no limit.",

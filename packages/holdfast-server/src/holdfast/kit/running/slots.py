@@ -2,9 +2,9 @@
 by owner.
 
 An owner is a path, such as `("strangers", "address 192.0.2.1")`. Each element limits those after it: all strangers
-together have so many slots, and each address has so many of these. While
-few want slots, each owner may use nearly all of them. While many wait, the next slot goes to another address, whatever
-each of them has waiting. So a crowd from one address waits for itself, and others wait for one turn.
+together have so many slots, and each address has so many of these. While few want slots, each owner may use nearly all
+of them. While many wait, the next slot goes to another address, whatever each of them has waiting. So a crowd from one
+address waits for itself, and others wait for one turn.
 """
 
 import asyncio
