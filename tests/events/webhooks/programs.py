@@ -5,11 +5,11 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.kit.background import row_work
 from holdfast.kit.outbound.requests import OutboundClient
 from holdfast.kit.webhooks.fan_out import fan_out
 from holdfast.kit.webhooks.sending import DeliveryWork
 from tests.events.webhooks.receiver import LOCAL, Receiver, receiving
+from tests.helpers.row_work import handle_all
 from tests.support import Client, Service
 
 
@@ -53,7 +53,7 @@ async def deliver(service: Service) -> int:
     """Fan all messages out, and send all that is due now."""
     while (await service.database.transact(fan_out)).messages:
         pass
-    return await row_work.handle_all(DeliveryWork(service.database))
+    return await handle_all(DeliveryWork(service.database))
 
 
 class Programs:

@@ -5,11 +5,11 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.kit.background import row_work
 from holdfast.kit.outbound.requests import OutboundClient
 from holdfast.kit.webhooks.fan_out import fan_out
 from holdfast.kit.webhooks.sending import DeliveryWork
 from tests.events.webhooks.receiver import LOCAL, Received, Receiver, receiving
+from tests.helpers.row_work import handle_all
 from tests.inventory.support import Inventory, Shop
 
 
@@ -25,7 +25,7 @@ class Program:
         """What the program has received, after all that is due was sent, the oldest message first."""
         while (await self.inventory.database.transact(fan_out)).messages:
             pass
-        await row_work.handle_all(DeliveryWork(self.inventory.database))
+        await handle_all(DeliveryWork(self.inventory.database))
         # Different subjects have no order among each other.
         return sorted(self.receiver.received, key=lambda message: int(message.id.removeprefix("msg_")))
 

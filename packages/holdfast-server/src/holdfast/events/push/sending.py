@@ -19,7 +19,6 @@ from holdfast.events.registrations.links import own_url
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.events.site import SITE
 from holdfast.events.texts.outbound_texts import outbound_text
-from holdfast.kit.background import row_work
 from holdfast.kit.background.row_work import LeasedRow, RetryBackoff, RowTable, TableWork
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import Problem
@@ -67,11 +66,6 @@ class PushMessage(Struct):
     title: str
     is_held: bool
     organizer_id: int
-
-
-async def send_due(database: Database) -> int:
-    """Send all messages that are due. Returns their number."""
-    return await row_work.handle_all(PushWork(database))
 
 
 class PushWork(TableWork):
