@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast import accounts
-from holdfast.accounts.agent_requests import RequestDesk, RequestReader
+from holdfast.accounts.agent_requests import RequestApprovals, RequestReader
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SessionGate, SignedInPages
@@ -106,7 +106,7 @@ def service(database: Database) -> Service:
             settings.max_streams,
         ),
         signed_in=signed_in_pages(database),
-        agent_requests=RequestDesk(RequestReader(OPERATIONS, database, find_credentials, read_facts), runner),
+        agent_requests=RequestApprovals(RequestReader(OPERATIONS, database, find_credentials, read_facts), runner),
     )
     credentials = Credentials(ring, database, configured_issuer(settings), accepts_own_tokens=settings.has_own_server)
     problems = (*COMMON_PROBLEMS, *ALL)

@@ -80,7 +80,7 @@ async def handle_row(steps: Steps, row: LeasedRow) -> dt.datetime | None:
         session = await processor.end_session(payment.session_id)
     if session.status == "paid":
         paid = SessionPayment(session.intent_id or "", session.amount, session.currency)
-        await steps.transact(lambda tx: seats.confirm(tx, id, paid))
+        await steps.transact(lambda tx: seats.confirm_payment(tx, id, paid))
         return None
     if session.status == "ended":
         await steps.transact(lambda tx: seats.give_up_held_seat(tx, id, "payment_expired"))
@@ -129,7 +129,7 @@ async def _open(steps: Steps, processor: Processor, payment: PaymentRow) -> dt.d
         await steps.transact(lambda tx: seats.give_up_held_seat(tx, payment.id, "payment_refused", error))
         return None
     page = seats.CheckoutPage(session.id, session.url, checkout.ends_at)
-    ends_at = await steps.transact(lambda tx: seats.begin(tx, payment.id, page))
+    ends_at = await steps.transact(lambda tx: seats.begin_payment(tx, payment.id, page))
     has_ended = session.status != "open" or ends_at <= payment.now
     return payment.now if has_ended else _next_poll_at(steps, payment, ends_at)
 

@@ -71,14 +71,14 @@ async def release(database: Database, row_waiters: RowWaiters | None = None) -> 
     releases = await database.transact(lambda tx: release_from_queues(tx, due, skip_locked=True))
     if row_waiters:
         # While many visitors join a queue, its lock is hardly ever free, so a waiter waits for it.
-        for queue in set(due) - releases.keys():
-            row_waiters.leave(queue, partial(release_when_unlocked, database, queue))
+        for queue_id in set(due) - releases.keys():
+            row_waiters.leave(queue_id, partial(release_when_unlocked, database, queue_id))
     return _record(releases)
 
 
-async def release_when_unlocked(database: Database, queue: int) -> None:
+async def release_when_unlocked(database: Database, queue_id: int) -> None:
     """Wait for the lock on a queue, and release the due visitors."""
-    _record(await database.transact(lambda tx: release_from_queues(tx, [queue], skip_locked=False)))
+    _record(await database.transact(lambda tx: release_from_queues(tx, [queue_id], skip_locked=False)))
 
 
 def _record(releases: Mapping[int, "QueueRelease"]) -> int:

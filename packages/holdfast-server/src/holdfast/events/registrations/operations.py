@@ -268,7 +268,7 @@ async def _accept(
 ) -> Sequence[Accepted | Problem | LockedRow]:
     if any(request.limit_id for request in requests):
         return await _accept_within_limits(tx, requests, tokens, waits=waits, with_receipts=with_receipts)
-    return await _accept_without_limits(tx, requests, tokens, waits=waits, with_receipts=with_receipts)
+    return await _store_and_answer(tx, requests, tokens, waits=waits, with_receipts=with_receipts)
 
 
 async def _accept_within_limits(
@@ -294,7 +294,7 @@ async def _accept_within_limits(
             free.append(request)
             free_tokens.append(token)
     stored = iter(
-        await _accept_without_limits(tx, free, free_tokens, waits=waits, with_receipts=with_receipts, limits=limits)
+        await _store_and_answer(tx, free, free_tokens, waits=waits, with_receipts=with_receipts, limits=limits)
     )
     return [
         next(stored)
@@ -304,7 +304,7 @@ async def _accept_within_limits(
     ]
 
 
-async def _accept_without_limits(
+async def _store_and_answer(
     tx: Tx,
     requests: Sequence[intake.IntakeRequest],
     tokens: Sequence[str | None],
@@ -320,15 +320,10 @@ async def _accept_without_limits(
     if any(result.stored for result in results):
         await tx.notify(settlement.CHANNEL)
     base_url = tx.resources.settings.base_url if with_receipts else None
-    if limits:
-        return [
-            _limit_refusal(request, requests, results, limits)
-            if result.code == "limit_reached"
-            else refusal(request.event_id, result, rooms) or _accepted(request.event_id, result, base_url)
-            for request, result in zip(requests, results, strict=True)
-        ]
     return [
-        refusal(request.event_id, result, rooms) or _accepted(request.event_id, result, base_url)
+        _limit_refusal(request, requests, results, limits)
+        if limits and result.code == "limit_reached"
+        else refusal(request.event_id, result, rooms) or _accepted(request.event_id, result, base_url)
         for request, result in zip(requests, results, strict=True)
     ]
 

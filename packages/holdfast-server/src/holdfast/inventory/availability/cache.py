@@ -78,7 +78,7 @@ class CachedShop:
         self.agents: Feed[Change] = Feed(grain=GRAIN)
         self.reading: asyncio.Task[None] | None = None
         self.updating: asyncio.Task[None] | None = None
-        self.telling: asyncio.TimerHandle | None = None
+        self.status_timer: asyncio.TimerHandle | None = None
         self.read_at = 0.0
         self.used_at = 0.0
         self._pools: dict[int, str] = {}
@@ -146,11 +146,11 @@ class CachedShop:
 
     def status_changed(self) -> None:
         """Tell agents soon that the status has changed, once for all changes until then."""
-        if self.telling is None:
-            self.telling = asyncio.get_running_loop().call_later(STATUS_SECONDS, self._tell)
+        if self.status_timer is None:
+            self.status_timer = asyncio.get_running_loop().call_later(STATUS_SECONDS, self._publish_status)
 
-    def _tell(self) -> None:
-        self.telling = None
+    def _publish_status(self) -> None:
+        self.status_timer = None
         if self.version >= 0:
             self.agents.publish(self.agents.position + 1, Change([STATUS]))
 

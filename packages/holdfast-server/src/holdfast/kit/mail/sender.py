@@ -251,7 +251,7 @@ class ShareWork(RowWork[LeasedShare]):
         self._leases = leases
         self._connections = connections
         self._rate = rate
-        self._released_at = float("-inf")
+        self._unheld_at = float("-inf")
         self._last_empty_lease_at = float("-inf")
         self._next_due_at: float | None = None
         self._turns = due_mails.turns
@@ -267,8 +267,8 @@ class ShareWork(RowWork[LeasedShare]):
         await asyncio.sleep(self._last_empty_lease_at + EMPTY_LEASE_PAUSE_SECONDS - time.monotonic())
         # A result that is not stored may be of a share that this process has lost: it must not be sent again.
         await self._results.flushed()
-        if time.monotonic() > self._released_at + POLL_SECONDS:
-            self._released_at = time.monotonic()
+        if time.monotonic() > self._unheld_at + POLL_SECONDS:
+            self._unheld_at = time.monotonic()
             await self._database.autocommit(outbox.unhold_due)
         # A mail that becomes due before the leases below is leased; one that becomes due after them is counted here.
         seconds = await self._database.read(outbox.seconds_until_next_due)

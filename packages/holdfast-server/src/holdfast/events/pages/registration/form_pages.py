@@ -206,7 +206,7 @@ class FormPage:
             command = self._check(linked_event, fields, language, visitor)
             # A form that stores nothing, such as a repeated one, takes nothing from what all addresses have together.
             event = f"event {linked_event.event.id}"
-            is_above_share = await self._limits.require_room("forms of an event", event, caller.name)
+            is_above_share = await self._limits.count_for_share("forms of an event", event, caller.name)
             signed_up: SignUpResult = await self._sign_up(caller, command)
             if is_above_share and signed_up.is_stored:
                 await self._limits.count_together("forms of an event", event)
