@@ -9,7 +9,8 @@ from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import RESERVED_SLUGS, Name, Slug
 from holdfast.events.resources import Tx
 from holdfast.events.users import quotas
-from holdfast.events.users.model import find_free_public_id, new_public_ids
+from holdfast.events.users.model import new_public_ids
+from holdfast.events.users.operations import find_free_public_id
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, rule
 from holdfast.kit.contract.messages import message

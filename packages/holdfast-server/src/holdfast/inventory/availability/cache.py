@@ -22,9 +22,8 @@ import structlog
 from holdfast.inventory.availability import sql
 from holdfast.inventory.availability.model import AvailabilityDelta
 from holdfast.inventory.resources import Database, Reader
-from holdfast.inventory.shops import model
 from holdfast.inventory.shops.model import Shop
-from holdfast.inventory.shops.operations import ENDED_SHOPS, find_active
+from holdfast.inventory.shops.operations import ENDED_SHOPS, SYNC_STATUS_CHANNEL, find_active
 from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
@@ -250,7 +249,7 @@ class AvailabilityCache:
                 self._shops.forgetting(),
                 self._database.listen(ENDED_SHOPS, self._on_end),
                 self._database.listen(STOCK_CHANNEL, self._on_change),
-                self._database.listen(model.CHANNEL, self._on_status),
+                self._database.listen(SYNC_STATUS_CHANNEL, self._on_status),
             ):
                 yield
         finally:

@@ -6,7 +6,8 @@ from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.accounts.webhooks.webhook_pages import WebhookPages
 from holdfast.inventory import api
 from holdfast.inventory.agents.actions import LIST_AGENT_ACTIONS
-from holdfast.inventory.catalog import importing, model, pool_suggestions
+from holdfast.inventory.catalog import importing, pool_suggestions
+from holdfast.inventory.catalog import operations as catalog
 from holdfast.inventory.console.agents import agents
 from holdfast.inventory.console.agents.agents import AgentPages
 from holdfast.inventory.console.frame import HOME, Console, merchant
@@ -47,7 +48,7 @@ OPERATIONS = (
     Operation("import_products", None, single(importing.import_products)),
     Operation("begin_replay", None, single(replays.begin)),
     Operation("get_replay", None, read(replays.get)),
-    Operation("name_variants", None, read(model.name_variants)),
+    Operation("name_variants", None, read(catalog.name_variants)),
     Operation("get_entry", None, read(pool_page.get_entry)),
     Operation("get_undo_status", None, read(pool_page.get_undo_status)),
     Operation("list_units_per_sale", None, read(pool_page.list_units_per_sale)),

@@ -10,7 +10,7 @@ from functools import partial
 
 import structlog
 
-from holdfast.inventory.catalog.model import find_names
+from holdfast.inventory.catalog.operations import find_names
 from holdfast.inventory.orders import model, sql
 from holdfast.inventory.orders.model import AmbiguousOrder, Order, OrderEffect, StoredOrder, order_effect
 from holdfast.inventory.orders.reading import MAX_READS, read_order
