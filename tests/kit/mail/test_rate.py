@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from holdfast.events.settings import Settings
-from holdfast.kit.mail.rate import take_turn
+from holdfast.kit.mail.sender import take_turn
 from tests.kit.mail.posting import PEOPLE, has_received, post_mails, run_senders, wait_until_all_ended
 from tests.smtp import Server
 from tests.support import Service, eventually, running

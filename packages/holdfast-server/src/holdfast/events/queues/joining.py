@@ -16,7 +16,7 @@ from prometheus_client import Counter
 
 from holdfast.events.log.model import new_nonces
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
-from holdfast.events.queues.places import CHANNEL, PLACE
+from holdfast.events.queues.model import CHANNEL, PLACE
 from holdfast.events.resources import Tx
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem

@@ -15,6 +15,7 @@ from holdfast.events.problems import INVALID_TOKEN, QUEUE_ENDED, QUEUE_FULL, QUE
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
 from holdfast.events.queues.model import (
+    CHANNEL,
     ENDS_BEFORE_THE_DRAW,
     LEADS_TO_THE_EVENT,
     OUT_OF_ORDER,
@@ -40,7 +41,6 @@ from holdfast.events.queues.model import (
     status_path,
     target_of,
 )
-from holdfast.events.queues.places import CHANNEL
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.users.quotas import require_room
 from holdfast.kit.contract.caller import Caller

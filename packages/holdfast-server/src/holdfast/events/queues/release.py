@@ -19,7 +19,7 @@ from typing import LiteralString, NamedTuple
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from holdfast.events.queues.places import CHANNEL
+from holdfast.events.queues.model import CHANNEL
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background.leaders import MAX_TAKEOVER_SECONDS
 from holdfast.kit.background.loops import Loop, RowWaiters

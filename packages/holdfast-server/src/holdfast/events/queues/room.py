@@ -20,8 +20,17 @@ from holdfast.events.paths import QueueId
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
-from holdfast.events.queues.model import QueueRow, RoomRow, RoomVisit, VisitorStatus, status_path
-from holdfast.events.queues.places import CHANNEL, OPENS_AT, QUEUE_DRAWS, SEATS
+from holdfast.events.queues.model import (
+    CHANNEL,
+    OPENS_AT,
+    QUEUE_DRAWS,
+    SEATS,
+    QueueRow,
+    RoomRow,
+    RoomVisit,
+    VisitorStatus,
+    status_path,
+)
 from holdfast.events.queues.sql import QUEUE
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.events.site import SITE

@@ -18,9 +18,9 @@ import structlog
 from psycopg.errors import IdleInTransactionSessionTimeout
 
 from holdfast.kit.background import row_work
+from holdfast.kit.background.loops import yield_to_requests
 from holdfast.kit.background.row_work import RowWork
 from holdfast.kit.background.subprocess_call import SubprocessStartError
-from holdfast.kit.background.throttle import yield_to_requests
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
@@ -28,7 +28,6 @@ from holdfast.kit.mail import outbox, shares
 from holdfast.kit.mail.attempts import MailAttempts, MailConnections
 from holdfast.kit.mail.message import Envelope, UnwritableMail, header_text
 from holdfast.kit.mail.outbox import AttemptResult, HeldMail, Mail, ResultWriter
-from holdfast.kit.mail.rate import SendingRate
 from holdfast.kit.mail.shares import LeasedShare, SenderSession, SenderSessionLost, ShareLeases, sender_session
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
 from holdfast.kit.postgres.database import Database, Reader
@@ -120,6 +119,47 @@ async def _send(
     finally:
         await end_tasks(tasks)
         await connections.close()
+
+
+class SendingRate:
+    """The limit of mails a second, which all processes of a service share (`SMTP_MAX_PER_SECOND`).
+
+    Turns are given out by one row of the database, by its clock: each begins one interval after the one before, and
+    turns that no mail took are lost. A mail is sent after its turn has begun, and each connection sends one mail at a
+    time. So in any time the mail server gets at most as many mails as the limit says, and one more on each connection,
+    also if processes stall or are killed.
+    """
+
+    def __init__(self, database: Database[Any]) -> None:
+        self._database = database
+        self._max_per_second: int = database.resources.settings.smtp_max_per_second
+        self._in_line = asyncio.Lock()
+
+    @property
+    def is_limited(self) -> bool:
+        return self._max_per_second > 0
+
+    def max_mails(self, limit: int) -> int:
+        """How many mails are rendered together, at most `limit`: not more than leave within a second."""
+        return min(limit, self._max_per_second) if self.is_limited else limit
+
+    async def wait_for_turn(self) -> None:
+        """Wait until one mail may be sent."""
+        async with self._in_line:
+            await asyncio.sleep(
+                max(0.0, await self._database.autocommit(lambda reader: take_turn(reader, self._max_per_second)))
+            )
+
+
+async def take_turn(reader: Reader[Any], max_per_second: int) -> float:
+    """Take the next turn. Returns the seconds until it begins; 0 or less: it has begun."""
+    return await reader.value(
+        """
+        update mail_rate set next_at = greatest(next_at, clock_timestamp()) + interval '1 second' / %(rate)s
+        returning (extract(epoch from next_at - clock_timestamp()) - 1.0 / %(rate)s)::float8
+        """,
+        {"rate": max_per_second},
+    )
 
 
 class OwnerTurns:

@@ -13,7 +13,7 @@ from holdfast.events.pages.cover import cover_svg
 from holdfast.events.pages.event.cache import LinkedEvent, RegistrableEvent
 from holdfast.events.pages.event.page import EventPage, map_link
 from holdfast.events.pages.registration import form
-from holdfast.events.pages.registration.release_cookie import ReleaseCookie, ReleasedVisitor
+from holdfast.events.pages.registration.form import ReleaseCookie, ReleasedVisitor
 from holdfast.events.paths import HOST_SCRIPT, event_path, id_of, organizer_path, released_path
 from holdfast.events.photos.model import image_attributes
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE, QUEUE_REQUIRED
