@@ -91,6 +91,6 @@ async def test_a_process_that_stops_does_not_wait_for_the_turns_of_its_mails(
         await processes[0].run_sql("update mail_rate set next_at = now() + interval '1 hour'")
 
     assert len(server.received) < len(PEOPLE)
-    # A share that was leased at the moment of the stop is free when its lease ends.
+    # A shard that was leased at the moment of the stop is free when its lease ends.
     await eventually(lambda: has_no_lease(processes[0]))
     await processes[0].run_sql("update mail_rate set next_at = now()")
