@@ -72,7 +72,7 @@ class CodeReading(Struct, frozen=True):
     def proves(self, secret: Secret, event_id: int, registration: CheckInRegistration) -> bool:
         """Whether the text is the code of the registration, whose arrival number is the same."""
         if self.link:
-            return self.link.user_id == registration.public_id
+            return self.link.public_id == registration.public_id
         return self.typed in short_codes(secret, event_id, registration.public_id, registration.arrival)
 
 

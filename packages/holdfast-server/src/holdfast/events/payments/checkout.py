@@ -48,7 +48,7 @@ class PaymentRow(Struct):
     id: int
     status: PaymentStatus
     event_id: int
-    user_id: str
+    public_id: str
     arrival: int
     amount: int
     fee: int
@@ -146,7 +146,7 @@ async def _prepare_checkout(steps: Steps, payment: PaymentRow, account_id: str) 
 
 def _checkout(payment: PaymentRow, account_id: str, steps: Steps) -> Checkout:
     open_time = payment.ends_at - payment.inserted_at + dt.timedelta(minutes=SPARE_MINUTES)
-    link = links.Link(payment.event_id, payment.user_id, payment.arrival)
+    link = links.Link(payment.event_id, payment.public_id, payment.arrival)
     # Not the person's own page: the payer may not own the address.
     page = steps.resources.settings.base_url + links.outcome_path(steps.resources.secret, link)
     return Checkout(
@@ -169,7 +169,7 @@ async def _find(reader: Reader, id: int) -> PaymentRow:
     payment = await reader.row(
         PaymentRow,
         """
-        select payments.id, payments.state::text as status, payments.event_id, users.public_id as user_id,
+        select payments.id, payments.state::text as status, payments.event_id, users.public_id,
                payments.arrival, payments.amount, payments.fee, payments.currency, payments.account_id,
                payments.session_id, payments.checkout::text, events.title, users.email, registrations.language,
                payments.inserted_at, payments.ends_at,

@@ -61,7 +61,7 @@ class PushMessage(Struct):
     sealed: bytes
     language: str
     event_id: int
-    user_id: str
+    public_id: str
     arrival: int
     title: str
     is_held: bool
@@ -148,7 +148,7 @@ class PushWork(TableWork):
             if message.is_held
             else texts.gettext("You have a seat!")
         )
-        url = own_url(resources.settings, resources.secret, message.event_id, message.user_id, message.arrival)
+        url = own_url(resources.settings, resources.secret, message.event_id, message.public_id, message.arrival)
         content = {"title": text, "body": outbound_text(message.title)[:MAX_TITLE_CHARACTERS], "url": url}
         return msgspec.json.encode(content)
 
@@ -163,7 +163,7 @@ async def find_message(reader: Reader, id: int) -> PushMessage | None:
     return await reader.row(
         PushMessage,
         """
-        select sealed, push_subscriptions.language, registrations.event_id, public_id as user_id, arrival, title,
+        select sealed, push_subscriptions.language, registrations.event_id, public_id, arrival, title,
                status = 'held' as is_held, events.organizer_id
           from push_subscriptions
           join registrations using (event_id, user_id)

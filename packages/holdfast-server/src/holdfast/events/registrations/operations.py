@@ -201,11 +201,11 @@ def _registration_or_problem(
     assert match.received_at is not None
     assert match.email is not None
     return Registration(
-        id=f"{match.event_id}-{match.user_id}",
+        id=f"{match.event_id}-{match.public_id}",
         status=match.status,
         event_id=match.event_id,
         amount_paid=match.amount_paid,
-        user_id=match.user_id,
+        user_id=match.public_id,
         received_at=match.received_at,
         email=match.email,
         name=match.name,
