@@ -121,8 +121,8 @@ async def add(tx: Tx, batch: Batch[AddPerson]) -> Sequence[Accepted | Problem | 
 async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:
     """Set a registration's status or the amount paid.
 
-    Putting a person on the waiting list gives the seat to the first there; the person stays until you set the status
-    to registered.
+    Putting a person on the waiting list gives the seat to the first there; the person stays until you set the status to
+    registered.
     """
     before = await _find_settled(tx, caller, command)
     status = before.status if command.status is UNSET else command.status
