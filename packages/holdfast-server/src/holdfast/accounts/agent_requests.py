@@ -182,7 +182,7 @@ class AgentRequests:
         # A separate statement, so that the next one sees what other processes have stored for this credential.
         await tx.run("select pg_advisory_xact_lock(%(space)s, %(lock)s)", {"space": LOCK_SPACE, "lock": lock})
         await _expire(tx, credential)
-        if (known := await self._known(tx, digest, key)) is not None:
+        if (known := await self._find_earlier(tx, digest, key)) is not None:
             return known
         call = StoredCall(msgspec.Raw(content), key, caller.program)
         rows = await tx.tuples(
@@ -213,7 +213,7 @@ class AgentRequests:
             )
         return self._waiting(*rows[0])
 
-    async def _known(self, tx: Tx[Any], digest: bytes, key: str | None) -> Problem | str | None:
+    async def _find_earlier(self, tx: Tx[Any], digest: bytes, key: str | None) -> Problem | str | None:
         """The answer to a call that was made before; None: it is a new request."""
         rows = await tx.tuples(
             """

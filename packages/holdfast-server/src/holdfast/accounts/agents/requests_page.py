@@ -67,7 +67,7 @@ class RequestsPage:
             else:
                 await self._approvals.decline(person, id)
         except RequestEnded:
-            return self._ended(session, request, CONFLICT)
+            return self._ended_page(session, request, CONFLICT)
         except RequestChanged:
             return await self._page(session, request, id, CONFLICT, has_changed=True)
         except Problem as problem:
@@ -92,7 +92,7 @@ class RequestsPage:
         except Problem as problem:
             if problem.type is not NOT_FOUND:
                 raise
-            return self._ended(session, request, NOT_FOUND.status)
+            return self._ended_page(session, request, NOT_FOUND.status)
         return self._agents.render(
             session,
             request,
@@ -103,5 +103,5 @@ class RequestsPage:
             refusal=refusal,
         )
 
-    def _ended(self, session: Session, request: Request, status: int) -> Reply:
+    def _ended_page(self, session: Session, request: Request, status: int) -> Reply:
         return self._agents.render(session, request, "agents/request_ended.html", status)
