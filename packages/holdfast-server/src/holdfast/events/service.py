@@ -16,8 +16,8 @@ from holdfast.events.agent_actions.operations import AgentActionLog
 from holdfast.events.api import DESCRIPTION, INSTRUCTIONS, OPERATIONS, TITLE, VERSION
 from holdfast.events.bounds import STREAMS
 from holdfast.events.console import part as console
-from holdfast.events.console.account.account import ACCOUNT_TEMPLATE
-from holdfast.events.console.check_in.check_in import SIGN_OUT_SCRIPTS
+from holdfast.events.console.account.account_pages import ACCOUNT_TEMPLATE
+from holdfast.events.console.check_in.check_in_pages import SIGN_OUT_SCRIPTS
 from holdfast.events.console.frame import HINT, HOME, first, navigation
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.draws.part import draws_part
