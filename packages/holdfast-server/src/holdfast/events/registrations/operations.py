@@ -141,7 +141,7 @@ async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registr
 
 @refuses(NOT_FOUND, FORBIDDEN, REGISTRATION_REJECTED)
 async def delete(tx: Tx, caller: Caller, command: DeleteRegistration) -> None:
-    """Remove a registration, also one that still waits to be settled.
+    """Remove a registration, also a pending one.
 
     A seat it held goes to the first on the waiting list.
     """
