@@ -12,9 +12,9 @@ from benchmarks import load
 from benchmarks.growing import FAR, Path
 from benchmarks.stock import call
 from holdfast.accounts.sessions import digest as session_digest
-from holdfast.accounts.sessions import new_secret
 from holdfast.kit.postgres.bundled_server import SUPERUSER
 from holdfast.kit.security import api_keys
+from holdfast.kit.security.cookie_secrets import new_cookie_secret
 
 
 class Sizes(NamedTuple):
@@ -132,7 +132,7 @@ FILL: LiteralString = """
 
 def fill(url: str, sizes: Sizes) -> Crowded:
     """Fill a migrated, empty database of the bundled server."""
-    admin_key, key, small_key, session = api_keys.mint(), api_keys.mint(), api_keys.mint(), new_secret()
+    admin_key, key, small_key, session = api_keys.mint(), api_keys.mint(), api_keys.mint(), new_cookie_secret()
     with psycopg.connect(make_conninfo(url, user=SUPERUSER), autocommit=True) as connection:
         # As a replica does: no trigger counts, mails, or looks up what is known to be right, which takes far longer.
         connection.execute("set session_replication_role = replica")

@@ -11,8 +11,8 @@ from benchmarks import load
 from benchmarks.growing import Path
 from benchmarks.stock import SHOP, added_shop, call
 from holdfast.accounts.sessions import digest as session_digest
-from holdfast.accounts.sessions import new_secret
 from holdfast.kit.postgres.bundled_server import SUPERUSER
+from holdfast.kit.security.cookie_secrets import new_cookie_secret
 
 SHELF = 1_000_000
 """How much there is in every pool."""
@@ -95,7 +95,7 @@ FILL: LiteralString = """
 
 def fill(environment: dict[str, str], sizes: Sizes) -> Crowded:
     """Fill a migrated, empty database of the bundled server."""
-    key, session = added_shop(environment, SHOP), new_secret()
+    key, session = added_shop(environment, SHOP), new_cookie_secret()
     url = make_conninfo(environment["INVENTORY_DATABASE_URL"], user=SUPERUSER)
     pools = sizes.variants // 4
     with psycopg.connect(url, autocommit=True) as connection:

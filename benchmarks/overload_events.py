@@ -21,10 +21,11 @@ from benchmarks.probes import Probe, Promise
 from benchmarks.stage import holdfast, server
 from benchmarks.stock import call
 from benchmarks.streams import is_listening
-from holdfast.accounts.sessions import digest, new_secret
+from holdfast.accounts.sessions import digest
 from holdfast.accounts.signin import operations
 from holdfast.events.payments import webhooks
 from holdfast.kit.postgres import bundled
+from holdfast.kit.security.cookie_secrets import new_cookie_secret
 
 PEOPLE = 20_000
 """People who have a registration for one event before the crowd comes, and a place in one queue."""
@@ -106,7 +107,7 @@ class _Organizer:
             connection.execute(_VISITORS, {"count": PEOPLE, "queue": self.waiting})
             connection.execute("update queues set tickets = %s where id = %s", [PEOPLE, self.waiting])
             connection.execute(_ACCOUNTS, {"count": ACCOUNTS, "hash": operations.HASHER.hash(PASSWORD)})
-            session = new_secret()
+            session = new_cookie_secret()
             connection.execute("update users set proved_at = now() where slug = 'bench'")
             connection.execute(
                 "insert into sessions (hash, account_id, way, browser)"

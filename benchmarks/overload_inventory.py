@@ -23,10 +23,11 @@ from benchmarks.probes import Probe
 from benchmarks.stage import holdfast, server
 from benchmarks.stock import SHOP, added_shop, call, make_pools, signed_path, stock_shelves
 from benchmarks.streams import is_listening
-from holdfast.accounts.sessions import digest, new_secret
+from holdfast.accounts.sessions import digest
 from holdfast.inventory.shopify import signatures
 from holdfast.kit.postgres import bundled
 from holdfast.kit.postgres.bundled_server import SUPERUSER
+from holdfast.kit.security.cookie_secrets import new_cookie_secret
 from holdfast_demo.shopify import CLIENT_ID
 
 POOLS = 1_000
@@ -57,7 +58,7 @@ def inventory(directory: str) -> Generator[CrowdedService]:
         "MCP_RATE_LIMIT": "1000000000",
     }
     subprocess.run([holdfast(), "inventory", "migrate"], env=environment, check=True, capture_output=True)
-    key, session = added_shop(environment, SHOP), new_secret()
+    key, session = added_shop(environment, SHOP), new_cookie_secret()
     with psycopg.connect(make_conninfo(url, user=SUPERUSER), autocommit=True) as connection:
         connection.execute("insert into installs (shop_id, scopes) select id, '{}' from shops")
         connection.execute(

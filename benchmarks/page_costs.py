@@ -20,8 +20,9 @@ from rich.table import Table
 from benchmarks import load
 from benchmarks.stage import holdfast, say, server
 from benchmarks.streams import is_listening
-from holdfast.accounts.sessions import digest, new_secret
+from holdfast.accounts.sessions import digest
 from holdfast.kit.postgres import bundled
+from holdfast.kit.security.cookie_secrets import new_cookie_secret
 
 EVENTS = 100
 """The events whose pages are asked for by turns; a list shows the first of them."""
@@ -133,7 +134,7 @@ def _kinds(port: int, url: str) -> list[Kind]:
         for _ in range(20):
             client.post("/api/events", json={"event": brief}, headers={"X-API-Key": other_key}).raise_for_status()
         room = client.post("/api/queues", json={"queue_event": queue}).json()["data"]["id"]
-    session = new_secret()
+    session = new_cookie_secret()
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("update users set proved_at = now() where slug = 'bench'")
         connection.execute(_PEOPLE, {"count": PEOPLE, "event": ids[0]})
@@ -153,7 +154,7 @@ def _kinds(port: int, url: str) -> list[Kind]:
             path = f"/organizers/bench/events/{ids[position % EVENTS]}{query.rstrip('?')}"
             yield load.request("GET", path, Accept_Language="de" if query == "?" else "en")
 
-    visitors = [new_secret() for _ in range(VISITORS)]
+    visitors = [new_cookie_secret() for _ in range(VISITORS)]
 
     def waiting_room(number: int, count: int) -> Iterator[bytes]:
         for position in range(count):

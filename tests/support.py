@@ -18,7 +18,7 @@ from holdfast.accounts import sessions
 from holdfast.events.events.model import CHANGE_CHANNEL
 from holdfast.events.keys.operations import mint
 from holdfast.events.log import keys as log_keys
-from holdfast.events.queues import places
+from holdfast.events.queues import model as queues
 from holdfast.events.registrations import own_cancellations
 from holdfast.events.resources import Database
 from holdfast.events.seats import settlement
@@ -35,7 +35,7 @@ from tests.databases import State, empty
 _numbers = itertools.count(1)
 
 
-CACHE_CHANNELS = (api_keys.CHANNEL, sessions.CHANNEL, CHANGE_CHANNEL, log_keys.CHANNEL, places.CHANNEL)
+CACHE_CHANNELS = (api_keys.CHANNEL, sessions.CHANNEL, CHANGE_CHANNEL, log_keys.CHANNEL, queues.CHANNEL)
 """Channels on which a process is told to drop what it caches of the database."""
 
 

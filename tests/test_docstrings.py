@@ -1,9 +1,12 @@
-"""The members and arguments that a docstring lists are there."""
+"""What docstrings and comments name is there: members, arguments, exceptions, files."""
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -96,6 +99,69 @@ def test_a_listed_member_that_does_not_exist_is_noticed(code: str) -> None:
     [absent] = absent_members("x.py", ast.parse(code))
 
     assert absent.endswith(": lid")
+
+
+RAISED = re.compile(r"\braises? ((?:`[\w.]+`(?:, | or | and )?)+)", re.IGNORECASE)
+"""What a docstring says that a function raises."""
+
+
+def raised_names(text: str) -> Iterator[str]:
+    """The last parts of the names of the exceptions and problems that a module says it raises."""
+    for match in RAISED.finditer(text):
+        yield from (name.rpartition(".")[2] for name in re.findall(r"`([\w.]+)`", match[1]))
+
+
+def names_of_code(tree: ast.Module) -> Iterator[str]:
+    """The names of a module, and its strings: the code of a problem is one."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(name=name) | ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+                yield name
+            case ast.Constant(value=str(text)):
+                yield text
+            case _:
+                pass
+
+
+def test_a_docstring_says_that_only_existing_errors_are_raised() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "packages").glob("*/src/**/*.py"))}
+    known = {name for text in texts.values() for name in names_of_code(ast.parse(text))} | {*dir(builtins)}
+
+    raised = [(path, name) for path, text in texts.items() for name in raised_names(text)]
+
+    assert len(raised) > 200
+    assert [f"{path.relative_to(ROOT)}: {name}" for path, name in raised if name not in known] == []
+
+
+def orphans(path: str, tree: ast.Module) -> Iterator[str]:
+    """The strings that document nothing: neither a module, a class or a function, nor the assignment right above."""
+    for node in ast.walk(tree):
+        body: object = getattr(node, "body", None)
+        if not isinstance(body, list):
+            continue
+        for before, statement in pairwise(cast("list[ast.stmt]", body)):
+            match statement:
+                case ast.Expr(value=ast.Constant(value=str())):
+                    if not (
+                        isinstance(before, ast.Assign | ast.AnnAssign)
+                        and statement.lineno == (before.end_lineno or 0) + 1
+                    ):
+                        yield f"{path}:{statement.lineno}"
+                case _:
+                    pass
+
+
+def test_every_docstring_documents_the_line_above_it() -> None:
+    assert [
+        orphan
+        for path in sorted((ROOT / "packages").glob("*/src/**/*.py"))
+        for orphan in orphans(str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8")))
+    ] == []
+
+
+@pytest.mark.parametrize("between", ["\n", "import os\n"])
+def test_a_docstring_that_documents_nothing_is_noticed(between: str) -> None:
+    assert [*orphans("x.py", ast.parse(f'SIZE = 1\n{between}"""The size."""\n'))] == ["x.py:3"]
 
 
 def test_files_that_the_code_cites_exist() -> None:

@@ -1,6 +1,7 @@
 """Import rules that import-linter has no contract for."""
 
 import ast
+import re
 from pathlib import Path
 
 import grimp
@@ -34,6 +35,20 @@ def test_the_sql_of_a_noun_is_imported_by_its_own_folder_only() -> None:
     }
 
     assert strangers == set()
+
+
+def test_models_run_no_statements() -> None:
+    packages = Path(holdfast.__file__).parent
+    functions = [
+        f"{path.relative_to(packages)}: {function.name}"
+        for path in sorted(packages.rglob("model.py"))
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for argument in function.args.args
+        if argument.annotation and re.match(r"(Reader|Tx|Database)\b", ast.unparse(argument.annotation))
+    ]
+
+    assert functions == []
 
 
 def test_helpers_are_not_imported_from_modules_with_tests() -> None:

@@ -20,6 +20,12 @@ BARE_WORDS = {
 }
 """Participles and pronouns, which say nothing about what they name."""
 
+PRIVATE_VERBS_ALONE = {
+    *("lost", "tell", "ended", "notified", "opened", "changed", "touched", "fresh", "refused", "failed", "known"),
+    "named",
+}
+"""Words that say too little as a private function, because a caller reads no docstring of it."""
+
 RIDDLES = {"standing", "fate", "portion", "brisk", "look_at"}
 """Words that have a plain one (status, batch, check), also as a part of a name."""
 
@@ -290,6 +296,25 @@ def modules_of_tests() -> dict[str, ast.Module]:
 
 def test_no_name_is_a_bare_participle_pronoun_or_limit_without_its_unit() -> None:
     assert [name for source in SOURCES for name in bad_names_in(source, source.parent)] == []
+
+
+def is_private_and_bare(name: str) -> bool:
+    return name.startswith("_") and name.strip("_") in PRIVATE_VERBS_ALONE
+
+
+def private_functions_without_objects(path: str, tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and is_private_and_bare(node.name):
+            yield f"{path}:{node.lineno} {node.name}"
+
+
+def test_no_private_function_is_named_by_a_participle_alone(modules: dict[str, ast.Module]) -> None:
+    assert [name for path, tree in modules.items() for name in private_functions_without_objects(path, tree)] == []
+
+
+def test_a_private_function_that_is_named_by_a_participle_alone_is_noticed() -> None:
+    assert [*private_functions_without_objects("x.py", ast.parse("def _lost(): ..."))] == ["x.py:1 _lost"]
+    assert [*private_functions_without_objects("x.py", ast.parse("def _lost_entries(): ..."))] == []
 
 
 def test_no_name_is_a_riddle_and_no_module_is_named_like_a_builtin(

@@ -20,7 +20,7 @@ from holdfast.kit.running.admission import MAX_RETRY_SECONDS, Priority
 GB = 1e9
 
 MAIL_PROCESSES = 16
-"""Processes that send mails at the same time at most: there are 64 shares, and a process sends four of them."""
+"""Processes that send mails at the same time at most: there are 64 shards, and a process sends four of them."""
 
 SELDOM = "pages of events that are seldom looked at"
 
@@ -175,7 +175,7 @@ def crowd(costs: Costs, cells: Cells) -> Plan:
     resources = [
         Resource("the row of one queue", "places a second", first, row, only_one=True),
         Resource("settlement by one process", "registrations a second", rate, settled, only_one=True),
-        Resource("mails of 64 shares", "mails a second", rate, mails, only_one=True),
+        Resource("mails of 64 shards", "mails a second", rate, mails, only_one=True),
     ]
     progress = questions * inputs.SCRIPTS.value * inputs.PROGRESS_BYTES.value
     edge = people * calls["pages of an event"].received + progress
@@ -243,7 +243,7 @@ def saturday(costs: Costs, cells: Cells) -> Plan:
     )
     resources = [
         Resource("settlement by one process", "registrations a second", peak, settled, only_one=True),
-        Resource("mails of 64 shares", "mails a second", peak, mails, only_one=True),
+        Resource("mails of 64 shards", "mails a second", peak, mails, only_one=True),
     ]
     facts = [
         ("registrations on that day", registrations, ""),

@@ -15,8 +15,8 @@ import psycopg
 from benchmarks import load, stock
 from benchmarks.scale.driving import Bench, Traffic
 from benchmarks.stage import holdfast, server
-from holdfast.events.queues.room import new_secret
 from holdfast.kit.postgres import bundled
+from holdfast.kit.security.cookie_secrets import new_cookie_secret
 
 PEOPLE = 20_000
 """People who are known, with a registration for another event."""
@@ -81,7 +81,7 @@ def _of_events(port: int, url: str) -> list[Traffic]:
         people = [public_id for (public_id,) in rows]
         others = [event for (event,) in connection.execute(_OTHER_EVENTS, {"count": OTHER_EVENTS, "event": quiet})]
         connection.execute("vacuum (analyze) events, users, registrations")
-    numbers, secrets = itertools.count(), [new_secret() for _ in range(200)]
+    numbers, secrets = itertools.count(), [new_cookie_secret() for _ in range(200)]
 
     def registration(event: int, **person: str) -> bytes:
         body = msgspec.json.encode({"registration": {"event_id": event, **person}})
@@ -99,6 +99,7 @@ def _of_events(port: int, url: str) -> list[Traffic]:
     page = load.request("GET", f"/organizers/bench/events/{quiet}")
     pages = [load.request("GET", f"/organizers/bench/events/{event}") for event in others]
     status = (load.request("GET", f"/api/queues/{line}/status/visitor{number}", key) for number in numbers)
+    strangers = (room(new_cookie_secret()) for _ in itertools.count())
     by_email = (registration(new, email=f"n{number}@example.com") for number in itertools.count())
     by_id = (registration(known, user_id=people[number % PEOPLE]) for number in itertools.count())
     return [
@@ -110,7 +111,7 @@ def _of_events(port: int, url: str) -> list[Traffic]:
         Traffic("reads of an event", itertools.repeat(read), 200),
         Traffic("pages of an event", itertools.repeat(page), 200),
         Traffic("pages of events that are seldom looked at", itertools.cycle(pages), 200),
-        Traffic("pages of the waiting room that give a place", (room(new_secret()) for _ in itertools.count()), 200),
+        Traffic("pages of the waiting room that give a place", strangers, 200),
         Traffic("pages of the waiting room", itertools.cycle([room(secret) for secret in secrets]), 200),
     ]
 

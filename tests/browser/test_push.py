@@ -20,6 +20,7 @@ from tests.browser.registering import Stage, Watch, serve_stage
 from tests.events.check_in.scene import link_of
 from tests.events.push.push_service import LOCAL, PushServiceDouble, push_service
 from tests.helpers.people import sign_up
+from tests.helpers.row_work import handle_all
 
 SUBSCRIBE = """
     // Headless Chromium says "denied" whatever was granted.
@@ -97,7 +98,7 @@ async def test_a_push_message_is_switched_on_and_off_with_one_click_each(
     await going.locator("main form button").click()
     await going.wait_for_url(ann)
     await service.cancel_due()
-    await sending.send_due(service.database)
+    await handle_all(sending.PushWork(service.database))
 
     [message] = browser.messages
     assert message["url"] == bob

@@ -18,7 +18,7 @@ import pytest
 
 from holdfast.events.mails.limits import MAILS_PER_HOUR
 from holdfast.kit.contract.addresses import mailbox
-from holdfast.kit.mail.shares import MAX_READ_SECONDS
+from holdfast.kit.mail.shards import MAX_READ_SECONDS
 from tests.faults.mail_senders import arrived, mail_senders, publish
 from tests.helpers.processes import Process, establish_organizers, register_all
 from tests.smtp import Server

@@ -12,12 +12,13 @@ from pathlib import Path
 import httpx2
 
 from holdfast.events.photos.model import size_name
-from holdfast.events.photos.sizes import clear_photos, make_sizes
+from holdfast.events.photos.sizes import SizesWork, clear_photos
 from holdfast.kit.running.steps import Steps
 from holdfast.kit.security.http_client import HttpClient
 from tests.helpers.photos import a_day_passes, photo_states, stored_files
 from tests.helpers.pictures import picture
 from tests.helpers.processes import Process, serving
+from tests.helpers.row_work import handle_all
 from tests.serving import PLAIN
 from tests.support import event_fields, eventually, running, unlimited
 
@@ -96,7 +97,7 @@ async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(databas
     async with running(unlimited(database_url, tmp_path)) as service:
         await a_day_passes(service)
         await clear_photos(Steps(service.database))
-        await make_sizes(service.database)
+        await handle_all(SizesWork(service.database))
 
         event_keys = {key for (keys,) in await service.run_sql("select image_keys from events") for key in keys}
         unsure = {key for organizer in organizers for key in organizer.unsure}

@@ -15,6 +15,7 @@ from tests.faults.pair import pair
 from tests.helpers.data_directories import wait_until
 from tests.helpers.locked_rows import hold_locks
 from tests.helpers.processes import Process
+from tests.helpers.sealing import seal_once
 from tests.support import Client, Service, eventually, running
 
 BETWEEN_SETTLEMENT_AND_SEAL = f"select pg_advisory_xact_lock({sql.ADVISORY_LOCK_ID})"
@@ -111,7 +112,7 @@ async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_
                     else:
                         await holder.is_waited_for()
                     await asyncio.to_thread(process.kill)
-                    assert not await sealing.seal(service.database)
+                    assert not await seal_once(service.database)
                     await scene.nothing_more_is_served(is_sealed=step == BETWEEN_SEAL_AND_SIGNATURE)
                 async with another_leader(service):
                     await asyncio.to_thread(process.start)
@@ -144,7 +145,7 @@ async def test_a_head_that_the_standby_may_not_have_is_not_signed(settings: Sett
             await log.arrive(3)
             before = await log.content("/checkpoint")
             with servers.cut_off():
-                seal = asyncio.create_task(sealing.seal(service.database))
+                seal = asyncio.create_task(seal_once(service.database))
                 await asyncio.to_thread(wait_until, servers.waiting)
                 # An operator loses patience: what is sealed becomes visible, and the standby does not have it.
                 servers.cancel_waiting()

@@ -3,12 +3,11 @@
 import asyncio
 import time
 
-from holdfast.events.payments import due
 from holdfast.events.payments import part as payments
 from holdfast.events.settings import Settings
 from holdfast_demo.stripe.errors import Fault
 from tests.helpers.event_visitor import Visitor
-from tests.helpers.payments import paying
+from tests.helpers.payments import handle_payments, paying
 from tests.support import eventually
 
 DELAY_SECONDS = 12
@@ -29,7 +28,7 @@ async def test_a_processor_that_does_not_answer_delays_nothing_else(settings: Se
             return bool(scene.processor.things("checkout.session"))
 
         began = time.monotonic()
-        calling = asyncio.create_task(due.handle_all(database, payments.PAYMENT_TABLES[0]))
+        calling = asyncio.create_task(handle_payments(database, payments.PAYMENT_TABLES[0]))
         try:
             # The call is on its way: the session exists, and its answer does not come.
             await eventually(is_called)

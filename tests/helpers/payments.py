@@ -17,13 +17,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.events.payments import due
 from holdfast.events.payments import part as payments
+from holdfast.events.payments.due import PaymentTable, PaymentWork, ProcessorAccess
 from holdfast.events.payments.webhooks import sign
+from holdfast.events.resources import Database
 from holdfast.events.settings import Settings
 from holdfast_demo.stripe.processor import StripeDouble, new_secrets
 from holdfast_demo.stripe.webhooks import Endpoint
 from tests.helpers.event_visitor import Visitor
+from tests.helpers.row_work import handle_all
 from tests.serving import PresentApp, listener, running_already, serving
 from tests.support import Client, Service, running
 
@@ -34,6 +36,11 @@ EVENT_BODY = json.dumps(
 ).encode()
 
 SECRET = "whsec_of_the_tests"
+
+
+async def handle_payments(database: Database, table: PaymentTable) -> int:
+    """Handle every row of a table of payments that is due now. Returns the number of rows."""
+    return await handle_all(PaymentWork(database, table, ProcessorAccess()))
 
 
 class Scene:
@@ -80,7 +87,7 @@ class Scene:
     async def work(self) -> int:
         """Do everything that is due with the processor. Returns how much that was."""
         done = 0
-        while more := sum([await due.handle_all(self.service.database, line) for line in payments.PAYMENT_TABLES]):
+        while more := sum([await handle_payments(self.service.database, line) for line in payments.PAYMENT_TABLES]):
             done += more
         return done
 

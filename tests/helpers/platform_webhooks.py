@@ -16,7 +16,7 @@ from holdfast.inventory.shopify.domains import REQUIRED
 from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks.inbox import WebhookWork
 from holdfast.inventory.webhooks.model import Delivery, ReceivedDelivery
-from holdfast.kit.background.row_work import handle_all
+from tests.helpers.row_work import handle_all
 from tests.inventory.support import Inventory, Shop, client_secret
 
 _numbers = itertools.count(1)

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from holdfast.kit.background import row_work
 from holdfast.kit.outbound.requests import OutboundClient
 from holdfast.kit.postgres.database import Database
 from holdfast.kit.webhooks.fan_out import fan_out
 from holdfast.kit.webhooks.sending import DeliveryWork
+from tests.helpers.row_work import handle_all
 
 LOCAL = "127.0.0.1"
 
@@ -122,7 +122,7 @@ async def fan_all_out(database: Database[Any]) -> None:
 async def deliver(database: Database[Any]) -> int:
     """Fan all messages out, and send all that is due now. Returns the number sent, with those that failed."""
     await fan_all_out(database)
-    return await row_work.handle_all(DeliveryWork(database))
+    return await handle_all(DeliveryWork(database))
 
 
 class Receivers:

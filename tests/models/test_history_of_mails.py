@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from holdfast.kit.mail.sender import MAX_CONNECTIONS
-from holdfast.kit.mail.shares import MAX_READ_SECONDS
+from holdfast.kit.mail.shards import MAX_READ_SECONDS
 from tests.faults.mail_senders import arrived, mail_senders, publish
 from tests.helpers.processes import Process, establish_organizers, register_all
 from tests.models.history import agree

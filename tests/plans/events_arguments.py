@@ -11,7 +11,7 @@ from tests.helpers.pictures import picture
 from tests.plans.account_arguments import BROWSER, account_arguments
 from tests.support import event_fields
 
-OWN: dict[str, Any] = {"event_id": 1, "user_id": ANN}
+OWN: dict[str, Any] = {"event_id": 1, "public_id": ANN}
 SUBSCRIPTION = {
     "endpoint": "https://push.example/1",
     "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
@@ -49,10 +49,10 @@ OTHER_ARGUMENTS: dict[str, dict[str, Any]] = {
     "confirm_own": OWN,
     "stop_mails": OWN,
     "send_data_link": {**OWN, "language": "en"},
-    "check_data_link": {"user_id": ANN, "issued": 1},
-    "export_own_data": {"user_id": ANN, "issued": 1, "holder": BROWSER},
-    "preview_own_erasure": {"user_id": ANN, "issued": 1, "holder": BROWSER},
-    "erase_own_data": {"user_id": ANN, "issued": 1, "holder": BROWSER},
+    "check_data_link": {"public_id": ANN, "issued": 1},
+    "export_own_data": {"public_id": ANN, "issued": 1, "holder": BROWSER},
+    "preview_own_erasure": {"public_id": ANN, "issued": 1, "holder": BROWSER},
+    "erase_own_data": {"public_id": ANN, "issued": 1, "holder": BROWSER},
     "receive_payment_message": {"body": ""},
     "open_onboarding": {"is_opened_by_mail": True},
     "confirm_payout_account": {"stripe_account_id": "acct_other", "is_opened_by_mail": True},

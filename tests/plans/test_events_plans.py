@@ -44,6 +44,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 DOOR = "counts or lists those of one event at its entrance"
 QUOTA = "counts what an organizer has, which a quota bounds"
 DAY = "links are kept for a day"
+OLD_QUEUES = "one row for each queue, every ten minutes"
 
 EXCEPTIONS = {
     "accounts/sessions.py forget_sessions": "once a day; an index for it would be written with every request",
@@ -63,7 +64,9 @@ EXCEPTIONS = {
     "events/payments/reconciliation.py SELECT_PAYMENTS": "once a day; compares the newest payments",
     "events/pricing/model.py _RATIO_PRICE": "once a minute; reckons each price that moves",
     "events/queues/release.py PACE": "one row for each queue; an index on who waits would be written with every join",
-    "events/queues/release.py forget_visitors": "one row for each queue, every ten minutes",
+    "events/queues/retention.py _delete_visitors": OLD_QUEUES,
+    "events/queues/retention.py _delete_releases": OLD_QUEUES,
+    "events/queues/retention.py _delete_queues": OLD_QUEUES,
     "events/queues/sql.py COUNT": QUOTA,
     "kit/mail/outbox.py update_gauges": "counts up to 100,000 mails that wait, every five seconds, in one process",
     "events/registrations/sql.py delete_old_rejections": "once a day",

@@ -6,7 +6,7 @@ import httpx2
 
 from holdfast.events.organizers import accounts
 from holdfast.events.paths import event_path
-from holdfast.events.photos.sizes import clear_photos, make_sizes
+from holdfast.events.photos.sizes import SizesWork, clear_photos
 from holdfast.kit.running.steps import Steps
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
@@ -15,6 +15,7 @@ from tests.helpers.event_visitor import Visitor
 from tests.helpers.form_browser import Browser, token
 from tests.helpers.photos import a_day_passes, photo_states
 from tests.helpers.pictures import picture
+from tests.helpers.row_work import handle_all
 from tests.support import Service
 
 BRANDING_PATH = "/console/look"
@@ -38,7 +39,7 @@ async def test_pages_embeds_and_tickets_carry_the_look_of_their_organizer_alone(
 
     saved = await browser.send(BRANDING_PATH, do="save", accent="#8A1F6B", about="We draw.\r\nEvery <b>evening</b>.")
     uploaded = await upload(browser, picture("image/png"))
-    assert await make_sizes(service.database) == 1
+    assert await handle_all(SizesWork(service.database)) == 1
     await service.forget()
 
     assert [answer.headers.get("location") for answer in (saved, uploaded)] == [f"{BRANDING_PATH}?done=saved"] * 2

@@ -13,10 +13,10 @@ from holdfast.events.console.events import event_operations, new_event
 from holdfast.events.console.events.event_operations import EditEvent
 from holdfast.events.console.events.new_event import CopyEvent
 from holdfast.events.console.mails import mail_paragraphs
-from holdfast.events.console.payments import event_payments, payments
+from holdfast.events.console.payments import event_payments, payments_page
 from holdfast.events.console.people import add_registration, registration
 from holdfast.events.console.people.registration import ResendMail
-from holdfast.events.console.queues import queues
+from holdfast.events.console.queues import queues_pages
 from holdfast.events.events.model import CreateEvent, GetEvent, UpdateEvent
 from holdfast.events.mails.paragraphs import UpdateMailParagraphs
 from holdfast.events.organizers.branding import ChangeLogo
@@ -120,7 +120,7 @@ async def test_a_queue_of_another_organizer_has_no_history_to_read(service: Serv
     queue = await ada.create_queue()
 
     for id in (queue["id"], NOWHERE):
-        assert await refusal(service, queues.READ_HISTORY, bob, GetQueue(queue_id=id)) is NOT_FOUND
+        assert await refusal(service, queues_pages.READ_HISTORY, bob, GetQueue(queue_id=id)) is NOT_FOUND
 
 
 async def test_an_event_of_another_organizer_or_a_missing_one_cannot_be_copied(service: Service) -> None:
@@ -176,7 +176,7 @@ async def test_payments_for_a_foreign_or_missing_event_cannot_be_read(service: S
     def look(id: int) -> ListPersonPayments:
         return ListPersonPayments(event_id=id, user_id="1a2b3c4d5e6f7081")
 
-    for operation in (payments.READ_PAYMENTS, payments.READ_PAYER):
+    for operation in (payments_page.READ_PAYMENTS, payments_page.READ_PAYER):
         assert await refusal(service, operation, bob, look(event["id"])) is FORBIDDEN
         assert await refusal(service, operation, bob, look(NOWHERE)) is NOT_FOUND
     assert await refusal(service, event_payments.LIST, bob, ListPayments(event["id"], 1)) is FORBIDDEN

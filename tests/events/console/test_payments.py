@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.events.console.payments.payments import REFUND
+from holdfast.events.console.payments.payments_page import REFUND
 from holdfast.events.payments.operations import RefundPayment
 from holdfast.events.service import IDEMPOTENCY
 from holdfast.kit.contract.caller import api_key

@@ -4,7 +4,7 @@ Each form is sent with many wrong values, in English and in German. The answers 
 """
 
 from holdfast.events.console.events.event_form import NAMES
-from holdfast.events.console.queues.queues import LABELS
+from holdfast.events.console.queues.queues_pages import LABELS
 from holdfast.events.settings import Settings
 from tests.events.console import event_scene
 from tests.events.console.organizing import sign_in_organizer

@@ -20,6 +20,7 @@ from holdfast_verify.formats import beacon
 from holdfast_verify.formats.drawn_order import PAUSE, draw_order
 from holdfast_verify.formats.tree import append, leaf_hash, parse_bundle
 from tests.events.draws.beacon_double import BeaconDouble, serving_beacon
+from tests.helpers.sealing import seal_once
 from tests.outside_servers import client_reaching
 from tests.support import Service
 
@@ -50,7 +51,7 @@ class DrawSteps:
 
     async def seal(self) -> None:
         """Seal and sign the log."""
-        await sealing.seal(self.service.database)
+        await seal_once(self.service.database)
         await sealing.sign(self.service.database)
 
     async def freeze(self, seconds: float = 1) -> bool:

@@ -21,6 +21,7 @@ from holdfast_verify.formats.tree import TILE_WIDTH, append, bundle, leaf_hash, 
 from tests.events.log.scene import seal_logs
 from tests.events.log.verification import verify
 from tests.events.pages.own_registration import own_path
+from tests.helpers.sealing import seal_once
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
 from tests.verify.audit.honest_event import Entry, compact_json
@@ -148,7 +149,7 @@ class Forger:
         )
         if publish:
             await sealing.sign(self.service.database)
-            await sealing.seal(self.service.database)
+            await seal_once(self.service.database)
             await head_log.publish(self.service.database, ())
 
     async def replace_key(self) -> None:

@@ -25,6 +25,7 @@ from holdfast_verify.formats.tree import (
     verify_consistency,
     verify_inclusion,
 )
+from tests.helpers.sealing import seal_once
 from tests.support import Service
 
 START = datetime(2026, 11, 26, 13, 0, 0, 123_456, UTC)
@@ -53,7 +54,7 @@ async def begin_log(service: Service, noun: str, id: int) -> "LogScene":
 async def seal_logs(service: Service, *, witnesses: Sequence[WitnessClient] = (), **options: Any) -> None:
     """Seal all that is pending, sign it, and seal and publish the heads in the head log."""
     for _ in range(2):
-        while await sealing.seal(service.database, **options):
+        while await seal_once(service.database, **options):
             pass
         await sealing.sign(service.database)
     await head_log.publish(service.database, witnesses)

@@ -5,6 +5,7 @@ from collections import Counter
 
 from holdfast.events.log import head_log, sealing
 from tests.events.log.scene import HOST, LogScene, begin_log_generations, head_log_scene, open_log
+from tests.helpers.sealing import seal_once
 from tests.support import Service
 
 
@@ -37,16 +38,16 @@ async def test_processes_that_are_killed_or_work_at_once_lose_no_head_and_add_no
     await log.seal()
     for _ in range(4):
         await log.arrive(1)
-        await asyncio.gather(*(sealing.seal(service.database) for _ in range(2)))
+        await asyncio.gather(*(seal_once(service.database) for _ in range(2)))
         slow = await service.database.transact(sealing.read_durable_heads)
         await asyncio.gather(*(sealing.sign(service.database) for _ in range(3)))
         await service.database.transact(lambda tx, slow=slow: sealing.sign_heads(tx, slow))
         await log.read_head()
         # Here each process is killed: what is signed is pending for the head log, and what is sealed is not published.
         if log.arrivals % 2:
-            await asyncio.gather(*(sealing.seal(service.database) for _ in range(3)))
+            await asyncio.gather(*(seal_once(service.database) for _ in range(3)))
     [older] = await service.database.read(head_log.list_head_logs)
-    await asyncio.gather(*(sealing.seal(service.database) for _ in range(3)))
+    await asyncio.gather(*(seal_once(service.database) for _ in range(3)))
     await asyncio.gather(*(head_log.publish(service.database) for _ in range(3)))
     await service.database.transact(lambda tx: head_log.store_checkpoint(tx, older, "older"))
 
@@ -59,7 +60,7 @@ async def test_processes_that_are_killed_or_work_at_once_lose_no_head_and_add_no
 
 async def test_a_proof_names_the_newest_head_that_the_signed_head_log_has(service: Service) -> None:
     log, head_scene = await open_log(service), head_log_scene(service)
-    await sealing.seal(service.database)
+    await seal_once(service.database)
     await sealing.sign(service.database)
     early = await log.get("/head-proof")
     assert (early.status_code, early.headers["retry-after"]) == (404, "1")
@@ -67,7 +68,7 @@ async def test_a_proof_names_the_newest_head_that_the_signed_head_log_has(servic
     await log.seal()
     for _ in range(300):
         await log.arrive(1)
-        await sealing.seal(service.database)
+        await seal_once(service.database)
         await sealing.sign(service.database)
     before = (await head_scene.read_proof(log))[0]
     await log.seal()
@@ -83,7 +84,7 @@ async def test_after_a_restore_the_new_head_log_begins_with_the_head_of_the_old_
     await log.seal()
     old_head = await old.read_head()
     await log.arrive(1)
-    await sealing.seal(service.database)
+    await seal_once(service.database)
     await sealing.sign(service.database)  # this head is pending in the backup
 
     begin_log_generations(service)

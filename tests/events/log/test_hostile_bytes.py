@@ -13,9 +13,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from holdfast_verify.audit.audit import Audit
+from holdfast_verify.audit.audit import Audit, HeadAudit
 from holdfast_verify.audit.entries import parse_entry
-from holdfast_verify.audit.heads import HeadAudit
 from holdfast_verify.check import log_source
 from holdfast_verify.check.log_reader import open_head
 from holdfast_verify.check.log_source import VerificationError, address_of_origin

@@ -1,16 +1,16 @@
 """Unsealed entries of people who are erased, or whose registrations move to another account."""
 
-from holdfast.events.log import sealing
 from holdfast.events.seats import settlement
 from tests.events.log.pending import accept, change, commitment, pending_entries
 from tests.helpers.form_browser import Browser
 from tests.helpers.people import end_event, erase, handle_of, sign_up
+from tests.helpers.sealing import seal_once
 from tests.support import Service
 
 
 async def seal_entries(service: Service, event_id: int) -> str:
     """The entries of the log of an event, after all that is pending is sealed."""
-    await sealing.seal(service.database)
+    await seal_once(service.database)
     [(entries,)] = await service.run_sql(
         "select entries from log_entries join logs on logs.id = log_id where event_id = %(id)s", id=event_id
     )

@@ -19,6 +19,7 @@ from holdfast_verify.formats.signed_note import parse_checkpoint, parse_note
 from holdfast_verify.witness.directory import WitnessDirectory
 from tests.events.log.outside_witness import OutsideWitness
 from tests.events.log.scene import LogScene, head_log_scene, open_log, seal_logs
+from tests.helpers.sealing import seal_once
 from tests.support import Service, eventually
 
 
@@ -101,9 +102,9 @@ async def test_the_head_log_is_published_with_cosignatures_whatever_other_witnes
 async def test_cosignatures_that_another_process_has_stored_meanwhile_stay(service: Service) -> None:
     log = await open_log(service, seal=True)
     await log.arrive(1)
-    await sealing.seal(service.database)
+    await seal_once(service.database)
     await sealing.sign(service.database)
-    await sealing.seal(service.database)
+    await seal_once(service.database)
     [head] = await service.database.read(head_log.list_head_logs)
     note = (await published_head(service)).replace(f"\n{head.signed_size}\n", f"\n{head.size}\n")
     assert head.signed_size < head.size
@@ -123,7 +124,7 @@ async def test_the_publishing_loop_finishes_the_work_of_a_killed_process_and_ask
     witness = OutsideWitness(tmp_path, "partner", (await service.http.get("/log/heads/key")).text.strip())
     await log.arrive(1)
     for _ in range(2):
-        await sealing.seal(service.database)
+        await seal_once(service.database)
         await sealing.sign(service.database)  # and the process is killed before it publishes the head log
 
     async def is_cosigned() -> bool:
@@ -146,9 +147,9 @@ async def test_without_witnesses_sealing_publishes_new_heads_and_those_that_a_ki
 ) -> None:
     log = await open_log(service, seal=True)
     await log.arrive(1)
-    await sealing.seal(service.database)
+    await seal_once(service.database)
     await sealing.sign(service.database)
-    await sealing.seal(service.database)  # and the process is killed before it publishes the head log
+    await seal_once(service.database)  # and the process is killed before it publishes the head log
     left = await log.read_head()
     assert size_of(await published_head(service)) == 1
 

@@ -12,6 +12,7 @@ import pytest
 from holdfast.events.log import keys, sealing
 from holdfast_verify.formats.entries import commitment, person_text
 from tests.events.log.scene import START, begin_log, open_log
+from tests.helpers.sealing import seal_once
 from tests.support import Service, eventually
 
 
@@ -113,7 +114,7 @@ async def test_concurrent_sealers_and_signers_make_one_log(service: Service) -> 
 
 async def test_an_unsigned_head_is_not_shown_and_the_next_sealer_signs_it(service: Service) -> None:
     log = await open_log(service)
-    await sealing.seal(service.database)
+    await seal_once(service.database)
 
     unsigned = await log.get("/checkpoint")
     assert (unsigned.status_code, unsigned.headers["retry-after"]) == (404, "1")
@@ -121,7 +122,7 @@ async def test_an_unsigned_head_is_not_shown_and_the_next_sealer_signs_it(servic
     await sealing.sign(service.database)
     assert len(await log.read()) == 2
     await log.arrive(1)
-    await sealing.seal(service.database)
+    await seal_once(service.database)
     assert len(await log.read()) == 2
     assert (await log.get("/tile/0/000.p/4")).status_code == 404
 
@@ -131,7 +132,7 @@ async def test_an_unsigned_head_is_not_shown_and_the_next_sealer_signs_it(servic
 
 async def test_an_older_head_does_not_replace_a_newer_one(service: Service) -> None:
     log = await open_log(service)
-    await sealing.seal(service.database)
+    await seal_once(service.database)
     slow = await service.database.transact(sealing.read_durable_heads)
     await log.arrive(1)
     await log.seal()
@@ -159,7 +160,7 @@ async def test_a_log_with_many_entries_to_seal_holds_up_no_other(
     for _ in range(20):
         await crowded.arrive(50)
 
-    assert await sealing.seal(service.database, max_entries=100)
+    assert await seal_once(service.database, max_entries=100)
     await sealing.sign(service.database)
 
     assert [(await log.read_head()).size for log in others] == [2, 2, 2]
@@ -178,7 +179,7 @@ async def test_every_log_is_signed_even_when_a_full_round_of_them_is_busy(
     for _ in range(2):
         for log in logs:
             await log.arrive(1)
-        await sealing.seal(service.database)
+        await seal_once(service.database)
         await sealing.sign(service.database)
 
     assert {(await log.read_head()).size for log in logs} == {6}
@@ -202,7 +203,7 @@ async def test_the_log_of_an_event_that_is_deleted_meanwhile_holds_up_no_other(s
 
 async def test_the_sealing_loop_seals_and_signs_new_entries_and_those_of_a_killed_process(service: Service) -> None:
     left, log = await open_log(service), await open_log(service)
-    await sealing.seal(service.database)  # and the process is killed before it signs
+    await seal_once(service.database)  # and the process is killed before it signs
     await log.arrive(1)
 
     async def are_signed() -> bool:

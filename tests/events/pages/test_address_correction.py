@@ -5,10 +5,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from holdfast.events.log import sealing
 from tests.events.check_in.scene import link_of
 from tests.events.pages.reading import readable_text
 from tests.helpers.event_visitor import Visitor, page_state
+from tests.helpers.sealing import seal_once
 from tests.support import Client, Service
 
 WRONG, RIGHT = "anme@example.com", "anne@example.com"
@@ -88,12 +88,12 @@ async def test_the_links_of_the_old_address_end(service: Service) -> None:
 async def test_the_public_order_and_its_proof_stay_as_they_were(service: Service) -> None:
     _, event = await open_event(service)
     visitor, outcome = await registered(service, event)
-    await sealing.seal(service.database)
+    await seal_once(service.database)
     entries = await service.run_sql("select * from log_entries order by 1, 2")
     receipt = (await visitor.http.get(f"{outcome}?receipt")).json()
 
     done = await correct(visitor, outcome)
-    await sealing.seal(service.database)
+    await seal_once(service.database)
 
     assert entries
     assert await service.run_sql("select * from log_entries order by 1, 2") == entries

@@ -11,7 +11,7 @@ from holdfast.events.payments import checkout, due
 from holdfast.kit.background import row_work
 from holdfast_demo.stripe.errors import Fault
 from tests.helpers.event_visitor import Visitor, page_text
-from tests.helpers.payments import Buyer, Scene
+from tests.helpers.payments import Buyer, Scene, handle_payments
 from tests.support import eventually
 
 ANN, BEN = "ann@example.com", "ben@example.com"
@@ -99,7 +99,7 @@ async def test_the_time_to_pay_begins_when_a_slow_processor_has_answered(shop: S
     async def is_called() -> bool:
         return bool(shop.processor.things("checkout.session"))
 
-    calling = asyncio.create_task(due.handle_all(shop.service.database, checkout.OPENING))
+    calling = asyncio.create_task(handle_payments(shop.service.database, checkout.OPENING))
     await eventually(is_called)
     await pass_minutes(shop, 20)
     await calling
@@ -186,10 +186,10 @@ async def test_concurrent_processes_open_the_same_checkout_with_the_same_request
     async def is_called() -> bool:
         return bool(shop.processor.things("checkout.session"))
 
-    calling = asyncio.create_task(due.handle_all(shop.service.database, checkout.OPENING))
+    calling = asyncio.create_task(handle_payments(shop.service.database, checkout.OPENING))
     await eventually(is_called)
     await pass_minutes(shop, 0)
-    await due.handle_all(shop.service.database, checkout.OPENING)
+    await handle_payments(shop.service.database, checkout.OPENING)
     await calling
 
     assert len(shop.processor.things("checkout.session")) == 1
@@ -202,7 +202,7 @@ async def test_checkouts_are_opened_in_order_of_arrival_also_after_a_delay(shop:
         await held(shop, event_id, email)
     await shop.service.run_sql("update payments set due_at = now() - id * interval '1 second'")
 
-    await due.handle_all(shop.service.database, checkout.OPENING._replace(max_concurrent=1))
+    await handle_payments(shop.service.database, checkout.OPENING._replace(max_concurrent=1))
 
     assert [session["customer_email"] for session in shop.processor.things("checkout.session")] == people
 

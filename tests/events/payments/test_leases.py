@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.payments import checkout, due
 from holdfast.kit.background import leases, row_work
 from holdfast_demo.stripe.errors import Fault
-from tests.helpers.payments import Scene
+from tests.helpers.payments import Scene, handle_payments
 from tests.support import eventually
 
 ANN = "ann@example.com"
@@ -19,7 +19,7 @@ async def begin(shop: Scene, seconds: float) -> "asyncio.Task[int]":
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=seconds))
     await shop.register_without_work(event_id, ANN)
-    opens = asyncio.create_task(due.handle_all(shop.service.database, checkout.OPENING))
+    opens = asyncio.create_task(handle_payments(shop.service.database, checkout.OPENING))
     await eventually(lambda: shop.service.run_sql("select from payments where due_at > now()"))
     return opens
 
@@ -43,7 +43,7 @@ async def test_a_payment_that_a_process_works_on_is_leased_by_no_other_process(
 
     handled_by_others = 0
     while not opens.done():
-        handled_by_others += await due.handle_all(shop.service.database, checkout.OPENING)
+        handled_by_others += await handle_payments(shop.service.database, checkout.OPENING)
         await asyncio.wait([opens], timeout=0.05)
 
     assert handled_by_others == 0

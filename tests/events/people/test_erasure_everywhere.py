@@ -9,7 +9,6 @@ import pytest
 
 from holdfast.events import ownership
 from holdfast.events.api import OPERATIONS
-from holdfast.events.log import sealing
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.registrations.retention import PEOPLE_IN_ANSWERS
 from holdfast.events.registrations.substring_search import index_batch
@@ -25,6 +24,7 @@ from tests.helpers.form_browser import Browser
 from tests.helpers.locked_rows import hold_locks
 from tests.helpers.payments import Scene as Shop
 from tests.helpers.people import end_event, erase, handle_of, list_registrations, sign_up
+from tests.helpers.sealing import seal_once
 from tests.support import Client, Service
 
 ANN = "ann@example.com"
@@ -108,7 +108,7 @@ async def test_no_column_of_any_table_has_data_or_a_nonce_of_an_erased_person(sh
     await service.run_sql("update users set name = 'Annabel Smith' where email = %(email)s", email=ANN)
     await accept(service, unsettled["id"], "ann")
     if sealed:
-        await sealing.seal(service.database)
+        await seal_once(service.database)
     nonces = [
         str(nonce)
         for (nonce,) in await service.run_sql(

@@ -25,6 +25,7 @@ from tests.helpers.photos import (
     with_photo,
 )
 from tests.helpers.pictures import TYPES, picture
+from tests.helpers.row_work import handle_all
 from tests.support import Service, eventually, running
 
 MEDIA = "http://events.test/media"
@@ -37,7 +38,7 @@ async def service(anywhere: Settings) -> AsyncIterator[Service]:
 
 
 async def make_sizes(service: Service) -> int:
-    return await sizes.make_sizes(service.database)
+    return await handle_all(sizes.SizesWork(service.database))
 
 
 async def image_attributes(service: Service, key: str) -> ImageAttributes:

@@ -32,6 +32,7 @@ from tests.helpers.photos import (
     with_photo,
 )
 from tests.helpers.pictures import picture, png_chunk, riff
+from tests.helpers.row_work import handle_all
 from tests.support import Service, eventually, running
 
 
@@ -49,7 +50,7 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
 
 
 async def make_sizes(service: Service) -> int:
-    return await sizes.make_sizes(service.database)
+    return await handle_all(sizes.SizesWork(service.database))
 
 
 async def has_sizes(service: Service, key: str) -> bool:

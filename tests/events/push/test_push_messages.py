@@ -16,6 +16,7 @@ from holdfast.kit.outbound.requests import OutboundClient
 from tests.events.pages.own_registration import cancel_registration, register_in_order
 from tests.events.push.push_service import LOCAL, BrowserDouble, PushServiceDouble, push_service
 from tests.helpers.event_visitor import Visitor
+from tests.helpers.row_work import handle_all
 from tests.support import Service
 
 
@@ -71,10 +72,10 @@ async def test_a_push_message_is_sent_when_the_seat_is_there_and_not_before(
     _, event, [ann, ben, cal] = await register_in_order(service, "ann", "ben", "cal", title="Life drawing")
     browser = await subscribed(service, pushes, ben)
     other = await subscribed(service, pushes, cal, "de")
-    assert await sending.send_due(service.database) == 0
+    assert await handle_all(sending.PushWork(service.database)) == 0
 
     await cancel_registration(service, ann)
-    assert await sending.send_due(service.database) == 1
+    assert await handle_all(sending.PushWork(service.database)) == 1
 
     [message] = browser.messages
     assert (message["title"], message["body"]) == ("You have a seat!", event["title"])
@@ -83,7 +84,7 @@ async def test_a_push_message_is_sent_when_the_seat_is_there_and_not_before(
     assert pushes.statuses == [201]
     assert await stored(service) == 1
     await cancel_registration(service, ben)
-    await sending.send_due(service.database)
+    await handle_all(sending.PushWork(service.database))
     assert [message["title"] for message in other.messages] == ["Sie haben einen Platz!"]
     assert await stored(service) == 0
 
@@ -95,7 +96,7 @@ async def test_a_push_message_contains_no_web_address_except_that_of_the_page(
     browser = await subscribed(service, pushes, ben)
 
     await cancel_registration(service, ann)
-    await sending.send_due(service.database)
+    await handle_all(sending.PushWork(service.database))
 
     [message] = browser.messages
     assert "evil" not in message["body"]
@@ -148,7 +149,7 @@ async def test_a_browser_that_is_gone_is_forgotten(service: Service, pushes: Pus
         (await subscribed(service, pushes, ben)).status = status
 
         await cancel_registration(service, ann)
-        await sending.send_due(service.database)
+        await handle_all(sending.PushWork(service.database))
 
         assert (pushes.statuses[-1], await stored(service)) == (status, 0)
 
@@ -161,7 +162,7 @@ async def test_a_push_service_in_trouble_is_retried_a_limited_number_of_times(
     browser.status = 503
     await cancel_registration(service, ann)
 
-    await sending.send_due(service.database)
+    await handle_all(sending.PushWork(service.database))
     assert await stored(service) == 1
     [(seconds, error)] = await service.run_sql(
         "select extract(epoch from due_at - now())::float8, error from push_subscriptions"
@@ -171,7 +172,7 @@ async def test_a_push_service_in_trouble_is_retried_a_limited_number_of_times(
 
     browser.status = 201
     await service.run_sql("update push_subscriptions set due_at = now()")
-    await sending.send_due(service.database)
+    await handle_all(sending.PushWork(service.database))
     assert len(browser.messages) == 1
     assert await stored(service) == 0
 
@@ -179,7 +180,7 @@ async def test_a_push_service_in_trouble_is_retried_a_limited_number_of_times(
     (await subscribed(service, pushes, ben)).status = 429
     await cancel_registration(service, ann)
     await service.run_sql("update push_subscriptions set attempts = %(attempts)s", attempts=sending.MAX_ATTEMPTS - 1)
-    await sending.send_due(service.database)
+    await handle_all(sending.PushWork(service.database))
     assert await stored(service) == 0
 
 
@@ -191,7 +192,7 @@ async def test_a_push_address_in_the_network_of_the_operator_is_not_called(
     service.database.resources = replace(service.database.resources, push=OutboundClient(seconds=5))
 
     await cancel_registration(service, ann)
-    await sending.send_due(service.database)
+    await handle_all(sending.PushWork(service.database))
 
     assert browser.messages == []
     assert pushes.statuses == []
@@ -206,7 +207,7 @@ async def test_a_push_subscription_can_be_withdrawn(service: Service, pushes: Pu
     assert (await post(service, ben, endpoint=browser.endpoint, stop="yes")).status_code == 204
     await cancel_registration(service, ann)
 
-    assert await sending.send_due(service.database) == 0
+    assert await handle_all(sending.PushWork(service.database)) == 0
     assert browser.messages == []
 
 
@@ -219,7 +220,7 @@ async def test_a_registration_has_few_browsers_and_each_of_them_once(
 
     assert await stored(service) == MAX_SUBSCRIPTIONS
     await cancel_registration(service, ann)
-    await sending.send_due(service.database)
+    await handle_all(sending.PushWork(service.database))
 
     assert [len(browser.messages) for browser in browsers] == [0, 0, *[1] * MAX_SUBSCRIPTIONS]
 
@@ -258,7 +259,7 @@ async def test_a_message_of_a_replaced_key_is_not_sent(service: Service, pushes:
     other = secret.unseal(sealed).replace(sender_keys(secret)[0].public_key, SenderKey(b"x").public_key)
     await service.run_sql("update push_subscriptions set sealed = %(sealed)s", sealed=secret.seal(other))
 
-    await sending.send_due(service.database)
+    await handle_all(sending.PushWork(service.database))
 
     assert pushes.statuses == []
     assert await stored(service) == 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from holdfast.events.queues.places import QUEUE_DRAWS
+from holdfast.events.queues.model import QUEUE_DRAWS
 from tests.events.draws.scene import ROUND, DrawSteps, list_closing
 from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service

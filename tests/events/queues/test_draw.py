@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from holdfast.events.draws import drawing
-from holdfast.events.queues.places import QUEUE_DRAWS
-from holdfast.events.queues.release import forget_visitors
+from holdfast.events.queues.model import QUEUE_DRAWS
+from holdfast.events.queues.retention import forget_visitors
 from holdfast_verify.formats import beacon
 from tests.events.draws.rounds import ROUNDS
 from tests.events.draws.scene import PEOPLE

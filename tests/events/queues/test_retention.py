@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.events.queues import release
+from holdfast.events.queues import retention
 from tests.events.log.scene import seal_logs
 from tests.events.queues.scene import QueueScene, open_line
 from tests.support import Service
@@ -11,7 +11,7 @@ DAY = 86_400
 
 
 async def forget(service: Service) -> int:
-    return await service.database.transact(release.forget_visitors)
+    return await service.database.transact(retention.forget_visitors)
 
 
 async def remembered(service: Service) -> list[str]:
@@ -69,7 +69,7 @@ async def test_a_deleted_queue_with_a_log_leaves_only_the_log(service: Service) 
     await line.ada.delete(line.path)
 
     assert [await forget(service) for _ in range(2)] == [2, 0]
-    assert await service.run_sql("select title, description, target_url from queues") == [("", None, release.NO_URL)]
+    assert await service.run_sql("select title, description, target_url from queues") == [("", None, retention.NO_URL)]
     assert await remembered(service) == []
     await seal_logs(service)
     entries = (await service.http.get(f"/log/queues/{line.id}/tile/entries/000.p/5")).content
@@ -82,7 +82,7 @@ async def test_a_deleted_queue_with_a_log_leaves_only_the_log(service: Service) 
 async def test_visitors_are_deleted_in_batches(
     line: QueueScene, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(release, "BATCH_SIZE", 2)
+    monkeypatch.setattr(retention, "BATCH_SIZE", 2)
     await line.join("ann", "ben", "cal")
     await line.tick()
     await line.ada.delete(line.path)

@@ -25,7 +25,7 @@ async def test_people_who_look_together_see_their_places_in_order_of_arrival(ser
     for number in (24, 7, 1):
         sample = Random(number).sample(everybody, number)
         commands = [
-            GetOwnRegistration(event_id=event_id, user_id=user_id, arrival=arrival)
+            GetOwnRegistration(event_id=event_id, public_id=user_id, arrival=arrival)
             for event_id, user_id, arrival, _ in sample
         ]
         seen = await service.database.read(lambda reader, commands=commands: find_own_registrations(reader, commands))
@@ -44,7 +44,7 @@ async def test_a_person_put_on_the_waiting_list_by_hand_has_no_place_and_delays_
         "select public_id, arrival from registrations join users on users.id = user_id order by arrival"
     )
     commands = [
-        GetOwnRegistration(event_id=event["id"], user_id=user_id, arrival=arrival) for user_id, arrival in people
+        GetOwnRegistration(event_id=event["id"], public_id=user_id, arrival=arrival) for user_id, arrival in people
     ]
     seen = [
         registration

@@ -1,10 +1,10 @@
 """Tenants take turns, and so do endpoints: many messages, locked rows and slow receivers of one delay no other."""
 
-from holdfast.kit.background.row_work import handle_all
 from holdfast.kit.webhooks import sending
 from holdfast.kit.webhooks.fan_out import BATCH_SIZE, MAX_TENANTS, fan_out
 from holdfast.kit.webhooks.sending import MAX_FAILING_ENDPOINTS, DeliveryWork
 from tests.events.webhooks.programs import Program, Programs
+from tests.helpers.row_work import handle_all
 from tests.helpers.webhook_receiver import deliver, fan_all_out
 from tests.support import Service
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.inventory.shops import model
+from holdfast.inventory.shops.operations import announce_sync_status
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop
 from tests.stream_reader import read_stream
@@ -75,6 +75,6 @@ async def test_pages_of_pools_follow_the_stream_of_the_console(owner: Owner, sho
 
 async def test_a_change_of_the_sync_is_streamed_to_the_console(owner: Owner, shop: Shop, inventory: Inventory) -> None:
     async with read_stream(inventory.app, STREAM, cookie=cookie(owner)) as reader:
-        await inventory.database.transact(lambda tx: model.announce(tx, shop.id))
+        await inventory.database.transact(lambda tx: announce_sync_status(tx, shop.id))
 
         assert (await reader.next())["data"] == {"changed": ["sync"]}

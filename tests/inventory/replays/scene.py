@@ -25,7 +25,7 @@ def sell(scene: Scene, days_ago: float, *sold: tuple[str, int]) -> Order:
 
 async def know_levels(scene: Scene) -> None:
     """Know what the platform has now."""
-    await scene.transact(lambda tx: levels.observe(tx, scene.shop.id, scene.seen(), fresh=True))
+    await scene.transact(lambda tx: levels.observe(tx, scene.shop.id, scene.seen(), is_just_read=True))
 
 
 async def begin_replay(scene: Scene) -> ReplayTask:

@@ -13,7 +13,6 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import levels, operations
 from holdfast.inventory.sync.model import LocationPercent, ObservedLevel, OrderLevelChange, Spreading
 from holdfast.inventory.sync.shop_sync import SyncWork
-from holdfast.kit.background.row_work import handle_all
 from holdfast.kit.running import steps as kit
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.application import ShopifyDouble
@@ -21,6 +20,7 @@ from holdfast_demo.shopify.model import Location, Variant, gid
 from tests.helpers.platform_shop import DOMAIN, SECRET, Place, beside_the_platform
 from tests.helpers.platform_shop import Scene as Installing
 from tests.helpers.platform_webhooks import deliver, handle
+from tests.helpers.row_work import handle_all
 from tests.inventory.support import Inventory, Shop
 from tests.support import eventually
 

@@ -35,7 +35,7 @@ async def test_observations_of_two_locations_at_once_are_both_considered(scene: 
 
     async def hear(observed: ObservedLevel, available: int) -> None:
         level = structs.replace(observed, available=available)
-        await scene.transact(lambda tx: levels.observe(tx, scene.shop.id, [level], fresh=True))
+        await scene.transact(lambda tx: levels.observe(tx, scene.shop.id, [level], is_just_read=True))
 
     await hear(second, 50)
     await scene.due()
@@ -81,7 +81,7 @@ async def test_many_concurrent_changes_of_the_same_levels_wait_for_each_other_an
         for number in range(ROUNDS):
             levels_of_webhook = [structs.replace(level, available=writer + number) for level in seen]
             async with database.transaction(shop_id) as tx:
-                await levels.observe(tx, shop_id, levels_of_webhook, fresh=True)
+                await levels.observe(tx, shop_id, levels_of_webhook, is_just_read=True)
 
     async def reckon() -> None:
         for _ in range(ROUNDS):

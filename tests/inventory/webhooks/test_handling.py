@@ -18,10 +18,11 @@ from holdfast.inventory.webhooks.inbox import MAX_ATTEMPTS, WebhookWork
 from holdfast.inventory.webhooks.model import Delivery, WaitingWebhook
 from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LEASE_SECONDS
-from holdfast.kit.background.row_work import handle_all, run
+from holdfast.kit.background.row_work import run
 from holdfast.kit.contract.problems import Problem
 from tests.helpers.background_loops import at_work
 from tests.helpers.platform_webhooks import DeliveryScene, install_app
+from tests.helpers.row_work import handle_all
 from tests.inventory.support import Inventory
 from tests.support import eventually
 

@@ -9,7 +9,8 @@ import pytest
 from holdfast.events.resources import Database
 from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LEASE_SECONDS, LeasedRow, LeaseLost, RowTable
-from holdfast.kit.background.row_work import TableWork, handle_all
+from holdfast.kit.background.row_work import TableWork
+from tests.helpers.row_work import handle_all
 from tests.support import Service
 
 LETTERS = RowTable("letters", "id", "kind = 'letter'", order="weight desc, id")

@@ -11,8 +11,9 @@ from msgspec import Struct
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background import leases, row_work
 from holdfast.kit.background.leases import LeaseFence
-from holdfast.kit.background.row_work import RetryBackoff, RowWork, handle_all
+from holdfast.kit.background.row_work import RetryBackoff, RowWork
 from tests.helpers.background_loops import at_work
+from tests.helpers.row_work import handle_all
 from tests.support import Service, eventually
 
 

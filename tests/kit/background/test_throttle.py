@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from holdfast.kit.background.throttle import IDLE_TURN_SECONDS, PAUSE_FACTOR, yield_to_requests
+from holdfast.kit.background.loops import IDLE_TURN_SECONDS, PAUSE_FACTOR, yield_to_requests
 
 
 async def test_a_busy_process_pauses_background_work() -> None:

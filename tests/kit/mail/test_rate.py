@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from holdfast.events.settings import Settings
-from holdfast.kit.mail.rate import take_turn
+from holdfast.kit.mail.sender import take_turn
 from tests.kit.mail.posting import PEOPLE, has_received, post_mails, run_senders, wait_until_all_ended
 from tests.smtp import Server
 from tests.support import Service, eventually, running
@@ -91,6 +91,6 @@ async def test_a_process_that_stops_does_not_wait_for_the_turns_of_its_mails(
         await processes[0].run_sql("update mail_rate set next_at = now() + interval '1 hour'")
 
     assert len(server.received) < len(PEOPLE)
-    # A share that was leased at the moment of the stop is free when its lease ends.
+    # A shard that was leased at the moment of the stop is free when its lease ends.
     await eventually(lambda: has_no_lease(processes[0]))
     await processes[0].run_sql("update mail_rate set next_at = now()")

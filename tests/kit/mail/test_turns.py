@@ -16,7 +16,7 @@ async def due(service: Service, limit: int = 8, first: str = "") -> list[Mail]:
 
 
 async def post_of(service: Service, organizer: int, count: int, *, bulk: bool = False) -> list[int]:
-    """Mails of an organizer, all of them in one share."""
+    """Mails of an organizer, all of them in one shard."""
     recipients = [f"ann+{number}.{organizer}.{bulk}@example.com" for number in range(count)]
     return await post_mails(service, *recipients, bulk=bulk, arguments={"organizer_id": organizer})
 

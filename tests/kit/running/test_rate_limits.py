@@ -341,15 +341,15 @@ def test_an_address_has_its_share_of_a_limit_whatever_others_send(
 async def test_requests_that_store_nothing_use_up_only_the_share_of_their_address() -> None:
     limits = Limits("memory://", {}, shared={"shared": SHARED})
 
-    tried = [await limits.require_room("shared", "event 7", SOURCES[0]) for _ in range(50)]
+    tried = [await limits.count_for_share("shared", "event 7", SOURCES[0]) for _ in range(50)]
 
     assert tried == [False] * 2 + [True] * 48
     for _ in range(5):
         await limits.count_together("shared", "event 7")
     with pytest.raises(Problem):
-        await limits.require_room("shared", "event 7", SOURCES[0])
-    assert not await limits.require_room("shared", "event 7", SOURCES[1])
-    assert await limits.require_room("shared", "event 8", SOURCES[1]) is False
+        await limits.count_for_share("shared", "event 7", SOURCES[0])
+    assert not await limits.count_for_share("shared", "event 7", SOURCES[1])
+    assert await limits.count_for_share("shared", "event 8", SOURCES[1]) is False
 
 
 @pytest.mark.usefixtures("clock")

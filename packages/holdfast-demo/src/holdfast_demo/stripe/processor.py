@@ -122,14 +122,17 @@ class StripeDouble:
         return self._store.every(kind)
 
     def ask(self, method: str, path: str, params: Thing) -> Thing:
-        """Execute a request without HTTP and its faults. Raises `Refusal`."""
+        """Execute a request without HTTP and its faults. Raises `StripeRefusal`."""
         operation, id = api.find(method, path)
         call = api.Call(path, id, check_params(params, operation.params, operation.modelled, json=True))
         with self._store.change():
             return without_private(operation.act(self._world, call))
 
     def pay(self, session_id: str, card: str = "4242424242424242") -> Thing:
-        """Pay a session, as a payer does on its page. Raises `Refusal` if it is not open or the card is declined."""
+        """Pay a session, as a payer does on its page.
+
+        Raises `StripeRefusal` if it is not open or the card is declined.
+        """
         with self._store.change():
             sessions.expire_due(self._world)
         with self._store.change():

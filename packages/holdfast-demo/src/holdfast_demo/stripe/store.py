@@ -54,7 +54,7 @@ class Store(SQLiteStore):
         return json.loads(row[0]) if row else None
 
     def get(self, kind: str, id: str, param: str = "id", status: int = 404) -> Thing:
-        """The object with an id. Raises `Refusal` if there is none."""
+        """The object with an id. Raises `StripeRefusal` if there is none."""
         thing = self.find(kind, id)
         if thing is None:
             raise missing(kind, id, param, status)

@@ -259,18 +259,18 @@ class LimitOperations:
 
         @refuses(NOT_FOUND, FORBIDDEN)
         async def set_limit(steps: Steps[Any], caller: Caller, command: SetLimit) -> Conclusion[AgentLimit]:
-            """Set the daily limit of an API key or of a connected app. Only a person may."""
+            """Set the daily limit of an API key or of a connected app. Only a person or an operator may."""
             if caller.principal not in ("person", "system"):
                 raise FORBIDDEN("Only a person sets the limits of agents.", hint="Set it in the console.")
-            is_stricter = False
+            begins_to_restrict = False
 
             async def store(tx: Tx[Any]) -> AgentLimit:
-                nonlocal is_stricter
-                limit, is_stricter = await self.store(tx, caller, command)
+                nonlocal begins_to_restrict
+                limit, begins_to_restrict = await self.store(tx, caller, command)
                 return limit
 
             concluded = await steps.conclude(store)
-            if is_stricter:
+            if begins_to_restrict:
                 # A process that misses the notification may use its cached caller, without the limit, for this long.
                 await asyncio.sleep(TTL_SECONDS)
             return concluded
@@ -290,7 +290,7 @@ class LimitOperations:
         return CredentialLimit(*rows[0])
 
     async def store(self, tx: Tx[Any], caller: Caller, command: SetLimit) -> tuple[AgentLimit, bool]:
-        """Store the limit of a credential. Returns it, and whether it is stricter than before.
+        """Store the limit of a credential. Returns it, and whether a limit, or asking a person, begins with it.
 
         What was used today stays counted. If it is more than a new limit, nothing more can be used today.
         """
@@ -333,7 +333,7 @@ class LimitOperations:
         )
         assert limit
         was_limited, is_limited = before.daily_limit is not None, command.daily_limit is not None
-        is_stricter = (is_limited and not was_limited) or (limit.asks_first and not before.asks_first)
-        if is_stricter or (was_limited, before.asks_first) != (is_limited, limit.asks_first):
+        begins_to_restrict = (is_limited and not was_limited) or (limit.asks_first and not before.asks_first)
+        if begins_to_restrict or (was_limited, before.asks_first) != (is_limited, limit.asks_first):
             await tx.revoke(api_keys.CHANNEL)
-        return limit, is_stricter
+        return limit, begins_to_restrict

@@ -126,10 +126,10 @@ class RequestRow(Struct, frozen=True):
 class WaitingRequest(Struct, frozen=True):
     """A request that waits for a person.
 
-    agent_name     the name of the key or the app, or what its program calls itself; empty: none of them
-    facts          what it is about, as it is now
-    seen           the version of these facts: approving sends it back
-    has_ended      whether the key or the app has ended: the request can only be declined
+    agent_name       the name of the key or the app, or what its program calls itself; empty: none of them
+    facts            what it is about, as it is now
+    facts_version    the version of these facts: approving sends it back
+    has_ended        whether the key or the app has ended: the request can only be declined
     """
 
     id: int
@@ -138,7 +138,7 @@ class WaitingRequest(Struct, frozen=True):
     command: Any
     key: str
     facts: Facts
-    seen: str
+    facts_version: str
     requested_at: datetime
     expires_at: datetime
     caller: Caller | None
@@ -182,7 +182,7 @@ class AgentRequests:
         # A separate statement, so that the next one sees what other processes have stored for this credential.
         await tx.run("select pg_advisory_xact_lock(%(space)s, %(lock)s)", {"space": LOCK_SPACE, "lock": lock})
         await _expire(tx, credential)
-        if (known := await self._known(tx, digest, key)) is not None:
+        if (known := await self._find_earlier(tx, digest, key)) is not None:
             return known
         call = StoredCall(msgspec.Raw(content), key, caller.program)
         rows = await tx.tuples(
@@ -213,7 +213,7 @@ class AgentRequests:
             )
         return self._waiting(*rows[0])
 
-    async def _known(self, tx: Tx[Any], digest: bytes, key: str | None) -> Problem | str | None:
+    async def _find_earlier(self, tx: Tx[Any], digest: bytes, key: str | None) -> Problem | str | None:
         """The answer to a call that was made before; None: it is a new request."""
         rows = await tx.tuples(
             """
@@ -359,7 +359,7 @@ def _waiting_request(
     )
 
 
-class RequestDesk:
+class RequestApprovals:
     """Shows a person what agents ask for, approves it and declines it. `runner` runs the operations."""
 
     def __init__(self, reader: RequestReader, runner: Runner) -> None:
@@ -376,11 +376,11 @@ class RequestDesk:
             return request
         raise NOT_FOUND()
 
-    async def approve(self, person: Caller, id: int, seen: str) -> None:
+    async def approve(self, person: Caller, id: int, facts_version: str) -> None:
         """Run a request, with the rights and limits that its credential has now.
 
-        Raises `RequestEnded`, `RequestChanged` if the facts are not those of the version `seen`, and the `Problem` of a
-        call that is refused: then the request goes on waiting.
+        Raises `RequestEnded`, `RequestChanged` if the facts have another version now, and the `Problem` of a call that
+        is refused: then the request goes on waiting.
         """
         try:
             request = await self.find(person, id)
@@ -398,7 +398,7 @@ class RequestDesk:
             await end_request(tx, person.tenant, id, "done")
             call = RequestedCall(request.operation, request.command)
             [facts] = await self._reader.read_facts(tx, person.tenant, [call], locks=True)
-            if version_of(facts) != seen:
+            if version_of(facts) != facts_version:
                 raise RequestChanged
 
         await self._runner.run_approved(operation, request.caller, request.command, request.key, claim)

@@ -9,10 +9,11 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.accounts.sessions import BATCH_SIZE, new_secret
+from holdfast.accounts.sessions import BATCH_SIZE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.postgres.database import Reader, Tx
+from holdfast.kit.security.cookie_secrets import new_cookie_secret
 
 KNOWN_DAYS = 90
 
@@ -37,7 +38,7 @@ async def is_known_browser(reader: Reader[Any], caller: Caller, command: GetKnow
 
 async def note(tx: Tx[Any], account_id: int, email: str) -> str:
     """Store that the owner of an address signs in. Returns the secret for the cookie."""
-    secret = new_secret()
+    secret = new_cookie_secret()
     await tx.run(
         "insert into known_browsers (hash, account_id) values (%(hash)s, %(account_id)s)",
         {"hash": _digest(secret, email), "account_id": account_id},

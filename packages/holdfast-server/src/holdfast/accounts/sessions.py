@@ -6,8 +6,6 @@ Sign-in links are deleted a day after they were requested, and sessions when the
 
 import datetime as dt
 import hashlib
-import re
-import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal, LiteralString
@@ -22,6 +20,7 @@ from holdfast.kit.http.handler import Header, Request
 from holdfast.kit.postgres.database import Database, Reader, Tx
 from holdfast.kit.postgres.group_commit import MAX_CALLS_IN_BATCH, MAX_WAITING_CALLS, Batcher
 from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
+from holdfast.kit.security.cookie_secrets import is_cookie_secret, new_cookie_secret
 
 CHANNEL = "sessions"
 """The channel that announces that a session has ended, was moved to another account, or that its account has changed.
@@ -44,8 +43,6 @@ MAX_ANNOUNCED_SESSIONS = 20
 MAX_IDLE_DAYS = 14
 MAX_SESSION_DAYS = 90
 """Days without use after which a session ends, and days after which it ends in any case."""
-
-_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 
 PLATFORM_HOURS = 8
 """Hours of a session that a platform vouched for. After that the platform is asked again whether access is allowed."""
@@ -134,7 +131,7 @@ class Sessions:
 
     async def find(self, secret: str) -> Session | None:
         """The session with a secret; None if the secret is malformed, unknown, or its session has ended."""
-        return await self._cache.get(digest(secret).hex()) if is_secret(secret) else None
+        return await self._cache.get(digest(secret).hex()) if is_cookie_secret(secret) else None
 
     def forgetting(self) -> AbstractContextManager[None]:
         """While the block lasts, a session that ends is dropped from the cache as soon as its end is announced."""
@@ -176,16 +173,6 @@ class Sessions:
         return [sessions.get(hex_digest) for hex_digest in hashes]
 
 
-def new_secret() -> str:
-    """A random secret of 256 bits for a cookie."""
-    return secrets.token_urlsafe(32)
-
-
-def is_secret(text: str) -> bool:
-    """Whether a text has the form of a secret for a cookie."""
-    return _SECRET.fullmatch(text) is not None
-
-
 def digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
@@ -212,7 +199,7 @@ async def find_open(reader: Reader[Any], hashes: Sequence[bytes]) -> list[tuple[
 
 async def begin(tx: Tx[Any], account_id: int, way: Way, browser: str) -> str:
     """Begin a session. Returns the secret for the cookie. `browser`: its User-Agent."""
-    secret = new_secret()
+    secret = new_cookie_secret()
     await tx.run(
         """
         insert into sessions (hash, account_id, way, browser)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast import accounts
-from holdfast.accounts.agent_requests import RequestDesk, RequestReader
+from holdfast.accounts.agent_requests import RequestApprovals, RequestReader
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import Sessions
 from holdfast.accounts.signed_in_pages import SessionGate, SignedInPages
@@ -16,8 +16,8 @@ from holdfast.events.agent_actions.operations import AgentActionLog
 from holdfast.events.api import DESCRIPTION, INSTRUCTIONS, OPERATIONS, TITLE, VERSION
 from holdfast.events.bounds import STREAMS
 from holdfast.events.console import part as console
-from holdfast.events.console.account.account import ACCOUNT_TEMPLATE
-from holdfast.events.console.check_in.check_in import SIGN_OUT_SCRIPTS
+from holdfast.events.console.account.account_pages import ACCOUNT_TEMPLATE
+from holdfast.events.console.check_in.check_in_pages import SIGN_OUT_SCRIPTS
 from holdfast.events.console.frame import HINT, HOME, first, navigation
 from holdfast.events.documents import discovery, openapi
 from holdfast.events.draws.part import draws_part
@@ -38,7 +38,7 @@ from holdfast.events.pricing import part as pricing
 from holdfast.events.problems import ALL
 from holdfast.events.push import part as push
 from holdfast.events.queues import part as queues
-from holdfast.events.queues.places import QUEUE_DRAWS
+from holdfast.events.queues.model import QUEUE_DRAWS
 from holdfast.events.registrations import part as registrations
 from holdfast.events.registrations.part import IDEMPOTENCY
 from holdfast.events.resources import Context, Database
@@ -106,7 +106,7 @@ def service(database: Database) -> Service:
             settings.max_streams,
         ),
         signed_in=signed_in_pages(database),
-        agent_requests=RequestDesk(RequestReader(OPERATIONS, database, find_credentials, read_facts), runner),
+        agent_requests=RequestApprovals(RequestReader(OPERATIONS, database, find_credentials, read_facts), runner),
     )
     credentials = Credentials(ring, database, configured_issuer(settings), accepts_own_tokens=settings.has_own_server)
     problems = (*COMMON_PROBLEMS, *ALL)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from holdfast.accounts.agent_requests import RequestDesk
+from holdfast.accounts.agent_requests import RequestApprovals
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.inventory.availability.cache import AvailabilityCache
 from holdfast.inventory.resources import Database
@@ -30,5 +30,5 @@ class Context(NamedTuple):
     limits: Limits
     streams: Streams
     signed_in: SignedInPages
-    agent_requests: RequestDesk
+    agent_requests: RequestApprovals
     live: AvailabilityCache

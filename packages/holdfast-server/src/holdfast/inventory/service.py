@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import accounts
-from holdfast.accounts.agent_requests import RequestDesk, RequestReader
+from holdfast.accounts.agent_requests import RequestApprovals, RequestReader
 from holdfast.accounts.part import account_part
 from holdfast.accounts.sessions import CHANNEL as SESSION_CHANNEL
 from holdfast.accounts.sessions import Sessions
@@ -122,7 +122,7 @@ def service(database: Database) -> Service:
             account=MORE,
             hint=HINT,
         ),
-        agent_requests=RequestDesk(
+        agent_requests=RequestApprovals(
             RequestReader(OPERATIONS, database.across_tenants(), find_credentials, read_facts), runner
         ),
         live=AvailabilityCache(database),

@@ -1,6 +1,6 @@
 """The seats and the waiting list of an event, as its log tells of them: who has what after each entry.
 
-It takes a byte for each arrival, so a log of a million arrivals needs little memory.
+It takes a byte for each arrival, and more for each person who waits or was drawn.
 
 What follows a wrong outcome may have been logged as if it were right. Then each later entry would look wrong too. So
 there may be several replays. A replay ends when an entry contradicts it and fits another replay. An entry that
@@ -122,7 +122,7 @@ class PlaceReplay:
             self._seated_before += outcome in SEATED
             self._waiting_before += outcome == "waitlisted"
             return
-        yield from self._leave(number, "in_draw")
+        yield from self._check_status_before(number, "in_draw")
         if 0 <= number - self._first < len(self._codes):
             self._ranks[number] = self._first + len(self._ranks)
             self._place(number, outcome, "service")
@@ -196,7 +196,7 @@ class PlaceReplay:
         is_promotion = by != "organizer" and before == "waitlisted" and after in SEATED
         if not is_promotion:
             yield from self._end_promotions()
-        yield from self._leave(number, before)
+        yield from self._check_status_before(number, before)
         self._count(before, -1)
         self._count(after, 1)
         self._has_changes = True
@@ -222,8 +222,8 @@ class PlaceReplay:
             self._promoted.append(number)
             self.unjudged += self._waiting_before > 0
 
-    def _leave(self, number: int | None, before: RegistrationStatus) -> Iterator[BrokenRule]:
-        """Whether a person had what the change says that it had before."""
+    def _check_status_before(self, number: int | None, before: RegistrationStatus) -> Iterator[BrokenRule]:
+        """The fault if a person did not have what the change says that it had before."""
         if number is None:
             return
         known = self.status(number)

@@ -9,10 +9,9 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from holdfast_verify.audit.audit import Audit, AuditFinding
+from holdfast_verify.audit.audit import Audit, AuditFinding, HeadAudit
 from holdfast_verify.audit.draw import check_cosigned_freeze, check_draw
 from holdfast_verify.audit.entries import AuditedEntry, ConfirmationsEntry, FreezeEntry, decode_foreign
-from holdfast_verify.audit.heads import HeadAudit
 from holdfast_verify.check.log_reader import EarlierHead, HashResult, SignedHead, open_head, read_entries
 from holdfast_verify.check.log_source import LogSource, MissingFile, generation_of
 from holdfast_verify.check.options import CheckProgress

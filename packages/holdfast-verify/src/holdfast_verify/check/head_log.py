@@ -10,8 +10,7 @@ from itertools import pairwise
 
 from msgspec import Struct, field, structs
 
-from holdfast_verify.audit.audit import AuditFinding
-from holdfast_verify.audit.heads import HeadAudit
+from holdfast_verify.audit.audit import AuditFinding, HeadAudit
 from holdfast_verify.check.generations import DrawnList, EntryReader, Generations, ReadLog, find_generations, read_log
 from holdfast_verify.check.log_reader import EarlierHead, SignedHead, open_head, saved_head
 from holdfast_verify.check.log_source import (

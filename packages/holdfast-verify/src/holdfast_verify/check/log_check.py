@@ -5,9 +5,8 @@ from itertools import pairwise
 
 from msgspec import structs
 
-from holdfast_verify.audit.audit import Audit, AuditFinding
+from holdfast_verify.audit.audit import Audit, AuditFinding, HeadAudit
 from holdfast_verify.audit.entries import AuditedEntry
-from holdfast_verify.audit.heads import HeadAudit
 from holdfast_verify.check.catching_up import LogFollower
 from holdfast_verify.check.generations import Generations, LogGeneration, ReadLog, find_generations, read_log
 from holdfast_verify.check.head_log import (

@@ -40,13 +40,3 @@ class CheckProgress(Protocol):
     def wait(self, text: str) -> None:
         """It waits for something that the text names."""
         ...
-
-
-class NoProgress:
-    """Shows nothing."""
-
-    def count(self, more: int, total: int) -> None:
-        pass
-
-    def wait(self, text: str) -> None:
-        pass

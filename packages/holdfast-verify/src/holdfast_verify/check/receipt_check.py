@@ -28,10 +28,6 @@ class PublicStatus(NamedTuple):
         return GOT.get(self.status, self.status)
 
 
-class LoggedStatus(PublicStatus):
-    """What the log leads to."""
-
-
 async def check_receipt_file(
     client: httpx2.AsyncClient,
     source: LogSource | None,

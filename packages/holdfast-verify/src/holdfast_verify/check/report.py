@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from holdfast_verify.audit.audit import MAX_DELAY_SECONDS, Audit, AuditFinding
-from holdfast_verify.audit.heads import HeadAudit
+from holdfast_verify.audit.audit import MAX_DELAY_SECONDS, Audit, AuditFinding, HeadAudit
 from holdfast_verify.check.trusted_key import TrustedKey
 from holdfast_verify.formats.entries import timestamp
 from holdfast_verify.formats.signed_note import Checkpoint

@@ -65,11 +65,11 @@ def check_saved_head(saved: Checkpoint, logs: Sequence[ReadLog], *, has_newest: 
                 return []
             is_restored = any(later.audit.earlier_log for later in logs[index + 1 :])
             is_lost = is_restored and saved.size > log.log.size
-            return [_lost(saved, log.log.size)] if is_lost else [_in_log(contradiction, log, newest)]
+            return [_lost_entries(saved, log.log.size)] if is_lost else [_in_log(contradiction, log, newest)]
     for log in logs:
         if (named := log.audit.earlier_log) and named.origin == saved.origin:
             if saved.size > named.size:
-                return [_lost(saved, named.size)]
+                return [_lost_entries(saved, named.size)]
             if saved.size == named.size and encode_base64(saved.root) != named.root:
                 message = f"{log.origin} names another end of {saved.origin} than the saved head has."
                 return [AuditFinding("fraud", "consistency", message)]
@@ -118,7 +118,7 @@ def check_published_heads(
     return findings
 
 
-def _lost(saved: Checkpoint, size: int) -> AuditFinding:
+def _lost_entries(saved: Checkpoint, size: int) -> AuditFinding:
     message = (
         f"The saved head of {saved.origin} has {saved.size:,} entries, but this log says that the other ended with "
         f"{size:,}: the later ones are lost, as after a restored backup. The saved head proves that there were more."

@@ -1,7 +1,7 @@
 """The page "Agents" of a console: how agents connect (links, commands and settings, for each program as it has them),
 which are connected, and what they did.
 
-A service says which credentials there are and what was done with them (`AgentDesk`). The page is the same in both.
+A service says which credentials there are and what was done with them (`AgentDirectory`). The page is the same in both.
 
 Sources, as of November 2026: claude.ai (support.claude.com, "custom connectors"), ChatGPT
 (developers.openai.com/plugins/quickstart), Cursor (cursor.com/docs/mcp/install-links), VS Code
@@ -180,7 +180,7 @@ class AgentLines(NamedTuple):
     older: str
 
 
-class AgentDesk(Protocol):
+class AgentDirectory(Protocol):
     """What a service knows of agents."""
 
     async def cards(self, session: Session, request: Request) -> Sequence[AgentCard]:
@@ -222,10 +222,10 @@ class AgentsPage:
     """Answers requests for the page, and for older lines of what agents did."""
 
     def __init__(
-        self, console: Console, desk: AgentDesk, connection: ConnectionDetails, templates: AgentTemplates
+        self, console: Console, directory: AgentDirectory, connection: ConnectionDetails, templates: AgentTemplates
     ) -> None:
         self._console = console
-        self._desk = desk
+        self._directory = directory
         self._connection = connection
         self._templates = templates
 
@@ -241,25 +241,25 @@ class AgentsPage:
 
     async def page(self, session: Session, request: Request, status: int = 200, **values: Any) -> Reply:
         """The page. `values` replace those of the service, such as after a form that was refused."""
-        lines, older = await self._desk.lines(session, request, "", MAX_LINES)
+        lines, older = await self._directory.lines(session, request, "", MAX_LINES)
         return self.render(
             session,
             request,
             "agents/agents.html",
             status,
-            cards=await self._desk.cards(session, request),
-            requests=await self._desk.requests(session, request),
+            cards=await self._directory.cards(session, request),
+            requests=await self._directory.requests(session, request),
             lines=lines,
             older=older,
             connection=self._connection,
             scripts=[COPY_SCRIPT],
-            **{**await self._desk.values(session, request), **values},
+            **{**await self._directory.values(session, request), **values},
         )
 
     async def done(self, session: Session, request: Request) -> Reply:
         """Show what agents did, the newest first."""
         before = read_query(request.query).get("before", "")
-        lines, older = await self._desk.lines(session, request, before, PAGE_LINES)
+        lines, older = await self._directory.lines(session, request, before, PAGE_LINES)
         return self.render(session, request, "agents/agents_done.html", lines=lines, older=older, is_first=not before)
 
     def render(self, session: Session, request: Request, template: str, status: int = 200, **values: Any) -> Reply:

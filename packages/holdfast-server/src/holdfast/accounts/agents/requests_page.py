@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from holdfast.accounts.agent_requests import RequestChanged, RequestDesk, RequestEnded, WaitingRequest
+from holdfast.accounts.agent_requests import RequestApprovals, RequestChanged, RequestEnded, WaitingRequest
 from holdfast.accounts.agents.agents_page import AGENTS, REQUESTS, AgentsPage, RequestCard
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import Console
@@ -39,13 +39,13 @@ class RequestsPage:
         self,
         console: Console,
         agents: AgentsPage,
-        desk: RequestDesk,
+        approvals: RequestApprovals,
         caller_of: Callable[[Session], Caller],
         describe: Describe,
     ) -> None:
         self._console = console
         self._agents = agents
-        self._desk = desk
+        self._approvals = approvals
         self._caller_of = caller_of
         self._describe = describe
 
@@ -63,11 +63,11 @@ class RequestsPage:
         fields = await self._console.signed_in.read(session, request)
         try:
             if fields.get("do") == "approve":
-                await self._desk.approve(person, id, fields.get("seen", ""))
+                await self._approvals.approve(person, id, fields.get("seen", ""))
             else:
-                await self._desk.decline(person, id)
+                await self._approvals.decline(person, id)
         except RequestEnded:
-            return self._ended(session, request, CONFLICT)
+            return self._ended_page(session, request, CONFLICT)
         except RequestChanged:
             return await self._page(session, request, id, CONFLICT, has_changed=True)
         except Problem as problem:
@@ -88,11 +88,11 @@ class RequestsPage:
     ) -> Reply:
         """The page of a request as it is now, or that of one that has ended."""
         try:
-            waiting = await self._desk.find(self._caller_of(session), id)
+            waiting = await self._approvals.find(self._caller_of(session), id)
         except Problem as problem:
             if problem.type is not NOT_FOUND:
                 raise
-            return self._ended(session, request, NOT_FOUND.status)
+            return self._ended_page(session, request, NOT_FOUND.status)
         return self._agents.render(
             session,
             request,
@@ -103,5 +103,5 @@ class RequestsPage:
             refusal=refusal,
         )
 
-    def _ended(self, session: Session, request: Request, status: int) -> Reply:
+    def _ended_page(self, session: Session, request: Request, status: int) -> Reply:
         return self._agents.render(session, request, "agents/request_ended.html", status)

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from holdfast.accounts import sessions
 from holdfast.accounts.directory import Directory
 from holdfast.accounts.known_browsers import KNOWN_DAYS, GetKnownBrowser
-from holdfast.accounts.sessions import Session, is_secret
+from holdfast.accounts.sessions import Session
 from holdfast.accounts.settings import LINKS_TO_ADDRESS, PASSWORDS_OF_ADDRESS, SIGN_INS_OF_CLIENT, SIGN_INS_OF_OWNER
 from holdfast.accounts.signed_in_pages import ACCOUNT, SIGN_IN, TIMES_SCRIPT, SignedInPages, local_path, return_query
 from holdfast.accounts.signin import links, operations
@@ -40,6 +40,7 @@ from holdfast.kit.pages.forms import FormTokens, read_form, require_same_site
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.pages.site import redirect
 from holdfast.kit.running.runner import Runner
+from holdfast.kit.security.cookie_secrets import is_cookie_secret, new_cookie_secret
 
 # A browser also names those that it is compatible with, so the order matters.
 _BROWSERS = (
@@ -232,8 +233,8 @@ class SignInPages:
         language = language_of(request)
         name = self._sessions.cookie_name("browser")
         browser = request.cookies.get(name, "")
-        if not sessions.is_secret(browser):  # the text from a browser may be invalid in a header
-            browser = sessions.new_secret()
+        if not is_cookie_secret(browser):  # the text from a browser may be invalid in a header
+            browser = new_cookie_secret()
         await self._ask(
             caller,
             AskLink(email=email, browser=sessions.digest(browser), return_to=return_to, language=language.code),
@@ -253,7 +254,7 @@ class SignInPages:
     async def _is_known_browser(self, caller: Caller, request: Request, email: str) -> bool:
         """Whether the owner of an address has signed in in this browser."""
         secret = request.cookies.get(self._sessions.cookie_name("known"), "")
-        return is_secret(secret) and await self._known(caller, GetKnownBrowser(email=email, secret=secret))
+        return is_cookie_secret(secret) and await self._known(caller, GetKnownBrowser(email=email, secret=secret))
 
     def _form(
         self,

@@ -28,7 +28,7 @@ class Mailbox(Command):
     mailbox: bytes
 
 
-class Order(Protocol):
+class StoppableMail(Protocol):
     """A mail that is to be rendered.
 
     stop            the address of the page that stops all mails to the recipient
@@ -40,7 +40,7 @@ class Order(Protocol):
     is_requested: ClassVar[bool]
 
 
-ContentT = TypeVar("ContentT", bound=Order)
+ContentT = TypeVar("ContentT", bound=StoppableMail)
 
 
 async def get(reader: Reader[Any], caller: Caller, command: Mailbox) -> bool:

@@ -41,7 +41,7 @@ class StoppedMailsPages:
 
         A mail program does so by itself (RFC 8058), with a POST that has no token.
         """
-        mailbox = await self._opened(caller, request)
+        mailbox = await self._mailbox_of_link(caller, request)
         if request.method == "POST":
             await self._stop(caller, Mailbox(mailbox=mailbox))
         language, path = language_of(request), mailboxes.path(self._secret, mailbox)
@@ -55,12 +55,12 @@ class StoppedMailsPages:
 
     async def resume(self, caller: Caller, request: Request) -> Reply:
         """Resume the mails."""
-        mailbox = await self._opened(caller, request)
+        mailbox = await self._mailbox_of_link(caller, request)
         if request.method == "POST":
             await self._resume(caller, Mailbox(mailbox=mailbox))
         return redirect(language_of(request).at(mailboxes.path(self._secret, mailbox)))
 
-    async def _opened(self, caller: Caller, request: Request) -> bytes:
+    async def _mailbox_of_link(self, caller: Caller, request: Request) -> bytes:
         """The mailbox that a link names. Raises `not_found` and `rate_limited`."""
         mailbox = mailboxes.read_link(self._secret, request.fields["link"])
         if mailbox is None:

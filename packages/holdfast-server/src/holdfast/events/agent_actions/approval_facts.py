@@ -111,7 +111,7 @@ async def read_facts(
         if queue_id := getattr(command, "queue_id", None):
             queue = queues.get(queue_id)
             facts["queue"] = queue and {"title": queue["title"], "is_open": queue["deleted_at"] is None}
-            facts["before"] = queue and _changed(command, queue)
+            facts["before"] = queue and _changed_values(command, queue)
         if getattr(command, "user_id", None):
             facts["person"] = people.get(index)
         if name == "revoke_api_key":
@@ -180,10 +180,10 @@ def _event_facts(name: str, command: Any, event: Mapping[str, Any]) -> Facts:
         return {column: event[column] for column in ("title", "datetime", "timezone")}
     counts = ("registered_count", "waitlisted_count") if name == "cancel_event" else ()
     facts = {column: event[column] for column in (*EVENT_FACTS, *counts)}
-    return {**facts, "before": _changed(command, event)} if name == "update_event" else facts
+    return {**facts, "before": _changed_values(command, event)} if name == "update_event" else facts
 
 
-def _changed(command: Any, row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _changed_values(command: Any, row: Mapping[str, Any]) -> Mapping[str, Any]:
     """The present values of the fields that a command changes."""
     return {
         field: row[COLUMNS.get(field, field)]

@@ -72,7 +72,7 @@ class CodeReading(Struct, frozen=True):
     def proves(self, secret: Secret, event_id: int, registration: CheckInRegistration) -> bool:
         """Whether the text is the code of the registration, whose arrival number is the same."""
         if self.link:
-            return self.link.user_id == registration.public_id
+            return self.link.public_id == registration.public_id
         return self.typed in short_codes(secret, event_id, registration.public_id, registration.arrival)
 
 
@@ -328,5 +328,4 @@ async def check_in(tx: Tx, caller: Caller, command: CheckInPeople) -> BulkResult
 
 
 CHECK_IN_PEOPLE = Operation("check_in_people", None, single(check_in))
-BY_HAND = (CHECK_IN_PEOPLE,)
-"""It has no route and no tool: the console calls it."""
+"""An operation of the console alone: it has no route of the API and no tool."""

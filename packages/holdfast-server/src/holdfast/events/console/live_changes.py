@@ -72,7 +72,9 @@ class LiveChanges:
         self.events: Feeds = {}
         self.queues: Feeds = {}
         self._queue_versions: dict[int, dict[int, str]] = {}
-        self._changes = AnnouncedChanges(database, [CHANGE_CHANNEL, DETAILS_CHANNEL], self._is_watched, self._tell)
+        self._changes = AnnouncedChanges(
+            database, [CHANGE_CHANNEL, DETAILS_CHANNEL], self._is_watched, self._publish_changes
+        )
 
     @contextlib.contextmanager
     def listening(self) -> Generator[None]:
@@ -92,7 +94,7 @@ class LiveChanges:
         for feed in (*self.events.values(), *self.queues.values()):
             feed.wake()
 
-    async def _tell(self, event_ids: Set[int] | None) -> None:
+    async def _publish_changes(self, event_ids: Set[int] | None) -> None:
         _drop_unread(self.events)
         if event_ids is None:
             for feed in self.events.values():

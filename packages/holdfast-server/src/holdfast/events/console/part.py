@@ -8,16 +8,16 @@ from holdfast.accounts.webhooks.webhook_pages import WebhookPages
 from holdfast.events import api
 from holdfast.events.check_in import operations as check_in
 from holdfast.events.check_in import seat_handover
-from holdfast.events.console.account import account, branding_page, start
-from holdfast.events.console.account.account import AccountPages
+from holdfast.events.console.account import account_pages, branding_page, start
+from holdfast.events.console.account.account_pages import AccountPages
 from holdfast.events.console.account.branding_page import BrandingPage
 from holdfast.events.console.account.start import StartPages
-from holdfast.events.console.agents import agents
-from holdfast.events.console.agents.agents import AppsPages
+from holdfast.events.console.agents import agents_pages
+from holdfast.events.console.agents.agents_pages import AppsPages
 from holdfast.events.console.agents.approval_cards import describe
 from holdfast.events.console.agents.keys import KeysPages
-from holdfast.events.console.check_in.check_in import CheckInPage, SeatHandoverPage
 from holdfast.events.console.check_in.check_in_device import CheckInDevice
+from holdfast.events.console.check_in.check_in_pages import CheckInPage, SeatHandoverPage
 from holdfast.events.console.events import event, event_operations, home, new_event, publication, uploads
 from holdfast.events.console.events.edit_event import EditEventPage
 from holdfast.events.console.events.event import ConsoleEventPage
@@ -29,20 +29,20 @@ from holdfast.events.console.events.share import PosterPage, SharePages
 from holdfast.events.console.events.uploads import Uploads
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.console.live_changes import LiveChanges, LiveConsole
-from holdfast.events.console.mails import mail_paragraphs, mails
+from holdfast.events.console.mails import mail_paragraphs, mails_page
 from holdfast.events.console.mails.mail_paragraphs import MailParagraphsPage
-from holdfast.events.console.mails.mails import MailsPage
-from holdfast.events.console.payments import event_payments, payments, payouts
+from holdfast.events.console.mails.mails_page import MailsPage
+from holdfast.events.console.payments import event_payments, payments_page, payouts
 from holdfast.events.console.payments.event_payments import EventPaymentsPage, PaymentsFile
-from holdfast.events.console.payments.payments import PaymentsPage
+from holdfast.events.console.payments.payments_page import PaymentsPage
 from holdfast.events.console.payments.payouts import PayoutsPage
 from holdfast.events.console.people import add_registration, bulk_changes, registration, registrations, timeline
 from holdfast.events.console.people.add_registration import AddRegistrationPage
 from holdfast.events.console.people.bulk_changes import BulkChangesPage
 from holdfast.events.console.people.registration import RegistrationPage
 from holdfast.events.console.people.registrations import RegistrationsFile, RegistrationsPage
-from holdfast.events.console.queues import queues
-from holdfast.events.console.queues.queues import QueuesPages
+from holdfast.events.console.queues import queues_pages
+from holdfast.events.console.queues.queues_pages import QueuesPages
 from holdfast.events.keys.operations import LIMITS
 from holdfast.events.oauth.model import SCOPES
 from holdfast.events.problems import QUOTA_EXCEEDED
@@ -53,7 +53,7 @@ from holdfast.kit.process.part import Endpoints, Part
 
 OPERATIONS = (
     *start.OPERATIONS,
-    *account.OPERATIONS,
+    *account_pages.OPERATIONS,
     *branding_page.OPERATIONS,
     *home.OPERATIONS,
     *event_operations.OPERATIONS,
@@ -62,16 +62,16 @@ OPERATIONS = (
     *uploads.OPERATIONS,
     *new_event.OPERATIONS,
     *mail_paragraphs.OPERATIONS,
-    *agents.OPERATIONS,
-    *queues.OPERATIONS,
-    *mails.OPERATIONS,
+    *agents_pages.OPERATIONS,
+    *queues_pages.OPERATIONS,
+    *mails_page.OPERATIONS,
     *registrations.OPERATIONS,
     *add_registration.OPERATIONS,
     *bulk_changes.OPERATIONS,
     *timeline.OPERATIONS,
     *registration.OPERATIONS,
     *event_payments.OPERATIONS,
-    *payments.OPERATIONS,
+    *payments_page.OPERATIONS,
     *payouts.OPERATIONS,
     *check_in.OPERATIONS,
     *seat_handover.OPERATIONS,
@@ -87,7 +87,7 @@ def endpoints(context: Context) -> Endpoints:
     console = Console(signed_in, {operation.name: runner[operation] for operation in api.OPERATIONS})
     uploads = Uploads(console, runner)
     event_page = ConsoleEventPage(console, runner, settings, secret)
-    agents_page = agents.agents_page(console, runner, settings, context.agent_requests)
+    agents_page = agents_pages.agents_page(console, runner, settings, context.agent_requests)
     routes = [
         *SITE.assets("live.js"),
         *LiveConsole(console, changes, context.streams).routes(),
@@ -106,7 +106,7 @@ def endpoints(context: Context) -> Endpoints:
         public_page(
             SITE,
             signed_in.limits,
-            agents.connection_of(settings),
+            agents_pages.connection_of(settings),
             settings.base_url,
             [*SCOPES.values()],
             manual="/agents.md",

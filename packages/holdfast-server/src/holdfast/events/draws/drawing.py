@@ -135,7 +135,7 @@ async def freeze(
         if closed.now > freeze_until(closed.round):
             await sql.make_void(tx, subject, id, closed.now)
             log.error("a draw is void: its list was not frozen in time", drawn=f"{subject.noun} {id}")
-            await _tell(tx, subject, id)
+            await _notify_of_draw(tx, subject, id)
             return "done"
         if not (is_stored and closed.is_complete):
             return "waits"
@@ -146,7 +146,7 @@ async def freeze(
             return "waits"
         details = freeze_details(closed.entries, head.size, head.root, closed.round)
         await sql.insert_freeze(tx, subject, id, head, closed, msgspec.json.encode(details).decode())
-        await _tell(tx, subject, id)
+        await _notify_of_draw(tx, subject, id)
         return "done"
 
     return await database.transact(work)
@@ -192,7 +192,7 @@ async def draw(
         )
     if not await sql.lock_freeze(tx, subject, id):
         return "busy"
-    await _tell(tx, subject, id)
+    await _notify_of_draw(tx, subject, id)
     is_published = await _is_published(tx, frozen)
     if not is_published:
         # A transaction that seals may have read its time before the round, and not have committed yet.
@@ -209,7 +209,7 @@ async def draw(
     return "drawn"
 
 
-async def _tell(tx: Tx, subject: DrawSubject, id: int) -> None:
+async def _notify_of_draw(tx: Tx, subject: DrawSubject, id: int) -> None:
     await tx.notify(CHANNEL)
     if subject.channel:
         await tx.notify(subject.channel, str(id))
@@ -264,7 +264,9 @@ async def _try(subject: DrawSubject, id: int, work: Awaitable[str]) -> str:
 
 
 async def name_draw(tx: Tx, field: str, draw_at: dt.datetime | None, *, is_logged: bool) -> dict[str, Any]:
-    """The columns for a draw, with the round of the beacon. Raises `validation_failed` if there can be none.
+    """The columns for a draw, with the round of the beacon. Wakes the loop of draws after the commit.
+
+    Raises `validation_failed` if there can be no draw.
 
     field        the name of the field that has `draw_at`, for the refusal
     is_logged    whether there is a public log, without which a draw cannot be checked

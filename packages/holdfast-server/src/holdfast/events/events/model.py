@@ -213,7 +213,7 @@ class UpdateEvent(Command):
     timezone: Timezone | UnsetType = UNSET
     cancellation_hours: CancellationHours | UnsetType = UNSET
     ends_at: EndsAt | UnsetType = UNSET
-    published: Annotated[bool, Meta(description="False: only before anybody registers.")] | UnsetType = UNSET
+    published: Annotated[bool, Meta(description="False: only before the first registration.")] | UnsetType = UNSET
     public_log: PublicLog | UnsetType = UNSET
     opens_at: OpensAt | UnsetType = UNSET
     ends_registration: Annotated[bool, Meta(description="Tools: `datetime` may be past.")] = False

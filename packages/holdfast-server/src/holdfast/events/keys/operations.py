@@ -51,12 +51,12 @@ async def find_callers(reader: database.Reader[Any], hashes: Sequence[bytes]) ->
         {"hashes": [*hashes]},
     )
     return {
-        hash: _ended() if owner_verified else api_key(id, user_id, limit_id=limit_id, asks_first=asks_first)
+        hash: _ended_key() if owner_verified else api_key(id, user_id, limit_id=limit_id, asks_first=asks_first)
         for hash, id, user_id, owner_verified, limit_id, asks_first in rows
     }
 
 
-def _ended() -> Problem:
+def _ended_key() -> Problem:
     return INVALID_API_KEY(
         "This API key ended when the owner of the organizer's e-mail address was verified.",
         hint="Make a new key with create_api_key, as the person who owns the address.",

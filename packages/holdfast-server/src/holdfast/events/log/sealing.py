@@ -91,7 +91,7 @@ async def seal_pending(database: Database, _: RowWaiters) -> float:
     has_witnesses = bool(database.resources.settings.log_witness_keys)
     has_more = False
     if seconds is not None:
-        async for sealed_round in _seal_rounds(database, MAX_ENTRIES):
+        async for sealed_round in seal_rounds(database, MAX_ENTRIES):
             await database.transact(partial(_sign_sealed, sealed_round=sealed_round, has_witnesses=has_witnesses))
             has_more = has_more or sealed_round.is_full
     if is_unsigned:  # another process has left it
@@ -104,17 +104,11 @@ async def seal_pending(database: Database, _: RowWaiters) -> float:
 LOOP = Loop("sealing.run", seal_pending, gauges=(OLDEST,))
 
 
-async def seal(database: Database, *, max_entries: int = MAX_ENTRIES) -> bool:
-    """Seal a part of what is pending of each log. Returns whether a log may have more.
+async def seal_rounds(database: Database, max_entries: int) -> AsyncIterator[SealedRound]:
+    """Seal a part of what is pending of each log, some logs at a time. What is yielded is durable.
 
     max_entries    entries after which a transaction seals no further rows
     """
-    rounds = [sealed_round async for sealed_round in _seal_rounds(database, max_entries)]
-    return any(sealed_round.is_full for sealed_round in rounds)
-
-
-async def _seal_rounds(database: Database, max_entries: int) -> AsyncIterator[SealedRound]:
-    """Seal a part of what is pending of each log, some logs at a time. What is yielded is durable."""
     after, is_last = 0, False
     while not is_last:
         sealed_round = await database.transact(partial(_seal_next, after=after, max_entries=max_entries))
@@ -182,7 +176,7 @@ async def _seal_next(tx: Tx, after: int, max_entries: int) -> SealedRound | None
     # A log that has just been deleted has no head in the list, and its rows are gone too.
     batches = {head.log_id: LogBatch(head, tx.resources.settings.base_url) for head in heads}
     rows = [row for row in rows if row.log_id in batches]
-    turn = _Turn()
+    turn = _YieldCounter()
     for row in rows:
         batch = batches[row.log_id]
         for added, first_number in batch.entries_of(row):
@@ -213,7 +207,7 @@ async def _seal_next(tx: Tx, after: int, max_entries: int) -> SealedRound | None
     )
 
 
-class _Turn:
+class _YieldCounter:
     """Counts entries, to let other work of the process have its turn in between."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 The mails of an organizer that has not proved its address are held for seven days, or until it proves it. A mailbox gets
 a few mails per hour and day from all organizers together that proved their addresses less than 30 days ago; further
 mails wait (decision 68). Only the process that sends the mails of a mailbox checks its limits
-(`kit/mail/shares.py`), and a mail is counted before it is sent. So mails that are being sent count, and so do those of
+(`kit/mail/shards.py`), and a mail is counted before it is sent. So mails that are being sent count, and so do those of
 a killed process.
 """
 

@@ -227,7 +227,7 @@ BATCH_SIZE = 1_000
 
 
 async def announce(database: Database, _: RowWaiters) -> float:
-    """Turn announcements into mails, and release held mails. Returns the seconds until the next check."""
+    """Turn announcements into mails, and end holds of mails. Returns the seconds until the next check."""
     await process_due_announcements(database)
     return POLL_SECONDS
 
@@ -236,8 +236,11 @@ ANNOUNCEMENTS = Loop("sending.run_announcements", announce, (CHANNEL,))
 
 
 async def process_due_announcements(database: Database) -> None:
-    """Turn all due announcements into mails, and release mails that are no longer held. Skips locked rows."""
+    """Turn all due announcements into mails, and end the hold of mails whose organizers have proved their addresses.
+
+    Locked rows are skipped.
+    """
     while await database.transact(lambda tx: sql.announce_batch(tx, BATCH_SIZE)):
         pass
-    while await database.transact(lambda tx: sql.release_batch(tx, BATCH_SIZE)):
+    while await database.transact(lambda tx: sql.unhold_batch(tx, BATCH_SIZE)):
         pass

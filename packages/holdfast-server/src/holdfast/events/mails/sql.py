@@ -162,8 +162,11 @@ async def _mail_people(tx: Tx, event_id: int, kind: Kind, announced_at: object, 
     )
 
 
-async def release_batch(tx: Tx, limit: int) -> bool:
-    """Release a batch of mails that were held until an organizer proved its address. Returns whether there was work."""
+async def unhold_batch(tx: Tx, limit: int) -> bool:
+    """End the hold of a batch of mails that waited until an organizer proved its address.
+
+    Returns whether there was work.
+    """
     organizer_id = await tx.value("select organizer_id from mail_releases limit 1 for update skip locked")
     if organizer_id is None:
         return False

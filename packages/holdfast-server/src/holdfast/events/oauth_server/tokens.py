@@ -116,7 +116,7 @@ async def refresh(tx: Tx[Any], token: str, client_id: str, requested: Sequence[s
     if not scopes or not {*(requested or ())} <= {*granted}:
         return INVALID_SCOPE(f"Only these scopes were granted: {' '.join(granted)}.")
     if is_repeat:
-        return _opened(token, rows[0][-1], age)
+        return _exchanged_tokens(token, rows[0][-1], age)
     return await _issue(tx, grant_id, scopes, token)
 
 
@@ -193,7 +193,7 @@ def _seal_of(token: str) -> Fernet:
     return Fernet(base64.urlsafe_b64encode(hashlib.sha256(f"successor of {token}".encode()).digest()))
 
 
-def _opened(token: str, sealed: bytes, age: float) -> OAuthTokens:
+def _exchanged_tokens(token: str, sealed: bytes, age: float) -> OAuthTokens:
     """The tokens that a refresh token was exchanged for, `age` seconds ago."""
     issued = msgspec.json.decode(_seal_of(token).decrypt(sealed), type=OAuthTokens)
     return replace(issued, seconds=issued.seconds - int(age))

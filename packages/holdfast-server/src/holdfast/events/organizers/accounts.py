@@ -9,7 +9,8 @@ from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import RESERVED_SLUGS, Name, Slug
 from holdfast.events.resources import Tx
 from holdfast.events.users import quotas
-from holdfast.events.users.model import find_free_public_id, new_public_ids
+from holdfast.events.users.model import new_public_ids
+from holdfast.events.users.operations import find_free_public_id
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, rule
 from holdfast.kit.contract.messages import message
@@ -101,6 +102,6 @@ async def end_access(
     await sessions.end_others(tx, account_id, except_session_id)
     await known_browsers.forget_browsers_of(tx, [account_id])
     await grants.end_all(tx, account_id)
-    # An endpoint may be that of somebody else who had access. Its owner can activate it again.
+    # An endpoint may be that of another person who had access. Its owner can activate it again.
     await pause_webhooks(tx, account_id)
     return await end_all_keys(tx, account_id, owner_verified=owner_verified)

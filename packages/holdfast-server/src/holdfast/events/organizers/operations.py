@@ -7,7 +7,8 @@ from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import Authentication, Organizer, Registered, RegisterOrganizer
 from holdfast.events.paths import organizer_path
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.model import User, find_free_public_id
+from holdfast.events.users.model import User
+from holdfast.events.users.operations import find_free_public_id
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.client import is_source, path_of
 from holdfast.kit.contract.messages import message

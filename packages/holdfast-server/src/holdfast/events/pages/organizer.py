@@ -244,7 +244,9 @@ class LiveOrganizers:
         self._runner = runner
         self._pages = pages
         self._watched: dict[int, WatchedOrganizer] = {}
-        self._changes = AnnouncedChanges(database, [CHANGE_CHANNEL], lambda _: bool(self._watched), self._tell)
+        self._changes = AnnouncedChanges(
+            database, [CHANGE_CHANNEL], lambda _: bool(self._watched), self._publish_changes
+        )
         self.listening: Callable[[], AbstractContextManager[None]] = self._changes.listening
 
     def routes(self, limits: Limits, streams: Streams) -> Sequence[Route]:
@@ -279,7 +281,7 @@ class LiveOrganizers:
 
         return EventStream(200, streams=streams, name="organizer", feed=feed, pending=pending, owners=owners)
 
-    async def _tell(self, event_ids: Set[int] | None) -> None:
+    async def _publish_changes(self, event_ids: Set[int] | None) -> None:
         """Publish that events have changed. None: any event may have."""
         self._watched = {id: organizer for id, organizer in self._watched.items() if organizer.feed.has_readers}
         owners = dict.fromkeys(self._watched, False)

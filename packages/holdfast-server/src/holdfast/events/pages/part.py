@@ -11,7 +11,7 @@ from holdfast.events.pages.event.live import LiveEvents
 from holdfast.events.pages.event.page import EventPage
 from holdfast.events.pages.feeds import CalendarFile, OrganizerFeeds
 from holdfast.events.pages.organizer import LiveOrganizers, OrganizerCache, OrganizerPage
-from holdfast.events.pages.registration import form_pages, own_registration_pages, push, status
+from holdfast.events.pages.registration import form_pages, own_registration_pages, status
 from holdfast.events.queues.event_releases import ReleaseTokenReader
 from holdfast.events.resources import Context
 from holdfast.events.site import SITE
@@ -40,7 +40,12 @@ OPERATIONS = (
         own_registration_pages.GET_RECEIPT,
         status.CORRECT_ADDRESS,
     ),
-    *(*own_registration_pages.OPERATIONS, *push.OPERATIONS, *own_data.REQUEST_OPERATIONS, *own_data.OPERATIONS),
+    *(
+        *own_registration_pages.OPERATIONS,
+        *own_registration_pages.PUSH_OPERATIONS,
+        *own_data.REQUEST_OPERATIONS,
+        *own_data.OPERATIONS,
+    ),
 )
 """The operations of the pages. They have no routes and no tools of their own."""
 
@@ -89,7 +94,7 @@ def endpoints(context: Context) -> Endpoints:
         document("/robots.txt", ROBOTS, "text/plain"),
         *status.routes(database, runner, limits),
         *own_registration_pages.routes(database, runner, limits),
-        *push.routes(database, runner, limits),
+        *own_registration_pages.push_routes(database, runner, limits),
         *own_data.request_routes(database, runner, limits),
         *own_data.routes(database, runner, limits),
         *SITE.assets("pages/local_time.js", "chart.js"),

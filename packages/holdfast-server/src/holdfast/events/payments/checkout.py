@@ -48,7 +48,7 @@ class PaymentRow(Struct):
     id: int
     status: PaymentStatus
     event_id: int
-    user_id: str
+    public_id: str
     arrival: int
     amount: int
     fee: int
@@ -80,7 +80,7 @@ async def handle_row(steps: Steps, row: LeasedRow) -> dt.datetime | None:
         session = await processor.end_session(payment.session_id)
     if session.status == "paid":
         paid = SessionPayment(session.intent_id or "", session.amount, session.currency)
-        await steps.transact(lambda tx: seats.confirm(tx, id, paid))
+        await steps.transact(lambda tx: seats.confirm_payment(tx, id, paid))
         return None
     if session.status == "ended":
         await steps.transact(lambda tx: seats.give_up_held_seat(tx, id, "payment_expired"))
@@ -129,7 +129,7 @@ async def _open(steps: Steps, processor: Processor, payment: PaymentRow) -> dt.d
         await steps.transact(lambda tx: seats.give_up_held_seat(tx, payment.id, "payment_refused", error))
         return None
     page = seats.CheckoutPage(session.id, session.url, checkout.ends_at)
-    ends_at = await steps.transact(lambda tx: seats.begin(tx, payment.id, page))
+    ends_at = await steps.transact(lambda tx: seats.begin_payment(tx, payment.id, page))
     has_ended = session.status != "open" or ends_at <= payment.now
     return payment.now if has_ended else _next_poll_at(steps, payment, ends_at)
 
@@ -146,7 +146,7 @@ async def _prepare_checkout(steps: Steps, payment: PaymentRow, account_id: str) 
 
 def _checkout(payment: PaymentRow, account_id: str, steps: Steps) -> Checkout:
     open_time = payment.ends_at - payment.inserted_at + dt.timedelta(minutes=SPARE_MINUTES)
-    link = links.Link(payment.event_id, payment.user_id, payment.arrival)
+    link = links.Link(payment.event_id, payment.public_id, payment.arrival)
     # Not the person's own page: the payer may not own the address.
     page = steps.resources.settings.base_url + links.outcome_path(steps.resources.secret, link)
     return Checkout(
@@ -169,7 +169,7 @@ async def _find(reader: Reader, id: int) -> PaymentRow:
     payment = await reader.row(
         PaymentRow,
         """
-        select payments.id, payments.state::text as status, payments.event_id, users.public_id as user_id,
+        select payments.id, payments.state::text as status, payments.event_id, users.public_id,
                payments.arrival, payments.amount, payments.fee, payments.currency, payments.account_id,
                payments.session_id, payments.checkout::text, events.title, users.email, registrations.language,
                payments.inserted_at, payments.ends_at,

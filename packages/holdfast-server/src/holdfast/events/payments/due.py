@@ -17,7 +17,6 @@ from prometheus_client import Counter
 from holdfast.events.processor.processor import ProcessorUnreachable
 from holdfast.events.resources import Database, Steps
 from holdfast.events.seats.seats import PAYMENTS_CHANNEL
-from holdfast.kit.background import row_work
 from holdfast.kit.background.leases import LeasedRow, LeaseLost, RowTable
 from holdfast.kit.background.row_work import RetryBackoff, TableWork
 from holdfast.kit.contract.bounds import Bound
@@ -81,11 +80,6 @@ def payment_rows(database: Database, tables: Sequence[PaymentTable]) -> list["Pa
     """The work on tables, for one process."""
     access = ProcessorAccess()
     return [PaymentWork(database, table, access) for table in tables]
-
-
-async def handle_all(database: Database, table: PaymentTable) -> int:
-    """Handle every row that is due now. Returns the number of rows."""
-    return await row_work.handle_all(PaymentWork(database, table, ProcessorAccess()))
 
 
 class PaymentWork(TableWork):

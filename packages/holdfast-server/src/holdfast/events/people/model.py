@@ -257,17 +257,17 @@ _LINK = re.compile(r"([a-z2-7]{8})-([1-9][0-9]{0,17})-([0-9a-f]{32})")
 class DataLink(NamedTuple):
     """The content of a valid link.
 
-    user_id    the public id of the person
-    issued     the time at which it was made, in microseconds
+    public_id    the public id of the person
+    issued       the time at which it was made, in microseconds
     """
 
-    user_id: str
+    public_id: str
     issued: int
 
 
 def path(secret: Secret, link: DataLink) -> str:
     """The path of the page behind a link."""
-    text = f"{link.user_id}-{link.issued}"
+    text = f"{link.public_id}-{link.issued}"
     return f"{PATH}/{text}-{secret.signer('own data', SIGNATURE_DIGITS).sign(text)}"
 
 
@@ -281,7 +281,7 @@ def read(secret: Secret, text: str) -> DataLink | None:
     parts = _LINK.fullmatch(text)
     if parts is None:
         return None
-    user_id, issued, signature = parts.groups()
-    if not secret.signer("own data", SIGNATURE_DIGITS).accepts(f"{user_id}-{issued}", signature):
+    public_id, issued, signature = parts.groups()
+    if not secret.signer("own data", SIGNATURE_DIGITS).accepts(f"{public_id}-{issued}", signature):
         return None
-    return DataLink(user_id, int(issued))
+    return DataLink(public_id, int(issued))

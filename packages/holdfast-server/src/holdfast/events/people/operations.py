@@ -35,7 +35,7 @@ from holdfast.events.people.model import (
 from holdfast.events.registrations import retention
 from holdfast.events.resources import Reader, Tx
 from holdfast.events.seats import seats
-from holdfast.events.users.model import find_free_public_id
+from holdfast.events.users.operations import find_free_public_id
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.mail import outbox
 from holdfast.kit.mail.outbox import RecipientMail

@@ -43,11 +43,11 @@ class DataLinkResult(Struct):
 class DataLinkCommand(Command):
     """Names a link to a person's data. `issued`: in microseconds."""
 
-    user_id: str
+    public_id: str
     issued: int
 
     def selector(self, holder: bytes | None = None) -> AccountSelector:
-        return AccountSelector(public_id=self.user_id, issued=self.issued, holder=holder)
+        return AccountSelector(public_id=self.public_id, issued=self.issued, holder=holder)
 
 
 class CheckDataLink(DataLinkCommand):
@@ -74,7 +74,7 @@ class EraseOwnData(UseDataLink):
 
 async def send(tx: Tx, caller: Caller, command: SendDataLink) -> None:
     """Send a link to the address of the registered person, unless one was sent in the last hour."""
-    await sql.send_link(tx, command.event_id, command.user_id, command.arrival, command.language)
+    await sql.send_link(tx, command.event_id, command.public_id, command.arrival, command.language)
 
 
 @refuses(NOT_FOUND, FORBIDDEN)

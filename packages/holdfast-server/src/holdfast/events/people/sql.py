@@ -231,13 +231,13 @@ async def move_identity(tx: Tx, giver: int, taker: int, public_id: str) -> None:
     )
 
 
-async def send_link(tx: Tx, event_id: int, user_id: str, arrival: int, language: str) -> None:
+async def send_link(tx: Tx, event_id: int, public_id: str, arrival: int, language: str) -> None:
     """Send a new link to the person of a registration, at most one an hour."""
     statement = _send_link_statement("""
         select id from users join registrations on registrations.user_id = id
-         where public_id = %(user_id)s and event_id = %(event_id)s and arrival = %(arrival)s
+         where public_id = %(public_id)s and event_id = %(event_id)s and arrival = %(arrival)s
     """)
-    await tx.run(statement, {"event_id": event_id, "user_id": user_id, "arrival": arrival, "language": language})
+    await tx.run(statement, {"event_id": event_id, "public_id": public_id, "arrival": arrival, "language": language})
 
 
 async def send_own_link(tx: Tx, id: int, language: str) -> None:
@@ -286,10 +286,11 @@ async def find_unused_links(reader: Reader, links: Sequence[DataLink]) -> set[Da
     rows = await reader.tuples(
         f"""
         select person.public_id, sent.issued
-          from json_to_recordset(%(sent)s::json) as sent (user_id text, issued bigint)
+          from json_to_recordset(%(sent)s::json) as sent (public_id text, issued bigint)
          cross join lateral (select public_id from users
-                              where public_id = sent.user_id and {ISSUED_AT} = sent.issued and data_link_holder is null
-                                and data_link_at > now() - interval '1 hour' limit 1) as person
+                              where public_id = sent.public_id and {ISSUED_AT} = sent.issued
+                                and data_link_holder is null and data_link_at > now() - interval '1 hour'
+                              limit 1) as person
         """,
         {"sent": msgspec.json.encode([link._asdict() for link in links]).decode()},
     )

@@ -25,7 +25,6 @@ from holdfast.events.photos.model import (
     upload_name,
 )
 from holdfast.events.resources import Database, Reader, Steps, Tx
-from holdfast.kit.background import row_work
 from holdfast.kit.background.leases import LeasedRow
 from holdfast.kit.background.row_work import TableWork
 
@@ -48,11 +47,6 @@ async def accept(tx: Tx, keys: list[str]) -> None:
     """Mark photos as accepted, and have their sizes made."""
     await sql.accept(tx, keys)
     await tx.notify(CHANNEL)
-
-
-async def make_sizes(database: Database) -> int:
-    """Make the sizes of all due photos. Returns the number of handled photos."""
-    return await row_work.handle_all(SizesWork(database))
 
 
 class SizesWork(TableWork):

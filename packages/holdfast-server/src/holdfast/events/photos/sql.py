@@ -84,8 +84,8 @@ async def accept(tx: Tx, keys: Sequence[str]) -> None:
     )
 
 
-# A photo that no event has shown for an hour is not leased, since it may be deleted 22 hours later. When an event shows
-# it again, a poll finds it. After three leases of which nothing came, a photo is left alone for minutes. Of the photos
+# A photo that no event has shown for an hour is not leased, since it is deleted after a day. When an event shows it
+# again, a poll finds it. After three leases of which nothing came, a photo is left alone for minutes. Of the photos
 # of an organizer, the latest is leased first.
 UNSCALED = RowTable(
     "photos",

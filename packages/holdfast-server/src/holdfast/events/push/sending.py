@@ -19,7 +19,6 @@ from holdfast.events.registrations.links import own_url
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.events.site import SITE
 from holdfast.events.texts.outbound_texts import outbound_text
-from holdfast.kit.background import row_work
 from holdfast.kit.background.row_work import LeasedRow, RetryBackoff, RowTable, TableWork
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import Problem
@@ -62,16 +61,11 @@ class PushMessage(Struct):
     sealed: bytes
     language: str
     event_id: int
-    user_id: str
+    public_id: str
     arrival: int
     title: str
     is_held: bool
     organizer_id: int
-
-
-async def send_due(database: Database) -> int:
-    """Send all messages that are due. Returns their number."""
-    return await row_work.handle_all(PushWork(database))
 
 
 class PushWork(TableWork):
@@ -154,7 +148,7 @@ class PushWork(TableWork):
             if message.is_held
             else texts.gettext("You have a seat!")
         )
-        url = own_url(resources.settings, resources.secret, message.event_id, message.user_id, message.arrival)
+        url = own_url(resources.settings, resources.secret, message.event_id, message.public_id, message.arrival)
         content = {"title": text, "body": outbound_text(message.title)[:MAX_TITLE_CHARACTERS], "url": url}
         return msgspec.json.encode(content)
 
@@ -169,7 +163,7 @@ async def find_message(reader: Reader, id: int) -> PushMessage | None:
     return await reader.row(
         PushMessage,
         """
-        select sealed, push_subscriptions.language, registrations.event_id, public_id as user_id, arrival, title,
+        select sealed, push_subscriptions.language, registrations.event_id, public_id, arrival, title,
                status = 'held' as is_held, events.organizer_id
           from push_subscriptions
           join registrations using (event_id, user_id)

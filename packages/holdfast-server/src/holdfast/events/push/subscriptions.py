@@ -99,7 +99,7 @@ async def subscribe(tx: Tx, caller: Caller, command: Subscribe) -> None:
         """,
         {
             "event_id": command.event_id,
-            "public_id": command.user_id,
+            "public_id": command.public_id,
             "arrival": command.arrival,
             "digest": _digest(command.endpoint),
             "sealed": tx.resources.secret.seal(msgspec.json.encode(stored).decode()),
@@ -119,7 +119,7 @@ async def unsubscribe(tx: Tx, caller: Caller, command: Unsubscribe) -> None:
          where event_id = %(event_id)s and user_id = (select id from users where public_id = %(public_id)s)
            and digest = %(digest)s
         """,
-        {"event_id": command.event_id, "public_id": command.user_id, "digest": _digest(command.endpoint)},
+        {"event_id": command.event_id, "public_id": command.public_id, "digest": _digest(command.endpoint)},
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from holdfast.events.queues.places import CHANNEL
+from holdfast.events.queues.model import CHANNEL
 from holdfast.events.queues.release_tokens import KEYS, RELEASE, Claims
 from holdfast.events.resources import Database, Tx
 from holdfast.events.seats import intake

@@ -16,15 +16,13 @@ from prometheus_client import Counter
 
 from holdfast.events.log.model import new_nonces
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
-from holdfast.events.queues.places import CHANNEL, PLACE
+from holdfast.events.queues.model import CHANNEL, PLACE
 from holdfast.events.resources import Tx
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
 from holdfast.kit.postgres.group_commit import LockedRow
 
 JOINED = Counter("holdfast_queue_joined", "Visitors who got a place in a queue.")
-
-"""The channel for notifications that a queue may have a visitor to release sooner than expected."""
 
 
 class Visitor(Struct):
@@ -227,7 +225,7 @@ async def join(
     """Give a place to every visitor who may have one, in the order of `visitors`.
 
     waits               whether to wait for queues and visitors that other transactions have locked
-    may_commit_early    whether the last statement may commit: then the caller must run no other one
+    may_commit_early    whether each statement may commit by itself: what follows is in another transaction
     """
     if waits:
         await tx.run(WAIT_FOR_VISITORS, {"visitors": msgspec.json.encode(visitors).decode()})

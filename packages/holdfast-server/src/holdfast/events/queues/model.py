@@ -1,12 +1,12 @@
-"""Queues, their visitors, and their rows as statements read them. A queue is a waiting room of a merchant."""
+"""Queues, their visitors and places, and their rows as statements read them. A queue is a waiting room."""
 
 import datetime as dt
-from typing import Annotated, Literal
+from typing import Annotated, Literal, LiteralString
 from urllib.parse import quote
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from holdfast.events.draws.model import DrawColumns
+from holdfast.events.draws.model import DrawColumns, DrawSubject
 from holdfast.events.paths import EventId, QueueId, released_path
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.addresses import is_web_address
@@ -363,3 +363,53 @@ def public_queue(row: QueueRow, settings: Settings) -> Queue:
         embed_url=f"{room}/embed",
         waiting_room_url=room,
     )
+
+
+# SQL for the places of visitors, which a draw changes. A ticket never changes: `queue_places` has the place of each
+# drawn ticket, and later tickets are their own places.
+IS_LATE: LiteralString = """
+    (queues.draw_at is not null
+     and case when queues.draw_entries is null then visitor.joined_at >= queues.draw_at
+              else visitor.ticket > queues.draw_entries end)
+"""
+"""Whether a `visitor` of `queues` came after the list of a draw had closed."""
+
+PLACE: LiteralString = f"""
+    case when visitor.ticket is null or queues.draw_at is null or {IS_LATE} then visitor.ticket
+         when queues.drawn_at is null then coalesce(queues.draw_entries, queues.tickets)
+         else (select places[1 + (visitor.ticket - 1) %% 256] from queue_places
+                where queue_id = queues.id and number = (visitor.ticket - 1) / 256) end
+"""
+"""The place in line of a `visitor` of `queues`: its ticket or the drawn place. Before the draw: the end of the list."""
+
+OPENS_AT: LiteralString = """
+    greatest(queues.starts_at, case when queues.drawn_at is null then queues.draw_round_at end)
+"""
+"""The time before which no visitor is released from `queues`; null: none."""
+
+SEATS: LiteralString = """
+    left join lateral (
+        select greatest(0, capacity - registered_count) as event_left,
+               greatest(0, waitinglist_capacity - waitlisted_count) as event_room,
+               cancelled_at is not null or datetime <= now() as event_closed
+          from events where id = room.event_id limit 1) as seats on true
+"""
+"""Joins the seats of the event behind a queue to a `room`."""
+
+CHANNEL = "queues"
+"""The channel for notifications that a queue may have a visitor to release sooner than expected."""
+
+QUEUE_DRAWS = DrawSubject(
+    noun="queue",
+    table="queues",
+    is_live="deleted_at is null",
+    entries="""
+        (select ticket from queue_visitors where queue_id = queues.id and joined_at < draw_at
+          order by ticket desc limit 1)""",
+    is_complete="true",
+    order="""
+        insert into queue_places (queue_id, number, places)
+        select %(id)s, (ticket - 1) / 256, array_agg(place::integer order by ticket) from drawn group by 2""",
+    on_drawn=", paced_at = clock_timestamp()",
+    channel=CHANNEL,
+)

@@ -44,6 +44,7 @@ from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.run_modes import batched, single
 from holdfast.kit.running.runner import Runner
+from holdfast.kit.security.cookie_secrets import is_cookie_secret, new_cookie_secret
 from holdfast_verify.formats.beacon import CHAIN
 from holdfast_verify.formats.drawn_order import DRAWN_ORDER
 from holdfast_verify.formats.receipts import ReceiptFile
@@ -312,7 +313,7 @@ class RoomPage:
         """Show the status of the visitor with this cookie. A new visitor gets a place first."""
         queue_id = id_of(request.fields["queue_id"])
         secret = request.cookies.get(self._cookie(queue_id))
-        if secret is None or not room.is_secret(secret):
+        if secret is None or not is_cookie_secret(secret):
             return await self._arrival_page(caller, request, queue_id)
         visitor = RoomVisit(queue_id=queue_id, visitor_id=room.visitor_of(secret))
         if request.method == "POST":
@@ -358,7 +359,7 @@ class RoomPage:
 
     async def _arrival_page(self, caller: Caller, request: Request, queue_id: int) -> Reply:
         """The page for a browser without a cookie. It sets the cookie."""
-        secret = room.new_secret()
+        secret = new_cookie_secret()
         snapshot: RoomSnapshot = await self._visit(
             caller, RoomVisit(queue_id=queue_id, visitor_id=room.visitor_of(secret))
         )

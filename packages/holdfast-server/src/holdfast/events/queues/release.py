@@ -1,5 +1,5 @@
 """Releases the visitors who are first in a queue: `release_rate` in each interval, evenly spread. The clock is the
-database's. Visitors are deleted 30 days later.
+database's.
 
 Any number of processes may release. The process that has the lock on a queue reads the clock and increases `serving`,
 the last released ticket. This one change releases any number of visitors. Queues that another transaction has locked
@@ -7,13 +7,10 @@ are left to waiters. Three rules keep the rate:
 
 1. `paced_at` is the time up to which the rate has been used. Each release advances it by one step per visitor. So
    late releases are caught up: as long as a process releases, no visitor waits longer than the estimated wait.
-2. Time in which nobody could be released is not made up for. No releases are saved up while no visitor waits, while the
-   queue is paused, or for more than `MAX_CATCH_UP_SECONDS` while no process releases.
+2. Time in which no visitor could be released is not made up for. No releases are saved up while no visitor waits,
+   while the queue is paused, or for more than `MAX_CATCH_UP_SECONDS` while no process releases.
 3. In any interval at most `release_rate` visitors are released, even if some are late. A release that is at most
    `TOLERANCE_SECONDS` late counts as made when it was due.
-
-A deleted queue is deleted with its last visitor, unless it has a public log: people have receipts and heads
-of that log. Then the row stays without the texts of the organizer, and the log stays readable.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +19,7 @@ from typing import LiteralString, NamedTuple
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from holdfast.events.queues.places import CHANNEL
+from holdfast.events.queues.model import CHANNEL
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background.leaders import MAX_TAKEOVER_SECONDS
 from holdfast.kit.background.loops import Loop, RowWaiters
@@ -71,14 +68,14 @@ async def release(database: Database, row_waiters: RowWaiters | None = None) -> 
     releases = await database.transact(lambda tx: release_from_queues(tx, due, skip_locked=True))
     if row_waiters:
         # While many visitors join a queue, its lock is hardly ever free, so a waiter waits for it.
-        for queue in set(due) - releases.keys():
-            row_waiters.leave(queue, partial(release_when_unlocked, database, queue))
+        for queue_id in set(due) - releases.keys():
+            row_waiters.leave(queue_id, partial(release_when_unlocked, database, queue_id))
     return _record(releases)
 
 
-async def release_when_unlocked(database: Database, queue: int) -> None:
+async def release_when_unlocked(database: Database, queue_id: int) -> None:
     """Wait for the lock on a queue, and release the due visitors."""
-    _record(await database.transact(lambda tx: release_from_queues(tx, [queue], skip_locked=False)))
+    _record(await database.transact(lambda tx: release_from_queues(tx, [queue_id], skip_locked=False)))
 
 
 def _record(releases: Mapping[int, "QueueRelease"]) -> int:
@@ -218,87 +215,3 @@ def _parameters(tx: Reader) -> dict[str, float]:
         "tick": TICK_SECONDS,
         "tolerance": TOLERANCE_SECONDS,
     }
-
-
-NO_URL = "https://deleted.invalid"
-"""The target of a deleted queue whose log is kept: an address that cannot exist (RFC 2606)."""
-
-BATCH_SIZE = 20_000
-"""The most rows of each table that one run deletes, so that requests do not wait for it."""
-
-
-async def forget_visitors(tx: Tx) -> int:
-    """Delete one batch of rows that are no longer needed. Returns the number of deleted rows."""
-    # A token can be picked up for `token_ttl_minutes`, and is then valid for the same time again.
-    visitors = await tx.value(
-        """
-        with gone as (
-            select visitor.queue_id, visitor.visitor_id
-              from queues
-             cross join lateral (
-                select case when deleted_at is not null then tickets
-                            else (select max(last_ticket) from queue_releases
-                                   where queue_id = queues.id
-                                     and released_at < now() - interval '30 days'
-                                                             - token_ttl_minutes * interval '2 minutes') end as up_to
-                  ) as released
-             -- Tickets of a drawn list have other places, so they are deleted when the whole list is past.
-             cross join lateral (
-                select case when deleted_at is not null or drawn_at is null or released.up_to >= draw_entries
-                            then released.up_to end as up_to) as past
-             cross join lateral (
-                select queue_id, visitor_id from queue_visitors
-                 where queue_id = queues.id and ticket <= past.up_to
-                   and (queues.deleted_at is not null or expires_at is null or expires_at < now())
-                 limit %(limit)s for update skip locked) as visitor
-             limit %(limit)s),
-        deleted as (
-            delete from queue_visitors using gone
-             where queue_visitors.queue_id = gone.queue_id and queue_visitors.visitor_id = gone.visitor_id
-         returning 1)
-        select count(*) from deleted
-        """,
-        {"limit": BATCH_SIZE},
-    )
-    releases = await tx.value(
-        """
-        with gone as (
-            select queue_id, last_ticket
-              from queue_releases join queues on queues.id = queue_releases.queue_id
-             cross join lateral (
-                select case when is_drawn then 1 else first_ticket end as first,
-                       case when is_drawn then greatest(last_ticket, draw_entries) else last_ticket end as last
-                  from (select drawn_at is not null and first_ticket <= draw_entries as is_drawn) as release
-                   ) as tickets_of
-             where not exists (select from queue_visitors
-                                where queue_id = queues.id and ticket <= tickets_of.last and ticket >= tickets_of.first)
-               and (deleted_at is not null
-                    or released_at < now() - interval '30 days' - token_ttl_minutes * interval '2 minutes')
-             limit %(limit)s for update of queue_releases skip locked),
-        deleted as (
-            delete from queue_releases using gone
-             where queue_releases.queue_id = gone.queue_id and queue_releases.last_ticket = gone.last_ticket
-         returning 1)
-        select count(*) from deleted
-        """,
-        {"limit": BATCH_SIZE},
-    )
-    queues = await tx.value(
-        """
-        with empty as (
-            select id, exists (select from logs where queue_id = queues.id) as has_log from queues
-             where deleted_at is not null and target_url <> %(no_url)s
-               and not exists (select from queue_visitors where queue_id = queues.id)
-               and not exists (select from queue_releases where queue_id = queues.id)
-               for update skip locked),
-        deleted as (
-            delete from queues using empty where queues.id = empty.id and not has_log returning 1),
-        cleared as (
-            update queues set title = '', description = null, target_url = %(no_url)s
-              from empty where queues.id = empty.id and has_log
-         returning 1)
-        select (select count(*) from deleted) + (select count(*) from cleared)
-        """,
-        {"no_url": NO_URL},
-    )
-    return visitors + releases + queues

@@ -9,8 +9,6 @@ of a waiting room read one row a second, not one row each.
 
 import datetime as dt
 import random
-import re
-import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -21,9 +19,18 @@ from holdfast.events.draws.model import CHECK_COLUMNS
 from holdfast.events.paths import QueueId
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
-from holdfast.events.queues.joining import CHANNEL, Visitor
-from holdfast.events.queues.model import QueueRow, RoomRow, RoomVisit, VisitorStatus, status_path
-from holdfast.events.queues.places import OPENS_AT, QUEUE_DRAWS, SEATS
+from holdfast.events.queues.joining import Visitor
+from holdfast.events.queues.model import (
+    CHANNEL,
+    OPENS_AT,
+    QUEUE_DRAWS,
+    SEATS,
+    QueueRow,
+    RoomRow,
+    RoomVisit,
+    VisitorStatus,
+    status_path,
+)
 from holdfast.events.queues.sql import QUEUE
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.events.site import SITE
@@ -39,8 +46,6 @@ from holdfast.kit.running.run_modes import Batch, read_batched
 from holdfast.kit.running.runner import Runner
 from holdfast_verify.formats.receipts import ReceiptFile, later_receipt, receipt_of
 from holdfast_verify.formats.signed_note import LogName
-
-_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 class RoomSnapshot(NamedTuple):
@@ -99,15 +104,6 @@ async def get_receipt(tx: Tx, caller: Caller, command: RoomVisit) -> ReceiptFile
 def log_path(queue: QueueRow) -> str:
     """The path of the public log of a queue; empty if it has none."""
     return f"/log/queues/{queue.id}" if queue.public_log else ""
-
-
-def new_secret() -> str:
-    """A new random secret for the cookie of a browser."""
-    return secrets.token_urlsafe(32)
-
-
-def is_secret(text: str | None) -> bool:
-    return bool(text and _SECRET.fullmatch(text))
 
 
 def visitor_of(secret: str) -> str:

@@ -7,8 +7,18 @@ from typing import Any, Literal, LiteralString
 import msgspec
 
 from holdfast.events.draws.model import CHECK_COLUMNS
-from holdfast.events.queues.model import EventBehind, QueueRow, RoomRow, UsedToken, VisitorStatus
-from holdfast.events.queues.places import IS_LATE, OPENS_AT, PLACE, QUEUE_DRAWS, SEATS
+from holdfast.events.queues.model import (
+    IS_LATE,
+    OPENS_AT,
+    PLACE,
+    QUEUE_DRAWS,
+    SEATS,
+    EventBehind,
+    QueueRow,
+    RoomRow,
+    UsedToken,
+    VisitorStatus,
+)
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_items
 

@@ -59,7 +59,7 @@ FIND_PEOPLE: LiteralString = f"""
     select giver.id as giver, taker.id as taker, taker.public_id,
            exists (select from registrations
                     where event_id = %(event_id)s and registrations.user_id = taker.id) as is_known
-      from (select id from users where public_id = %(user_id)s limit 1) as giver
+      from (select id from users where public_id = %(public_id)s limit 1) as giver
      cross join (select id, public_id from users where email = %(email)s and {OWNS_EMAIL} limit 1) as taker
 """
 
@@ -71,7 +71,7 @@ ADDRESS_CORRECTION: LiteralString = f"""
         update registrations
            set user_id = %(taker)s,
                logged_as = case when registration.nonce is not null
-                                then coalesce(registration.logged_as, %(user_id)s) end
+                                then coalesce(registration.logged_as, %(public_id)s) end
           from registration, events
          where (registrations.event_id, registrations.user_id) = (registration.event_id, registration.user_id)
            and events.id = registration.event_id and {CAN_BE_CORRECTED}
@@ -113,7 +113,7 @@ async def correct(tx: Tx, caller: Caller, command: CorrectAddress) -> Correction
         return CorrectionResult("late")
     [(giver, taker, public_id, is_known)] = people
     if giver == taker:
-        return CorrectionResult("corrected", Link(command.event_id, command.user_id, command.arrival))
+        return CorrectionResult("corrected", Link(command.event_id, command.public_id, command.arrival))
     if is_known:
         return CorrectionResult("known")
     await tx.run("select hide_pending_arrivals(%(giver)s)", {"giver": giver})

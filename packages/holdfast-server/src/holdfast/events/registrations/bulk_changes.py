@@ -109,7 +109,7 @@ async def _lock(tx: Tx, caller: Caller, command: BulkCommand) -> dict[str, SkipR
         raise REFUSALS["not_found" if organizer_id is None else "forbidden"](command.event_id)
     keys = [(command.event_id, user_id, caller.tenant_id) for user_id in command.user_ids]
     matches = await sql.find_registrations(tx, keys)
-    return {match.user_id: match.status for match in matches if match and match.status}
+    return {match.public_id: match.status for match in matches if match and match.status}
 
 
 def _result(command: BulkCommand, statuses: Mapping[str, SkipReason], changeable: Collection[SkipReason]) -> BulkResult:

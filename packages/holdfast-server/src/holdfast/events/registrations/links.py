@@ -26,20 +26,20 @@ _LINK = re.compile(r"([1-9][0-9]{0,17})-([a-z2-7]{8})-([1-9][0-9]{0,17})-([0-9a-
 class Link(NamedTuple):
     """The content of a valid link.
 
-    user_id    the public id of the person
+    public_id    the public id of the person
     """
 
     event_id: int
-    user_id: str
+    public_id: str
     arrival: int
 
 
-def own_url(settings: Settings, secret: Secret, event_id: int, user_id: str, arrival: int) -> str:
+def own_url(settings: Settings, secret: Secret, event_id: int, public_id: str, arrival: int) -> str:
     """The address of the person's own page of a registration, on which it is shown and can be cancelled.
 
     `<address>/unsubscribe` stops its mails. Only the person may have it: send it to the registered address only.
     """
-    return f"{settings.base_url}{PATH}/{write(secret, OWN_PAGE, Link(event_id, user_id, arrival))}"
+    return f"{settings.base_url}{PATH}/{write(secret, OWN_PAGE, Link(event_id, public_id, arrival))}"
 
 
 def outcome_path(secret: Secret, link: Link, *, framed: bool = False) -> str:
@@ -49,13 +49,13 @@ def outcome_path(secret: Secret, link: Link, *, framed: bool = False) -> str:
 
 def write(secret: Secret, kind: LinkKind, link: Link) -> str:
     """The link as text for an address."""
-    text = f"{link.event_id}-{link.user_id}-{link.arrival}"
+    text = f"{link.event_id}-{link.public_id}-{link.arrival}"
     return f"{text}-{secret.signer(kind, SIGNATURE_DIGITS).sign(text)}"
 
 
 def valid_texts(secret: Secret, kind: LinkKind, link: Link) -> list[str]:
     """All valid texts of a link: while the secret of the service is being replaced, also the text of the old secret."""
-    text = f"{link.event_id}-{link.user_id}-{link.arrival}"
+    text = f"{link.event_id}-{link.public_id}-{link.arrival}"
     return [f"{text}-{signature}" for signature in secret.signer(kind, SIGNATURE_DIGITS).every(text)]
 
 
@@ -64,7 +64,7 @@ def read(secret: Secret, kind: LinkKind, text: str) -> Link | None:
     parts = _LINK.fullmatch(text)
     if parts is None:
         return None
-    event_id, user_id, arrival, signature = parts.groups()
-    if not secret.signer(kind, SIGNATURE_DIGITS).accepts(f"{event_id}-{user_id}-{arrival}", signature):
+    event_id, public_id, arrival, signature = parts.groups()
+    if not secret.signer(kind, SIGNATURE_DIGITS).accepts(f"{event_id}-{public_id}-{arrival}", signature):
         return None
-    return Link(int(event_id), user_id, int(arrival))
+    return Link(int(event_id), public_id, int(arrival))

@@ -138,7 +138,7 @@ class RegistrationMatch(Struct):
 
     organizer_id: int
     event_id: int
-    user_id: str
+    public_id: str
     status: Literal["pending", "in_draw", "held", "registered", "waitlisted", "rejected"] | None
     amount_paid: int | None
     received_at: str | None

@@ -92,7 +92,7 @@ async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registr
 async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted | Problem | LockedRow]:
     """Register a person for an event.
 
-    Accepted means stored, not seated: ask at `next.url`, or get_registration. Registering somebody again changes
+    Accepted means stored, not seated: ask at `next.url`, or get_registration. Registering a person again changes
     nothing, unless there was no place.
     """
     settings = tx.resources.settings
@@ -121,7 +121,7 @@ async def add(tx: Tx, batch: Batch[AddPerson]) -> Sequence[Accepted | Problem | 
 async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:
     """Set a registration's status or the amount paid.
 
-    Putting someone on the waiting list gives the seat to the first there; the person stays until you set the status to
+    Putting a person on the waiting list gives the seat to the first there; the person stays until you set the status to
     registered.
     """
     before = await _find_settled(tx, caller, command)
@@ -141,7 +141,7 @@ async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registr
 
 @refuses(NOT_FOUND, FORBIDDEN, REGISTRATION_REJECTED)
 async def delete(tx: Tx, caller: Caller, command: DeleteRegistration) -> None:
-    """Remove a registration, also one that still waits to be settled.
+    """Remove a registration, also a pending one.
 
     A seat it held goes to the first on the waiting list.
     """
@@ -201,11 +201,11 @@ def _registration_or_problem(
     assert match.received_at is not None
     assert match.email is not None
     return Registration(
-        id=f"{match.event_id}-{match.user_id}",
+        id=f"{match.event_id}-{match.public_id}",
         status=match.status,
         event_id=match.event_id,
         amount_paid=match.amount_paid,
-        user_id=match.user_id,
+        user_id=match.public_id,
         received_at=match.received_at,
         email=match.email,
         name=match.name,
@@ -268,7 +268,7 @@ async def _accept(
 ) -> Sequence[Accepted | Problem | LockedRow]:
     if any(request.limit_id for request in requests):
         return await _accept_within_limits(tx, requests, tokens, waits=waits, with_receipts=with_receipts)
-    return await _accept_without_limits(tx, requests, tokens, waits=waits, with_receipts=with_receipts)
+    return await _store_and_answer(tx, requests, tokens, waits=waits, with_receipts=with_receipts)
 
 
 async def _accept_within_limits(
@@ -294,7 +294,7 @@ async def _accept_within_limits(
             free.append(request)
             free_tokens.append(token)
     stored = iter(
-        await _accept_without_limits(tx, free, free_tokens, waits=waits, with_receipts=with_receipts, limits=limits)
+        await _store_and_answer(tx, free, free_tokens, waits=waits, with_receipts=with_receipts, limits=limits)
     )
     return [
         next(stored)
@@ -304,7 +304,7 @@ async def _accept_within_limits(
     ]
 
 
-async def _accept_without_limits(
+async def _store_and_answer(
     tx: Tx,
     requests: Sequence[intake.IntakeRequest],
     tokens: Sequence[str | None],
@@ -320,15 +320,10 @@ async def _accept_without_limits(
     if any(result.stored for result in results):
         await tx.notify(settlement.CHANNEL)
     base_url = tx.resources.settings.base_url if with_receipts else None
-    if limits:
-        return [
-            _limit_refusal(request, requests, results, limits)
-            if result.code == "limit_reached"
-            else refusal(request.event_id, result, rooms) or _accepted(request.event_id, result, base_url)
-            for request, result in zip(requests, results, strict=True)
-        ]
     return [
-        refusal(request.event_id, result, rooms) or _accepted(request.event_id, result, base_url)
+        _limit_refusal(request, requests, results, limits)
+        if limits and result.code == "limit_reached"
+        else refusal(request.event_id, result, rooms) or _accepted(request.event_id, result, base_url)
         for request, result in zip(requests, results, strict=True)
     ]
 

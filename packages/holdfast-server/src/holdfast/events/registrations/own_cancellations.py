@@ -72,7 +72,7 @@ async def cancel(tx: Tx, caller: Caller, command: CancelOwnRegistration) -> Canc
     await tx.run(
         """
         update registrations set cancels_at = clock_timestamp() + %(undo)s * interval '1 second'
-         where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
+         where event_id = %(event_id)s and user_id = (select id from users where public_id = %(public_id)s)
            and arrival = %(arrival)s and cancels_at is null and status <> 'rejected'
         """,
         {**msgspec.structs.asdict(command), "undo": UNDO_SECONDS},
@@ -86,7 +86,7 @@ async def undo(tx: Tx, caller: Caller, command: UndoOwnCancellation) -> None:
     await tx.run(
         """
         update registrations set cancels_at = null
-         where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
+         where event_id = %(event_id)s and user_id = (select id from users where public_id = %(public_id)s)
            and arrival = %(arrival)s and cancels_at is not null
         """,
         msgspec.structs.asdict(command),

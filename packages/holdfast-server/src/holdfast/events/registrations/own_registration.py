@@ -55,7 +55,7 @@ class OwnRegistrationCommand(Command):
     """Names a registration by the fields of its link."""
 
     event_id: Id
-    user_id: str
+    public_id: str
     arrival: Id
 
 
@@ -103,7 +103,7 @@ class OwnRegistration(Struct, frozen=True):
     """
 
     event_id: int
-    user_id: str
+    public_id: str
     arrival: int
     status: RegistrationStatus
     reason: str | None
@@ -193,7 +193,7 @@ async def stop_mails(tx: Tx, caller: Caller, command: StopMails) -> None:
     await tx.run(
         """
         update registrations set notify = false
-         where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
+         where event_id = %(event_id)s and user_id = (select id from users where public_id = %(public_id)s)
            and arrival = %(arrival)s and notify
         """,
         msgspec.structs.asdict(command),
@@ -208,18 +208,18 @@ FIND_OWN: LiteralString = f"""
     -- Each registration of the request knows the one before it on the same waiting list, and counts only the people
     -- between them. So the list is counted once for all of them.
     with registration as (
-        select link.user_id as public_id, registrations.*, users.proved_at, users.masked_email,
+        select link.public_id, registrations.*, users.proved_at, users.masked_email,
                lag(received_at, 1, '-infinity') over line as last_received_at,
                lag(registrations.arrival, 1, 0::bigint) over line as last_arrival
-          from json_to_recordset(%(own)s::json) as link (event_id bigint, user_id text, arrival bigint)
+          from json_to_recordset(%(own)s::json) as link (event_id bigint, public_id text, arrival bigint)
          cross join lateral (select id, proved_at,
                                     left(email, 1) || '•••@' || split_part(email, '@', -1) as masked_email
-                               from users where public_id = link.user_id limit 1) as users
+                               from users where public_id = link.public_id limit 1) as users
          cross join lateral (select * from registrations
                               where event_id = link.event_id and user_id = users.id limit 1) as registrations
          where registrations.arrival = link.arrival
         window line as (partition by registrations.event_id, status order by received_at, registrations.arrival))
-    select registration.event_id, registration.public_id as user_id, registration.arrival,
+    select registration.event_id, registration.public_id, registration.arrival,
            registration.status::text, registration.reason, registration.notify,
            registration.amount_due, coalesce(payment.received, registration.amount_paid) as amount_paid,
            coalesce(payment.currency, events.currency) as currency,
@@ -280,11 +280,11 @@ async def find_own_registrations(
     reader: Reader, commands: Sequence[OwnRegistrationCommand]
 ) -> list[OwnRegistration | None]:
     """The registrations that links name, in the order of the links; None for one that was removed or replaced."""
-    links = [Link(command.event_id, command.user_id, command.arrival) for command in commands]
+    links = [Link(command.event_id, command.public_id, command.arrival) for command in commands]
     unique_links = [link._asdict() for link in {*links}]
     parameters = {"own": msgspec.json.encode(unique_links).decode(), "undo": UNDO_SECONDS}
     rows = await reader.rows(OwnRegistration, FIND_OWN, parameters)
-    registrations = {Link(row.event_id, row.user_id, row.arrival): row for row in rows}
+    registrations = {Link(row.event_id, row.public_id, row.arrival): row for row in rows}
     return [registrations.get(link) for link in links]
 
 
@@ -295,7 +295,7 @@ class GetOwnReceipt(OwnRegistrationCommand):
 RECEIPT_FACTS: LiteralString = f"""
     select {LOGGED_AT} as received_at, {LOGGED_NONCE} as nonce, logged_as, log_number, status
       from registrations
-     where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s limit 1)
+     where event_id = %(event_id)s and user_id = (select id from users where public_id = %(public_id)s limit 1)
        and arrival = %(arrival)s
 """
 
@@ -310,7 +310,7 @@ async def get_receipt(tx: Tx, caller: Caller, command: GetOwnReceipt) -> Receipt
             break
         await tx.confirm()  # only what is as durable as configured is promised
         name, base_url = LogName("events", command.event_id), tx.resources.settings.base_url
-        person = logged_as or command.user_id
+        person = logged_as or command.public_id
         receipt = receipt_of(name, base_url, received_at, person, nonce)
         poll_path = f"/api/registrations/{command.event_id}/{person}"
         return later_receipt(receipt, name.subject, base_url, poll_path, number, status)
@@ -325,13 +325,15 @@ class ConfirmOwnRegistration(OwnRegistrationCommand):
 async def confirm(tx: Tx, caller: Caller, command: ConfirmOwnRegistration) -> None:
     """Store that the address of a registration is the person's own."""
     # First: a transaction that waits while it has the lock of the intake delays all settlements.
-    await tx.run("select from users where public_id = %(user_id)s for no key update", {"user_id": command.user_id})
+    await tx.run(
+        "select from users where public_id = %(public_id)s for no key update", {"public_id": command.public_id}
+    )
     # All who confirm in time, by the clock of the database, are stored before the list of a draw is read.
     await tx.run("select pg_advisory_xact_lock_shared(%(lock)s)", {"lock": ADVISORY_LOCK_ID})
     await tx.run(
         """
         update users set proved_at = clock_timestamp()
-         where public_id = %(user_id)s and proved_at is null and role = 'user' and erased_at is null
+         where public_id = %(public_id)s and proved_at is null and role = 'user' and erased_at is null
            and exists (select from registrations
                         where event_id = %(event_id)s and user_id = users.id and arrival = %(arrival)s)
         """,
@@ -374,14 +376,14 @@ async def last_payment(reader: Reader, caller: Caller, command: GetRemovedPaymen
                as refund_outlook
           from payments
          where event_id = %(event_id)s and arrival = %(arrival)s
-           and user_id = (select id from users where public_id = %(user_id)s)
+           and user_id = (select id from users where public_id = %(public_id)s)
            and not exists (select from registrations
                             where registrations.event_id = payments.event_id
                               and registrations.user_id = payments.user_id
                               and registrations.arrival = payments.arrival)
          order by id desc limit 1
         """,
-        {"event_id": command.event_id, "user_id": command.user_id, "arrival": command.arrival},
+        {"event_id": command.event_id, "public_id": command.public_id, "arrival": command.arrival},
     )
 
 
@@ -402,7 +404,7 @@ async def send_again(tx: Tx, caller: Caller, command: SendDetails) -> None:
         -- of a new table are made.
         with own as materialized (
             select * from registrations
-             where event_id = %(event_id)s and user_id = (select id from users where public_id = %(user_id)s)
+             where event_id = %(event_id)s and user_id = (select id from users where public_id = %(public_id)s)
                for no key update),
         due as (
             update registrations set details_at = now() from own
@@ -418,7 +420,7 @@ async def send_again(tx: Tx, caller: Caller, command: SendDetails) -> None:
                                   'event_id', event_id, 'user_id', users.public_id, 'arrival', arrival,
                                   'name', due.name, 'language', due.language, 'reason', due.reason)
           from due, users
-         where users.public_id = %(user_id)s and not %(is_noted)s
+         where users.public_id = %(public_id)s and not %(is_noted)s
         """,
         msgspec.structs.asdict(command),
     )

@@ -74,7 +74,7 @@ class RegistrationKey(Struct):
 
     index: int
     event_id: int
-    user_id: str
+    public_id: str
     seen_by: int | None
 
 
@@ -87,9 +87,9 @@ REGISTRATIONS_BY_KEY: LiteralString = f"""
     select events.organizer_id, registrations.status, registrations.amount_paid, {RECEIVED_AT}, registrations.reason,
            {EMAIL}, {NAME}, registrations.log_number
       from json_to_recordset(%(requests)s::json)
-               as request (index integer, event_id bigint, user_id text, seen_by bigint)
+               as request (index integer, event_id bigint, public_id text, seen_by bigint)
       left join lateral (select id, organizer_id from events where id = request.event_id limit 1) as events on true
-      left join lateral (select * from users where public_id = request.user_id limit 1) as users on true
+      left join lateral (select * from users where public_id = request.public_id limit 1) as users on true
       left join lateral (select * from registrations
                           where event_id = events.id and user_id = users.id limit 1) as registrations on true
      order by request.index
@@ -103,12 +103,12 @@ async def find_registrations(
     key_rows = [RegistrationKey(index, *key) for index, key in enumerate(keys)]
     matches = await reader.tuples(REGISTRATIONS_BY_KEY, {"requests": msgspec.json.encode(key_rows).decode()})
     return [
-        None if organizer_id is None else RegistrationMatch(organizer_id, row.event_id, row.user_id, *known)
+        None if organizer_id is None else RegistrationMatch(organizer_id, row.event_id, row.public_id, *known)
         for row, (organizer_id, *known) in zip(key_rows, matches, strict=True)
     ]
 
 
-async def update_registration(tx: Tx, event_id: int, user_id: str, status: str, amount_paid: int) -> None:
+async def update_registration(tx: Tx, event_id: int, public_id: str, status: str, amount_paid: int) -> None:
     """Set the status by hand, or the amount paid. A person put on the waiting list stays there until moved back."""
     await tx.run(
         f"""
@@ -119,19 +119,19 @@ async def update_registration(tx: Tx, event_id: int, user_id: str, status: str, 
           from users
          cross join (select %(status)s::registration_status as status) as moved
          cross join {changed_by("organizer")}
-         where event_id = %(event_id)s and users.id = registrations.user_id and users.public_id = %(user_id)s
+         where event_id = %(event_id)s and users.id = registrations.user_id and users.public_id = %(public_id)s
         """,
-        {"event_id": event_id, "user_id": user_id, "status": status, "amount_paid": amount_paid},
+        {"event_id": event_id, "public_id": public_id, "status": status, "amount_paid": amount_paid},
     )
 
 
-async def delete_registration(tx: Tx, event_id: int, user_id: str, changer: Changer) -> None:
+async def delete_registration(tx: Tx, event_id: int, public_id: str, changer: Changer) -> None:
     await tx.run(
         f"""
         delete from registrations using users cross join {changed_by(changer)}
-         where event_id = %(event_id)s and users.id = registrations.user_id and users.public_id = %(user_id)s
+         where event_id = %(event_id)s and users.id = registrations.user_id and users.public_id = %(public_id)s
         """,
-        {"event_id": event_id, "user_id": user_id},
+        {"event_id": event_id, "public_id": public_id},
     )
 
 

@@ -63,7 +63,7 @@ async def find_stamps(tx: Tx, people: Sequence[tuple[int, str | None]], may_comm
     may_commit_early    whether the transaction may be committed with this statement
     """
     find = tx.tuples_and_commit if may_commit_early else tx.tuples
-    return [Stamp(*stamp) for stamp in await find(STAMPS, _named(people))]
+    return [Stamp(*stamp) for stamp in await find(STAMPS, _people_parameters(people))]
 
 
 UNDO_CANCELLATIONS: LiteralString = """
@@ -86,10 +86,10 @@ async def undo_cancellations(tx: Tx, people: Sequence[tuple[int, str | None]]) -
 
     The others are gone, or another transaction has locked them.
     """
-    return {index for (index,) in await tx.tuples(UNDO_CANCELLATIONS, _named(people))}
+    return {index for (index,) in await tx.tuples(UNDO_CANCELLATIONS, _people_parameters(people))}
 
 
-def _named(people: Sequence[tuple[int, str | None]]) -> dict[str, str]:
+def _people_parameters(people: Sequence[tuple[int, str | None]]) -> dict[str, str]:
     rows = [
         {"index": index, "event_id": event_id, "public_id": public_id}
         for index, (event_id, public_id) in enumerate(people)
@@ -186,7 +186,7 @@ async def store_pending(
     """Store the acceptable registrations as pending, in the order of the requests.
 
     waits               whether to wait for events and people that others have locked
-    may_commit_early    whether the last statement may commit: then the caller must run no other one
+    may_commit_early    whether each statement may commit by itself: what follows is in another transaction
     """
     for index, request in enumerate(requests):
         request.index = index

@@ -138,7 +138,7 @@ class CheckoutPage(Struct):
     ends_at: dt.datetime
 
 
-async def begin(tx: Tx, payment_id: int, page: CheckoutPage) -> dt.datetime:
+async def begin_payment(tx: Tx, payment_id: int, page: CheckoutPage) -> dt.datetime:
     """Store that the payment page is ready: if the seat is still held, the person's full time to pay begins now.
 
     Returns the time until which the seat may be paid. Beginning twice changes nothing.
@@ -168,7 +168,7 @@ async def begin(tx: Tx, payment_id: int, page: CheckoutPage) -> dt.datetime:
     )
 
 
-async def confirm(tx: Tx, payment_id: int, paid: SessionPayment) -> None:
+async def confirm_payment(tx: Tx, payment_id: int, paid: SessionPayment) -> None:
     """Store that a payment was made, and give the person the seat. If the seat is gone, the payment is refunded.
 
     A late payment takes a free seat if the waiting list is empty. A payment of another amount or currency than

@@ -3,9 +3,9 @@
 Any number of processes accept registrations at the same time, and any of them may settle. Three steps keep the order:
 
 1. An accepting transaction takes the intake lock, shared, before it stamps `received_at`.
-2. A settling transaction takes the same lock, exclusive, only to read the clock. This time is the *cut*. Every
-   registration stamped before the cut is committed then, and every later one gets a time after the cut.
-3. It locks the events concerned and settles all registrations up to the cut, in order, in one statement.
+2. Settlement takes the same lock, exclusive, in a statement of its own that only reads the clock. This time is the
+   *cut*. Every registration stamped before the cut is committed then, and every later one gets a time after the cut.
+3. A further transaction locks the events concerned and settles all registrations up to the cut, in order.
 
 So a later registration cannot get a seat while an earlier one is still being stored.
 

@@ -8,7 +8,8 @@ import msgspec
 from holdfast.accounts.addresses import usable
 from holdfast.accounts.agent_requests import count_of
 from holdfast.accounts.directory import Account, StoredPassword
-from holdfast.events.users.model import IS_UNPROVED, OWNS_EMAIL, find_free_public_id
+from holdfast.events.users.model import IS_UNPROVED, OWNS_EMAIL
+from holdfast.events.users.operations import find_free_public_id
 from holdfast.kit.postgres.database import Reader, Tx
 
 _ACCOUNT = """

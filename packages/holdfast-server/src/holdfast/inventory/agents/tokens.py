@@ -146,10 +146,10 @@ class TokenSigner:
 
     async def _read(self, max_age: float) -> _CurrentKeys:
         """The keys as they were at most `max_age` seconds ago."""
-        if current := self._fresh(max_age):
+        if current := self._recent_keys(max_age):
             return current
         async with self._reading:
-            if current := self._fresh(max_age):
+            if current := self._recent_keys(max_age):
                 return current
             keys = await self._database.read(self._set.find_usable)
             if not keys.stored:
@@ -157,5 +157,5 @@ class TokenSigner:
             self._current = _CurrentKeys(keys, time.monotonic())
             return self._current
 
-    def _fresh(self, max_age: float) -> _CurrentKeys | None:
+    def _recent_keys(self, max_age: float) -> _CurrentKeys | None:
         return self._current if self._current and self._current.age <= max_age else None

@@ -22,9 +22,8 @@ import structlog
 from holdfast.inventory.availability import sql
 from holdfast.inventory.availability.model import AvailabilityDelta
 from holdfast.inventory.resources import Database, Reader
-from holdfast.inventory.shops import model
 from holdfast.inventory.shops.model import Shop
-from holdfast.inventory.shops.operations import ENDED_SHOPS, find_active
+from holdfast.inventory.shops.operations import ENDED_SHOPS, SYNC_STATUS_CHANNEL, find_active
 from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import Caller
@@ -78,7 +77,7 @@ class CachedShop:
         self.agents: Feed[Change] = Feed(grain=GRAIN)
         self.reading: asyncio.Task[None] | None = None
         self.updating: asyncio.Task[None] | None = None
-        self.telling: asyncio.TimerHandle | None = None
+        self.status_timer: asyncio.TimerHandle | None = None
         self.read_at = 0.0
         self.used_at = 0.0
         self._pools: dict[int, str] = {}
@@ -146,11 +145,11 @@ class CachedShop:
 
     def status_changed(self) -> None:
         """Tell agents soon that the status has changed, once for all changes until then."""
-        if self.telling is None:
-            self.telling = asyncio.get_running_loop().call_later(STATUS_SECONDS, self._tell)
+        if self.status_timer is None:
+            self.status_timer = asyncio.get_running_loop().call_later(STATUS_SECONDS, self._publish_status)
 
-    def _tell(self) -> None:
-        self.telling = None
+    def _publish_status(self) -> None:
+        self.status_timer = None
         if self.version >= 0:
             self.agents.publish(self.agents.position + 1, Change([STATUS]))
 
@@ -250,7 +249,7 @@ class AvailabilityCache:
                 self._shops.forgetting(),
                 self._database.listen(ENDED_SHOPS, self._on_end),
                 self._database.listen(STOCK_CHANNEL, self._on_change),
-                self._database.listen(model.CHANNEL, self._on_status),
+                self._database.listen(SYNC_STATUS_CHANNEL, self._on_status),
             ):
                 yield
         finally:

@@ -20,7 +20,7 @@ from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Reader, Steps, Tx
 from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable, display_text, storable_json
-from holdfast.inventory.shops import model
+from holdfast.inventory.shops.operations import announce_sync_status
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import ObservedLevel
 from holdfast.kit.contract.caller import Caller
@@ -174,7 +174,7 @@ _DECODER = msgspec.json.Decoder(_VariantLine | _LevelLine, strict=False)
 
 async def store_import(tx: Tx, shop_id: int) -> int:
     """Start a new import instead of any other of the shop. Returns its id."""
-    await model.announce(tx, shop_id)
+    await announce_sync_status(tx, shop_id)
     return await tx.value(
         """
         insert into catalogs (shop_id, import_id, requested_at) values (%(shop_id)s, 1, clock_timestamp())
@@ -241,7 +241,7 @@ async def store_progress(
     tx: Tx, shop_id: int, import_id: int, *, objects: int = 0, stored_lines: int = 0, error: str | None = None
 ) -> None:
     """Store the progress of an import, or its error."""
-    await model.announce(tx, shop_id)
+    await announce_sync_status(tx, shop_id)
     await tx.run(
         """
         update catalogs
@@ -261,7 +261,7 @@ async def store_progress(
 
 async def finish(tx: Tx, shop_id: int, import_id: int) -> bool:
     """End an import, and delete rows that neither it nor a webhook since its start has named. False: it has ended."""
-    await model.announce(tx, shop_id)
+    await announce_sync_status(tx, shop_id)
     has_ended = await tx.value(
         """
         with finished as (

@@ -1,13 +1,10 @@
 """The variants and locations of a shop at the platform, and the names of variants. Levels are in `sync`."""
 
 import datetime as dt
-from collections.abc import Collection
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
-from holdfast.inventory.resources import Reader
-from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.postgres.transactions import Task
 
@@ -89,23 +86,3 @@ class VariantName(NamedTuple):
     def words(self, gid: str) -> str:
         """The name of the variant with this id: its title, else its SKU, else the number in the id."""
         return self.title or self.sku or f"variant {gid.rpartition('/')[2]}"
-
-
-async def name_variants(reader: Reader, caller: Caller, command: NameVariants) -> dict[str, VariantName]:
-    """By id the names of variants that the shop has linked, or that the platform has."""
-    return await find_names(reader, caller.tenant, command.gids)
-
-
-async def find_names(reader: Reader, shop_id: int, gids: Collection[str]) -> dict[str, VariantName]:
-    """By id the names of variants. A name given with a link wins over the platform's name."""
-    rows = await reader.tuples(
-        """
-        select request.gid, coalesce(variants.title, shown_title(product_title, known.title)),
-               coalesce(variants.sku, nullif(known.sku, ''))
-          from unnest(%(gids)s::text[]) as request (gid)
-          left join variants on variants.shop_id = %(shop_id)s and variants.gid = request.gid
-          left join catalog_variants as known on known.shop_id = %(shop_id)s and known.gid = request.gid
-        """,
-        {"shop_id": shop_id, "gids": [*gids]},
-    )
-    return {gid: VariantName(title, sku) for gid, title, sku in rows}

@@ -1,10 +1,12 @@
 """Operations on the catalog of a shop."""
 
+from collections.abc import Collection
 from functools import partial
 from typing import Annotated, LiteralString
 
 from msgspec import Meta, Struct
 
+from holdfast.inventory.catalog.model import NameVariants, VariantName
 from holdfast.inventory.resources import Reader
 from holdfast.inventory.stock.model import Filled
 from holdfast.inventory.stock.substring_search import SearchedTable, search
@@ -60,3 +62,23 @@ async def search_variants(reader: Reader, caller: Caller, command: SearchVariant
     if command.query is None:
         return Hits(await read(listing(BY_TITLE.table), params))
     return Hits(await search(read, BY_TITLE, listing, params))
+
+
+async def name_variants(reader: Reader, caller: Caller, command: NameVariants) -> dict[str, VariantName]:
+    """By id the names of variants that the shop has linked, or that the platform has."""
+    return await find_names(reader, caller.tenant, command.gids)
+
+
+async def find_names(reader: Reader, shop_id: int, gids: Collection[str]) -> dict[str, VariantName]:
+    """By id the names of variants. A name given with a link wins over the platform's name."""
+    rows = await reader.tuples(
+        """
+        select request.gid, coalesce(variants.title, shown_title(product_title, known.title)),
+               coalesce(variants.sku, nullif(known.sku, ''))
+          from unnest(%(gids)s::text[]) as request (gid)
+          left join variants on variants.shop_id = %(shop_id)s and variants.gid = request.gid
+          left join catalog_variants as known on known.shop_id = %(shop_id)s and known.gid = request.gid
+        """,
+        {"shop_id": shop_id, "gids": [*gids]},
+    )
+    return {gid: VariantName(title, sku) for gid, title, sku in rows}

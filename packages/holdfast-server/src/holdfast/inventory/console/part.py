@@ -6,24 +6,25 @@ from holdfast.accounts.signed_in_pages import ACCOUNT
 from holdfast.accounts.webhooks.webhook_pages import WebhookPages
 from holdfast.inventory import api
 from holdfast.inventory.agents.actions import LIST_AGENT_ACTIONS
-from holdfast.inventory.catalog import importing, model, pool_suggestions
-from holdfast.inventory.console.agents import agents
-from holdfast.inventory.console.agents.agents import AgentPages
+from holdfast.inventory.catalog import importing, pool_suggestions
+from holdfast.inventory.catalog import operations as catalog
+from holdfast.inventory.console.agents import agents_pages
+from holdfast.inventory.console.agents.agents_pages import AgentPages
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.live_changes import LiveConsole
-from holdfast.inventory.console.pools import pools
+from holdfast.inventory.console.pools import pools_pages
 from holdfast.inventory.console.pools.holds import HoldsPage
 from holdfast.inventory.console.pools.pool import PoolPage, UndoPage
 from holdfast.inventory.console.pools.pool_form import PoolForms
 from holdfast.inventory.console.pools.pool_status import PoolStatusPages
-from holdfast.inventory.console.pools.pools import LowStockPage, PoolsPage
+from holdfast.inventory.console.pools.pools_pages import LowStockPage, PoolsPage
 from holdfast.inventory.console.pools.quantities import QuantityPages
 from holdfast.inventory.console.pools.replay import ReplayPage
 from holdfast.inventory.console.pools.spreadsheets import SpreadsheetsPage
 from holdfast.inventory.console.pools.suggestions import SuggestionsPage
-from holdfast.inventory.console.settings.settings import SettingsPages
-from holdfast.inventory.console.sync.sync import SyncPage
-from holdfast.inventory.console.variants.variants import VariantPage, VariantsPage
+from holdfast.inventory.console.settings.settings_pages import SettingsPages
+from holdfast.inventory.console.sync.sync_page import SyncPage
+from holdfast.inventory.console.variants.variants_pages import VariantPage, VariantsPage
 from holdfast.inventory.context import Context
 from holdfast.inventory.merchants import operations as merchants
 from holdfast.inventory.outgoing_webhooks.messages import MESSAGES
@@ -41,13 +42,13 @@ OPERATIONS = (
     *WEBHOOK_OPERATIONS,
     Operation("list_actors", None, read(merchants.list_actors)),
     Operation("get_pool_history", None, read(pool_page.get_pool_history)),
-    Operation("get_pool_figures", None, read(pools.get_pool_figures)),
-    Operation("list_unsynced_pools", None, read(pools.list_unsynced_pools)),
+    Operation("get_pool_figures", None, read(pools_pages.get_pool_figures)),
+    Operation("list_unsynced_pools", None, read(pools_pages.list_unsynced_pools)),
     Operation("suggest_pools", None, read(pool_suggestions.suggest_pools)),
     Operation("import_products", None, single(importing.import_products)),
     Operation("begin_replay", None, single(replays.begin)),
     Operation("get_replay", None, read(replays.get)),
-    Operation("name_variants", None, read(model.name_variants)),
+    Operation("name_variants", None, read(catalog.name_variants)),
     Operation("get_entry", None, read(pool_page.get_entry)),
     Operation("get_undo_status", None, read(pool_page.get_undo_status)),
     Operation("list_units_per_sale", None, read(pool_page.list_units_per_sale)),
@@ -56,7 +57,7 @@ OPERATIONS = (
 )
 """The operations of the console that agents do not have. They run for the shop of the merchant."""
 
-TENANTLESS_OPERATIONS = agents.TENANTLESS_OPERATIONS
+TENANTLESS_OPERATIONS = agents_pages.TENANTLESS_OPERATIONS
 """Operations that run for no shop, because they use what no transaction of a shop can reach."""
 
 

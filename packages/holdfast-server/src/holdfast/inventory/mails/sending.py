@@ -67,7 +67,7 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
     low = [mail for mail in mails if mail.kind == "low_stock"]
     asking = [mail for mail in mails if mail.kind == "agent_requests"]
     failing = [mail for mail in mails if mail.kind == "webhook_failing"]
-    orders: dict[int, MailContent] = {
+    contents: dict[int, MailContent] = {
         **await links.mail_contents(database, signing_in),
         **await _about_low_stock(database, low),
         **await _about_requests(database, asking),
@@ -75,8 +75,8 @@ async def render(renderer: ContentRenderer[MailBatch], database: Database, mails
     }
     return await rendering.render(
         mails,
-        await mailboxes.without_stopped(database, orders),
-        lambda orders: renderer(MailBatch(database.resources.mailer.sender, orders)),
+        await mailboxes.without_stopped(database, contents),
+        lambda contents: renderer(MailBatch(database.resources.mailer.sender, contents)),
     )
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from holdfast.inventory.installs.access import ask
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.orders import sql
-from holdfast.inventory.orders.handling import count_order
+from holdfast.inventory.orders.handling import read_and_apply_order
 from holdfast.inventory.orders.reading import Gid, NodeId, OrderLineNode, OrderLinesPage, PageInfo, gid_number
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.resources import Reader, Steps
@@ -93,7 +93,7 @@ async def _count(steps: Steps, shop_id: int, id: int) -> bool:
     """Apply an order as it is at the platform now. Returns whether that has changed what is stored of it."""
     revision = partial(sql.stored_revision, shop_id=shop_id, id=id)
     before = await steps.read(revision)
-    await count_order(steps, shop_id, id)
+    await read_and_apply_order(steps, shop_id, id)
     return await steps.read(revision) != before
 
 

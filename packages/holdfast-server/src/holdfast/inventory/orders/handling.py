@@ -10,7 +10,7 @@ from functools import partial
 
 import structlog
 
-from holdfast.inventory.catalog.model import find_names
+from holdfast.inventory.catalog.operations import find_names
 from holdfast.inventory.orders import model, sql
 from holdfast.inventory.orders.model import AmbiguousOrder, Order, OrderEffect, StoredOrder, order_effect
 from holdfast.inventory.orders.reading import MAX_READS, read_order
@@ -72,7 +72,7 @@ async def apply_orders(tx: Tx, shop_id: int, orders: Sequence[Order]) -> list[Or
             continue
         if effect_of_order:
             effects.append(effect_of_order)
-            stored[order.id] = _after(effect_of_order, stored.get(order.id))
+            stored[order.id] = _stored_after(effect_of_order, stored.get(order.id))
     if effects:
         await _write(tx, shop_id, effects)
         await sql.save_orders(tx, shop_id, effects)
@@ -87,7 +87,7 @@ def _level_changes(effects: Sequence[OrderEffect]) -> list[OrderLevelChange]:
     ]
 
 
-def _after(effect: OrderEffect, before: StoredOrder | None) -> StoredOrder:
+def _stored_after(effect: OrderEffect, before: StoredOrder | None) -> StoredOrder:
     lines = {**(before.lines if before else {}), **effect.lines}
     return StoredOrder(effect.order.updated_at, before.revision + 1 if before else 1, lines)
 
@@ -121,7 +121,10 @@ log = structlog.get_logger()
 
 
 async def handle_changed_orders(steps: Steps, deliveries: Sequence[Delivery]) -> None:
-    """Apply new, changed and cancelled orders of one shop in one transaction."""
+    """Apply new, changed and cancelled orders of one shop in one transaction.
+
+    Orders whose webhooks do not say how they are now are read from the platform, and applied one by one.
+    """
     orders = [model.from_payload(read_payload(delivery, OrderPayload)) for delivery in deliveries]
     newest = {order.id: delivery for order, delivery in zip(orders, deliveries, strict=True)}
     unclear: dict[int, datetime] = {}
@@ -151,7 +154,7 @@ async def _read(steps: Steps, delivery: Delivery, order_id: int, since: datetime
     """
     is_fresh = await steps.read(partial(_seconds_since, moment=delivery.received_at)) < FRESH_SECONDS
     # The times of a change and of its order differ: the order may seem older for ever.
-    if await count_order(
+    if await read_and_apply_order(
         steps, delivery.shop_id, order_id, since.replace(microsecond=0) if is_fresh else None, refund_id
     ):
         return
@@ -160,7 +163,7 @@ async def _read(steps: Steps, delivery: Delivery, order_id: int, since: datetime
     log.warning("an order cannot be read any more", shop=delivery.shop_id, order=order_id, topic=delivery.topic)
 
 
-async def count_order(
+async def read_and_apply_order(
     steps: Steps, shop_id: int, order_id: int, since: datetime | None = None, refund_id: int | None = None
 ) -> bool:
     """Read an order from the platform, and apply it. Returns False if the platform does not show it.

@@ -29,7 +29,7 @@ from holdfast.inventory.replays.model import (
 from holdfast.inventory.replays.sql import RunningReplay
 from holdfast.inventory.resources import Reader, Steps, Tx
 from holdfast.inventory.shopify.platform_client import PlatformRefusal, PlatformUnreachable
-from holdfast.inventory.shops import model
+from holdfast.inventory.shops.operations import announce_sync_status
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND, Problem, refuses
 
@@ -47,7 +47,7 @@ async def begin(tx: Tx, caller: Caller, command: BeginReplay) -> None:
     if not pools:
         raise NOT_FOUND("No pool is suggested for the products of the shop.")
     if replay_id := await sql.insert(tx, caller.tenant, pools):
-        await model.announce(tx, caller.tenant)
+        await announce_sync_status(tx, caller.tenant)
         await tx.enqueue(REPLAY, ReplayTask(caller.tenant, replay_id), tenant=caller.tenant)
 
 
@@ -119,12 +119,12 @@ async def _store_page(tx: Tx, *, of: ReplayTask, running: RunningReplay, page: P
     orders = [past for order in page.orders if (past := _past_order(order, variant_gids)).lines]
     gone_lines = _gone_lines(page.orders)
     await sql.store_page(tx, of.shop_id, running, orders, len(page.orders), gone_lines, page.cursor)
-    await model.announce(tx, of.shop_id)
+    await announce_sync_status(tx, of.shop_id)
 
 
 async def _finish(tx: Tx, *, of: ReplayTask, result: ReplayResult) -> None:
     await sql.finish(tx, of.shop_id, of.replay_id, result)
-    await model.announce(tx, of.shop_id)
+    await announce_sync_status(tx, of.shop_id)
 
 
 async def _go_on(tx: Tx, *, of: ReplayTask) -> None:
@@ -134,6 +134,6 @@ async def _go_on(tx: Tx, *, of: ReplayTask) -> None:
 async def _store_error(steps: Steps, of: ReplayTask, error: str) -> None:
     async def work(tx: Tx) -> None:
         await sql.store_error(tx, of.shop_id, of.replay_id, error)
-        await model.announce(tx, of.shop_id)
+        await announce_sync_status(tx, of.shop_id)
 
     await steps.transact(work)

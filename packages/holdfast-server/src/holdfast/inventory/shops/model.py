@@ -1,10 +1,8 @@
-"""Shops, the one key of each, and how each follows the storefront platform (`get_sync_status`)."""
+"""Shops, and the one key of each."""
 
 from datetime import datetime
 
 from msgspec import Struct
-
-from holdfast.inventory.resources import Tx
 
 SCOPES = ("read_inventory", "write_inventory", "read_pools", "write_pools")
 """The scopes of a key: quantities (inventory) and configuration (pools)."""
@@ -26,12 +24,3 @@ class ShopKey(Struct, frozen=True):
     sealed: bytes
     scopes: list[str]
     inserted_at: datetime
-
-
-CHANNEL = "sync_status"
-"""The channel of the announcements; the payload is the id of the shop."""
-
-
-async def announce(tx: Tx, shop_id: int) -> None:
-    """Announce a change when this transaction commits."""
-    await tx.notify(CHANNEL, str(shop_id))

@@ -1,4 +1,4 @@
-"""Operations on shops and their keys, for the command line."""
+"""Operations on shops and their keys, for the command line, and the notices of how a shop follows the platform."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -131,3 +131,12 @@ async def _mint(tx: Tx, shop_id: int, scopes: Sequence[str]) -> str:
     id = await sql.insert_key(tx, shop_id, api_keys.digest(key), tx.resources.secret.seal(key), scopes)
     await move_limit(tx, shop_id, id)
     return key
+
+
+SYNC_STATUS_CHANNEL = "sync_status"
+"""The channel of changes of `get_sync_status`; the payload is the id of the shop."""
+
+
+async def announce_sync_status(tx: Tx, shop_id: int) -> None:
+    """Announce a change of the status of the sync of a shop when this transaction commits."""
+    await tx.notify(SYNC_STATUS_CHANNEL, str(shop_id))

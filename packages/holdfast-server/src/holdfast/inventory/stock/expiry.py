@@ -53,7 +53,9 @@ async def expire(database: Database, row_waiters: RowWaiters | None = None) -> i
     A shop whose holds cannot be ended does not delay other shops.
     """
     total, postponed = 0, set(row_waiters.ids if row_waiters else ())
-    while due := {shop_id: ids for shop_id, ids in (await database.read(_due)).items() if shop_id not in postponed}:
+    while due := {
+        shop_id: ids for shop_id, ids in (await database.read(_list_due)).items() if shop_id not in postponed
+    }:
         for shop_id, ids in due.items():
             ended = await _end_unless_locked(database, shop_id, ids)
             if ended is None and row_waiters:
@@ -66,7 +68,7 @@ async def expire(database: Database, row_waiters: RowWaiters | None = None) -> i
     return total
 
 
-async def _due(reader: Reader) -> Mapping[int, list[int]]:
+async def _list_due(reader: Reader) -> Mapping[int, list[int]]:
     return await sql.list_expired_holds(reader, BATCH_SIZE)
 
 

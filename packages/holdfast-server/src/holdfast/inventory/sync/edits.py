@@ -61,7 +61,7 @@ async def handle_edits(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list
     await _mark_explained(tx, shop_id, judged, suspects)
     await _postpone(tx, shop_id, item_gids)
     if adopted:
-        await apply_and_store(tx, Batch(shop_id, _calls(shop_id, adopted)), SOURCE, _touched, _draft)
+        await apply_and_store(tx, Batch(shop_id, _calls(shop_id, adopted)), SOURCE, _touched_rows, _draft)
     return []
 
 
@@ -90,7 +90,7 @@ def _calls(shop_id: int, suspects: Sequence[UnexplainedDifference]) -> list[Call
     ]
 
 
-def _touched(command: _Adopt) -> TouchedRows:
+def _touched_rows(command: _Adopt) -> TouchedRows:
     return TouchedRows([command.pool_id])
 
 

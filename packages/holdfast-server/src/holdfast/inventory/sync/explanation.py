@@ -90,11 +90,11 @@ def explain(
         if change.location_gid in placed:
             placed[change.location_gid] += change.amount
     moved = {level.location_gid: level.available - level.expected + placed[level.location_gid] for level in levels}
-    at_set = [level for level in levels if level.is_set]
-    others = [level for level in levels if not level.is_set]
-    set_moved = sum(moved[level.location_gid] for level in at_set)
-    others_moved = sum(moved[level.location_gid] for level in others)
-    chosen, best = _best_locations(changes, set_moved, others_moved, has_others=bool(others))
+    set_levels = [level for level in levels if level.is_set]
+    other_levels = [level for level in levels if not level.is_set]
+    set_moved = sum(moved[level.location_gid] for level in set_levels)
+    others_moved = sum(moved[level.location_gid] for level in other_levels)
+    chosen, best = _best_locations(changes, set_moved, others_moved, has_others=bool(other_levels))
     total = sum(change.amount for change in changes)
     set_left = set_moved - best.at_set
     others_left = others_moved - (total - best.at_set - best.included)
@@ -105,15 +105,16 @@ def explain(
         set_left = 0
     expected: dict[str, int] = {}
     locations: dict[int, str | None] = {change.id: None for change in changes}
-    for group_levels, name, left in ((at_set, "set", set_left), (others, "others", others_left)):
+    for group_levels, name, left in ((set_levels, "set", set_left), (other_levels, "others", others_left)):
         of_group = [change for change in changes if chosen[change.id] == name]
         expected |= _attribute(group_levels, of_group, moved, locations)
         if left == 0:
             expected |= {level.location_gid: level.available for level in group_levels}
-    at_set_levels = sorted(change for change in changes if chosen[change.id] == "set" and not change.may_be_included)
-    certain = [change.id for change in at_set_levels] if set_left == 0 else []
+    # By id, so the oldest first.
+    set_changes = sorted(change for change in changes if chosen[change.id] == "set" and not change.may_be_included)
+    certain = [change.id for change in set_changes] if set_left == 0 else []
     if len(changes) > MAX_CHANGES:
-        certain = certain or _surely_seen(at_set_levels, set_moved)
+        certain = certain or _surely_seen(set_changes, set_moved)
     return ItemExplanation(expected, locations, certain, set_left == others_left == 0, is_moved)
 
 
@@ -197,12 +198,12 @@ def _attribute(
     return {level.location_gid: level.available - left[level.location_gid] for level in levels}
 
 
-def _surely_seen(at_set_levels: Sequence[PendingChange], set_moved: int) -> Sequence[int]:
+def _surely_seen(set_changes: Sequence[PendingChange], set_moved: int) -> Sequence[int]:
     """The oldest changes that the levels set from pools have moved by already, so that they do not pile up."""
-    if any(change.amount * set_moved <= 0 for change in at_set_levels):
+    if any(change.amount * set_moved <= 0 for change in set_changes):
         return []
     seen: list[int] = []
-    for change in at_set_levels:
+    for change in set_changes:
         set_moved -= change.amount
         if set_moved * change.amount < 0:
             break

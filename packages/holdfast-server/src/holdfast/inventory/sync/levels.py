@@ -24,13 +24,13 @@ async def observe(
     shop_id: int,
     observed: Sequence[ObservedLevel],
     *,
-    fresh: bool = False,
+    is_just_read: bool = False,
     import_id: int | None = None,
     is_complete: bool = False,
 ) -> None:
     """Store levels as the platform shows them, unless newer ones are stored. New levels are added.
 
-    fresh          they were read just now: nothing newer is known
+    is_just_read   they were read just now: nothing newer is known
     import_id      the import that has found them; None: not an import
     is_complete    all levels of the items were read just now
     """
@@ -47,22 +47,23 @@ async def observe(
                item_gid text, location_gid text, gid text, available bigint, seen_at timestamptz)
          order by item_gid, location_gid
             on conflict (shop_id, item_gid, location_gid) do update
-           set available = case when %(fresh)s or levels.seen_at is null or excluded.seen_at >= levels.seen_at
+           set available = case when %(is_just_read)s or levels.seen_at is null or excluded.seen_at >= levels.seen_at
                                 then excluded.available else levels.available end,
                -- A late webhook changes nothing, and the grace goes on.
                suspect_at = case when levels.available = excluded.available
-                                   or not (%(fresh)s or levels.seen_at is null or excluded.seen_at >= levels.seen_at)
+                                   or not (%(is_just_read)s or levels.seen_at is null
+                                           or excluded.seen_at >= levels.seen_at)
                                  then levels.suspect_at end,
                seen_at = greatest(levels.seen_at, excluded.seen_at), gid = excluded.gid,
                -- What is new here was not known when the level was found to have moved.
-               read_again = levels.read_again and not %(fresh)s
+               read_again = levels.read_again and not %(is_just_read)s
                             and (excluded.available = levels.available or excluded.seen_at < levels.seen_at),
                import_id = greatest(levels.import_id, excluded.import_id)
         """,
         {
             "shop_id": shop_id,
             "observed": msgspec.json.encode(observed).decode(),
-            "fresh": fresh,
+            "is_just_read": is_just_read,
             "import_id": import_id,
         },
     )
@@ -343,7 +344,7 @@ async def store_reading(
     """
     observed_levels = {(level.item_gid, level.location_gid) for level in observed}
     await forget(tx, shop_id, [level for level in known_levels if level not in observed_levels])
-    await observe(tx, shop_id, observed, fresh=True, is_complete=is_complete)
+    await observe(tx, shop_id, observed, is_just_read=True, is_complete=is_complete)
 
 
 async def request_sync_if_needed(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:

@@ -24,7 +24,7 @@ CHANGED_ITEMS: LiteralString = """
     select item_gid from catalog_variants where shop_id = %(shop_id)s and %(everything)s
 """
 """The items whose targets are computed again: of variants whose pools have changed since the planned `version`, and of
-levels without a target yet; or `everything`.
+levels that no plan has had yet (`expected` is null); or `everything`.
 """
 
 
@@ -64,7 +64,8 @@ async def plan(tx: Tx, shop_id: int) -> None:
     if present == planned and not unplanned and had_numbers == has_numbers:
         return
     if present != planned or unplanned:
-        everything = present.changes != planned.changes or planned.version < 0
+        is_first_plan = planned.version < 0
+        everything = present.changes != planned.changes or is_first_plan
         items = await _find_changed_items(tx, shop_id, planned, everything=everything)
         await levels.lock(tx, shop_id, items)
         await _compute(tx, shop_id, planned, items)

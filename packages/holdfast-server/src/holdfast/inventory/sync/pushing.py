@@ -185,7 +185,7 @@ async def begin_again(tx: Tx, shop_id: int, push: LevelPush, observed: Sequence[
     observed_levels = {(level.item_gid, level.location_gid) for level in observed}
     gone = [pair for level in push.levels if (pair := (level.item_gid, level.location_gid)) not in observed_levels]
     await levels.forget(tx, shop_id, gone)
-    await levels.observe(tx, shop_id, observed, fresh=True)
+    await levels.observe(tx, shop_id, observed, is_just_read=True)
     await levels.release_changes(tx, shop_id, [(level.item_gid, level.location_gid) for level in push.levels])
     await tx.run(
         """

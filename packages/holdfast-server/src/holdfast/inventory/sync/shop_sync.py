@@ -15,7 +15,7 @@ from prometheus_client import Counter, Histogram
 
 from holdfast.inventory.resources import Database, Reader, Steps, Tx
 from holdfast.inventory.shopify.platform_client import PlatformUnreachable
-from holdfast.inventory.shops import model
+from holdfast.inventory.shops.operations import announce_sync_status
 from holdfast.inventory.stock.remembered_stock import lock_shop
 from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL
 from holdfast.inventory.sync import cart_check, edits, level_calls, levels, pushing, sql
@@ -123,7 +123,7 @@ async def renew(tx: Tx, shop: LeasedShop) -> bool:
 
 
 async def _end(tx: Tx, *, shop: LeasedShop, error: str | None, pause: float) -> None:
-    await model.announce(tx, shop.shop_id)
+    await announce_sync_status(tx, shop.shop_id)
     await sql.end_lease(tx, shop.shop_id, shop.lease_id, error, pause)
 
 

@@ -80,7 +80,7 @@ WEBHOOK_RESULTS = bound_without_strangers(
 RETRY_BACKOFF = RetryBackoff(1.0, 1800.0)
 
 MAX_ATTEMPTS = 14
-"""The most attempts for a delivery, over about two hours."""
+"""The most attempts for a delivery, over about one and a half hours."""
 
 MAX_LISTED = 100
 """The most deliveries in a list of retrying and parked ones."""

@@ -27,7 +27,7 @@ LEASE_SECONDS = 10.0
 """Seconds until another process may lease a row whose lease is not renewed, by the clock of the database."""
 
 RENEW_SECONDS = 2.5
-"""Seconds between two renewals: three may fail."""
+"""Seconds between two renewals: two may fail one after the other."""
 
 LEASE_INTERVAL: LiteralString = "%(seconds)s * interval '1 second'"
 """SQL for the length of a lease."""
@@ -209,7 +209,7 @@ class RowTable(NamedTuple):
         )
 
     def fence(self, row: LeasedRow) -> LeaseFence:
-        """Renews the lease of a row, and checks it."""
+        """The fence of a row that this process has leased."""
         lease = self.lease_id or self.attempts
         return LeaseFence(self.table, self.key, [row.key], row.lease_id, due_at=self.due_at, lease=lease)
 

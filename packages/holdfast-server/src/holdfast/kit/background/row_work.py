@@ -150,7 +150,7 @@ class _Worker(Generic[Row]):
         work = self._work
         with contextlib.ExitStack() as listening:
             for channel in work.channels:
-                listening.enter_context(self._database.listen(channel, self._notified))
+                listening.enter_context(self._database.listen(channel, self._receive_notice))
             try:
                 while True:
                     work.wake.clear()
@@ -165,7 +165,7 @@ class _Worker(Generic[Row]):
             finally:
                 await end_tasks(self._tasks)
 
-    def _notified(self, payload: str) -> None:
+    def _receive_notice(self, payload: str) -> None:
         if payload:
             self._work.notified(payload)
         else:
@@ -185,12 +185,12 @@ class _Worker(Generic[Row]):
         elif scan_all:
             self._scanned_at = leased_at
         for row in rows:
-            task = asyncio.create_task(_handle(self._work, row, leased_at), name=self._work.name)
+            task = asyncio.create_task(handle_leased(self._work, row, leased_at), name=self._work.name)
             self._tasks[task] = row
-            task.add_done_callback(self._ended)
+            task.add_done_callback(self._end_task)
         return rows
 
-    def _ended(self, task: asyncio.Task[int]) -> None:
+    def _end_task(self, task: asyncio.Task[int]) -> None:
         del self._tasks[task]
         self._work.wake.set()
         if not task.cancelled() and (error := task.exception()):
@@ -218,16 +218,7 @@ class _Worker(Generic[Row]):
         return self._work.busy_keys([*self._tasks.values()])
 
 
-async def handle_all(work: RowWork[Any]) -> int:
-    """Handle all rows that are due now. Returns how many."""
-    handled, leased_at = 0, lease_clock()
-    while rows := await work.lease(work.max_concurrent, (), scan_all=True):
-        handled += sum(await asyncio.gather(*(_handle(work, row, leased_at) for row in rows)))
-        leased_at = lease_clock()
-    return handled
-
-
-async def _handle(work: RowWork[Row], row: Row, leased_at: float) -> int:
+async def handle_leased(work: RowWork[Row], row: Row, leased_at: float) -> int:
     """Handle a row that was leased at `leased_at`, unless the lease is lost meanwhile."""
     try:
         async with keep_lease(partial(work.renew, row), leased_at):

@@ -281,11 +281,11 @@ class Handler:
             self._limits,
             authenticate,
             lambda caller: self._answer(caller, request),
-            lambda problem: self._refused(problem, request),
+            lambda problem: self._refusal(problem, request),
         )
 
-    def _refused(self, problem: problems.Problem, request: Request) -> Reply:
-        """The problem as `refuse` renders it, with the headers that HTTP requires."""
+    def _refusal(self, problem: problems.Problem, request: Request) -> Reply:
+        """The reply with a problem as `refuse` renders it, with the headers that HTTP requires."""
         reply = self._refuse(problem, request)
         present = {name for name, _ in reply.headers}
         reply.headers = [*reply.headers, *(header for header in headers_of(problem) if header[0] not in present)]

@@ -2,7 +2,7 @@
 
 The transaction that causes a mail writes its row. `sender.py` sends it. Mails of one thread are sent strictly in order:
 while one of them waits, the later ones wait too. Apart from that, owners take turns (`due_mails`). All mails to one
-mailbox are in one share, which one process at a time sends (`shares.py`). The results of attempts are stored for all
+mailbox are in one shard, which one process at a time sends (`shards.py`). The results of attempts are stored for all
 waiting callers in one statement.
 
 When a held mail may be sent is decided by a rule of the service, not by the mail server. Its row has the reason why it
@@ -133,8 +133,10 @@ def deferred_result(mail: Mail, error: str) -> AttemptResult:
     return AttemptResult(mail.id, None, error, RETRY_BACKOFF.pause(mail.attempts + 1))
 
 
-async def due_mails(reader: Reader[Any], share: int, limit: int, first: str = "") -> list[Mail]:
-    """The next due mails of a share, except held ones, and only the first mail of each thread.
+async def due_mails(reader: Reader[Any], shard: int, limit: int, first: str = "") -> list[Mail]:
+    """The next due mails of a shard: of each thread the first that is not held.
+
+    `is_behind` of a mail says whether a held one is before it.
 
     The first half is for mails of no owner, such as links to sign in. After these, owners take turns, and mails to many
     people at once come last.
@@ -142,7 +144,7 @@ async def due_mails(reader: Reader[Any], share: int, limit: int, first: str = ""
     first    the owner who has the first turn
     """
     return await reader.rows(
-        Mail, DUE, {"share": share, "limit": limit, "first": first or FIRST_OWNER, "no_owner_places": limit // 2}
+        Mail, DUE, {"shard": shard, "limit": limit, "first": first or FIRST_OWNER, "no_owner_places": limit // 2}
     )
 
 
@@ -157,8 +159,8 @@ def next_owner(owner: str) -> str:
 
 IS_DUE: LiteralString = "ended_at is null and hold is null and due_at <= now()"
 
-SHARE: LiteralString = "mail_share(recipient)"
-"""SQL: the share of a mail, as the index `mails_in_shares` has it."""
+SHARD: LiteralString = "mail_share(recipient)"
+"""SQL: the shard of a mail, as the index `mails_in_shares` has it."""
 
 # Look-ups with `limit 1` are looks down an index: statistics may know nothing yet of what was stored just now.
 IS_BLOCKED: LiteralString = """
@@ -196,10 +198,10 @@ def owner_walk(condition: LiteralString) -> LiteralString:
 
 DUE: LiteralString = f"""
     with owners as materialized (
-        {owner_walk(f"{SHARE} = %(share)s")}
+        {owner_walk(f"{SHARD} = %(shard)s")}
          where (
             select true from mails
-             where {IS_DUE} and {SHARE} = %(share)s and mails.bulk = lap.bulk and {OWNER} = walk.owner
+             where {IS_DUE} and {SHARD} = %(shard)s and mails.bulk = lap.bulk and {OWNER} = walk.owner
                and not {IS_BLOCKED}
              order by due_at, id limit 1)
          limit %(limit)s)
@@ -212,7 +214,7 @@ DUE: LiteralString = f"""
      cross join lateral (
         select *, row_number() over (order by due_at, id) as place
           from (select * from mails
-                 where {IS_DUE} and {SHARE} = %(share)s and mails.bulk = owners.bulk and {OWNER} = owners.owner
+                 where {IS_DUE} and {SHARD} = %(shard)s and mails.bulk = owners.bulk and {OWNER} = owners.owner
                    and not {IS_BLOCKED}
                  order by due_at, id limit %(limit)s) as mails) as first_mails
      order by owners.bulk, owner <> '' or place > %(no_owner_places)s, place, turn
@@ -221,7 +223,7 @@ DUE: LiteralString = f"""
 
 
 async def seconds_until_next_due(reader: Reader[Any]) -> float | None:
-    """Seconds until the next deferred mail is due, or a lease of a share ends; None if there is neither."""
+    """Seconds until the next deferred mail is due, or a lease of a shard ends; None if there is neither."""
     return await reader.value(
         """
         select extract(epoch from min(due_at) - clock_timestamp())::float8
@@ -375,7 +377,9 @@ async def forget_mails(tx: Tx[Any]) -> int:
 
 MAILS = Counter("holdfast_mails", "Mails that ended, or were deferred by the mail server.", ["outcome"])
 WAITING = Gauge("holdfast_mails_waiting", "Mails that wait to be sent.", multiprocess_mode="mostrecent")
-OLDEST = Gauge("holdfast_mails_oldest_seconds", "How long the oldest of them waits.", multiprocess_mode="mostrecent")
+OLDEST = Gauge(
+    "holdfast_mails_oldest_seconds", "How long the oldest waiting mail has waited.", multiprocess_mode="mostrecent"
+)
 MAX_PER_SECOND = Gauge(
     "holdfast_mails_max_per_second",
     "Mails a second that all processes may send (SMTP_MAX_PER_SECOND). 0: no limit.",

@@ -92,25 +92,25 @@ class _Renderer(Generic[P]):
 
 async def render(
     mails: Sequence[Mail],
-    orders: Mapping[int, ContentT],
+    contents: Mapping[int, ContentT],
     render_contents: Callable[[list[ContentT]], Awaitable[Sequence[bytes]]],
     *,
     held: Collection[int] = (),
 ) -> RenderedMails:
     """Render mails together.
 
-    orders    the mails that are not outdated, by id, with recipients as in the outbox
-    held      the ids of the mails that may not be sent yet
+    contents    the mails that are not outdated, by id, with recipients as in the outbox
+    held        the ids of the mails that may not be sent yet
     """
     rendered: dict[int, Envelope | UnwritableMail | HeldMail] = {id: HeldMail() for id in held}
     addressed: dict[int, ContentT] = {}
-    for id, order in orders.items():
+    for id, content in contents.items():
         try:
-            order.recipient = envelope_address(order.recipient)
-            addressed[id] = order
+            content.recipient = envelope_address(content.recipient)
+            addressed[id] = content
         except NoAddress as error:
             rendered[id] = UnwritableMail(str(error))
     if addressed:
-        for (id, order), content in zip(addressed.items(), await render_contents([*addressed.values()]), strict=True):
-            rendered[id] = Envelope(order.recipient, order.message_id, content)
+        for (id, content), body in zip(addressed.items(), await render_contents([*addressed.values()]), strict=True):
+            rendered[id] = Envelope(content.recipient, content.message_id, body)
     return [rendered.get(mail.id) for mail in mails]

@@ -1,9 +1,9 @@
-"""Sends the mails of the outbox: each process sends some shares of it (`shares.py`), each over one connection.
+"""Sends the mails of the outbox: each process sends some shards of it (`shards.py`), each over one connection.
 
 A mail that the mail server has accepted is stored as sent before another mail is sent on that connection. So a second
 copy, with the same Message-ID, is possible only if a process ends between the server's answer and that commit.
 
-The process reads the lease of the share immediately before it sends the content of a mail. So a process that was
+The process reads the lease of the shard immediately before it sends the content of a mail. So a process that was
 stopped sends nothing that another has sent meanwhile.
 """
 
@@ -18,18 +18,17 @@ import structlog
 from psycopg.errors import IdleInTransactionSessionTimeout
 
 from holdfast.kit.background import row_work
+from holdfast.kit.background.loops import yield_to_requests
 from holdfast.kit.background.row_work import RowWork
 from holdfast.kit.background.subprocess_call import SubprocessStartError
-from holdfast.kit.background.throttle import yield_to_requests
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
-from holdfast.kit.mail import outbox, shares
+from holdfast.kit.mail import outbox, shards
 from holdfast.kit.mail.attempts import MailAttempts, MailConnections
 from holdfast.kit.mail.message import Envelope, UnwritableMail, header_text
 from holdfast.kit.mail.outbox import AttemptResult, HeldMail, Mail, ResultWriter
-from holdfast.kit.mail.rate import SendingRate
-from holdfast.kit.mail.shares import LeasedShare, SenderSession, SenderSessionLost, ShareLeases, sender_session
+from holdfast.kit.mail.shards import LeasedShard, SenderSession, SenderSessionLost, ShardLeases, sender_session
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
 from holdfast.kit.postgres.database import Database, Reader
 from holdfast.kit.postgres.notifications import POLL_SECONDS
@@ -42,11 +41,11 @@ If it raises, it is called again for each mail alone, except for errors that aff
 """
 
 MAX_CONNECTIONS = 4
-"""Connections of one process, and shares that it leases at the same time."""
+"""Connections of one process, and shards that it leases at the same time."""
 
 MIN_MAILS_OF_LEASE = 8
 MAX_MAILS_OF_LEASE = 32
-"""Mails of a share that are rendered together and sent before the share is given back: as many as leave within
+"""Mails of a shard that are rendered together and sent before the shard is given back: as many as leave within
 `LEASE_TURN_SECONDS`, between these two."""
 
 LEASE_TURN_SECONDS = 1.0
@@ -75,7 +74,7 @@ log = structlog.get_logger()
 async def run(database: Database[Any], render: Render) -> None:
     """Send mails when they are due, until cancelled. Many processes may do this at the same time."""
     results = ResultWriter(database)
-    leases = ShareLeases()
+    leases = ShardLeases()
     try:
         while True:
             # The database logs when it is unreachable, and when it is back.
@@ -93,14 +92,14 @@ async def run(database: Database[Any], render: Render) -> None:
 
 
 async def _send(
-    database: Database[Any], render: Render, session: SenderSession, results: ResultWriter, leases: ShareLeases
+    database: Database[Any], render: Render, session: SenderSession, results: ResultWriter, leases: ShardLeases
 ) -> None:
     """Send mails until cancelled, or until the session is lost: then raise `SenderSessionLost`."""
     connections = MailConnections(database.resources.mailer)
     attempts = MailAttempts(database, session, results)
     rate = SendingRate(database)
     due_mails = DueMails(database, render, attempts, rate)
-    work = ShareWork(database, due_mails, attempts, results, leases, connections, rate)
+    work = ShardWork(database, due_mails, attempts, results, leases, connections, rate)
     tasks: list[asyncio.Task[None]] = []
     try:
         await database.autocommit(leases.give_all_back)
@@ -122,6 +121,47 @@ async def _send(
         await connections.close()
 
 
+class SendingRate:
+    """The limit of mails a second, which all processes of a service share (`SMTP_MAX_PER_SECOND`).
+
+    Turns are given out by one row of the database, by its clock: each begins one interval after the one before, and
+    turns that no mail took are lost. A mail is sent after its turn has begun, and each connection sends one mail at a
+    time. So in any time the mail server gets at most as many mails as the limit says, and one more on each connection,
+    also if processes stall or are killed.
+    """
+
+    def __init__(self, database: Database[Any]) -> None:
+        self._database = database
+        self._max_per_second: int = database.resources.settings.smtp_max_per_second
+        self._in_line = asyncio.Lock()
+
+    @property
+    def is_limited(self) -> bool:
+        return self._max_per_second > 0
+
+    def max_mails(self, limit: int) -> int:
+        """How many mails are rendered together, at most `limit`: not more than leave within a second."""
+        return min(limit, self._max_per_second) if self.is_limited else limit
+
+    async def wait_for_turn(self) -> None:
+        """Wait until one mail may be sent."""
+        async with self._in_line:
+            await asyncio.sleep(
+                max(0.0, await self._database.autocommit(lambda reader: take_turn(reader, self._max_per_second)))
+            )
+
+
+async def take_turn(reader: Reader[Any], max_per_second: int) -> float:
+    """Take the next turn. Returns the seconds until it begins; 0 or less: it has begun."""
+    return await reader.value(
+        """
+        update mail_rate set next_at = greatest(next_at, clock_timestamp()) + interval '1 second' / %(rate)s
+        returning (extract(epoch from next_at - clock_timestamp()) - 1.0 / %(rate)s)::float8
+        """,
+        {"rate": max_per_second},
+    )
+
+
 class OwnerTurns:
     """The owner with whom the next lease begins: each second turn is for mails without an owner."""
 
@@ -129,16 +169,16 @@ class OwnerTurns:
         self.first_owner = outbox.FIRST_OWNER
         self.no_owner_first = True
 
-    def advance(self, leased: Sequence[LeasedShare]) -> None:
-        """Go on after the owner whose share was leased last."""
+    def advance(self, leased: Sequence[LeasedShard]) -> None:
+        """Go on after the owner whose shard was leased last."""
         if leased:
             self.no_owner_first = not self.no_owner_first
-        if owners := [share.owner for share in leased if share.owner]:
+        if owners := [shard.owner for shard in leased if shard.owner]:
             self.first_owner = outbox.next_owner(owners[-1])
 
 
 class _Rendering:
-    """Mails of a share that wait to be rendered. `rendered`: those that can be sent; None: they wait."""
+    """Mails of a shard that wait to be rendered. `rendered`: those that can be sent; None: they wait."""
 
     def __init__(self, mails: list[Mail]) -> None:
         self.mails = mails
@@ -146,7 +186,7 @@ class _Rendering:
 
 
 class DueMails:
-    """Reads the due mails of shares, and renders them: those of all shares that wait at the same time together."""
+    """Reads the due mails of shards, and renders them: those of all shards that wait at the same time together."""
 
     def __init__(self, database: Database[Any], render: Render, attempts: MailAttempts, rate: SendingRate) -> None:
         self._database = database
@@ -155,14 +195,14 @@ class DueMails:
         self._rate = rate
         self._limit = MIN_MAILS_OF_LEASE
         self._turn = asyncio.Lock()
-        """One subprocess renders the mails of all shares: nothing is gained by rendering several batches at once."""
+        """One subprocess renders the mails of all shards: nothing is gained by rendering several batches at once."""
         self._renderings: list[_Rendering] = []
         self.turns = OwnerTurns()
 
-    async def read(self, share: LeasedShare) -> tuple[int, list[tuple[Mail, Envelope]]]:
+    async def read(self, shard: LeasedShard) -> tuple[int, list[tuple[Mail, Envelope]]]:
         """How many mails are due of those that the lease may send, and those of them that can be sent."""
         await yield_to_requests()
-        mails = await self._read(share.number, share.owner or self.turns.first_owner)
+        mails = await self._read(shard.number, shard.owner or self.turns.first_owner)
         # Mails at which the connection was lost before go last.
         mails.sort(key=self._attempts.connection_breaks)
         rendering = _Rendering(mails)
@@ -170,7 +210,7 @@ class DueMails:
             self._renderings.append(rendering)
             try:
                 async with self._turn:
-                    # The task that rendered for this share too may have failed, or was cancelled.
+                    # The task that rendered for this shard too may have failed, or was cancelled.
                     if rendering.rendered is None:
                         await self._render_waiting()
             finally:
@@ -179,7 +219,7 @@ class DueMails:
         return len(mails), rendering.rendered
 
     async def _render_waiting(self) -> None:
-        """Render the mails of all shares that wait."""
+        """Render the mails of all shards that wait."""
         renderings, self._renderings = self._renderings, []
         mails = [mail for rendering in renderings for mail in rendering.mails]
         envelopes = {mail.id: envelope for mail, envelope in await self._render_mails(mails)} if mails else {}
@@ -191,10 +231,10 @@ class DueMails:
         affordable = int(count * LEASE_TURN_SECONDS / max(seconds, 0.001))
         self._limit = min(max(affordable, MIN_MAILS_OF_LEASE), MAX_MAILS_OF_LEASE)
 
-    async def _read(self, share: int, owner: str) -> list[Mail]:
+    async def _read(self, shard: int, owner: str) -> list[Mail]:
         limit = self._rate.max_mails(self._limit)
         while True:
-            mails = await self._database.read(lambda reader: outbox.due_mails(reader, share, limit, owner))
+            mails = await self._database.read(lambda reader: outbox.due_mails(reader, shard, limit, owner))
             behind = [mail.id for mail in mails if mail.is_behind]
             if not behind:
                 return mails
@@ -226,8 +266,8 @@ class DueMails:
         return left
 
 
-class ShareWork(RowWork[LeasedShare]):
-    """Sends the due mails of shares."""
+class ShardWork(RowWork[LeasedShard]):
+    """Sends the due mails of shards."""
 
     name = "mails"
     channels = (outbox.CHANNEL,)
@@ -239,7 +279,7 @@ class ShareWork(RowWork[LeasedShare]):
         due_mails: DueMails,
         attempts: MailAttempts,
         results: ResultWriter,
-        leases: ShareLeases,
+        leases: ShardLeases,
         connections: MailConnections,
         rate: SendingRate,
     ) -> None:
@@ -251,24 +291,24 @@ class ShareWork(RowWork[LeasedShare]):
         self._leases = leases
         self._connections = connections
         self._rate = rate
-        self._released_at = float("-inf")
+        self._unheld_at = float("-inf")
         self._last_empty_lease_at = float("-inf")
         self._next_due_at: float | None = None
         self._turns = due_mails.turns
-        self._ending: set[LeasedShare] = set()
+        self._ending: set[LeasedShard] = set()
         """Shares of which no further mail is begun."""
-        self._waiting_for_turns: dict[LeasedShare, asyncio.Task[None]] = {}
+        self._waiting_for_turns: dict[LeasedShard, asyncio.Task[None]] = {}
         self._send_turn = asyncio.Lock()
         self._fatal_event = asyncio.Event()
         self._fatal_error: Exception | None = None
 
-    async def lease(self, limit: int, excluded: Sequence[Any], *, scan_all: bool) -> list[LeasedShare]:
+    async def lease(self, limit: int, excluded: Sequence[Any], *, scan_all: bool) -> list[LeasedShard]:
         self._attempts.pause.is_idle_since_pause = False
         await asyncio.sleep(self._last_empty_lease_at + EMPTY_LEASE_PAUSE_SECONDS - time.monotonic())
-        # A result that is not stored may be of a share that this process has lost: it must not be sent again.
+        # A result that is not stored may be of a shard that this process has lost: it must not be sent again.
         await self._results.flushed()
-        if time.monotonic() > self._released_at + POLL_SECONDS:
-            self._released_at = time.monotonic()
+        if time.monotonic() > self._unheld_at + POLL_SECONDS:
+            self._unheld_at = time.monotonic()
             await self._database.autocommit(outbox.unhold_due)
         # A mail that becomes due before the leases below is leased; one that becomes due after them is counted here.
         seconds = await self._database.read(outbox.seconds_until_next_due)
@@ -287,8 +327,8 @@ class ShareWork(RowWork[LeasedShare]):
         self._turns.advance(leased)
         return leased
 
-    async def renew(self, row: LeasedShare) -> bool:
-        return await self._database.autocommit(lambda reader: shares.renew(reader, row))
+    async def renew(self, row: LeasedShard) -> bool:
+        return await self._database.autocommit(lambda reader: shards.renew(reader, row))
 
     async def seconds_until_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
         if self._attempts.pause.is_idle_since_pause:
@@ -304,9 +344,9 @@ class ShareWork(RowWork[LeasedShare]):
         if self._fatal_error:
             raise self._fatal_error
 
-    async def handle(self, row: LeasedShare) -> int:
-        """Send the due mails of a share, and give it back. If cancelled, complete the mail that is being sent."""
-        sending = asyncio.create_task(self._send_share(row), name=f"mails: share {row.number}")
+    async def handle(self, row: LeasedShard) -> int:
+        """Send the due mails of a shard, and give it back. If cancelled, complete the mail that is being sent."""
+        sending = asyncio.create_task(self._send_shard(row), name=f"mails: shard {row.number}")
         try:
             return await asyncio.shield(sending)
         except asyncio.CancelledError:
@@ -319,20 +359,20 @@ class ShareWork(RowWork[LeasedShare]):
             await end_tasks([sending])
             self._ending.discard(row)
 
-    async def _send_share(self, share: LeasedShare) -> int:
-        """Send the due mails of a share, and give it back. Returns how many there were."""
+    async def _send_shard(self, shard: LeasedShard) -> int:
+        """Send the due mails of a shard, and give it back. Returns how many there were."""
         count = 0
         try:
-            count = await self._send_mails(share)
+            count = await self._send_mails(shard)
         except (SenderSessionLost, SubprocessStartError, Problem) as error:
             self._fatal_error = error
             self._fatal_event.set()
         with contextlib.suppress(Problem):  # then it is free when the lease ends
-            await self._database.autocommit(lambda reader: self._leases.give_back(reader, share))
+            await self._database.autocommit(lambda reader: self._leases.give_back(reader, shard))
         return count
 
-    async def _send_mails(self, share: LeasedShare) -> int:
-        count, rendered = await self._due_mails.read(share)
+    async def _send_mails(self, shard: LeasedShard) -> int:
+        count, rendered = await self._due_mails.read(shard)
         if rendered:
             started = time.monotonic()
             async with self._connections.use() as connection:
@@ -340,21 +380,21 @@ class ShareWork(RowWork[LeasedShare]):
                     async with self._send_turn:  # requests go first
                         await yield_to_requests()
                     if self._rate.is_limited:
-                        await self._wait_for_turn(share)
-                    if share in self._ending or self.pause_seconds() > 0:
+                        await self._wait_for_turn(shard)
+                    if shard in self._ending or self.pause_seconds() > 0:
                         break
-                    await self._attempts.send(connection, share, mail, envelope)
+                    await self._attempts.send(connection, shard, mail, envelope)
                 else:
                     self._due_mails.note_duration(len(rendered), time.monotonic() - started)
         return count
 
-    async def _wait_for_turn(self, share: LeasedShare) -> None:
-        """Wait until a mail may be sent, or no further one of the share is begun."""
-        waiting = self._waiting_for_turns[share] = asyncio.create_task(self._rate.wait_for_turn(), name="mails: turn")
+    async def _wait_for_turn(self, shard: LeasedShard) -> None:
+        """Wait until a mail may be sent, or no further one of the shard is begun."""
+        waiting = self._waiting_for_turns[shard] = asyncio.create_task(self._rate.wait_for_turn(), name="mails: turn")
         try:
             await asyncio.wait([waiting])
         finally:
-            del self._waiting_for_turns[share]
+            del self._waiting_for_turns[shard]
             await end_tasks([waiting])
         if not waiting.cancelled():
             waiting.result()

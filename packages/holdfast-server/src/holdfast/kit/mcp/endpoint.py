@@ -142,7 +142,7 @@ class McpEndpoint:
         assert self._config.changes
         last = headers.get(b"last-event-id", b"").decode("latin-1")
         stream = self._handshake.stream(await self._config.changes(caller), reauthenticate, version, last)
-        return self._opened(request, caller, stream)
+        return self._open_stream(request, caller, stream)
 
     async def _post(self, request: Request, reauthenticate: Reauthenticate, caller: Caller) -> Reply:
         headers = request.headers
@@ -153,13 +153,13 @@ class McpEndpoint:
         if isinstance(answer, ChangeStream):
             if not accepts(headers, EVENTS):
                 raise problems.NOT_ACCEPTABLE("A subscription is a stream of events.")
-            return self._opened(request, caller, answer)
+            return self._open_stream(request, caller, answer)
         if as_event and answer.status == 200:
             answer.content, answer.media_type = encode_event(answer.content), EVENTS
         return answer
 
-    def _opened(self, request: Request, caller: Caller, stream: ChangeStream) -> EventStream:
-        """The answer that sends a stream. Raises `rate_limited` if there are too many."""
+    def _open_stream(self, request: Request, caller: Caller, stream: ChangeStream) -> EventStream:
+        """Open a stream. Returns the answer that sends it. Raises `rate_limited` if there are too many."""
         owners: Mapping[StreamOwner, object] = {
             "address": address(request.scope),
             "key": caller.name,

@@ -148,9 +148,9 @@ class Handshake:
 
     def refusal(self, fault: rpc.RpcError, message: rpc.RpcMessage | None = None) -> Reply:
         """The answer to a refused message."""
-        return Reply(STATUSES.get(fault.code, 200), self._refused(fault, message))
+        return Reply(STATUSES.get(fault.code, 200), self._error_bytes(fault, message))
 
-    def _refused(self, fault: rpc.RpcError, message: rpc.RpcMessage | rpc.ClientResponse | None) -> bytes:
+    def _error_bytes(self, fault: rpc.RpcError, message: rpc.RpcMessage | rpc.ClientResponse | None) -> bytes:
         if isinstance(fault, NoSuchResource):
             fault = rpc.RpcError(RESOURCE_NOT_FOUND, fault.message, fault.data)
         return rpc.error_response(fault, message)
@@ -179,7 +179,7 @@ class Handshake:
                     work = await self._method(message)(caller, message.params)
                     admitted.append((message, work))
             except rpc.RpcError as fault:
-                admitted.append(self._refused(fault, message))
+                admitted.append(self._error_bytes(fault, message))
         answers: list[bytes] = []
         room = MAX_BATCH_ANSWER_BYTES
         for entry in admitted:
@@ -188,7 +188,7 @@ class Handshake:
             elif room > 0:
                 answers.append(await self._answer_late(*entry))
             else:
-                answers.append(self._refused(rpc.as_rpc_error(_batch_too_long(), rpc.INTERNAL_ERROR), entry[0]))
+                answers.append(self._error_bytes(rpc.as_rpc_error(_batch_too_long(), rpc.INTERNAL_ERROR), entry[0]))
             room -= len(answers[-1])
         return Reply(200, b"[" + b",".join(answers) + b"]") if answers else Reply(202)
 
@@ -207,10 +207,10 @@ class Handshake:
         try:
             return _success_response(message, await rpc.perform(work))
         except rpc.RpcError as fault:
-            return self._refused(fault, message)
+            return self._error_bytes(fault, message)
         except Problem as problem:
             # Other messages of the batch have already run, so the whole batch can no longer be refused.
-            return self._refused(rpc.as_rpc_error(problem, rpc.INTERNAL_ERROR), message)
+            return self._error_bytes(rpc.as_rpc_error(problem, rpc.INTERNAL_ERROR), message)
 
     def stream(
         self, feed: Feed[Change], reauthenticate: Reauthenticate, version: str | None, last: str

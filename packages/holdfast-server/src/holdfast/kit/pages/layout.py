@@ -185,7 +185,7 @@ class Frame:
 
 @cache
 def icon(name: str) -> Markup:
-    """An icon of Lucide as inline SVG, as large as the text around it. Raises `IconDoesNotExist`."""
+    """An icon of Lucide as inline SVG, as large as the text around it. It fails if Lucide has none of this name."""
     drawn = lucide(name, size=None, **{"class": "icon", "aria-hidden": "true"})
     return Markup(" ".join(drawn.split()))  # noqa: S704 - drawn by the library
 

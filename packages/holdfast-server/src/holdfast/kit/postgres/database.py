@@ -242,7 +242,7 @@ class Database(Generic[R]):
         self.resources = resources
         self.name = name
         self.tenancy: LiteralString | None = tenancy
-        self._receiver = Receiver(url, listener_name(name), KEEPALIVE, self._lost, (JOBS_CHANNEL,))
+        self._receiver = Receiver(url, listener_name(name), KEEPALIVE, self._replace_lost_connections, (JOBS_CHANNEL,))
         self.listen = self._receiver.listen
         self.pool = Pool.sized(url, size, name)
         self._commits = Commits()
@@ -268,13 +268,13 @@ class Database(Generic[R]):
         database.tenancy = None
         return database
 
-    def _lost(self) -> asyncio.Task[None]:
+    def _replace_lost_connections(self) -> asyncio.Task[None]:
         """Replace other lost connections of the pool, before a request gets one of them."""
         if self._check is None or self._check.done():
             self._check = asyncio.create_task(self.pool.check())
         return self._check
 
-    def _tell(self, tx: Tx[Any]) -> None:
+    def _deliver_notices(self, tx: Tx[Any]) -> None:
         """Deliver the notices of a transaction to the listeners of this process now, and to all others soon."""
         for notice in (*tx.revocations, *tx.notifications):
             self._receiver.deliver(*notice)
@@ -317,9 +317,9 @@ class Database(Generic[R]):
                 if opened := tx.opened:
                     # From here on, only the commit ends the transaction.
                     tx.opened = None
-                    await self._commits.finish(opened.connection, stack.pop_all(), lambda: self._tell(tx))
+                    await self._commits.finish(opened.connection, stack.pop_all(), lambda: self._deliver_notices(tx))
                 else:
-                    self._tell(tx)
+                    self._deliver_notices(tx)
 
             tx = Tx(self.resources, connect, tenant, commit if can_commit_early else None)
             yield tx
@@ -370,7 +370,7 @@ class Database(Generic[R]):
                 except (psycopg.OperationalError, errors.ReadOnlySqlTransaction) as error:
                     if not is_connection_lost(error):
                         raise
-                    await asyncio.shield(self._lost())
+                    await asyncio.shield(self._replace_lost_connections())
             return await attempt()
 
     async def _read(self, work: Callable[[Reader[R]], Awaitable[T]], tenant: int | None) -> T:

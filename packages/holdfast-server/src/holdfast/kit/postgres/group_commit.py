@@ -142,7 +142,7 @@ class Batcher(Generic[C, A]):
             self._running = None
             self.on_idle()
 
-    def _failed(self, batch: list[tuple[C, asyncio.Future[A]]], error: Exception) -> None:
+    def _fail_batch(self, batch: list[tuple[C, asyncio.Future[A]]], error: Exception) -> None:
         _fail(batch, error)
 
     async def _run_batch(self, batch: list[tuple[C, asyncio.Future[A]]]) -> None:
@@ -156,7 +156,7 @@ class Batcher(Generic[C, A]):
                 await self._run_batch(batch[:half])
                 await self._run_batch(batch[half:])
             else:
-                self._failed(batch, error)
+                self._fail_batch(batch, error)
         except asyncio.CancelledError:
             _fail(batch, SHUTTING_DOWN)
             raise
@@ -204,10 +204,10 @@ class _RowBatcher(Batcher[C, A]):
     def _may_be_one_call(self, error: Exception) -> bool:
         return isinstance(error, DataError | IntegrityError)
 
-    def _failed(self, batch: list[tuple[C, asyncio.Future[A]]], error: Exception) -> None:
-        super()._failed(batch, error)
+    def _fail_batch(self, batch: list[tuple[C, asyncio.Future[A]]], error: Exception) -> None:
+        super()._fail_batch(batch, error)
         if not isinstance(error, DataError | IntegrityError):
-            super()._failed(self._calls, error)
+            super()._fail_batch(self._calls, error)
             self._calls = []
 
 

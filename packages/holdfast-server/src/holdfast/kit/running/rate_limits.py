@@ -82,7 +82,7 @@ class Limits:
             await self._count(self._shared[name].together, name, thing, 1)
         await self._count_most(name, thing)
 
-    async def require_room(self, name: str, thing: str, source: str) -> bool:
+    async def count_for_share(self, name: str, thing: str, source: str) -> bool:
         """Count a request of an address about a thing for its share. Raises `rate_limited`.
 
         Returns whether the share is used up. Then `count_together` counts the request, if it is one that counts.

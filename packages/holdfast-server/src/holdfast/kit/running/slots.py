@@ -2,9 +2,9 @@
 by owner.
 
 An owner is a path, such as `("strangers", "address 192.0.2.1")`. Each element limits those after it: all strangers
-together have so many slots, and each address has so many of these. While
-few want slots, each owner may use nearly all of them. While many wait, the next slot goes to another address, whatever
-each of them has waiting. So a crowd from one address waits for itself, and others wait for one turn.
+together have so many slots, and each address has so many of these. While few want slots, each owner may use nearly all
+of them. While many wait, the next slot goes to another address, whatever each of them has waiting. So a crowd from one
+address waits for itself, and others wait for one turn.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ MAX_WAITING = 200
 MAX_WAITING_TOGETHER = 4_000
 """The maximum number of waiting pieces of work of owners that share slots, such as all strangers together."""
 
-Turn = asyncio.Future[None]
+WaitingTurn = asyncio.Future[None]
 
 
 class OwnerNode:
@@ -46,7 +46,7 @@ class OwnerNode:
         self.below: dict[Hashable, OwnerNode] = {}
         self.waiting_below: OrderedDict[Hashable, OwnerNode] = OrderedDict()
         """The nodes below that wait, in the order of their next turns."""
-        self.turns: deque[Turn] = deque()
+        self.turns: deque[WaitingTurn] = deque()
         """Who waits here itself, in order of arrival. Those that are done were refused or have gone."""
 
     def upwards(self) -> "Iterator[OwnerNode]":
@@ -125,7 +125,7 @@ class Slots:
             _begin(node)
             return node
         self._require_room(node)
-        turn: Turn = asyncio.get_running_loop().create_future()
+        turn: WaitingTurn = asyncio.get_running_loop().create_future()
         _wait(node, turn)
         try:
             async with asyncio.timeout(self._timeout):
@@ -187,7 +187,7 @@ class Slots:
         whose = "work" if node.above else "of your own work"
         return SERVICE_UNAVAILABLE(f"Too much {whose} waits already.", retry_after=self._retry_after())
 
-    def _leave(self, node: OwnerNode, turn: Turn) -> None:
+    def _leave(self, node: OwnerNode, turn: WaitingTurn) -> None:
         """Stop waiting: the turn did not come, or came too late to be used."""
         if turn.done() and not turn.cancelled():
             if turn.exception() is None:
@@ -230,7 +230,7 @@ def _begin(node: OwnerNode) -> None:
         element.running += 1
 
 
-def _wait(node: OwnerNode, turn: Turn) -> None:
+def _wait(node: OwnerNode, turn: WaitingTurn) -> None:
     node.turns.append(turn)
     for element in node.upwards():
         element.waiting += 1

@@ -70,7 +70,7 @@ class TokenType(Generic[C]):
     typ         the media type in its header
     claims      the type of its claims, a `Struct`
     audience    returns the audience that a token with these claims must name
-    lifetime    the max_token_seconds, in seconds
+    lifetime    seconds for which a token is valid
     leeway      seconds by which clocks may differ
     """
 

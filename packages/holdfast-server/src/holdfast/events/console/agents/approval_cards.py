@@ -10,7 +10,7 @@ from holdfast.accounts.agent_requests import WaitingRequest
 from holdfast.accounts.agents.agents_page import FieldChange, RequestCard
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_form import LABELS as EVENT_LABELS
-from holdfast.events.console.queues.queues import LABELS as QUEUE_LABELS
+from holdfast.events.console.queues.queues_pages import LABELS as QUEUE_LABELS
 from holdfast.events.processor.currencies import digits
 from holdfast.events.site import SITE
 from holdfast.kit.contract.messages import translatable

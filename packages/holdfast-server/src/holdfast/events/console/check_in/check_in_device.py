@@ -8,7 +8,7 @@ import msgspec
 from holdfast.accounts.sessions import Session
 from holdfast.events.check_in import operations
 from holdfast.events.check_in.model import ListChanges, ListPeople, StoreScans
-from holdfast.events.console.check_in.check_in import PAGE_SCRIPTS, check_in_path
+from holdfast.events.console.check_in.check_in_pages import PAGE_SCRIPTS, check_in_path
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.paths import id_of
 from holdfast.events.site import SITE

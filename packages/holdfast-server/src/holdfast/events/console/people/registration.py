@@ -74,7 +74,7 @@ async def resend(tx: Tx, caller: Caller, command: ResendMail) -> ResendStatus:
         return "mail_unwanted"
     if conditions.is_too_soon:
         return "mail_too_soon"
-    details = SendDetails(event_id=command.event_id, user_id=command.user_id, arrival=conditions.arrival)
+    details = SendDetails(event_id=command.event_id, public_id=command.user_id, arrival=conditions.arrival)
     await own_registration.send_again(tx, caller, details)
     return "mail_sent"
 

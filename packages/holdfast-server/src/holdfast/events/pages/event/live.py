@@ -18,8 +18,7 @@ from msgspec import Struct
 
 from holdfast.events.events.model import CHANGE_CHANNEL, STATUS, EventStatus, is_public
 from holdfast.events.pages.model import PlaceCounts
-from holdfast.events.pages.registration.form import form_of, period
-from holdfast.events.pages.registration.release_cookie import ReleaseCookie
+from holdfast.events.pages.registration.form import ReleaseCookie, form_of, period
 from holdfast.events.pages.sql import DETAILS, NUMBERED_COUNT, OPENING, QUEUE, read_opening, read_queue
 from holdfast.events.paths import id_of
 from holdfast.events.pricing.model import PricingMode

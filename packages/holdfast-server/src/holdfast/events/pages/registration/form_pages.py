@@ -13,7 +13,7 @@ from holdfast.events.pages.cover import cover_svg
 from holdfast.events.pages.event.cache import LinkedEvent, RegistrableEvent
 from holdfast.events.pages.event.page import EventPage, map_link
 from holdfast.events.pages.registration import form
-from holdfast.events.pages.registration.release_cookie import ReleaseCookie, ReleasedVisitor
+from holdfast.events.pages.registration.form import ReleaseCookie, ReleasedVisitor
 from holdfast.events.paths import HOST_SCRIPT, event_path, id_of, organizer_path, released_path
 from holdfast.events.photos.model import image_attributes
 from holdfast.events.problems import EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL, PAYMENT_UNAVAILABLE, QUEUE_REQUIRED
@@ -206,7 +206,7 @@ class FormPage:
             command = self._check(linked_event, fields, language, visitor)
             # A form that stores nothing, such as a repeated one, takes nothing from what all addresses have together.
             event = f"event {linked_event.event.id}"
-            is_above_share = await self._limits.require_room("forms of an event", event, caller.name)
+            is_above_share = await self._limits.count_for_share("forms of an event", event, caller.name)
             signed_up: SignUpResult = await self._sign_up(caller, command)
             if is_above_share and signed_up.is_stored:
                 await self._limits.count_together("forms of an event", event)

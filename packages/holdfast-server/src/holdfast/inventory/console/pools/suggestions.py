@@ -23,7 +23,7 @@ from holdfast.inventory.catalog.pool_suggestions import (
 )
 from holdfast.inventory.console.frame import HOME, Console, merchant, picture_values, shop_of
 from holdfast.inventory.console.number_fields import NumberField, read_numbers
-from holdfast.inventory.console.variants.variants import UNITS_PER_SALE, UNITS_PREFIX, incomplete, storable_label
+from holdfast.inventory.console.variants.variants_pages import UNITS_PER_SALE, UNITS_PREFIX, incomplete, storable_label
 from holdfast.inventory.pools.model import CreatePool, GetPool, ListPools, PoolChange, PoolList, PoolWithMembers
 from holdfast.inventory.problems import NAME_TAKEN, SHOP_NOT_CONNECTED
 from holdfast.inventory.settings import Settings

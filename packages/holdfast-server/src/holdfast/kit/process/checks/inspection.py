@@ -57,7 +57,7 @@ class CheckLimits:
     """From when on something is wrong, or a warning.
 
     min_free_bytes     free space of a disk, below which it is wrong; below five times as much it is a warning
-    max_idle_seconds   how long a leader may run no statement; each runs one a second
+    max_idle_seconds   how long a leader may run no statement; each runs at least one a second
     """
 
     min_free_bytes: int = 200_000_000

@@ -1,11 +1,12 @@
-"""Shares of the outbox: all mails to one mailbox are in the same of 64 shares, and one process at a time sends a share.
+"""Shards of the outbox: all mails to one mailbox are in the same of 64 shards, and one process at a time sends a shard.
+In the schema a shard is a share (`mail_shares`).
 
-A process leases a share (`kit/background/row_work.py`), sends some of its mails, and gives the share back. A process
-may stall, and lose a share to another process. So it reads its lease immediately before the content of each mail: the
+A process leases a shard (`kit/background/row_work.py`), sends some of its mails, and gives the shard back. A process
+may stall, and lose a shard to another process. So it reads its lease immediately before the content of each mail: the
 lease must last for a few more seconds, by the clock of the database.
 
 Version 0.2.0 had one sender, which locks the table `mail_sender` in exclusive mode. For one release each process that
-sends shares holds a weaker lock of that table: many processes can hold it together, and none while a sender of 0.2.0
+sends shards holds a weaker lock of that table: many processes can hold it together, and none while a sender of 0.2.0
 holds its own.
 """
 
@@ -22,16 +23,16 @@ from psycopg import AsyncConnection
 
 from holdfast.kit.background.leases import LEASE_SECONDS, LeaseLost
 from holdfast.kit.environment.logs import first_line
-from holdfast.kit.mail.outbox import IS_BLOCKED, IS_DUE, OWNER, SHARE, owner_walk
+from holdfast.kit.mail.outbox import IS_BLOCKED, IS_DUE, OWNER, SHARD, owner_walk
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, SESSION_SETTINGS
 from holdfast.kit.postgres.database import Database, Reader
 
-SHARE_COUNT: LiteralString = "64"
-"""SQL: how many shares there are. The function `mail_share` of PostgreSQL has this number too."""
+SHARD_COUNT: LiteralString = "64"
+"""SQL: how many shards there are. The function `mail_share` of PostgreSQL has this number too."""
 
 MIN_LEASE_SECONDS = 5.0
 """Seconds that a lease must last when the content of a mail begins. So a process that stalls for a shorter time right
-after it has read its lease may still send the mail: no other process can have leased the share meanwhile."""
+after it has read its lease may still send the mail: no other process can have leased the shard meanwhile."""
 
 MAX_READ_SECONDS = 0.5
 """Seconds that reading a lease may take. If the answer took longer, it may be too old, so the lease is read again."""
@@ -40,8 +41,8 @@ SESSION_CHECK_SECONDS = 2
 """Seconds between two statements of an idle session: less than the idle timeout of sessions."""
 
 
-class LeasedShare(Struct, frozen=True):
-    """A share that this process has leased.
+class LeasedShard(Struct, frozen=True):
+    """A shard that this process has leased.
 
     owner    the owner whose turn it is; empty: it is the turn of mails of no owner
     """
@@ -52,31 +53,31 @@ class LeasedShare(Struct, frozen=True):
 
 
 class _Candidate(Struct):
-    """A share that was free a moment ago. `is_leased`: whether this process has leased it now."""
+    """A shard that was free a moment ago. `is_leased`: whether this process has leased it now."""
 
-    share: int
+    shard: int
     owner: str
     is_leased: bool
 
 
-class ShareLeases:
+class ShardLeases:
     """The leases of one process.
 
-    A statement may lease shares, and its answer may be lost, with the connection or because the task was cancelled.
-    Such a lease is given back before the next statement: else no process would send these shares until the lease
+    A statement may lease shards, and its answer may be lost, with the connection or because the task was cancelled.
+    Such a lease is given back before the next statement: else no process would send these shards until the lease
     ends.
     """
 
     def __init__(self) -> None:
         self._unanswered: set[UUID] = set()
         """The ids of leases whose statement was sent and has not been answered."""
-        self._held: set[LeasedShare] = set()
+        self._held: set[LeasedShard] = set()
         """Shares that were leased, and not given back."""
 
     async def lease(
         self, reader: Reader[Any], limit: int, connections: int, first_owner: str, *, no_owner_first: bool
-    ) -> list[LeasedShare]:
-        """Lease shares that have due mails, at most `limit`. No more than `connections` are leased by all processes.
+    ) -> list[LeasedShard]:
+        """Lease shards that have due mails, at most `limit`. No more than `connections` are leased by all processes.
 
         Owners take turns, beginning with `first_owner`. Mails to many people at once come last.
 
@@ -84,13 +85,13 @@ class ShareLeases:
         """
         await self._give_back_leases(reader, self._unanswered)
         self._unanswered.clear()
-        leased: list[LeasedShare] = []
+        leased: list[LeasedShard] = []
         while len(leased) < limit:
             lease_id = uuid4()
             self._unanswered.add(lease_id)
             candidates = await reader.rows(
                 _Candidate,
-                LEASED_SHARES,
+                LEASED_SHARDS,
                 {
                     "limit": limit - len(leased),
                     "connections": connections,
@@ -102,26 +103,26 @@ class ShareLeases:
             )
             if not candidates:
                 break
-            leased += [LeasedShare(one.share, lease_id, one.owner) for one in candidates if one.is_leased]
+            leased += [LeasedShard(one.shard, lease_id, one.owner) for one in candidates if one.is_leased]
         self._unanswered.clear()
         self._held.update(leased)
         return leased
 
-    async def give_back(self, reader: Reader[Any], share: LeasedShare) -> None:
-        """Let other processes lease the share at once."""
+    async def give_back(self, reader: Reader[Any], shard: LeasedShard) -> None:
+        """Let other processes lease the shard at once."""
         await reader.value(
             """
             update mail_shares set lease_id = null, due_at = clock_timestamp()
              where share = %(share)s and lease_id = %(lease_id)s
             returning true
             """,
-            {"share": share.number, "lease_id": share.lease_id},
+            {"share": shard.number, "lease_id": shard.lease_id},
         )
-        self._held.discard(share)
+        self._held.discard(shard)
 
     async def give_all_back(self, reader: Reader[Any]) -> None:
-        """Give back all shares that the process may still have leased. It must have ended sending them."""
-        await self._give_back_leases(reader, {*self._unanswered, *(share.lease_id for share in self._held)})
+        """Give back all shards that the process may still have leased. It must have ended sending them."""
+        await self._give_back_leases(reader, {*self._unanswered, *(shard.lease_id for shard in self._held)})
         self._unanswered.clear()
         self._held.clear()
 
@@ -137,31 +138,31 @@ class ShareLeases:
             )
 
 
-# The shares are chosen before any is locked, so that a statement that finds no due mail locks no row. Then all rows are
+# The shards are chosen before any is locked, so that a statement that finds no due mail locks no row. Then all rows are
 # locked, in one order: two processes that lease at the same time do not both count the same free connection. A locked
 # row is read as it is now.
 #
-# free           the shares that no process has leased
-# room           how many shares can be leased: at most `limit`, and one for each connection that no process uses. Each
-#                leased share uses one, and `free` tells how many of all shares are not leased
+# free           the shards that no process has leased
+# room           how many shards can be leased: at most `limit`, and one for each connection that no process uses. Each
+#                leased shard uses one, and `free` tells how many of all shards are not leased
 # owners         the owners whose turn it is, in the order of their turns, one more than there is room for
-# first_mails    the first due mail of each owner in each free share; `place` is its place among the mails of this turn
+# first_mails    the first due mail of each owner in each free shard; `place` is its place among the mails of this turn
 # ranked         the same in the order in which they should be sent
-# candidates     the shares with the first of these mails
-# locked         all shares, as they are after the lock
+# candidates     the shards with the first of these mails
+# locked         all shards, as they are after the lock
 # chosen         the candidates that are still free, while connections are
 # leased         the chosen ones, leased
-LEASED_SHARES: LiteralString = f"""
+LEASED_SHARDS: LiteralString = f"""
     with free as materialized (select share from mail_shares where due_at <= clock_timestamp()),
     room as materialized (
-        select least(%(limit)s, %(connections)s - {SHARE_COUNT} + count(*))::integer as places from free),
+        select least(%(limit)s, %(connections)s - {SHARD_COUNT} + count(*))::integer as places from free),
     owners as materialized (
         {owner_walk("true")}
          where (
             select true from free
              cross join lateral (
                 select from mails
-                 where {IS_DUE} and {SHARE} = free.share and mails.bulk = lap.bulk and {OWNER} = walk.owner
+                 where {IS_DUE} and {SHARD} = free.share and mails.bulk = lap.bulk and {OWNER} = walk.owner
                    and not {IS_BLOCKED}
                  order by due_at, id limit 1) as mails
              limit 1)
@@ -172,7 +173,7 @@ LEASED_SHARES: LiteralString = f"""
          cross join free
          cross join lateral (
             select due_at, id from mails
-             where {IS_DUE} and {SHARE} = free.share and mails.bulk = owners.bulk and {OWNER} = owners.owner
+             where {IS_DUE} and {SHARD} = free.share and mails.bulk = owners.bulk and {OWNER} = owners.owner
                and not {IS_BLOCKED}
              order by due_at, id limit 1) as mails),
     ranked as materialized (
@@ -196,13 +197,13 @@ LEASED_SHARES: LiteralString = f"""
            set lease_id = %(lease_id)s, due_at = clock_timestamp() + %(seconds)s * interval '1 second'
           from chosen where mail_shares.share = chosen.share
         returning mail_shares.share)
-    select candidates.share, owner, leased.share is not null as is_leased
+    select candidates.share as shard, owner, leased.share is not null as is_leased
       from candidates left join leased on leased.share = candidates.share
      order by rank
 """
 
 
-async def renew(reader: Reader[Any], share: LeasedShare) -> bool:
+async def renew(reader: Reader[Any], shard: LeasedShard) -> bool:
     """Renew a lease. Returns False if it has ended."""
     is_renewed = await reader.value(
         """
@@ -210,24 +211,24 @@ async def renew(reader: Reader[Any], share: LeasedShare) -> bool:
          where share = %(share)s and lease_id = %(lease_id)s and due_at > clock_timestamp()
         returning true
         """,
-        {"share": share.number, "lease_id": share.lease_id, "seconds": LEASE_SECONDS},
+        {"share": shard.number, "lease_id": shard.lease_id, "seconds": LEASE_SECONDS},
     )
     return bool(is_renewed)
 
 
-LASTING_SHARES: LiteralString = """
+LASTING_SHARDS: LiteralString = """
     select share from mail_shares
       join unnest(%(shares)s::integer[], %(lease_ids)s::uuid[]) as lease (share, lease_id) using (share, lease_id)
      where due_at > clock_timestamp() + %(seconds)s * interval '1 second'
 """
-"""The shares whose leases last for a while."""
+"""The shards whose leases last for a while."""
 
 
 class _LeaseReading:
     """A read of a lease. `sent_at`: when the statement that read it was sent; None: it is not read yet."""
 
-    def __init__(self, share: LeasedShare) -> None:
-        self.share = share
+    def __init__(self, shard: LeasedShard) -> None:
+        self.shard = shard
         self.sent_at: float | None = None
         self.lasts = False
 
@@ -245,12 +246,12 @@ class SenderSession:
         self._readings: list[_LeaseReading] = []
         """What waits for the next statement, which reads all of these leases."""
 
-    async def check(self, share: LeasedShare) -> None:
+    async def check(self, shard: LeasedShard) -> None:
         """Raises `LeaseLost` unless the lease lasts for `MIN_LEASE_SECONDS` more. Raises `SenderSessionLost`.
 
         Nothing is awaited after the answer was found recent, so a caller that sends immediately can rely on it.
         """
-        reading = _LeaseReading(share)
+        reading = _LeaseReading(shard)
         while reading.sent_at is None or time.monotonic() > reading.sent_at + MAX_READ_SECONDS:
             reading.sent_at = None
             self._readings.append(reading)
@@ -273,18 +274,18 @@ class SenderSession:
         sent_at = time.monotonic()
         try:
             cursor = await self._connection.execute(
-                LASTING_SHARES,
+                LASTING_SHARDS,
                 {
-                    "shares": [reading.share.number for reading in readings],
-                    "lease_ids": [reading.share.lease_id for reading in readings],
+                    "shares": [reading.shard.number for reading in readings],
+                    "lease_ids": [reading.shard.lease_id for reading in readings],
                     "seconds": MIN_LEASE_SECONDS,
                 },
             )
-            lasting = {share for (share,) in await cursor.fetchall()}
+            lasting = {shard for (shard,) in await cursor.fetchall()}
         except psycopg.Error as error:
             raise SenderSessionLost(first_line(error)) from error
         for reading in readings:
-            reading.sent_at, reading.lasts = sent_at, reading.share.number in lasting
+            reading.sent_at, reading.lasts = sent_at, reading.shard.number in lasting
 
 
 @contextlib.asynccontextmanager

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from holdfast.accounts.agent_limits import AgentLimit, ListLimits
-from holdfast.accounts.agent_requests import RequestDesk
+from holdfast.accounts.agent_requests import RequestApprovals
 from holdfast.accounts.agents.agents_page import (
     AGENTS,
     AgentCard,
@@ -164,9 +164,9 @@ def _belongs(action: AgentAction, group: Sequence[AgentAction]) -> bool:
 
 
 class OrganizerAgents:
-    """What the service knows of the agents of an organizer, as `AgentDesk`."""
+    """What the service knows of the agents of an organizer, as `AgentDirectory`."""
 
-    def __init__(self, console: Console, runner: Runner, requests: RequestDesk) -> None:
+    def __init__(self, console: Console, runner: Runner, requests: RequestApprovals) -> None:
         self._requests = requests
         self._apps, self._actions = runner[grants.LIST], runner[LIST_AGENT_ACTIONS]
         self._keys, self._uses = console.run["list_api_keys"], runner[LIST_USES]
@@ -243,7 +243,7 @@ class OrganizerAgents:
         return {"values": {}, "errors": {}, "is_full": False, "once": forms.new_token()}
 
 
-def agents_page(console: Console, runner: Runner, settings: Settings, requests: RequestDesk) -> AgentsPage:
+def agents_page(console: Console, runner: Runner, settings: Settings, requests: RequestApprovals) -> AgentsPage:
     """The page "Agents" of organizers."""
     return AgentsPage(console, OrganizerAgents(console, runner, requests), connection_of(settings), TEMPLATES)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from holdfast.accounts.agent_limits import AgentLimit, ListLimits
-from holdfast.accounts.agent_requests import RequestDesk
+from holdfast.accounts.agent_requests import RequestApprovals
 from holdfast.accounts.agents.agents_page import (
     AGENTS,
     AgentCard,
@@ -187,9 +187,11 @@ def _action_line(action: AgentAction) -> AgentLine:
 
 
 class ShopAgents:
-    """What the service knows of the agents of a shop, as `AgentDesk`."""
+    """What the service knows of the agents of a shop, as `AgentDirectory`."""
 
-    def __init__(self, console: Console, platform: Platform, account_runner: Runner, requests: RequestDesk) -> None:
+    def __init__(
+        self, console: Console, platform: Platform, account_runner: Runner, requests: RequestApprovals
+    ) -> None:
         self._requests = requests
         self._limits = account_runner[LIMITS.list]
         self._show, self._get_pool = console.run["show_access"], console.run["get_pool"]
@@ -260,15 +262,15 @@ class AgentPages:
     """Answers requests for the page, for a new key, and for the end of the key."""
 
     def __init__(
-        self, console: Console, platform: Platform, base_url: str, account_runner: Runner, requests: RequestDesk
+        self, console: Console, platform: Platform, base_url: str, account_runner: Runner, requests: RequestApprovals
     ) -> None:
         self._console = console
         self._show, self._renew = console.run["show_access"], console.run["renew_key"]
         self._end = console.run["end_key"]
         self._connection = ConnectionDetails(f"{base_url}/mcp", "holdfast-inventory", by_oauth=False)
         self._base_url = base_url
-        desk = ShopAgents(console, platform, account_runner, requests)
-        self._agents = AgentsPage(console, desk, self._connection, TEMPLATES)
+        directory = ShopAgents(console, platform, account_runner, requests)
+        self._agents = AgentsPage(console, directory, self._connection, TEMPLATES)
         self._requests = RequestsPage(console, self._agents, requests, merchant, describe)
 
     def routes(self) -> list[Route]:

@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.catalog.importing import ImportProducts
 from holdfast.inventory.console.frame import Console, merchant, shop_of
-from holdfast.inventory.console.variants.variants import names_of
+from holdfast.inventory.console.variants.variants_pages import names_of
 from holdfast.inventory.pools.model import GetPool, ListPools, PoolList, PoolWithMembers
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.sync.model import (

@@ -18,10 +18,10 @@ from psycopg.errors import LockNotAvailable
 from holdfast.events.settings import Settings
 from holdfast.kit.background.leases import LeaseLost
 from holdfast.kit.contract.addresses import NoAddress, identity, mailbox
-from holdfast.kit.mail import outbox, sender, shares, transport
+from holdfast.kit.mail import outbox, sender, shards, transport
 from holdfast.kit.mail.message import Envelope, UnwritableMail
 from holdfast.kit.mail.outbox import Mail
-from holdfast.kit.mail.shares import LeasedShare, ShareLeases, sender_session
+from holdfast.kit.mail.shards import LeasedShard, ShardLeases, sender_session
 from holdfast.kit.postgres.database import Database
 from tests.kit.mail import posting
 from tests.kit.mail.posting import PEOPLE, has_received, post_mails, run_senders, wait_until_all_ended
@@ -38,13 +38,13 @@ async def lease(
     first: str = outbox.FIRST_OWNER,
     *,
     no_owner_first: bool = True,
-) -> list[LeasedShare]:
+) -> list[LeasedShard]:
     return await service.database.read(
-        lambda reader: ShareLeases().lease(reader, limit, connections, first, no_owner_first=no_owner_first)
+        lambda reader: ShardLeases().lease(reader, limit, connections, first, no_owner_first=no_owner_first)
     )
 
 
-async def share_of(service: Service, recipient: str) -> int:
+async def shard_of(service: Service, recipient: str) -> int:
     [(share,)] = await service.run_sql("select mail_share(%(recipient)s)", recipient=recipient)
     return share
 
@@ -67,7 +67,7 @@ DOMAINS = st.sampled_from(
 
 @examples(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(addresses=st.lists(st.builds("{}@{}".format, LOCALS, DOMAINS), min_size=1, max_size=30))
-async def test_all_mails_to_one_mailbox_are_always_in_one_share(service: Service, addresses: list[str]) -> None:
+async def test_all_mails_to_one_mailbox_are_always_in_one_shard(service: Service, addresses: list[str]) -> None:
     stored: list[str] = []
     for address in addresses:
         try:
@@ -86,7 +86,7 @@ async def test_all_mails_to_one_mailbox_are_always_in_one_share(service: Service
     assert numbers[: len(stored)] == numbers[len(stored) :]
 
 
-async def test_mailboxes_are_spread_over_all_shares(service: Service) -> None:
+async def test_mailboxes_are_spread_over_all_shards(service: Service) -> None:
     rows = await service.run_sql(
         "select mail_share(text) from json_array_elements_text(%(texts)s::json) as text", texts=json.dumps(MANY)
     )
@@ -96,11 +96,11 @@ async def test_mailboxes_are_spread_over_all_shares(service: Service) -> None:
     assert max(sizes.values()) < 4 * len(MANY) / 64
 
 
-async def test_a_process_leases_again_at_once_the_shares_of_a_lease_that_was_cancelled(service: Service) -> None:
+async def test_a_process_leases_again_at_once_the_shards_of_a_lease_that_was_cancelled(service: Service) -> None:
     await post_mails(service, *MANY)
-    leases = ShareLeases()
+    leases = ShardLeases()
 
-    async def lease_all() -> list[LeasedShare]:
+    async def lease_all() -> list[LeasedShard]:
         return await service.database.autocommit(
             lambda reader: leases.lease(reader, 64, 64, outbox.FIRST_OWNER, no_owner_first=True)
         )
@@ -129,14 +129,14 @@ ACTIONS = st.lists(
 
 @examples(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(actions=ACTIONS)
-async def test_no_two_processes_ever_send_one_share(service: Service, actions: Sequence[tuple[str, int, int]]) -> None:
+async def test_no_two_processes_ever_send_one_shard(service: Service, actions: Sequence[tuple[str, int, int]]) -> None:
     await service.run_sql("delete from mails")
     await service.run_sql("update mail_shares set lease_id = null, due_at = now()")
     await post_mails(service, *(f"x+{number}@example.com" for number in range(3)), *PEOPLE[:6])
-    leases: list[list[LeasedShare]] = [[], [], []]
+    leases: list[list[LeasedShard]] = [[], [], []]
     """What each process believes that it has leased."""
-    owners: dict[int, LeasedShare] = {}
-    """The leases that have not ended, by share."""
+    owners: dict[int, LeasedShard] = {}
+    """The leases that have not ended, by shard."""
     async with sender_session(service.database) as session:
         for action, process, number in actions:
             if action == "lease":
@@ -150,9 +150,9 @@ async def test_no_two_processes_ever_send_one_share(service: Service, actions: S
             row = leases[process][number % len(leases[process])]
             is_owner = owners.get(row.number) == row
             if action == "renew":
-                assert await service.database.read(lambda reader, row=row: shares.renew(reader, row)) == is_owner
+                assert await service.database.read(lambda reader, row=row: shards.renew(reader, row)) == is_owner
             elif action == "give back":
-                await service.database.read(lambda reader, row=row: ShareLeases().give_back(reader, row))
+                await service.database.read(lambda reader, row=row: ShardLeases().give_back(reader, row))
                 if is_owner:
                     del owners[row.number]
             elif action == "read":
@@ -166,7 +166,7 @@ async def test_no_two_processes_ever_send_one_share(service: Service, actions: S
                 del owners[row.number]
 
 
-async def test_processes_that_lease_at_the_same_time_get_different_shares_and_few_enough(service: Service) -> None:
+async def test_processes_that_lease_at_the_same_time_get_different_shards_and_few_enough(service: Service) -> None:
     await post_mails(service, *MANY)
 
     leased = [row.number for rows in await asyncio.gather(*(lease(service, 4, 18) for _ in range(8))) for row in rows]
@@ -176,14 +176,14 @@ async def test_processes_that_lease_at_the_same_time_get_different_shares_and_fe
     assert await lease(service, 4, 18) == []
 
 
-async def test_a_share_without_due_mails_is_not_leased(service: Service) -> None:
+async def test_a_shard_without_due_mails_is_not_leased(service: Service) -> None:
     await post_mails(service, *PEOPLE)
     await service.run_sql("update mails set due_at = now() + interval '1 hour' where recipient <> '7@example.com'")
 
-    assert [row.number for row in await lease(service)] == [await share_of(service, "7@example.com")]
+    assert [row.number for row in await lease(service)] == [await shard_of(service, "7@example.com")]
 
 
-async def test_shares_are_leased_in_the_turns_of_organizers(service: Service) -> None:
+async def test_shards_are_leased_in_the_turns_of_organizers(service: Service) -> None:
     for organizer in (1, 2, 3):
         await post_mails(service, *MANY[organizer * 100 - 100 : organizer * 100], arguments={"organizer_id": organizer})
 
@@ -200,7 +200,7 @@ async def test_an_organizer_with_many_mails_does_not_delay_the_mail_of_another(s
 
     [row] = await lease(service, 1, first=outbox.next_owner(leased[-1].owner))
 
-    assert (row.number, row.owner) == (await share_of(service, "late@example.net"), "8")
+    assert (row.number, row.owner) == (await shard_of(service, "late@example.net"), "8")
 
 
 async def test_mails_of_no_organizer_have_every_other_turn_and_mails_to_many_people_come_last(
@@ -260,14 +260,14 @@ async def test_mails_that_a_killed_process_had_leased_are_sent_when_the_lease_en
     assert sorted(server.recipients()) == sorted(PEOPLE)
 
 
-async def test_a_mail_at_which_the_server_stalls_does_not_stop_other_shares(
+async def test_a_mail_at_which_the_server_stalls_does_not_stop_other_shards(
     service: Service, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transport, "COMMAND_TIMEOUT_SECONDS", 600)
     monkeypatch.setattr(sender, "STOP_TIMEOUT_SECONDS", 0.1)
     server.answers["RCPT stalled@example.com"] = [NEVER]
-    share = await share_of(service, "stalled@example.com")
-    other_people = [person for person in PEOPLE if await share_of(service, person) != share]
+    shard = await shard_of(service, "stalled@example.com")
+    other_people = [person for person in PEOPLE if await shard_of(service, person) != shard]
 
     async with run_senders(service):
         await post_mails(service, "stalled@example.com", *other_people)
@@ -279,7 +279,7 @@ async def test_a_mail_at_which_the_server_stalls_does_not_stop_other_shares(
 async def test_three_processes_send_each_mail_once_and_each_thread_in_order(
     service: Service, others: list[Service], server: Server
 ) -> None:
-    # A person may change the address: then the mails of a thread are in different shares.
+    # A person may change the address: then the mails of a thread are in different shards.
     for number in range(5):
         for thread in range(20):
             await post_mails(service, f"{thread}.{number // 2}@example.com", thread=f"thread {thread}")
