@@ -38,7 +38,7 @@ async def test_the_page_of_apps_says_in_plain_words_what_an_app_may_do(scene: Sc
     assert "<bdi>Example App</bdi>" not in empty
     assert "<bdi>Example App</bdi>" in page
     assert "See events, prices, registrations and the people in them." in page
-    assert "Publishing and changing events" not in page
+    assert "Publish and change events" not in page
     assert "It chose its name itself. Nobody has checked it." in page
 
 
@@ -49,7 +49,7 @@ async def test_the_page_of_apps_says_in_german_what_an_app_may_do(scene: Scene) 
     page = await apps(scene.person)
 
     assert "Den Namen hat die App selbst gewählt." in page
-    assert "Publishing" not in page
+    assert "Publish and change events" not in page
 
 
 async def test_an_app_is_disconnected_after_a_question(scene: Scene) -> None:

@@ -208,7 +208,6 @@ async def test_a_shop_without_a_platform_sees_that_it_has_none(inventory: Invent
 
     assert "Your shop is not connected with the platform." in main_text(page)
     assert f'href="/auth?shop={shop.domain}"' in page.text
-    assert "the platform has what your pools say" not in page.text
     assert "Correct a pool" not in page.text
 
 
