@@ -208,14 +208,15 @@ async def _forget_all(service: Service) -> None:
     await service.forget()
 
 
-async def eventually(condition: Callable[[], Awaitable[object]], seconds: float = 60) -> None:
+async def eventually(condition: Callable[[], Awaitable[object] | object], seconds: float = 60) -> None:
     """As soon as the condition holds; fail when it does not in time. For what only looking can tell.
 
-    seconds    long, since on a machine that runs four tests the first mail of a service takes up to 15 s
+    condition    returns whether it holds, or an awaitable that does
+    seconds      long, since on a machine that runs four tests the first mail of a service takes up to 15 s
     """
     began = time.monotonic()
     async with asyncio.timeout(seconds):
-        while not await condition():  # noqa: ASYNC110
+        while not (await held if isinstance(held := condition(), Awaitable) else held):  # noqa: ASYNC110
             await asyncio.sleep(pause_after(time.monotonic() - began))
 
 

@@ -167,9 +167,8 @@ async def test_a_registration_appears_in_the_list_of_events(chromium: Browser, s
     await register(chromium, stage, event, "ann@example.com")
 
     await expect(page.locator(f"[data-count=taken-{event['id']}]")).to_have_text("1 of 3 seats taken")
-    other = await ada.create_event(title="Watercolours")
+    await ada.create_event(title="Watercolours")
     await expect(page.get_by_role("link", name="Watercolours", exact=True)).to_be_visible()
-    assert other["id"] != event["id"]
 
 
 async def test_a_registration_appears_on_the_console_page_of_the_event(chromium: Browser, stage: Stage) -> None:

@@ -1,5 +1,7 @@
 """The script of the theme block alone: its texts, the stream that it reads, and its requests after failures."""
 
+from urllib.parse import urlsplit
+
 import pytest
 from playwright.async_api import Browser, expect
 
@@ -208,7 +210,7 @@ async def test_an_answer_that_is_no_availability_shows_nothing_and_breaks_nothin
     async with theme(chromium) as view:
         view.service.answer = (200, answer)
         await view.opens(FORM + block())
-        await view.wait_for_requests(ASK, 1)
+        await view.is_answered(ASK, 1)
         await view.says("")
 
         view.service.answer = None
@@ -220,10 +222,16 @@ async def test_the_theme_script_sends_no_request_to_another_site(chromium: Brows
     async with theme(chromium) as view:
         urls: list[str] = []
         view.page.on("request", lambda request: urls.append(request.url))
-        await view.opens(FORM + "".join(block(proxy=address) for address in ("//elsewhere.example", "http://[", "")))
+        addresses = ("//elsewhere.example", "http://[", "/apps/holdfast")
+        await view.opens(FORM + "".join(block(proxy=address) for address in addresses))
+        lines = view.page.locator("[data-variant]")
+        await expect(lines).to_have_text(["", "", "50 in stock"])
 
-        await view.says("")
-        assert [url for url in urls if "availability" in url and "127.0.0.1" not in url] == []
+        await view.is_answered(ASK, 1)
+
+        await expect(lines).to_have_text(["", "", "50 in stock"])
+        assert [url for url in urls if "availability" in url] == [f"{view.address}apps/holdfast/availability?product=7"]
+        assert {urlsplit(url).hostname for url in urls} == {"127.0.0.1"}
 
 
 async def test_a_page_that_is_hidden_during_a_request_drops_the_answer(chromium: Browser) -> None:

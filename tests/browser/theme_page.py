@@ -162,7 +162,7 @@ class Theme:
         self.page = page
         self.service = service
         self.faults: list[str] = []
-        self._address = address
+        self.address = address
         self._waiting: set[Request] = set()
         page.on("pageerror", lambda error: self.faults.append(str(error)))
         page.on("request", self._begun)
@@ -179,7 +179,7 @@ class Theme:
     async def opens(self, html: str) -> None:
         """Load a page with this in its body, and the script behind it."""
         self.service.html = f'{html}<script src="/live-stock.js" defer></script>'
-        await self.page.goto(self._address)
+        await self.page.goto(self.address)
 
     @property
     def line(self) -> Locator:
@@ -221,9 +221,15 @@ class Theme:
         """Time goes by on the page, in steps that are short enough for answers to come in time."""
         for begin in range(0, int(seconds * 1000), STEP):
             await self.page.clock.run_for(min(STEP, int(seconds * 1000) - begin))
-            await eventually(self._is_answered)
+            await eventually(self._has_no_open_request)
 
-    async def _is_answered(self) -> bool:
+    async def is_answered(self, path: str, times: int) -> None:
+        """Wait until a path was asked for so often, and the page has drawn the answers."""
+        await self.wait_for_requests(path, times)
+        await eventually(self._has_no_open_request)
+        await self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    async def _has_no_open_request(self) -> bool:
         return not self._waiting
 
     async def turns(self, *, hidden: bool) -> None:

@@ -69,7 +69,7 @@ async def shop(payment_place: "PaymentPlace | Settings", template_url: str) -> A
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def scene(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
-    """One scene for all the tests that share it: what is refused changes nothing."""
+    """One scene for all the tests that share it; fails at their end if what was refused has changed something."""
     with scratch_database(template_url, "bad_input") as url:
         async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
             ada = await service.organizer()
@@ -85,4 +85,6 @@ async def scene(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> 
             endpoint = {"webhook_endpoint": {"url": "https://shop.example/hooks"}}
             ids["endpoint_id"] = (await ada.post("/api/webhook_endpoints", endpoint)).json()["data"]["id"]
             ids["message_id"] = "msg_1"
-            yield Scene(service, ada, spec, ids)
+            scene = Scene(service, ada, spec, ids)
+            yield scene
+            await scene.is_untouched()

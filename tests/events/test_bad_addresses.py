@@ -112,8 +112,3 @@ async def test_a_route_that_does_not_exist_is_not_found(scene: Scene, subtests: 
         for method in ("GET", "POST", "DELETE"):
             with subtests.test(path=path[:50], method=method):
                 assert scene.refused(await scene.ada.request(method, path)) == "not_found"
-
-
-@in_one_loop
-async def test_a_bad_address_changes_no_data(scene: Scene) -> None:
-    await scene.is_untouched()

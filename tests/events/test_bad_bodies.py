@@ -210,11 +210,6 @@ async def test_a_body_of_another_type_is_refused(scene: Scene, operation: Operat
             assert scene.refused(response, operation) == "unsupported_media_type"
 
 
-@in_one_loop
-async def test_a_bad_body_changes_no_data(scene: Scene) -> None:
-    await scene.is_untouched()
-
-
 async def test_letters_that_only_newer_unicode_has_are_no_failure(template_url: str, tmp_path: Path) -> None:
     # A database may know capitals that Python takes for small letters: U+1C89 came with Unicode 16.
     with psycopg.connect(make_conninfo(template_url, dbname="postgres")) as connection:

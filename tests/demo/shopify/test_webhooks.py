@@ -133,13 +133,16 @@ async def test_webhooks_can_be_lost_and_late_at_random(stage: Stage) -> None:
 
 async def test_a_webhook_can_be_a_week_late(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
-    stage.double.webhooks.delays_of = lambda message: (7 * 86_400 if message.topic == "orders/create" else 0,)
-    _sell(stage)
-    assert _heard(stage) == []
+    delays = iter((7 * 86_400, 0))
+    stage.double.webhooks.delays_of = lambda _: (next(delays),)
+    late, prompt = _sell(stage, 2)
+    await stage.listener.hears("orders/create")
+    assert _heard(stage) == [prompt]
 
     stage.double.clock.advance(7 * 86_400 + 1)
 
-    await stage.listener.hears("orders/create")
+    await stage.listener.hears("orders/create", 2)
+    assert _heard(stage) == [prompt, late]
 
 
 async def test_a_webhook_can_be_sent_again(stage: Stage) -> None:

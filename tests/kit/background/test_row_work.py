@@ -150,6 +150,7 @@ async def test_a_row_that_another_transaction_has_locked_is_handled_when_it_is_f
 async def test_a_row_of_a_lost_lease_is_left_to_the_process_that_has_it(
     work: Parcels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 3600.0)  # so that the lease is lost, and does not expire
     monkeypatch.setattr(leases, "RENEW_SECONDS", 0.05)
     work.may_finish.clear()
     await add(work, 1)
@@ -157,7 +158,8 @@ async def test_a_row_of_a_lost_lease_is_left_to_the_process_that_has_it(
     await eventually(lambda: asyncio.sleep(0, work.begun))
     await work.database.transact(lambda tx: tx.run("update parcels set lease_id = gen_random_uuid()"))
 
-    assert await handling == 1
+    async with asyncio.timeout(5):
+        assert await handling == 1
     assert work.finished == []
 
 
