@@ -55,11 +55,7 @@ class Visit:
 
     async def live(self) -> None:
         """Wait until the page follows a stream."""
-
-        async def follows() -> bool:
-            return any("/storefront/stream" in url for url in self.requests)
-
-        await eventually(follows)
+        await eventually(lambda: any("/storefront/stream" in url for url in self.requests))
 
     async def hide(self) -> None:
         await self._turn("true")

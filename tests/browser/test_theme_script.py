@@ -86,11 +86,7 @@ async def test_all_blocks_of_a_page_share_one_stream_which_ends_with_the_last(ch
         assert (view.service.times(ASK), view.service.times(STREAM)) == (1, 1)
 
         await view.page.evaluate("document.querySelectorAll('live-stock').forEach((element) => element.remove())")
-
-        async def is_closed() -> bool:
-            return view.service.open == 0
-
-        await eventually(is_closed)
+        await eventually(lambda: view.service.open == 0)
 
 
 async def test_a_screen_reader_announces_a_new_state_but_not_each_number(chromium: Browser) -> None:

@@ -208,10 +208,7 @@ class Theme:
         await eventually(has_failed)
 
     async def wait_for_requests(self, path: str, times: int) -> None:
-        async def has_requests() -> bool:
-            return self.service.times(path) >= times
-
-        await eventually(has_requests)
+        await eventually(lambda: self.service.times(path) >= times)
 
     async def stops(self) -> None:
         """Let no time go by on the page from now on, but what `passes`."""

@@ -1,6 +1,5 @@
 """A server that receives the webhooks of a double."""
 
-import asyncio
 import json
 from typing import Any, NamedTuple
 
@@ -41,5 +40,5 @@ class Listener:
 
     async def hears(self, name: str, times: int = 1) -> Heard:
         """The newest webhook with a name, once there were so many."""
-        await eventually(lambda: asyncio.sleep(0, len(self.of(name)) >= times))
+        await eventually(lambda: len(self.of(name)) >= times)
         return self.of(name)[-1]

@@ -124,10 +124,7 @@ class Scene:
     async def _sent(self) -> None:
         from tests.support import eventually
 
-        async def is_sent() -> bool:
-            return not self.processor.webhooks.waiting()
-
-        await eventually(is_sent)
+        await eventually(lambda: not self.processor.webhooks.waiting())
 
 
 class Buyer:

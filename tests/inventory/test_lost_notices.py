@@ -124,13 +124,9 @@ async def test_a_webhook_whose_notice_was_lost_is_handled_by_a_poll(shop: Shop, 
 
 async def test_webhooks_are_handled_while_the_listening_connection_is_cut_off(shop: Shop, inventory: Inventory) -> None:
     scene = Deliveries(inventory, await install_app(inventory, shop))
-
-    async def handled() -> bool:
-        return len(scene.handled) == 1
-
     async with at_work(row_work.run(inventory.database, scene.handling)), cut_off_listener(inventory.database.url):
         await deliver(shop, "orders/updated", {"id": 1})
-        await eventually(handled, row_work.POLL_SECONDS + SLACK_SECONDS)
+        await eventually(lambda: len(scene.handled) == 1, row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
 def level(synced: Scene, count: int) -> Callable[[], Awaitable[bool]]:

@@ -23,11 +23,7 @@ def _heard(stage: Stage) -> list[int]:
 
 async def _quiet(stage: Stage) -> None:
     """Wait until everything was sent."""
-
-    async def is_quiet() -> bool:
-        return stage.double.webhooks.waiting() + stage.double.webhooks.on_their_way() == 0
-
-    await eventually(is_quiet)
+    await eventually(lambda: stage.double.webhooks.waiting() + stage.double.webhooks.on_their_way() == 0)
 
 
 async def test_a_webhook_is_signed_as_the_platform_signs(stage: Stage) -> None:
@@ -95,11 +91,7 @@ async def test_pauses_between_attempts_follow_the_clock_of_the_demo(stage: Stage
 
     _sell(stage)
     await stage.listener.hears("orders/create")
-
-    async def waits() -> bool:
-        return stage.double.webhooks.on_their_way() == 0
-
-    await eventually(waits)
+    await eventually(lambda: stage.double.webhooks.on_their_way() == 0)
     assert stage.double.webhooks.waiting() == 1
     stage.double.clock.advance(11)
     await stage.listener.hears("orders/create", 2)

@@ -46,11 +46,7 @@ async def test_a_request_with_a_key_in_use_is_a_conflict(scene: Scene) -> None:
     create = scene.client.v1.checkout.sessions.create
     scene.processor.plan(Fault("slow", "/checkout/sessions", seconds=0.5))
     first = asyncio.create_task(scene.do(create, params, KEYED))
-
-    async def is_begun() -> bool:
-        return bool(scene.processor.things("checkout.session"))
-
-    await eventually(is_begun)
+    await eventually(lambda: scene.processor.things("checkout.session"))
     error = await scene.fails(create, params, KEYED)
     session = await first
     again = await scene.do(create, params, KEYED)

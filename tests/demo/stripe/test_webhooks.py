@@ -18,21 +18,13 @@ def _sessions(scene: Scene) -> list[str]:
 
 async def _quiet(scene: Scene) -> None:
     """Wait until everything was sent."""
-
-    async def is_quiet() -> bool:
-        return scene.processor.webhooks.waiting() == 0
-
-    await eventually(is_quiet)
+    await eventually(lambda: scene.processor.webhooks.waiting() == 0)
 
 
 async def _attempted(scene: Scene, times: int) -> None:
     """Wait until a payment was told so many times, and the answer was read."""
     await scene.listener.hears("checkout.session.completed", times)
-
-    async def is_read() -> bool:
-        return scene.processor.webhooks.on_their_way() == 0
-
-    await eventually(is_read)
+    await eventually(lambda: scene.processor.webhooks.on_their_way() == 0)
 
 
 async def test_a_webhook_is_signed_as_stripe_signs(scene: Scene) -> None:

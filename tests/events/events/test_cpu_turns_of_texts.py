@@ -47,11 +47,7 @@ async def write(client: Client, event: dict[str, Any], body: str) -> httpx2.Resp
 
 async def begin(rendered: Sequence[str]) -> None:
     """Wait until a text is being rendered."""
-
-    async def is_begun() -> bool:
-        return bool(rendered)
-
-    await eventually(is_begun)
+    await eventually(lambda: rendered)
 
 
 def at(service: Service, client: Client, address: str) -> Client:

@@ -19,7 +19,7 @@ async def test_a_process_without_the_address_of_the_service_sends_nothing_and_sa
         async with running(post.service.database.resources.settings) as another:
             object.__setattr__(another.database.resources, "settings", settings)
             loop = asyncio.create_task(sending.run(another.database))
-            await eventually(lambda: asyncio.sleep(0, logs))
+            await eventually(lambda: logs)
             loop.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await loop

@@ -31,11 +31,7 @@ class Drawings:
 
     async def begin(self) -> None:
         """Wait until a cover is being drawn."""
-
-        async def is_begun() -> bool:
-            return bool(self.titles)
-
-        await eventually(is_begun)
+        await eventually(lambda: self.titles)
 
 
 @pytest.fixture

@@ -98,11 +98,7 @@ async def test_a_silent_stream_sends_comments(service: Service, monkeypatch: pyt
     event = await (await service.organizer()).create_event()
 
     async with read_stream(service.app, stream(event)) as reader:
-
-        async def beats() -> bool:
-            return reader.sent.endswith(":\n\n:\n\n")
-
-        await eventually(beats)
+        await eventually(lambda: reader.sent.endswith(":\n\n:\n\n"))
 
 
 async def test_a_change_of_an_event_is_streamed_with_the_parts_it_changes(service: Service) -> None:

@@ -95,12 +95,8 @@ async def test_the_time_to_pay_begins_when_a_slow_processor_has_answered(shop: S
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=1))
     await held(shop, event_id)
-
-    async def is_called() -> bool:
-        return bool(shop.processor.things("checkout.session"))
-
     calling = asyncio.create_task(due.handle_all(shop.service.database, checkout.OPENING))
-    await eventually(is_called)
+    await eventually(lambda: shop.processor.things("checkout.session"))
     await pass_minutes(shop, 20)
     await calling
     await shop.work()
@@ -182,12 +178,8 @@ async def test_concurrent_processes_open_the_same_checkout_with_the_same_request
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=1))
     await held(shop, event_id)
-
-    async def is_called() -> bool:
-        return bool(shop.processor.things("checkout.session"))
-
     calling = asyncio.create_task(due.handle_all(shop.service.database, checkout.OPENING))
-    await eventually(is_called)
+    await eventually(lambda: shop.processor.things("checkout.session"))
     await pass_minutes(shop, 0)
     await due.handle_all(shop.service.database, checkout.OPENING)
     await calling
@@ -235,21 +227,13 @@ async def test_a_processor_that_limits_calls_gets_none_for_as_long_as_it_says(sh
     await held(shop, event_id)
     await held(shop, event_id, BEN)
     shop.processor.plan(Fault("limited", "/checkout/sessions", seconds=1))
-
-    async def are_open() -> bool:
-        return len(shop.processor.things("checkout.session")) == 2
-
     began = time.monotonic()
     [work] = due.payment_rows(shop.service.database, [checkout.OPENING._replace(max_concurrent=1)])
     working = asyncio.create_task(row_work.run(shop.service.database, work))
     try:
-
-        async def is_open() -> bool:
-            return bool(shop.processor.things("checkout.session"))
-
-        await eventually(is_open)
+        await eventually(lambda: shop.processor.things("checkout.session"))
         assert time.monotonic() - began >= 1
-        await eventually(are_open)
+        await eventually(lambda: len(shop.processor.things("checkout.session")) == 2)
     finally:
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)

@@ -77,11 +77,7 @@ async def test_a_silent_storefront_stream_sends_comments(
     monkeypatch.setattr(event_streams, "HEARTBEAT_SECONDS", 0.01)
 
     async with read_stream(inventory.app, await stream_url(shop)) as reader:
-
-        async def beats() -> bool:
-            return reader.sent.endswith(":\n\n:\n\n")
-
-        await eventually(beats)
+        await eventually(lambda: reader.sent.endswith(":\n\n:\n\n"))
 
 
 @pytest.mark.parametrize("method", ["POST", "HEAD", "PUT"])

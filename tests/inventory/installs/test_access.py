@@ -169,11 +169,7 @@ async def test_a_refresh_that_takes_longer_than_a_lease_is_made_once(
     endpoint.answers.clear()
     began = time.monotonic()
     refreshing = asyncio.create_task(together(scene, 5))
-
-    async def has_lasted_longer() -> bool:
-        return time.monotonic() > began + 2
-
-    await eventually(has_lasted_longer)
+    await eventually(lambda: time.monotonic() > began + 2)
     endpoint.answers.set()
     accesses = await refreshing
 

@@ -1,6 +1,5 @@
 """Levels are changed by differences: once, also if the result of the call is unknown."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
@@ -142,7 +141,7 @@ async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_it_to_the_nex
     scene.platform.plan(Fault("slow", "AdjustLevels", seconds=30))
     async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
         await scene.adjust(-6)
-        await eventually(lambda: asyncio.sleep(0, scene.levels() == (32, 5, 2)))
+        await eventually(lambda: scene.levels() == (32, 5, 2))
     scene.count("Single", 31)
     await scene.attend()
 

@@ -154,9 +154,9 @@ async def test_a_small_call_sets_a_part_and_the_next_one_the_rest(scene: Scene) 
 async def test_the_running_service_pushes_changes_to_levels(scene: Scene) -> None:
     async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
         await scene.adjust(-6)
-        await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
+        await eventually(lambda: scene.levels() == (44, 7, 3))
         await scene.adjust(-2)
-        await eventually(lambda: asyncio.sleep(0, scene.levels() == (42, 7, 3)))
+        await eventually(lambda: scene.levels() == (42, 7, 3))
 
 
 async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_is_synced_again_by_the_same_process(
@@ -168,7 +168,7 @@ async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_is_synced_again_b
     scene.platform.plan(Fault("slow", "SetLevels", seconds=0.5))
     async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
         await scene.adjust(-6)
-        await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
+        await eventually(lambda: scene.levels() == (44, 7, 3))
         await scene.inventory.sql("update syncs set leased_until = null, due_at = now()")
         await scene.transact(lambda tx: tx.notify(levels.CHANNEL))  # all shops are to be looked at
 
@@ -178,7 +178,7 @@ async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_is_synced_again_b
 
         await eventually(is_at_rest)
         await scene.adjust(-2)
-        await eventually(lambda: asyncio.sleep(0, scene.levels() == (42, 7, 3)))
+        await eventually(lambda: scene.levels() == (42, 7, 3))
     assert count_level_calls(scene) == before + 2
     assert broken == []
 
@@ -188,7 +188,7 @@ async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_the_shop_to_t
     scene.platform.plan(Fault("slow", "SetLevels", seconds=30))
     async with at_work(row_work.run(scene.inventory.database, SyncWork(scene.inventory.database))):
         await scene.adjust(-6)
-        await eventually(lambda: asyncio.sleep(0, scene.levels() == (44, 7, 3)))
+        await eventually(lambda: scene.levels() == (44, 7, 3))
 
     assert await scene.row("Single", "push_id is not null") == (True,)
     await scene.attend()
