@@ -32,7 +32,7 @@ SHIFTS = """
 class Visit:
     """A product's page, and what went wrong on it.
 
-    asked    the addresses that the page has asked for since it was loaded
+    requests    the addresses that the page has asked for since it was loaded
     """
 
     def __init__(self, page: Page) -> None:

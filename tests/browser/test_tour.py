@@ -21,8 +21,8 @@ JARS = {"Single": "44 in stock", "6-pack": "7 in stock", "12-pack": "Only 3 left
 class Tour:
     """Somebody who follows the tour.
 
-    said    what `holdfast up` has printed
-    mails   the directory of the mails
+    output    what `holdfast up` has printed
+    mails     the directory of the mails
     """
 
     def __init__(self, output: str, mails: Path, context: BrowserContext) -> None:

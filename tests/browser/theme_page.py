@@ -71,10 +71,10 @@ WATCHED = """
 class Service:
     """What the page asks.
 
-    numbers    what can be sold, by variant
-    answer     the answer instead of the numbers, with its status; None: the numbers
-    streams    what becomes of a stream: it is `open`, `refused`, or `silent`
-    asked      the paths that were asked for, each with its query
+    numbers     what can be sold, by variant
+    answer      the answer instead of the numbers, with its status; None: the numbers
+    streams     what becomes of a stream: it is `open`, `refused`, or `silent`
+    requests    the paths that were asked for, each with its query
     """
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ UNITS = (1, 6, 12)
 class Scene:
     """A shop that has the app, with a pool of 50 that its honey is sold from.
 
-    told        what the platform told of orders, and was not delivered
+    messages    what the platform has to tell of orders, and was not delivered
     variants    the ids of single, 6-pack and 12-pack
     """
 

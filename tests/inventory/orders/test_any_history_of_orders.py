@@ -43,8 +43,8 @@ steps = st.lists(
 class Disorder(NamedTuple):
     """What becomes of the messages of a story, by chance: how many are lost and doubled, and whether they are late.
 
-    whole    only those arrive that bring the whole order
-    haste    whether everything happens in the same second
+    only_whole    only those arrive that bring the whole order
+    haste         whether everything happens in the same second
     """
 
     seed: int
