@@ -21,6 +21,7 @@ from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
 from tests.docs.connectors import load_python_connector
 from tests.events.queues.scene import QueueScene, open_line
+from tests.helpers.background_loops import at_work
 from tests.serving import listener, running_already, serving
 from tests.support import running
 
@@ -61,12 +62,12 @@ async def shop(settings: Settings) -> AsyncIterator[Shop]:
             return HTMLResponse(f'<iframe src="{shop.room}/embed" title="Line"></iframe><script>{script}</script>')
 
         front_of_shop = Starlette(routes=[Route("/sale", sale), Route("/", front)])
-        async with serving(running_already(service.app), rooms), serving(front_of_shop, shops):
-            releasing = asyncio.create_task(release.LOOP.run(service.database))
+        async with (
+            serving(running_already(service.app), rooms),
+            serving(front_of_shop, shops),
+            at_work(release.LOOP.run(service.database)),
+        ):
             yield shop
-            releasing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await releasing
 
 
 @dataclass

@@ -1,10 +1,10 @@
 """While a queue or a visitor is locked, only requests that need it wait."""
 
 import asyncio
-import contextlib
 
 from holdfast.events.queues import release
-from tests.events.queues.scene import open_line
+from tests.events.queues.scene import QueueScene, open_line
+from tests.helpers.background_loops import at_work
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
 from tests.support import Service, eventually
 
@@ -55,25 +55,18 @@ async def test_concurrent_joins_of_many_processes_store_every_visitor(service: S
 async def test_a_locked_queue_releases_as_soon_as_it_is_free_and_others_meanwhile(service: Service) -> None:
     locked, free = await open_line(service, release_rate=1200), await open_line(service, release_rate=1200)
     await locked.join("ann", "bob")
-    loop = asyncio.create_task(release.LOOP.run(service.database))
 
-    async with hold_locks(service.database.url, QUEUE, id=locked.id) as operator:
-        await operator.is_waited_for()
-        await free.join("cal", "dan")
+    async def is_empty(queue: QueueScene) -> bool:
+        return await queue.length() == 0
 
-        async def nobody_waits() -> bool:
-            return await free.length() == 0
+    async with at_work(release.LOOP.run(service.database)):
+        async with hold_locks(service.database.url, QUEUE, id=locked.id) as operator:
+            await operator.is_waited_for()
+            await free.join("cal", "dan")
+            await eventually(lambda: is_empty(free), seconds=2)
+            assert await locked.length() >= 1
 
-        await eventually(nobody_waits, seconds=2)
-        assert await locked.length() >= 1
-
-    async def all_are_released() -> bool:
-        return await locked.length() == 0
-
-    await eventually(all_are_released, seconds=2)
-    loop.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await loop
+        await eventually(lambda: is_empty(locked), seconds=2)
 
 
 async def test_a_visitor_whose_row_is_locked_waits_for_the_token_and_others_get_theirs(service: Service) -> None:

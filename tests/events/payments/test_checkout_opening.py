@@ -10,6 +10,7 @@ import pytest
 from holdfast.events.payments import checkout, due
 from holdfast.kit.background import row_work
 from holdfast_demo.stripe.errors import Fault
+from tests.helpers.background_loops import at_work
 from tests.helpers.event_visitor import Visitor, page_text
 from tests.helpers.payments import Buyer, Scene
 from tests.support import eventually
@@ -211,15 +212,11 @@ async def test_a_payment_does_not_wait_until_all_checkouts_are_opened(shop: Scen
         return await ann.status() == "registered"
 
     works = due.payment_rows(shop.service.database, tables)
-    working = asyncio.gather(*(row_work.run(shop.service.database, work) for work in works))
-    try:
+    async with at_work(*(row_work.run(shop.service.database, work) for work in works)):
         await ann.pay()
         await shop.hear()
         await eventually(is_seated)
         assert await shop.service.run_sql("select count(*) from payments where state = 'opening'") == [(3,)]
-    finally:
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
 
 
 async def test_a_processor_that_limits_calls_gets_none_for_as_long_as_it_says(shop: Scene) -> None:
@@ -229,14 +226,10 @@ async def test_a_processor_that_limits_calls_gets_none_for_as_long_as_it_says(sh
     shop.processor.plan(Fault("limited", "/checkout/sessions", seconds=1))
     began = time.monotonic()
     [work] = due.payment_rows(shop.service.database, [checkout.OPENING._replace(max_concurrent=1)])
-    working = asyncio.create_task(row_work.run(shop.service.database, work))
-    try:
+    async with at_work(row_work.run(shop.service.database, work)):
         await eventually(lambda: shop.processor.things("checkout.session"))
         assert time.monotonic() - began >= 1
         await eventually(lambda: len(shop.processor.things("checkout.session")) == 2)
-    finally:
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
 
 
 @pytest.mark.parametrize(("kind", "least", "most"), [("limited", 40, 41), ("locked", 0, 2)])

@@ -1,10 +1,10 @@
 """Processes that release at the same time release each visitor once, and in time."""
 
 import asyncio
-import contextlib
 
 from holdfast.events.queues import release
 from tests.events.queues.scene import log, open_line
+from tests.helpers.background_loops import at_work
 from tests.support import Service, eventually
 
 
@@ -60,18 +60,13 @@ async def test_concurrent_joins_and_releases_lose_no_visitor(service: Service) -
 
 async def test_the_release_loop_releases_as_soon_as_a_visitor_is_due(service: Service) -> None:
     line = await open_line(service, release_rate=1200)
-    loop = asyncio.create_task(release.LOOP.run(service.database))
-    try:
+    async with at_work(release.LOOP.run(service.database)):
         await line.join("ann", "ben", "cal")
 
         async def nobody_waits() -> bool:
             return await line.length() == 0
 
         await eventually(nobody_waits)
-    finally:
-        loop.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await loop
     released = await log(line)
     assert [ticket for ticket, _ in released] == [1, 2, 3]
     ((began,),) = await service.run_sql("select extract(epoch from min(joined_at))::float8 from queue_visitors")
