@@ -101,6 +101,12 @@ class Service:
         self.database = database
         self.anonymous = Client(http)
 
+    def at(self, address: str = "127.0.0.1", **headers: str) -> httpx2.AsyncClient:
+        """A client at an address, which sends these headers with each request."""
+        transport = httpx2.ASGITransport(self.app, client=(address, 1))
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        return httpx2.AsyncClient(transport=transport, base_url="http://events.test", headers=sent)
+
     async def organizer(self, name: str = "Ada Events", *, is_proved: bool = True, **fields: Any) -> Client:
         """A new organizer with its key.
 

@@ -14,7 +14,6 @@ from holdfast.events.oauth_server import grants
 from holdfast.events.oauth_server.model import Disconnect
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import system
-from holdfast.kit.postgres import lookup_cache
 from tests.events.console.organizing import OWNER_EMAIL, register_stranger
 from tests.events.oauth.authorization_server import authorization_server
 from tests.events.oauth.scene import Scene as Linked
@@ -24,13 +23,7 @@ from tests.helpers.form_browser import Browser
 from tests.helpers.people import erase
 from tests.support import Client, Service, running
 
-HOUR = 3600.0
-
-
-@pytest.fixture(autouse=True)
-def for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was looked up is kept until its end is announced."""
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", HOUR)
+pytestmark = pytest.mark.usefixtures("only_notices_end_caches")
 
 
 @pytest.fixture

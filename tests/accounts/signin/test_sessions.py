@@ -46,10 +46,8 @@ async def test_a_person_sees_the_sessions_of_other_browsers_and_can_end_one(serv
     assert [await browser.is_signed_in() for browser in (here, second)] == [True, False]
 
 
-async def test_all_sessions_can_be_ended_at_once_and_in_every_process(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only the announcement can be what ends it
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_all_sessions_can_be_ended_at_once_and_in_every_process(settings: Settings) -> None:
     async with running(settings) as one, running(settings) as other:
         here, second = Browser(one), Browser(other)
         for browser in (here, second):
@@ -142,10 +140,8 @@ async def test_a_session_row_that_is_locked_does_not_hold_up_its_person(
             assert await ann.is_signed_in()
 
 
-async def test_ending_very_many_sessions_reaches_every_process(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_ending_very_many_sessions_reaches_every_process(settings: Settings) -> None:
     async with running(settings) as one, running(settings) as other:
         here, second = Browser(one), Browser(other)
         for browser in (here, second):

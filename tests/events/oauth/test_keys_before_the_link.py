@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from holdfast.kit.postgres import lookup_cache
 from tests.events.oauth.scene import Scene, status_and_code
 from tests.helpers.agents import STATELESS, Agent
 from tests.helpers.form_browser import Browser
@@ -121,9 +120,9 @@ async def test_an_organizer_with_another_address_keeps_its_keys(scene: Scene) ->
     assert (await ben.get("/api/events")).status_code == 200
 
 
-async def test_a_key_that_is_being_ended_cannot_make_another_key(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_key_that_is_being_ended_cannot_make_another_key(scene: Scene) -> None:
     """Else whoever registered the address would keep a way in: its request waits, and is refused then."""
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
     assert (await scene.ada.get("/api/events")).status_code == 200
     async with scene.service.database.transaction() as tx:
         await tx.value("select true from users where id = %(id)s for no key update", {"id": scene.ada.id})

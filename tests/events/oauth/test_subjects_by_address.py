@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.kit.postgres import lookup_cache
 from tests.cases import in_turn
 from tests.events.oauth.scene import Scene, status_and_code
 from tests.helpers.agents import STATELESS, Agent
@@ -129,9 +128,9 @@ async def test_first_calls_with_two_addresses_at_once_agree_on_one(scene: Scene)
     assert set(seen) == {linked} <= {scene.ada.id, ben.id}
 
 
-async def test_a_link_is_cached_for_a_second_at_most(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_link_is_cached_for_a_second_at_most(scene: Scene) -> None:
     await scene.organizer()
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
     await scene.organizer()
     await scene.service.run_sql("delete from oauth_subjects")
 

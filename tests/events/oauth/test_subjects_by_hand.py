@@ -3,12 +3,11 @@
 import pytest
 
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.postgres import lookup_cache
 from tests.events.oauth.scene import Scene
 
 
-async def test_a_link_made_by_the_operator_applies_at_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only the announcement can be what ends it
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_link_made_by_the_operator_applies_at_once(scene: Scene) -> None:
     ben = await scene.service.organizer()
     for _ in range(2):
         assert await scene.organizer() == scene.ada.id
@@ -44,8 +43,8 @@ async def test_a_subject_can_be_linked_to_organizers_only(scene: Scene) -> None:
     assert await scene.links() == []
 
 
-async def test_an_unlinked_subject_loses_its_rights_at_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_an_unlinked_subject_loses_its_rights_at_once(scene: Scene) -> None:
     for _ in range(2):
         assert await scene.organizer() == scene.ada.id
 

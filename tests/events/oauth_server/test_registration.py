@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import httpx2
 import pytest
 
 from holdfast.events.oauth_server.clients import forget_clients
@@ -141,15 +140,11 @@ async def test_all_addresses_share_a_limit_of_clients_an_hour_and_each_has_a_par
     async with running(limited) as service:
         statuses = list[list[int]]()
         for number in range(202):
-            async with _from(service.app, f"10.0.{number // 250}.{number % 250 + 1}") as http:
+            async with service.at(f"10.0.{number // 250}.{number % 250 + 1}") as http:
                 answers = [await http.post("/oauth/register", json={"redirect_uris": FINE}) for _ in range(2)]
                 statuses.append([answer.status_code for answer in answers])
 
     assert statuses == [[201, 201]] * 200 + [[201, 429]] * 2
-
-
-def _from(app: Any, address: str) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app, client=(address, 1)), base_url="http://events.test")
 
 
 async def test_clients_unused_for_a_day_are_deleted(scene: Scene) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import pytest
 
 from holdfast.events.payments import checkout, due
-from holdfast.kit.background import leases, row_work
+from holdfast.kit.background import row_work
 from holdfast_demo.stripe.errors import Fault
 from tests.helpers.payments import Scene
 from tests.support import eventually
@@ -34,11 +34,8 @@ async def test_a_payment_that_a_killed_process_had_leased_is_due_again_within_fi
     assert float(str(seconds)) + row_work.POLL_SECONDS <= 15
 
 
-async def test_a_payment_that_a_process_works_on_is_leased_by_no_other_process(
-    shop: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
-    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
+@pytest.mark.usefixtures("short_leases")
+async def test_a_payment_that_a_process_works_on_is_leased_by_no_other_process(shop: Scene) -> None:
     opens = await begin(shop, seconds=2)
 
     handled_by_others = 0

@@ -13,7 +13,6 @@ from holdfast.inventory.agents.tokens import TokenSigner
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import SCOPES
-from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.security.api_keys import KeyRing
 from tests.inventory.agents.conftest import BASE_URL, DOMAIN, Scene, running
 
@@ -95,10 +94,8 @@ async def two_processes(settings: Settings) -> AsyncGenerator[tuple[Scene, Scene
         yield scenes
 
 
-async def test_a_regenerated_key_ends_its_credentials_in_every_process_at_once(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only the announcement can be what ends it
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_regenerated_key_ends_its_credentials_in_every_process_at_once(settings: Settings) -> None:
     async with two_processes(settings) as (one, other):
         credentials = [one.key, await one.assertion(), await other.token()]
         assert [response.status_code for response in await ask(one, other, credentials)] == [200] * 6

@@ -16,7 +16,6 @@ from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks import sql as webhooks
 from holdfast.inventory.webhooks.inbox import MAX_ATTEMPTS, WebhookWork
 from holdfast.inventory.webhooks.model import Delivery, WaitingWebhook
-from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.background.row_work import handle_all, run
 from holdfast.kit.contract.problems import Problem
@@ -166,12 +165,11 @@ async def test_a_delivery_whose_process_died_is_due_again_after_the_lease(scene:
     assert (await scene.row())[0] is True
 
 
+@pytest.mark.usefixtures("short_leases")
 async def test_a_delivery_in_work_is_leased_by_no_other_process(
     scene: DeliveryScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
     monkeypatch.setattr(webhooks, "LEASE_SECONDS", 0.5)
-    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
     longer = asyncio.Event()
     scene.meanwhile = lambda _: longer.wait()
     await scene.receive("w1")

@@ -9,11 +9,7 @@ from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LeaseLost, keep_lease
 from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE
 
-
-@pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
-    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.05)
+pytestmark = pytest.mark.usefixtures("short_leases")
 
 
 async def test_a_lease_is_renewed_for_as_long_as_the_work_takes() -> None:
