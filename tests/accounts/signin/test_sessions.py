@@ -4,6 +4,7 @@ import asyncio
 import re
 
 import pytest
+from psycopg import sql
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
@@ -92,7 +93,8 @@ async def test_a_session_ends_after_two_weeks_without_use_and_after_its_longest_
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 0.0)
     ann = Browser(service)
     await ann.sign_in(ANN)
-    [change] = [f"update sessions set {column} = now() - make_interval(days => %(days)s, hours => %(hours)s)"]
+    change = sql.SQL("update sessions set {} = now() - make_interval(days => %(days)s, hours => %(hours)s)")
+    change = change.format(sql.Identifier(column))
 
     await service.run_sql(change, days=days, hours=-2)
     before = await ann.is_signed_in()

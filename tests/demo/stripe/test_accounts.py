@@ -9,43 +9,43 @@ from tests.demo.stripe.processor import ACCOUNT_V1, ACCOUNT_V2, Scene
 RECIPIENT: Any = {"include": ["configuration.recipient"]}
 
 
-def _link_v2(account: str) -> Any:
+def link_v2(account: str) -> Any:
     urls = {"refresh_url": "https://events.example/again", "return_url": "https://events.example/done"}
     return {"account": account, "use_case": {"type": "account_onboarding", "account_onboarding": urls}}
 
 
-def _link_v1(account: str) -> Any:
+def link_v1(account: str) -> Any:
     urls = {"refresh_url": "https://events.example/again", "return_url": "https://events.example/done"}
     return {"account": account, "type": "account_onboarding", **urls}
 
 
-def _status(account: Any) -> str:
+def transfers_status(account: Any) -> str:
     return account.configuration.recipient.capabilities.stripe_balance.stripe_transfers.status
 
 
 async def test_an_account_of_version_2_gets_transfers_once_it_is_finished(scene: Scene) -> None:
     made = await scene.do(scene.client.v2.core.accounts.create, ACCOUNT_V2)
-    assert _status(made) == "restricted"
+    assert transfers_status(made) == "restricted"
 
-    link = await scene.do(scene.client.v2.core.account_links.create, _link_v2(made.id))
+    link = await scene.do(scene.client.v2.core.account_links.create, link_v2(made.id))
     page = await scene.http.get(link.url)
     assert "one click is enough" in page.text
     done = await scene.http.post(link.url)
 
     assert (done.status_code, done.headers["location"]) == (303, "https://events.example/done")
     seen = await scene.do(scene.client.v2.core.accounts.retrieve, made.id, RECIPIENT)
-    assert _status(seen) == "active"
+    assert transfers_status(seen) == "active"
     assert (await scene.do(scene.client.v2.core.accounts.retrieve, made.id)).configuration is None
-    await scene.listener.hears("v2.core.account[configuration.recipient].capability_status_updated")
-    await scene.listener.hears("v2.core.account_link.returned")
-    assert (await scene.listener.hears("account.updated")).body["account"] == made.id
+    await scene.listener.wait_for("v2.core.account[configuration.recipient].capability_status_updated")
+    await scene.listener.wait_for("v2.core.account_link.returned")
+    assert (await scene.listener.wait_for("account.updated")).body["account"] == made.id
 
 
 async def test_an_account_of_version_1_shows_its_progress_by_flags(scene: Scene) -> None:
     made = await scene.do(scene.client.v1.accounts.create, ACCOUNT_V1)
     assert (made.details_submitted, made.charges_enabled, made.payouts_enabled) == (False, False, False)
 
-    link = await scene.do(scene.client.v1.account_links.create, _link_v1(made.id))
+    link = await scene.do(scene.client.v1.account_links.create, link_v1(made.id))
     await scene.http.get(link.url)
     await scene.http.post(link.url)
 
@@ -53,7 +53,7 @@ async def test_an_account_of_version_1_shows_its_progress_by_flags(scene: Scene)
     assert (seen.details_submitted, seen.charges_enabled, seen.payouts_enabled) == (True, True, True)
     assert seen.capabilities is not None
     assert seen.capabilities.transfers == "active"
-    event = (await scene.listener.hears("account.updated")).body
+    event = (await scene.listener.wait_for("account.updated")).body
     assert event["data"]["object"]["details_submitted"] is True
 
 
@@ -72,7 +72,7 @@ async def test_version_1_reads_accounts_of_version_2_but_not_the_other_way_round
 
 async def test_an_onboarding_link_works_once(scene: Scene) -> None:
     account = await scene.account(done=False)
-    link = await scene.do(scene.client.v2.core.account_links.create, _link_v2(account))
+    link = await scene.do(scene.client.v2.core.account_links.create, link_v2(account))
 
     first = await scene.http.get(link.url)
     second = await scene.http.get(link.url)
@@ -86,7 +86,7 @@ async def test_an_onboarding_link_works_once(scene: Scene) -> None:
 
 async def test_an_onboarding_link_works_for_some_minutes(scene: Scene) -> None:
     account = await scene.account(done=False)
-    link = await scene.do(scene.client.v1.account_links.create, _link_v1(account))
+    link = await scene.do(scene.client.v1.account_links.create, link_v1(account))
     assert link.expires_at - link.created == 300
 
     scene.processor.clock.advance(301)

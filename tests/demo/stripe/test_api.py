@@ -69,7 +69,7 @@ ACCOUNTS: list[tuple[str, Any, str | None]] = [
 AS_JSON = {"Content-Type": "application/json", "Stripe-Version": "2026-10-28.endive"}
 
 
-def _changed(params: Any, path: str, value: Any) -> Any:
+def with_change(params: Any, path: str, value: Any) -> Any:
     """Parameters with one of them changed; None takes it away."""
     place: Any = params
     *parts, last = path.split(".")
@@ -86,7 +86,7 @@ async def test_invalid_parameters_of_a_session_are_refused_by_name(scene: Scene,
     account = await scene.account()
     for path, value, param, code in SESSIONS:
         with subtests.test(path=path, value=value):
-            params = _changed(scene.params(account), path, value)
+            params = with_change(scene.params(account), path, value)
 
             refused = await scene.refuses(scene.client.v1.checkout.sessions.create, params)
 
@@ -107,7 +107,7 @@ async def test_invalid_parameters_of_an_account_of_version_2_are_refused(
 ) -> None:
     for path, value, param in ACCOUNTS:
         with subtests.test(path=path, value=value):
-            params = _changed(json.loads(json.dumps(ACCOUNT_V2)), path, value)
+            params = with_change(json.loads(json.dumps(ACCOUNT_V2)), path, value)
 
             refused = await scene.refuses(scene.client.v2.core.accounts.create, params)
 

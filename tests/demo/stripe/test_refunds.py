@@ -22,7 +22,7 @@ WRONG: list[tuple[Any, str]] = [
 ]
 
 
-async def _paid(scene: Scene, account: str, **changes: Any) -> str:
+async def pay(scene: Scene, account: str, **changes: Any) -> str:
     """The id of a payment."""
     session = await scene.session(account, **changes)
     return scene.processor.pay(session.id)["payment_intent"]
@@ -30,7 +30,7 @@ async def _paid(scene: Scene, account: str, **changes: Any) -> str:
 
 async def test_a_refund_in_full_takes_everything_back_from_account_and_platform(scene: Scene) -> None:
     account = await scene.account()
-    payment = await _paid(scene, account)
+    payment = await pay(scene, account)
 
     refund = await scene.do(scene.client.v1.refunds.create, {"payment_intent": payment, **BACK})
 
@@ -38,9 +38,9 @@ async def test_a_refund_in_full_takes_everything_back_from_account_and_platform(
     assert scene.processor.balance(account) == {"eur": 0}
     assert scene.processor.balance("cardholders") == {"eur": 0}
     assert scene.processor.balance("platform") == {"eur": -62}
-    charge = (await scene.listener.hears("charge.refunded")).body["data"]["object"]
+    charge = (await scene.listener.wait_for("charge.refunded")).body["data"]["object"]
     assert (charge["amount_refunded"], charge["refunded"]) == (2500, True)
-    assert (await scene.listener.hears("refund.created")).body["data"]["object"]["id"] == refund.id
+    assert (await scene.listener.wait_for("refund.created")).body["data"]["object"]["id"] == refund.id
     (transfer,) = (await scene.do(scene.client.v1.transfers.list, {"destination": account})).data
     (reversal,) = (await scene.do(scene.client.v1.transfers.reversals.list, transfer.id)).data
     assert (transfer.reversed, reversal.amount, reversal.source_refund) == (True, 2500, refund.id)
@@ -50,7 +50,7 @@ async def test_a_refund_in_full_takes_everything_back_from_account_and_platform(
 
 async def test_a_refund_without_reversing_the_transfer_leaves_the_account_its_money(scene: Scene) -> None:
     account = await scene.account()
-    payment = await _paid(scene, account)
+    payment = await pay(scene, account)
 
     await scene.do(scene.client.v1.refunds.create, {"payment_intent": payment})
 
@@ -59,7 +59,7 @@ async def test_a_refund_without_reversing_the_transfer_leaves_the_account_its_mo
 
 
 async def test_no_more_is_refunded_than_was_paid(scene: Scene) -> None:
-    payment = await _paid(scene, await scene.account())
+    payment = await pay(scene, await scene.account())
     create = scene.client.v1.refunds.create
 
     too_much = await scene.refuses(create, {"payment_intent": payment, "amount": 2501, **BACK})
@@ -82,7 +82,7 @@ async def test_a_refund_of_nothing_is_refused(scene: Scene, subtests: pytest.Sub
 
 
 async def test_a_fee_that_was_not_taken_cannot_be_given_back(scene: Scene) -> None:
-    payment = await _paid(scene, await scene.account(), fee=0)
+    payment = await pay(scene, await scene.account(), fee=0)
 
     refused = await scene.refuses(scene.client.v1.refunds.create, {"payment_intent": payment, **BACK})
 
@@ -92,14 +92,14 @@ async def test_a_fee_that_was_not_taken_cannot_be_given_back(scene: Scene) -> No
 
 async def test_a_refund_may_be_pending_and_fail(scene: Scene) -> None:
     account = await scene.account()
-    payment = await _paid(scene, account)
+    payment = await pay(scene, account)
     scene.processor.leave_refunds_pending()
     refund = await scene.do(scene.client.v1.refunds.create, {"payment_intent": payment, **BACK})
     assert refund.status == "pending"
 
     scene.processor.settle_refund(refund.id, "expired_or_canceled_card")
 
-    event = (await scene.listener.hears("refund.updated")).body
+    event = (await scene.listener.wait_for("refund.updated")).body
     assert event["data"]["object"]["status"] == "failed"
     seen = await scene.do(scene.client.v1.refunds.retrieve, refund.id)
     assert (seen.status, seen.failure_reason) == ("failed", "expired_or_canceled_card")
@@ -111,7 +111,7 @@ async def test_a_refund_may_be_pending_and_fail(scene: Scene) -> None:
 
 async def test_refunds_of_a_payment_are_listed_newest_first(scene: Scene) -> None:
     account = await scene.account()
-    payment, other = await _paid(scene, account), await _paid(scene, account)
+    payment, other = await pay(scene, account), await pay(scene, account)
     create = scene.client.v1.refunds.create
     made = [
         await scene.do(create, {"payment_intent": payment, "amount": amount, "metadata": {"refund": str(amount)}})
@@ -129,7 +129,7 @@ async def test_refunds_of_a_payment_are_listed_newest_first(scene: Scene) -> Non
 
 async def test_the_balance_is_the_sum_of_the_books(scene: Scene) -> None:
     account = await scene.account()
-    await _paid(scene, account)
+    await pay(scene, account)
 
     mine = await scene.do(scene.client.v1.balance.retrieve)
     theirs = await scene.do(scene.client.v1.balance.retrieve, {}, {"stripe_account": account})

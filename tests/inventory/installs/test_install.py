@@ -137,73 +137,81 @@ async def test_an_install_for_an_invalid_shop_domain_is_refused_without_a_redire
         assert "Your shop is not connected" in answer.text
 
 
-class TestTheWayBack:
-    """Each is refused, and stores nothing."""
+async def assert_refused(scene: Scene, query: str, status: int, text: str) -> None:
+    """Come back from the platform: assert that it is refused, and that nothing is stored."""
+    page = await scene.come_back(query)
 
-    async def refused(self, scene: Scene, query: str, status: int, text: str) -> None:
-        page = await scene.come_back(query)
+    assert (page.status_code, text in page.text) == (status, True), page.text
+    assert await scene.inventory.sql("select from shops") == []
 
-        assert (page.status_code, text in page.text) == (status, True), page.text
-        assert await scene.inventory.sql("select from shops") == []
 
-    async def test_an_install_finished_in_another_browser_is_refused(self, scene: Scene) -> None:
-        query = await scene.agree(await scene.begin())
-        scene.cookie = ""
-        await self.refused(scene, query, 400, "in another browser")
+async def test_an_install_finished_in_another_browser_is_refused(scene: Scene) -> None:
+    query = await scene.agree(await scene.begin())
+    scene.cookie = ""
+    await assert_refused(scene, query, 400, "in another browser")
 
-    async def test_an_install_finished_with_the_cookie_of_another_one_is_refused(self, scene: Scene) -> None:
-        query = await scene.agree(await scene.begin())
-        await scene.begin()
-        await self.refused(scene, query, 400, "in another browser")
 
-    async def test_an_install_finished_with_the_cookie_of_another_shop_is_refused(self, scene: Scene) -> None:
-        query = await scene.agree(await scene.begin())
-        state = parse_qs(query)["state"][0]
-        states = InstallStates(scene.inventory.database.resources.secret, BASE_URL)
-        _, (_, cookie) = states.begin("ben.myshopify.com", time.time())
-        value = cookie.decode().partition(";")[0].partition("=")[2]
-        scene.cookie = f"{states.cookie_name}={state}.{value.partition('.')[2]}"
-        await self.refused(scene, query, 400, "in another browser")
+async def test_an_install_finished_with_the_cookie_of_another_one_is_refused(scene: Scene) -> None:
+    query = await scene.agree(await scene.begin())
+    await scene.begin()
+    await assert_refused(scene, query, 400, "in another browser")
 
-    async def test_an_install_with_a_forged_signature_is_refused(self, scene: Scene) -> None:
-        query = await scene.agree(await scene.begin())
-        parameters = {name: values[0] for name, values in parse_qs(query).items() if name != "hmac"}
-        forged = {**parameters, "hmac": signatures.query_signature(parameters, b"another secret")}
-        await self.refused(scene, urlencode(forged), 401, "does not come from your shop")
 
-    async def test_an_install_without_a_signature_is_refused(self, scene: Scene) -> None:
-        await scene.begin()
-        await self.refused(scene, f"shop={DOMAIN}&code=1", 401, "does not come from your shop")
+async def test_an_install_finished_with_the_cookie_of_another_shop_is_refused(scene: Scene) -> None:
+    query = await scene.agree(await scene.begin())
+    state = parse_qs(query)["state"][0]
+    states = InstallStates(scene.inventory.database.resources.secret, BASE_URL)
+    _, (_, cookie) = states.begin("ben.myshopify.com", time.time())
+    value = cookie.decode().partition(";")[0].partition("=")[2]
+    scene.cookie = f"{states.cookie_name}={state}.{value.partition('.')[2]}"
+    await assert_refused(scene, query, 400, "in another browser")
 
-    async def test_an_install_for_another_shop_than_was_signed_is_refused(self, scene: Scene) -> None:
-        query = await scene.agree(await scene.begin())
-        await self.refused(scene, query.replace("ada.", "ben."), 401, "does not come from your shop")
 
-    async def test_an_install_with_a_used_code_is_refused(self, scene: Scene) -> None:
-        query = await scene.agree(await scene.begin())
-        parameters = {name: values[0] for name, values in parse_qs(query).items() if name not in {"hmac", "timestamp"}}
-        other = signatures.sign_query({**parameters, "code": "0" * 32}, SECRET.encode(), time.time())
-        await self.refused(scene, other, 400, "Each attempt works once")
+async def test_an_install_with_a_forged_signature_is_refused(scene: Scene) -> None:
+    query = await scene.agree(await scene.begin())
+    parameters = {name: values[0] for name, values in parse_qs(query).items() if name != "hmac"}
+    forged = {**parameters, "hmac": signatures.query_signature(parameters, b"another secret")}
+    await assert_refused(scene, urlencode(forged), 401, "does not come from your shop")
 
-    async def test_an_install_while_the_platform_is_unreachable_is_refused(
-        self, scene: Scene, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        query = await scene.agree(await scene.begin())
-        platform = scene.inventory.database.resources.platform
-        monkeypatch.setattr(platform, "_address", "http://127.0.0.1:9/{shop}")  # nobody listens there
-        await self.refused(scene, query, 503, "cannot be reached right now")
 
-    async def test_an_install_with_too_few_scopes_is_refused(self, scene: Scene) -> None:
-        begun = await scene.begin()
-        begun.headers["location"] = begun.headers["location"].replace("%2Cread_orders", "")
-        await self.refused(scene, await scene.agree(begun), 403, "it cannot count your stock")
+async def test_an_install_without_a_signature_is_refused(scene: Scene) -> None:
+    await scene.begin()
+    await assert_refused(scene, f"shop={DOMAIN}&code=1", 401, "does not come from your shop")
 
-    async def test_an_install_finished_a_second_time_is_refused(self, scene: Scene) -> None:
-        query = await scene.agree(await scene.begin())
-        assert (await scene.come_back(query)).status_code == 200
 
-        assert (await scene.come_back(query)).status_code == 400
-        assert len(await scene.inventory.sql("select from shops")) == 1
+async def test_an_install_for_another_shop_than_was_signed_is_refused(scene: Scene) -> None:
+    query = await scene.agree(await scene.begin())
+    await assert_refused(scene, query.replace("ada.", "ben."), 401, "does not come from your shop")
+
+
+async def test_an_install_with_a_used_code_is_refused(scene: Scene) -> None:
+    query = await scene.agree(await scene.begin())
+    parameters = {name: values[0] for name, values in parse_qs(query).items() if name not in {"hmac", "timestamp"}}
+    other = signatures.sign_query({**parameters, "code": "0" * 32}, SECRET.encode(), time.time())
+    await assert_refused(scene, other, 400, "Each attempt works once")
+
+
+async def test_an_install_while_the_platform_is_unreachable_is_refused(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = await scene.agree(await scene.begin())
+    platform = scene.inventory.database.resources.platform
+    monkeypatch.setattr(platform, "_address", "http://127.0.0.1:9/{shop}")  # nobody listens there
+    await assert_refused(scene, query, 503, "cannot be reached right now")
+
+
+async def test_an_install_with_too_few_scopes_is_refused(scene: Scene) -> None:
+    begun = await scene.begin()
+    begun.headers["location"] = begun.headers["location"].replace("%2Cread_orders", "")
+    await assert_refused(scene, await scene.agree(begun), 403, "it cannot count your stock")
+
+
+async def test_an_install_finished_a_second_time_is_refused(scene: Scene) -> None:
+    query = await scene.agree(await scene.begin())
+    assert (await scene.come_back(query)).status_code == 200
+
+    assert (await scene.come_back(query)).status_code == 400
+    assert len(await scene.inventory.sql("select from shops")) == 1
 
 
 async def test_the_state_ends_after_a_minute_and_belongs_to_one_shop_and_one_secret() -> None:
