@@ -27,13 +27,13 @@ async def test_the_page_of_a_draw_shows_the_drawn_place_and_computes_the_order_a
         serving(running_already(service.app), rooms),
         drawing_line(service, monkeypatch) as draw,
     ):
-        await draw.line.join("ann", "bob", "cyd")
+        await draw.queue.join("ann", "bob", "cyd")
         page = await (await open_context(chromium, scheme, width, language)).new_page()
-        await page.goto(f"{base_url}/queues/{draw.line.id}")
+        await page.goto(f"{base_url}/queues/{draw.queue.id}")
         await expect(page.locator("#entries")).to_have_text("4")
         assert await too_wide(page) == []
         assert await violations(page) == []
-        await draw.line.join("dan")
+        await draw.queue.join("dan")
         async with page.expect_response("**/progress*"):
             await page.evaluate(REFRESH)
         await expect(page.locator("#entries")).to_have_text("5")

@@ -90,9 +90,9 @@ async def test_an_open_page_follows_the_room(chromium: Browser, entrance: Entran
     room = page.locator("#waiting_room")
     await expect(room).to_contain_text("Nobody waits now.")
 
-    await entrance.guarded.line.change(active=False)
+    await entrance.guarded.queue.change(active=False)
     await expect(room).to_contain_text("It is paused: nobody is let in now.", timeout=15_000)
-    await entrance.guarded.ada.delete(entrance.guarded.line.path)
+    await entrance.guarded.ada.delete(entrance.guarded.queue.path)
     await expect(page.get_by_label("E-mail address")).to_be_visible(timeout=15_000)
 
 

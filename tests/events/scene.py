@@ -41,7 +41,7 @@ STYLE = re.compile(r"<style.*?</style>", re.DOTALL)
 
 
 @dataclass
-class Scene:
+class RefusalScene:
     """A service with something in it to ask for, asked by the organizer who owns it."""
 
     service: Service

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.kit.running.slots import MAX_WAITING
 from tests.events.pages.own_registration import register_and_settle
-from tests.helpers.payments import EVENT_BODY, Scene, signature_header
+from tests.helpers.payments import EVENT_BODY, PaymentScene, signature_header
 from tests.support import Service, eventually
 
 CROWD = MAX_WAITING + 50
@@ -69,7 +69,7 @@ async def test_strangers_at_other_addresses_register_sign_in_and_read_beside_a_c
     assert statuses == [201, 200, 200, 200] * 2
 
 
-async def test_a_message_of_the_payment_processor_is_accepted_beside_a_crowd(shop: Scene) -> None:
+async def test_a_message_of_the_payment_processor_is_accepted_beside_a_crowd(shop: PaymentScene) -> None:
     ada = await shop.service.organizer()
     event = await ada.create_event()
     [ann] = await register_and_settle(shop.service, ada, event, "ann")

@@ -24,7 +24,7 @@ SEALED_SIZE = "select size from logs join log_heads on log_id = logs.id where ev
 """Reads the number of sealed entries of the log of the only event."""
 
 
-class Scene:
+class SealingScene:
     """An event and its log, a process that does the work, and a service in this process that shows the log."""
 
     def __init__(self, service: Service, process: Process, ada: Client, event_id: int) -> None:
@@ -85,7 +85,7 @@ async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_
         async with running(settings) as service:
             ada = await service.organizer()
             event = await ada.create_event(capacity=100)
-            scene = Scene(service, process, ada, event["id"])
+            scene = SealingScene(service, process, ada, event["id"])
             await scene.register(2)
             await eventually(scene.has_settled)
             await scene.all_is_logged_once()

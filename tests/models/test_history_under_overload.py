@@ -1,4 +1,4 @@
-"""A crowd registers, waits in line and changes stock while PostgreSQL stalls and processes are killed.
+"""A crowd registers, waits in a queue and changes stock while PostgreSQL stalls and processes are killed.
 
 The clients come from many addresses, wait for their answers, and honour Retry-After. Whenever PostgreSQL stands still,
 work waits until more is refused, and then a process is killed in the middle of it. The histories explain every answer,

@@ -30,7 +30,7 @@ class StripeRefusal(NamedTuple):
     message: str
 
 
-class Scene:
+class ProcessorScene:
     """A processor, and what the platform does with it."""
 
     def __init__(self, processor: StripeDouble, listener: Listener, http: httpx2.AsyncClient) -> None:
@@ -104,7 +104,7 @@ ACCOUNT_V1: Any = {
 
 
 @contextlib.asynccontextmanager
-async def run_processor(path: Path | None = None, **options: Any) -> AsyncGenerator[Scene]:
+async def run_processor(path: Path | None = None, **options: Any) -> AsyncGenerator[ProcessorScene]:
     """A processor that runs, with a receiver of its webhooks, for as long as the block lasts."""
     here, hooks = listener(), Listener()
     address = f"http://127.0.0.1:{here.getsockname()[1]}"
@@ -116,6 +116,6 @@ async def run_processor(path: Path | None = None, **options: Any) -> AsyncGenera
             serving(processor.app, here),
             httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as http,
         ):
-            yield Scene(processor, hooks, http)
+            yield ProcessorScene(processor, hooks, http)
     finally:
         processor.close()

@@ -4,7 +4,7 @@ from typing import Any
 
 import stripe
 
-from tests.demo.stripe.processor import ACCOUNT_V1, ACCOUNT_V2, Scene
+from tests.demo.stripe.processor import ACCOUNT_V1, ACCOUNT_V2, ProcessorScene
 
 RECIPIENT: Any = {"include": ["configuration.recipient"]}
 
@@ -23,7 +23,7 @@ def transfers_status(account: Any) -> str:
     return account.configuration.recipient.capabilities.stripe_balance.stripe_transfers.status
 
 
-async def test_an_account_of_version_2_gets_transfers_once_it_is_finished(scene: Scene) -> None:
+async def test_an_account_of_version_2_gets_transfers_once_it_is_finished(scene: ProcessorScene) -> None:
     made = await scene.do(scene.client.v2.core.accounts.create, ACCOUNT_V2)
     assert transfers_status(made) == "restricted"
 
@@ -41,7 +41,7 @@ async def test_an_account_of_version_2_gets_transfers_once_it_is_finished(scene:
     assert (await scene.listener.wait_for("account.updated")).body["account"] == made.id
 
 
-async def test_an_account_of_version_1_shows_its_progress_by_flags(scene: Scene) -> None:
+async def test_an_account_of_version_1_shows_its_progress_by_flags(scene: ProcessorScene) -> None:
     made = await scene.do(scene.client.v1.accounts.create, ACCOUNT_V1)
     assert (made.details_submitted, made.charges_enabled, made.payouts_enabled) == (False, False, False)
 
@@ -57,7 +57,7 @@ async def test_an_account_of_version_1_shows_its_progress_by_flags(scene: Scene)
     assert event["data"]["object"]["details_submitted"] is True
 
 
-async def test_version_1_reads_accounts_of_version_2_but_not_the_other_way_round(scene: Scene) -> None:
+async def test_version_1_reads_accounts_of_version_2_but_not_the_other_way_round(scene: ProcessorScene) -> None:
     newer = await scene.account()
     older = await scene.do(scene.client.v1.accounts.create, ACCOUNT_V1)
 
@@ -70,7 +70,7 @@ async def test_version_1_reads_accounts_of_version_2_but_not_the_other_way_round
     assert unknown.status == 404
 
 
-async def test_an_onboarding_link_works_once(scene: Scene) -> None:
+async def test_an_onboarding_link_works_once(scene: ProcessorScene) -> None:
     account = await scene.account(done=False)
     link = await scene.do(scene.client.v2.core.account_links.create, link_v2(account))
 
@@ -84,7 +84,7 @@ async def test_an_onboarding_link_works_once(scene: Scene) -> None:
         assert (refused.status_code, refused.headers["location"]) == (303, "https://events.example/again")
 
 
-async def test_an_onboarding_link_works_for_some_minutes(scene: Scene) -> None:
+async def test_an_onboarding_link_works_for_some_minutes(scene: ProcessorScene) -> None:
     account = await scene.account(done=False)
     link = await scene.do(scene.client.v1.account_links.create, link_v1(account))
     assert link.expires_at - link.created == 300
@@ -95,7 +95,7 @@ async def test_an_onboarding_link_works_for_some_minutes(scene: Scene) -> None:
     assert (late.status_code, late.headers["location"]) == (303, "https://events.example/again")
 
 
-async def test_an_account_without_access_is_forbidden(scene: Scene) -> None:
+async def test_an_account_without_access_is_forbidden(scene: ProcessorScene) -> None:
     error = await scene.fails(scene.client.v1.accounts.retrieve, "acct_unknown")
 
     assert isinstance(error, stripe.PermissionError)
@@ -103,7 +103,9 @@ async def test_an_account_without_access_is_forbidden(scene: Scene) -> None:
     assert error.error.code == "account_invalid"
 
 
-async def test_an_account_with_the_express_dashboard_needs_the_application_to_bear_losses(scene: Scene) -> None:
+async def test_an_account_with_the_express_dashboard_needs_the_application_to_bear_losses(
+    scene: ProcessorScene,
+) -> None:
     defaults = {"responsibilities": {"fees_collector": "application", "losses_collector": "stripe"}}
 
     refused = await scene.refuses(scene.client.v2.core.accounts.create, {**ACCOUNT_V2, "defaults": defaults})
@@ -111,7 +113,7 @@ async def test_an_account_with_the_express_dashboard_needs_the_application_to_be
     assert refused.code == "account_controller_express_dash_without_application_losses_or_fees"
 
 
-async def test_an_account_of_version_1_must_request_a_capability(scene: Scene) -> None:
+async def test_an_account_of_version_1_must_request_a_capability(scene: ProcessorScene) -> None:
     refused = await scene.refuses(scene.client.v1.accounts.create, {**ACCOUNT_V1, "capabilities": {}})
 
     assert refused.param == "capabilities"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.demo.stripe.processor import Scene, run_processor
+from tests.demo.stripe.processor import ProcessorScene, run_processor
 
 
 async def test_sessions_and_payments_of_the_demo_survive_a_restart(tmp_path: Path) -> None:
@@ -24,6 +24,6 @@ async def test_sessions_and_payments_of_the_demo_survive_a_restart(tmp_path: Pat
         scene.processor.check()
 
 
-async def create_session(scene: Scene, params: object) -> str:
+async def create_session(scene: ProcessorScene, params: object) -> str:
     made = await scene.do(scene.client.v1.checkout.sessions.create, params, {"idempotency_key": "checkout:7"})
     return made.id

@@ -6,7 +6,7 @@ from typing import Any, ForwardRef, Literal, Union, get_args, get_origin
 import stripe
 
 from holdfast_demo.stripe.platform_state import without_private
-from tests.demo.stripe.processor import ACCOUNT_V1, Scene
+from tests.demo.stripe.processor import ACCOUNT_V1, ProcessorScene
 
 BACK: Any = {"reverse_transfer": True, "refund_application_fee": True}
 
@@ -76,7 +76,7 @@ def is_of_type(value: Any, hint: Any) -> bool:
     return isinstance(value, dict)
 
 
-async def test_every_object_has_the_shape_that_the_library_declares(scene: Scene) -> None:
+async def test_every_object_has_the_shape_that_the_library_declares(scene: ProcessorScene) -> None:
     account = await scene.account()
     paid = await scene.session(account, customer_email="ada@example.com", metadata={"payment": "7"}, locale="de")
     payment = scene.processor.pay(paid.id)["payment_intent"]
@@ -94,7 +94,7 @@ async def test_every_object_has_the_shape_that_the_library_declares(scene: Scene
     assert wrong == []
 
 
-async def test_accounts_and_balances_have_the_shape_that_the_library_declares(scene: Scene) -> None:
+async def test_accounts_and_balances_have_the_shape_that_the_library_declares(scene: ProcessorScene) -> None:
     newer = await scene.account()
     older = scene.processor.ask("POST", "/v1/accounts", ACCOUNT_V1)
     include = {"include": ["configuration.recipient", "defaults", "identity", "requirements"]}

@@ -2,32 +2,32 @@
 
 import stripe
 
-from tests.demo.stripe.processor import SECRET, Scene, run_processor
+from tests.demo.stripe.processor import SECRET, ProcessorScene, run_processor
 from tests.support import eventually
 
 
-async def pay(scene: Scene, account: str) -> str:
+async def pay(scene: ProcessorScene, account: str) -> str:
     session = await scene.session(account)
     scene.processor.pay(session.id)
     return session.id
 
 
-def paid_sessions(scene: Scene) -> list[str]:
+def paid_sessions(scene: ProcessorScene) -> list[str]:
     return [webhook.body["data"]["object"]["id"] for webhook in scene.listener.named("checkout.session.completed")]
 
 
-async def wait_until_sent(scene: Scene) -> None:
+async def wait_until_sent(scene: ProcessorScene) -> None:
     """Wait until everything was sent."""
     await eventually(lambda: scene.processor.webhooks.waiting() == 0)
 
 
-async def wait_for_attempts(scene: Scene, times: int) -> None:
+async def wait_for_attempts(scene: ProcessorScene, times: int) -> None:
     """Wait until a payment was told so many times, and the answer was read."""
     await scene.listener.wait_for("checkout.session.completed", times)
     await eventually(lambda: scene.processor.webhooks.on_their_way() == 0)
 
 
-async def test_a_webhook_is_signed_as_stripe_signs(scene: Scene) -> None:
+async def test_a_webhook_is_signed_as_stripe_signs(scene: ProcessorScene) -> None:
     session = await pay(scene, await scene.account())
     heard = await scene.listener.wait_for("checkout.session.completed")
 
@@ -40,7 +40,7 @@ async def test_a_webhook_is_signed_as_stripe_signs(scene: Scene) -> None:
     assert retrieved.data.object["id"] == session
 
 
-async def test_a_webhook_that_is_not_taken_comes_again(scene: Scene) -> None:
+async def test_a_webhook_that_is_not_taken_comes_again(scene: ProcessorScene) -> None:
     account = await scene.account()
     await wait_until_sent(scene)
     scene.listener.answers = [500, 404, 503]
@@ -53,7 +53,7 @@ async def test_a_webhook_that_is_not_taken_comes_again(scene: Scene) -> None:
     assert len({webhook.body["id"] for webhook in scene.listener.named("checkout.session.completed")}) == 1
 
 
-async def test_pauses_grow_from_one_attempt_to_the_next(scene: Scene) -> None:
+async def test_pauses_grow_from_one_attempt_to_the_next(scene: ProcessorScene) -> None:
     account = await scene.account()
     await wait_until_sent(scene)
     scene.processor.webhooks.first_pause = 100
@@ -71,7 +71,7 @@ async def test_pauses_grow_from_one_attempt_to_the_next(scene: Scene) -> None:
     await scene.listener.wait_for("checkout.session.completed", 3)
 
 
-async def test_webhooks_can_be_held_back_and_let_go(scene: Scene) -> None:
+async def test_webhooks_can_be_held_back_and_let_go(scene: ProcessorScene) -> None:
     account = await scene.account()
     await wait_until_sent(scene)
     before = len(scene.listener.received)
@@ -85,7 +85,7 @@ async def test_webhooks_can_be_held_back_and_let_go(scene: Scene) -> None:
     await scene.listener.wait_for("checkout.session.completed")
 
 
-async def test_webhooks_can_come_in_the_opposite_order(scene: Scene) -> None:
+async def test_webhooks_can_come_in_the_opposite_order(scene: ProcessorScene) -> None:
     account = await scene.account()
     await wait_until_sent(scene)
     scene.processor.webhooks.hold = True
@@ -98,7 +98,7 @@ async def test_webhooks_can_come_in_the_opposite_order(scene: Scene) -> None:
     assert paid_sessions(scene) == paid[::-1]
 
 
-async def test_webhooks_can_be_doubled_and_sent_again(scene: Scene) -> None:
+async def test_webhooks_can_be_doubled_and_sent_again(scene: ProcessorScene) -> None:
     account = await scene.account()
     scene.processor.webhooks.copies = 3
     session = await pay(scene, account)
@@ -110,7 +110,7 @@ async def test_webhooks_can_be_doubled_and_sent_again(scene: Scene) -> None:
     assert paid_sessions(scene) == [session] * 4
 
 
-async def test_a_lost_webhook_leaves_its_event_readable(scene: Scene) -> None:
+async def test_a_lost_webhook_leaves_its_event_readable(scene: ProcessorScene) -> None:
     account = await scene.account()
     scene.processor.webhooks.dropped = {"checkout.session.completed"}
 
@@ -122,7 +122,7 @@ async def test_a_lost_webhook_leaves_its_event_readable(scene: Scene) -> None:
     assert len(listed.data) == 1
 
 
-async def test_webhooks_can_be_late(scene: Scene) -> None:
+async def test_webhooks_can_be_late(scene: ProcessorScene) -> None:
     account = await scene.account()
     await wait_until_sent(scene)
     scene.processor.webhooks.delay = 600
@@ -138,7 +138,7 @@ async def test_webhooks_can_be_late(scene: Scene) -> None:
     assert paid_sessions(scene) == [prompt, late]
 
 
-async def test_an_event_type_without_a_listener_sends_no_webhook(scene: Scene) -> None:
+async def test_an_event_type_without_a_listener_sends_no_webhook(scene: ProcessorScene) -> None:
     await pay(scene, await scene.account())
     await wait_until_sent(scene)
 
@@ -146,7 +146,7 @@ async def test_an_event_type_without_a_listener_sends_no_webhook(scene: Scene) -
     assert [event for event in scene.processor.things("event") if event["type"] == "charge.succeeded"]
 
 
-async def test_a_thin_event_names_the_account_and_the_rest_is_fetched(scene: Scene) -> None:
+async def test_a_thin_event_names_the_account_and_the_rest_is_fetched(scene: ProcessorScene) -> None:
     account = await scene.account()
     type = "v2.core.account[configuration.recipient].capability_status_updated"
     heard = await scene.listener.wait_for(type)

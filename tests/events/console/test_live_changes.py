@@ -10,7 +10,7 @@ from tests.events.check_in.scene import Entrance
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
 from tests.helpers.form_browser import Browser
-from tests.helpers.payments import Scene, open_dispute
+from tests.helpers.payments import PaymentScene, open_dispute
 from tests.helpers.people import sign_up
 from tests.stream_reader import Reader, read_stream
 from tests.support import Service, running
@@ -58,7 +58,7 @@ async def test_a_stream_of_the_console_reports_a_person_who_comes_in(service: Se
         assert await changed(reader) == [f"event {event['id']}"]
 
 
-async def test_a_stream_of_the_console_reports_payments_refunds_and_disputes(shop: Scene) -> None:
+async def test_a_stream_of_the_console_reports_payments_refunds_and_disputes(shop: PaymentScene) -> None:
     browser, ann, page = await pay_for_seat(shop)
     await give_back(browser, page, "4,50")
     await shop.work()

@@ -12,7 +12,7 @@ from holdfast.events.service import DRAWS
 from holdfast_verify.formats import beacon, drawn_order
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.queues.draw_scene import ROUND, DrawScene
-from tests.events.queues.scene import open_line
+from tests.events.queues.scene import open_queue
 from tests.helpers.background_loops import at_work
 from tests.outside_servers import client_reaching
 from tests.support import Service, eventually
@@ -30,16 +30,16 @@ async def test_loops_of_two_processes_draw_a_list_without_help(
         resources = service.database.resources
         settings = resources.settings.model_copy(update={"beacon_url": double.server.url.rstrip("/")})
         service.database.resources = replace(resources, settings=settings, beacon=client_reaching(double.server))
-        line = await open_line(service, draw_at=closes.isoformat(), release_rate=600)
-        await line.join("ann", "bob", "cyd")
+        queue = await open_queue(service, draw_at=closes.isoformat(), release_rate=600)
+        await queue.join("ann", "bob", "cyd")
         loops = (sealing.LOOP.run, release.LOOP.run, *(DRAWS.loops[0].run,) * 2)
 
         async def is_empty() -> bool:
-            return not await line.length()
+            return not await queue.length()
 
         async with at_work(*(loop(service.database) for loop in loops)):
             await eventually(is_empty, 30)
-            scene = DrawScene(service, closes, double, QUEUE_DRAWS, line)
+            scene = DrawScene(service, closes, double, QUEUE_DRAWS, queue)
             await scene.seal()
             assert await scene.faults() == []
             assert [entry["kind"] for entry in await scene.log()].count("draw") == 1

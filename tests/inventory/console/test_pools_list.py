@@ -45,7 +45,7 @@ async def test_pools_that_differ_at_the_platform_can_be_listed(merchant: Stockin
     single = f"gid://shopify/ProductVariant/{scene.variants['Single'].id}"
     await merchant.shop.pool(50, name="Honey", members=[{"variant_gid": single, "units_per_sale": 1}])
     await merchant.shop.pool(7, name="Lids")
-    await scene.attend()
+    await scene.sync_due()
     assert "in sync" in main_text(await merchant.get())
     assert "No pool matches." in main_text(await merchant.get("/console?status=unsynced"))
 
