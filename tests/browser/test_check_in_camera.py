@@ -20,7 +20,7 @@ from tests.browser.camera_film import write_film
 from tests.browser.conftest import launch_chromium
 from tests.browser.entrance import open_scanner, register_organizer
 from tests.browser.registering import Stage, Watch, serve_stage
-from tests.events.log.scene import seal_logs
+from tests.events.log.log_scene import seal_logs
 from tests.helpers.background_loops import at_work
 from tests.helpers.people import sign_up
 from tests.support import eventually

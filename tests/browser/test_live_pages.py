@@ -10,7 +10,7 @@ from holdfast.events.settings import Settings
 from tests.browser.link_following import open_live
 from tests.browser.looking import submit
 from tests.browser.registering import Stage, Watch, serve_stage
-from tests.events.check_in.scene import link_of
+from tests.events.check_in.check_in_scene import link_of
 from tests.events.console.organizing import sign_in_organizer
 from tests.helpers.people import handle_of, sign_up
 from tests.support import Client

@@ -17,7 +17,7 @@ from tests.databases import template_database
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.support import Shop
-from tests.inventory.sync.scene import SyncScene
+from tests.inventory.sync.sync_scene import SyncScene
 
 
 @pytest.fixture(scope="module")

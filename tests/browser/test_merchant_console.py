@@ -20,7 +20,7 @@ from tests.databases import template_database
 from tests.helpers.platform_shop import DOMAIN, PlatformScene
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.support import PACKS, SIX_PACK
-from tests.inventory.sync.scene import SyncScene
+from tests.inventory.sync.sync_scene import SyncScene
 
 POOLS = {"en": "Pools", "de": "Pools"}
 SETTINGS = {"en": "Settings", "de": "Einstellungen"}

@@ -20,7 +20,7 @@ from holdfast.events.queues import release
 from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
 from tests.docs.connectors import load_python_connector
-from tests.events.queues.scene import QueueScene, open_queue
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.background_loops import at_work
 from tests.serving import listener, running_already, serving
 from tests.support import running

@@ -18,7 +18,7 @@ from joserfc.jwk import RSAKey
 
 from holdfast.events.settings import Settings
 from tests.docs.connectors import CONNECTORS, PAGE, load_python_connector
-from tests.events.queues.scene import QueueScene, open_queue
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.serving import listener, running_already, serving
 from tests.support import running
 

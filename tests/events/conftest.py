@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from holdfast.events.settings import Settings
 from tests.databases import can_empty, clone, scratch_database
-from tests.events.scene import PROCESSOR_KEY, RefusalScene
+from tests.events.refusal_scene import PROCESSOR_KEY, RefusalScene
 from tests.support import Service, make_new, running, unlimited
 
 if TYPE_CHECKING:  # its library takes long to load

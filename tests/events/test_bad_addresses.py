@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.api import OPERATIONS
 from holdfast.kit.running.operation import Operation
-from tests.events.scene import (
+from tests.events.refusal_scene import (
     DEEP,
     RefusalScene,
     every_operation,

@@ -14,7 +14,7 @@ from holdfast.events.service import EVENTS
 from holdfast.kit.contract.command import fields
 from holdfast.kit.running.operation import Operation
 from tests.databases import scratch_database
-from tests.events.scene import (
+from tests.events.refusal_scene import (
     DEEP,
     HUGE,
     RefusalScene,

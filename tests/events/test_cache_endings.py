@@ -16,8 +16,8 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import system
 from tests.events.console.organizing import OWNER_EMAIL, register_stranger
 from tests.events.oauth.authorization_server import authorization_server
-from tests.events.oauth.scene import OAuthScene
-from tests.events.oauth_server.scene import OAuthServerScene, Person, serve_furnished, sign_in_person
+from tests.events.oauth.oauth_scene import OAuthScene
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, Person, serve_furnished, sign_in_person
 from tests.helpers.agents import Agent
 from tests.helpers.form_browser import Browser
 from tests.helpers.people import erase

@@ -3,7 +3,7 @@
 import httpx2
 
 from holdfast.kit.http.answers import BRIEF, FEED, IMMUTABLE, LIVE
-from tests.events.queues.scene import open_queue
+from tests.events.queues.queue_scene import open_queue
 from tests.support import Service
 
 HOUR = "public, max-age=3600"

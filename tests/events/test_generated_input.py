@@ -22,7 +22,7 @@ from schemathesis.specs.openapi import checks as openapi_checks
 from holdfast.events.api import OPERATIONS
 from holdfast.kit.running.operation import Operation
 from tests.databases import scratch_database
-from tests.events.scene import failures_in
+from tests.events.refusal_scene import failures_in
 from tests.support import event_fields, queue_fields
 
 

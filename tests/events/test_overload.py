@@ -13,7 +13,7 @@ import pytest
 from holdfast.kit.running.admission import MIN_IN_PROGRESS
 from holdfast.kit.running.runner import TENANT_SHARE_DIVISOR
 from holdfast.kit.running.slots import SLOT_TIMEOUT_SECONDS
-from tests.events.console.scene import open_desk
+from tests.events.console.organizer_scene import open_desk
 from tests.helpers.event_visitor import Visitor, field_value, page_text
 from tests.helpers.locked_rows import hold_locks
 from tests.support import Client, Service, eventually

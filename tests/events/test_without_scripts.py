@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from holdfast.accounts.signin import links
 from holdfast.events.queues.release import release
 from holdfast.events.service import EVENTS
-from tests.events.check_in.scene import link_of
+from tests.events.check_in.check_in_scene import link_of
 from tests.helpers.payments import PaymentScene
 from tests.helpers.pictures import picture
 from tests.plain_browser import PlainBrowser

@@ -3,7 +3,7 @@
 import asyncio
 
 from holdfast.events.queues import release
-from tests.events.queues.scene import QueueScene, open_queue
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.background_loops import at_work
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
 from tests.support import Service, eventually

@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.log import sealing, sql
 from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
-from tests.events.log.scene import LogScene, open_log
+from tests.events.log.log_scene import LogScene, open_log
 from tests.faults.pair import pair
 from tests.helpers.background_loops import at_work
 from tests.helpers.data_directories import wait_until

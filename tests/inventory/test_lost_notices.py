@@ -20,7 +20,7 @@ from tests.helpers.platform_webhooks import DeliveryScene as Deliveries
 from tests.helpers.platform_webhooks import deliver, install_app
 from tests.inventory.catalog.watching import open_agent
 from tests.inventory.support import SINGLE, Inventory, Shop, running
-from tests.inventory.sync.scene import SyncScene, open_pooled_shop
+from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
 from tests.support import eventually
 
 pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
-from tests.events.queues.scene import open_queue
+from tests.events.queues.queue_scene import open_queue
 from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
 from tests.models.queues import Answer, Queue, Terms
 from tests.support import Service, running, unlimited

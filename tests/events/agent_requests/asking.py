@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.accounts.agent_limits import SetLimit
 from holdfast.events.keys import operations as keys
 from holdfast.kit.contract.caller import system
-from tests.events.console.scene import Desk, hidden_field, open_desk
+from tests.events.console.organizer_scene import Desk, hidden_field, open_desk
 from tests.helpers.agents import Agent
 from tests.support import Service, event_fields
 

@@ -10,7 +10,7 @@ from holdfast.accounts.agent_requests import MAX_WAITING_REQUESTS
 from holdfast.events.agent_actions.model import OPERATIONS
 from holdfast.events.api import OPERATIONS as TABLE
 from tests.events.agent_requests.asking import NIGHT, asking_desk, decide, refusal
-from tests.events.console.scene import hidden_field, open_desk
+from tests.events.console.organizer_scene import hidden_field, open_desk
 from tests.helpers.form_browser import main_text
 from tests.support import Client, Service, event_fields
 

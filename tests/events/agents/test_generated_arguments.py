@@ -18,7 +18,7 @@ from psycopg import sql
 
 from tests.databases import scratch_database
 from tests.events.agents.samples import ANN, PHOTOS, TOOLS, furnish_organizer
-from tests.events.scene import KINDS, LEAKS, PROCESSOR_KEY, failures_in
+from tests.events.refusal_scene import KINDS, LEAKS, PROCESSOR_KEY, failures_in
 from tests.generated import Schema, fits, from_schema
 from tests.helpers.photos import key_of
 from tests.helpers.processes import serving

@@ -17,7 +17,7 @@ from tests.databases import scratch_database
 from tests.events.agents.samples import TOOLS, agent, both_eras, read_all_rows
 from tests.events.agents.two_organizers import LISTS, UPLOAD, Organizer, TwoOrganizers, content_text
 from tests.events.oauth.authorization_server import authorization_server
-from tests.events.scene import in_one_loop
+from tests.events.refusal_scene import in_one_loop
 from tests.helpers.agents import problem_of
 from tests.support import running, unlimited
 

@@ -1,7 +1,7 @@
 """An organizer in the console who is paid by card, and a person who has paid."""
 
+from tests.events.console.organizer_scene import hidden_field
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.console.scene import hidden_field
 from tests.helpers.form_browser import Browser
 from tests.helpers.payments import Buyer, PaymentScene
 

@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.console.scene import FOREIGN
-from tests.events.oauth_server.scene import OAuthServerScene, Person, issued_tokens, serve_furnished
+from tests.events.console.organizer_scene import FOREIGN
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, Person, issued_tokens, serve_furnished
 from tests.helpers.form_browser import token
 
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from holdfast.accounts import sessions
 from holdfast.events.queues.release import release
 from holdfast.events.settings import Settings
-from tests.events.check_in.scene import Entrance
+from tests.events.check_in.check_in_scene import Entrance
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
 from tests.helpers.form_browser import Browser

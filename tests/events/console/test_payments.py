@@ -8,9 +8,9 @@ from holdfast.events.service import IDEMPOTENCY
 from holdfast.kit.contract.caller import api_key
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.runner import Runner
+from tests.events.console.organizer_scene import hidden_field
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
-from tests.events.console.scene import hidden_field
 from tests.helpers.event_visitor import page_text
 from tests.helpers.payments import PaymentScene
 

@@ -5,8 +5,8 @@ import re
 import httpx2
 import pytest
 
+from tests.events.console.organizer_scene import hidden_field
 from tests.events.console.organizing import sign_in_by_link
-from tests.events.console.scene import hidden_field
 from tests.helpers.event_visitor import page_text
 from tests.helpers.payments import PaymentScene
 from tests.support import Service

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.events.console.scene import Desk, hidden_field, open_desk
+from tests.events.console.organizer_scene import Desk, hidden_field, open_desk
 from tests.helpers.event_visitor import page_text
 from tests.helpers.form_browser import token
 from tests.support import Service, event_fields

@@ -16,9 +16,9 @@ from holdfast.events.settings import Settings
 from holdfast_verify.check.promise_watch import GOT
 from holdfast_verify.formats import beacon, drawn_order
 from tests.events.draws.beacon_double import serving_beacon
+from tests.events.draws.draw_steps import ROUND
 from tests.events.draws.event_scene import EventDraw
-from tests.events.draws.scene import ROUND
-from tests.events.log.scene import seal_logs
+from tests.events.log.log_scene import seal_logs
 from tests.events.log.verification import verify
 from tests.helpers.background_loops import at_work
 from tests.outside_servers import client_reaching

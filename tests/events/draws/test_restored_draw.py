@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping
 import pytest
 
 from holdfast.events.seats import drawn
+from tests.events.draws.draw_steps import PEOPLE
 from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_event
-from tests.events.draws.scene import PEOPLE
-from tests.events.queues.draw_scene import drawing_line
+from tests.events.queues.draw_scene import drawing_queue
 from tests.support import Service
 
 Step = Callable[[EventDraw], Awaitable[object]]
@@ -108,7 +108,7 @@ async def test_a_list_whose_freeze_was_not_sealed_in_the_backup_is_not_drawn(
 async def test_a_queue_that_is_restored_before_one_or_all_steps_of_its_draw_goes_on_without_a_fault(
     service: Service, monkeypatch: pytest.MonkeyPatch, number: int | None
 ) -> None:
-    async with drawing_line(service, monkeypatch) as draw:
+    async with drawing_queue(service, monkeypatch) as draw:
         steps: list[Callable[[], Awaitable[object]]] = [
             *(lambda: draw.queue.join(*PEOPLE), draw.freeze, lambda: draw.join_late("late"), draw.draw),
             *(lambda: draw.queue.tick(1, times=2), lambda: draw.join_late("new"), lambda: draw.queue.tick(1, times=7)),
@@ -129,7 +129,7 @@ async def test_a_queue_that_is_restored_before_one_or_all_steps_of_its_draw_goes
 async def test_a_void_draw_of_a_queue_can_be_given_up_after_a_restore(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with drawing_line(service, monkeypatch) as draw:
+    async with drawing_queue(service, monkeypatch) as draw:
         await draw.queue.join(*PEOPLE)
         await draw.freeze(91)
         await draw.seal()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.events.idempotency.scene import OTHER_PHOTO, PHOTO, IdempotencyScene
+from tests.events.idempotency.idempotency_scene import OTHER_PHOTO, PHOTO, IdempotencyScene
 from tests.helpers.photos import accept_photos
 from tests.support import Service
 

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.kit.running.operation import Operation
 from tests.cases import in_turn
-from tests.events.idempotency.scene import REPEATABLE, IdempotencyScene, of_each, status_and_code
+from tests.events.idempotency.idempotency_scene import REPEATABLE, IdempotencyScene, of_each, status_and_code
 from tests.support import Service
 
 

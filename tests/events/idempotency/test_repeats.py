@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.kit.running.operation import Operation
-from tests.events.idempotency.scene import (
+from tests.events.idempotency.idempotency_scene import (
     ADD_PHOTO,
     CREATE_EVENT,
     CREATE_REGISTRATION,

@@ -5,7 +5,7 @@ import contextlib
 
 from holdfast.events.settings import Settings
 from holdfast.kit.running.operation import Operation
-from tests.events.idempotency.scene import CREATE_REGISTRATION, IdempotencyScene, of_each
+from tests.events.idempotency.idempotency_scene import CREATE_REGISTRATION, IdempotencyScene, of_each
 from tests.support import Client, eventually, running
 
 

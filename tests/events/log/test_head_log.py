@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 
 from holdfast.events.log import head_log, sealing
-from tests.events.log.scene import HOST, LogScene, begin_log_generations, head_log_scene, open_log
+from tests.events.log.log_scene import HOST, LogScene, begin_log_generations, head_log_scene, open_log
 from tests.support import Service
 
 

@@ -11,7 +11,7 @@ from holdfast_verify.formats.signed_note import Signer
 from tests.events.log.verification import verify
 from tests.events.pages.own_registration import register_and_settle
 from tests.events.queues.browser import Browser
-from tests.events.queues.scene import open_queue
+from tests.events.queues.queue_scene import open_queue
 from tests.helpers.event_visitor import Visitor
 from tests.support import Service
 

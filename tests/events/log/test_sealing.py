@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.events.log import keys, sealing
 from holdfast_verify.formats.entries import commitment, person_text
-from tests.events.log.scene import START, begin_log, open_log
+from tests.events.log.log_scene import START, begin_log, open_log
 from tests.helpers.background_loops import at_work
 from tests.support import Service, eventually
 

@@ -12,7 +12,7 @@ from holdfast.events.mails.model import MailBatch
 from holdfast.events.seats import intake
 from holdfast.kit.mail import sender
 from holdfast.kit.mail.rendering import ContentRenderer
-from tests.events.log.scene import seal_logs
+from tests.events.log.log_scene import seal_logs
 from tests.helpers.background_loops import at_work
 from tests.smtp import Received, Server
 from tests.support import Client, Service, eventually

@@ -8,7 +8,7 @@ from holdfast.events.oauth import issuer as module
 from holdfast.events.oauth.issuer import Issuer
 from holdfast.events.settings import Settings
 from tests.events.oauth.authorization_server import AUDIENCE, AuthorizationServer, authorization_server
-from tests.events.oauth.scene import OAuthScene, furnish_scene
+from tests.events.oauth.oauth_scene import OAuthScene, furnish_scene
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from holdfast.events.api import OPERATIONS
 from holdfast.events.oauth import issuer as module
 from holdfast.events.settings import Settings
 from tests.events.oauth.authorization_server import AuthorizationServer, new_key
-from tests.events.oauth.scene import OAuthScene, furnish_scene, status_and_code
+from tests.events.oauth.oauth_scene import OAuthScene, furnish_scene, status_and_code
 from tests.helpers.agents import Agent
 from tests.support import Client, running
 

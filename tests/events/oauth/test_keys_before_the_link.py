@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.events.oauth.scene import OAuthScene, status_and_code
+from tests.events.oauth.oauth_scene import OAuthScene, status_and_code
 from tests.helpers.agents import STATELESS, Agent
 from tests.helpers.form_browser import Browser
 from tests.support import Client, eventually

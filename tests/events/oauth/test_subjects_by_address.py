@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cases import in_turn
-from tests.events.oauth.scene import OAuthScene, status_and_code
+from tests.events.oauth.oauth_scene import OAuthScene, status_and_code
 from tests.helpers.agents import STATELESS, Agent
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
 from tests.support import running

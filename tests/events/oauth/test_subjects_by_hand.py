@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.kit.contract.problems import Problem
-from tests.events.oauth.scene import OAuthScene
+from tests.events.oauth.oauth_scene import OAuthScene
 
 
 @pytest.mark.usefixtures("only_notices_end_caches")

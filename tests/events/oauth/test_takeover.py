@@ -9,7 +9,7 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from holdfast.kit.contract.problems import Problem
-from tests.events.oauth.scene import OAuthScene
+from tests.events.oauth.oauth_scene import OAuthScene
 
 
 @pytest.mark.parametrize(

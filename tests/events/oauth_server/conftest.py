@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.databases import can_empty
-from tests.events.oauth_server.scene import OAuthServerScene, furnish_scene
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, furnish_scene
 from tests.support import Service, running
 
 

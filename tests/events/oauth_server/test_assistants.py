@@ -12,8 +12,8 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
+from tests.events.oauth_server.oauth_server_scene import App, OAuthServerScene, issued_tokens, serve_furnished
 from tests.events.oauth_server.published import Site, publish_site
-from tests.events.oauth_server.scene import App, OAuthServerScene, issued_tokens, serve_furnished
 from tests.events.oauth_server.signed_assertions import SigningClient
 
 KEYS = "/oauth/jwks.json"

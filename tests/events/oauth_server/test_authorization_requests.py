@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 import pytest
 
 from tests.cases import in_turn
-from tests.events.oauth_server.scene import (
+from tests.events.oauth_server.oauth_server_scene import (
     REDIRECT,
     OAuthServerScene,
     Person,

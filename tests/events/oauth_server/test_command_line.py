@@ -3,7 +3,7 @@
 import re
 
 from tests.command_line import run_holdfast
-from tests.events.oauth_server.scene import OAuthServerScene
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene
 
 
 async def test_an_app_is_listed_and_disconnected(scene: OAuthServerScene) -> None:

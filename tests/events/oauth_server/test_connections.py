@@ -9,7 +9,7 @@ from holdfast.events.oauth_server.grants import forget_grants
 from holdfast.events.oauth_server.model import Connection, Disconnect, ListConnections
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from tests.events.oauth_server.scene import OAuthServerScene, issued_tokens, status_and_error
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, issued_tokens, status_and_error
 from tests.support import Client, running
 
 

@@ -7,7 +7,13 @@ import pytest
 from holdfast.accounts import sessions
 from holdfast.events.oauth_server import grants
 from tests.accounts.races import ending
-from tests.events.oauth_server.scene import OAuthServerScene, Person, action_in, redirect_parameters, sign_in_person
+from tests.events.oauth_server.oauth_server_scene import (
+    OAuthServerScene,
+    Person,
+    action_in,
+    redirect_parameters,
+    sign_in_person,
+)
 from tests.helpers.form_browser import token
 
 

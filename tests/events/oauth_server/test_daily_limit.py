@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.accounts.agent_limits import GetLimit, ListLimits, SetLimit, list_limits
 from holdfast.events.keys.operations import LIMITS
 from holdfast.kit.contract.caller import system
-from tests.events.oauth_server.scene import OAuthServerScene
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene
 
 
 async def limit(scene: OAuthServerScene, daily_limit: int) -> None:

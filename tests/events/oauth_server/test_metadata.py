@@ -6,7 +6,7 @@ from mcp.client.auth.utils import should_use_client_metadata_url
 from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.scene import OAuthServerScene
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene
 from tests.support import Service, running
 
 METADATA = "/.well-known/oauth-authorization-server"

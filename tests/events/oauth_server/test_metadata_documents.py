@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.events.oauth_server.clients import DEFAULT_CACHE_SECONDS, MAX_CACHE_SECONDS, freshness, is_address
 from holdfast.events.settings import Settings
+from tests.events.oauth_server.oauth_server_scene import App, OAuthServerScene, Person, issued_tokens, serve_furnished
 from tests.events.oauth_server.published import HOST, Site, publish_site
-from tests.events.oauth_server.scene import App, OAuthServerScene, Person, issued_tokens, serve_furnished
 from tests.outside_servers import raw_answer
 
 

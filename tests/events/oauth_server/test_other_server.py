@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.scene import OAuthServerScene, sign_in_person
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, sign_in_person
 from tests.support import running
 
 QUERY = "response_type=code&client_id=x&redirect_uri=https://app.example/"

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from holdfast.events.oauth_server.tokens import forget_tokens
-from tests.events.oauth_server.scene import OAuthServerScene, issued_tokens, status_and_error
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, issued_tokens, status_and_error
 
 
 async def test_a_refresh_token_gets_the_next_pair(scene: OAuthServerScene) -> None:

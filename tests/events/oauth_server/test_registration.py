@@ -8,7 +8,7 @@ from holdfast.events.oauth_server.clients import forget_clients
 from holdfast.events.oauth_server.grants import forget_grants
 from holdfast.events.settings import Settings
 from tests.cases import in_turn
-from tests.events.oauth_server.scene import OAuthServerScene, register_client, status_and_error
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, register_client, status_and_error
 from tests.support import running
 
 FINE = [

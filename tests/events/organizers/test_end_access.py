@@ -7,8 +7,8 @@ import pytest
 from holdfast.events.organizers.accounts import end_access
 from holdfast.events.settings import Settings
 from tests.accounts.races import ending
-from tests.events.console.scene import hidden_field
-from tests.events.oauth_server.scene import OAuthServerScene, serve_furnished, status_and_error
+from tests.events.console.organizer_scene import hidden_field
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, serve_furnished, status_and_error
 from tests.helpers.form_browser import Browser
 
 ADA = "ada@example.com"

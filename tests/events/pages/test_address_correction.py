@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from holdfast.events.log import sealing
-from tests.events.check_in.scene import link_of
+from tests.events.check_in.check_in_scene import link_of
 from tests.events.pages.reading import readable_text
 from tests.helpers.event_visitor import Visitor, page_state
 from tests.support import Client, Service

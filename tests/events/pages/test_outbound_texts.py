@@ -26,7 +26,7 @@ from holdfast.events.service import service as build_service
 from tests.events.mails.post import entry
 from tests.events.pages.own_registration import own_path
 from tests.events.queues.browser import Browser
-from tests.events.queues.scene import open_queue
+from tests.events.queues.queue_scene import open_queue
 from tests.helpers.event_visitor import Visitor, field_value, page_state
 from tests.support import Client, Service
 

@@ -16,7 +16,7 @@ from holdfast.events.registrations.substring_search import index_batch
 from holdfast.events.resources import Tx
 from holdfast.events.service import EVENTS
 from holdfast.kit.contract.command import Repeatable
-from tests.events.check_in.scene import Entrance
+from tests.events.check_in.check_in_scene import Entrance
 from tests.events.log.pending import accept
 from tests.events.mails.post import tell_changes
 from tests.events.pages.own_data import ask_for_own_data

@@ -12,8 +12,8 @@ from holdfast.events.photos.sizes import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.running.steps import Steps
 from tests.events.console.event_scene import foreign_event, stored_events
+from tests.events.console.organizer_scene import hidden_field
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.console.scene import hidden_field
 from tests.helpers.form_browser import Browser, main_text, token
 from tests.helpers.photos import (
     JPEG,

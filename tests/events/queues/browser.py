@@ -4,7 +4,7 @@ import re
 
 import httpx2
 
-from tests.events.queues.scene import QueueScene
+from tests.events.queues.queue_scene import QueueScene
 
 
 class Browser:

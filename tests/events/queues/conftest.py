@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.events.queues.scene import QueueScene, open_queue
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service
 
 

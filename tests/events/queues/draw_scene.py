@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import pytest
 
 from holdfast.events.queues.places import QUEUE_DRAWS
-from tests.events.draws.scene import ROUND, DrawSteps, list_closing
-from tests.events.queues.scene import QueueScene, open_queue
+from tests.events.draws.draw_steps import ROUND, DrawSteps, list_closing
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service
 
-__all__ = ["ROUND", "DrawScene", "drawing_line"]
+__all__ = ["ROUND", "DrawScene", "drawing_queue"]
 
 
 @dataclass
@@ -31,7 +31,7 @@ class DrawScene(DrawSteps):
 
 
 @asynccontextmanager
-async def drawing_line(service: Service, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[DrawScene]:
+async def drawing_queue(service: Service, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[DrawScene]:
     """A queue with a draw."""
     async with list_closing(service, monkeypatch) as (closes, double):
         queue = await open_queue(service, draw_at=closes.isoformat())

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from holdfast.kit.http.application import Application
-from tests.events.queues.scene import QueueScene, open_queue
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.event_visitor import field_value, page_text
 from tests.support import Client, Service
 

@@ -11,9 +11,9 @@ from holdfast.events.draws import drawing
 from holdfast.events.queues.places import QUEUE_DRAWS
 from holdfast.events.queues.release import forget_visitors
 from holdfast_verify.formats import beacon
+from tests.events.draws.draw_steps import PEOPLE
 from tests.events.draws.rounds import ROUNDS
-from tests.events.draws.scene import PEOPLE
-from tests.events.queues.draw_scene import ROUND, DrawScene, drawing_line
+from tests.events.queues.draw_scene import ROUND, DrawScene, drawing_queue
 from tests.support import Service
 
 SIGNATURE = bytes.fromhex(ROUNDS[ROUND])
@@ -21,7 +21,7 @@ SIGNATURE = bytes.fromhex(ROUNDS[ROUND])
 
 @pytest.fixture
 async def draw(service: Service, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DrawScene]:
-    async with drawing_line(service, monkeypatch) as scene:
+    async with drawing_queue(service, monkeypatch) as scene:
         yield scene
 
 

@@ -12,7 +12,7 @@ from holdfast.events.service import DRAWS
 from holdfast_verify.formats import beacon, drawn_order
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.queues.draw_scene import ROUND, DrawScene
-from tests.events.queues.scene import open_queue
+from tests.events.queues.queue_scene import open_queue
 from tests.helpers.background_loops import at_work
 from tests.outside_servers import client_reaching
 from tests.support import Service, eventually

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from holdfast_verify.formats.drawn_order import draw_order
-from tests.events.draws.scene import PEOPLE
-from tests.events.queues.draw_scene import ROUND, drawing_line
+from tests.events.draws.draw_steps import PEOPLE
+from tests.events.queues.draw_scene import ROUND, drawing_queue
 from tests.node import node
 from tests.support import Service
 
@@ -17,7 +17,7 @@ from tests.support import Service
 async def test_the_page_of_a_queue_says_what_is_drawn_and_then_how_to_check_it(
     service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    async with drawing_line(service, monkeypatch) as draw:
+    async with drawing_queue(service, monkeypatch) as draw:
         path = f"/queues/{draw.queue.id}"
         await draw.queue.join(*PEOPLE)
         secret = re.search(r"waiting_room_\d+=([^;]+)", (await service.http.get(path)).headers["set-cookie"])

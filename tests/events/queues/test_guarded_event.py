@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.queues.event_releases import ReleaseTokenReader
 from tests.events.queues.guarded import GuestBrowser, guard, page_text
-from tests.events.queues.scene import open_queue
+from tests.events.queues.queue_scene import open_queue
 from tests.helpers.event_visitor import page_state
 from tests.support import Service
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.events.settings import Settings
 from tests.events.queues.guarded import GuardedEvent, GuestBrowser, guard
-from tests.events.queues.scene import log
+from tests.events.queues.queue_scene import log
 from tests.support import Service, running
 
 

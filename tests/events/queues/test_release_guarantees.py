@@ -9,7 +9,7 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from holdfast.events.queues import release
-from tests.events.queues.scene import Released, log, open_queue
+from tests.events.queues.queue_scene import Released, log, open_queue
 from tests.support import Service
 
 

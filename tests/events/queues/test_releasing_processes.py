@@ -3,7 +3,7 @@
 import asyncio
 
 from holdfast.events.queues import release
-from tests.events.queues.scene import log, open_queue
+from tests.events.queues.queue_scene import log, open_queue
 from tests.helpers.background_loops import at_work
 from tests.support import Service, eventually
 

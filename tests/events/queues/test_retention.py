@@ -3,8 +3,8 @@
 import pytest
 
 from holdfast.events.queues import release
-from tests.events.log.scene import seal_logs
-from tests.events.queues.scene import QueueScene, open_queue
+from tests.events.log.log_scene import seal_logs
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service
 
 DAY = 86_400

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 from holdfast.events.queues import room
 from holdfast.events.settings import Settings
 from tests.events.queues.browser import Browser, room_position, room_state
-from tests.events.queues.scene import QueueScene, open_queue
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service, running
 
 

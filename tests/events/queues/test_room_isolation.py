@@ -8,7 +8,7 @@ from html import unescape
 from holdfast.events.settings import Settings
 from holdfast.kit.pages.layout import CONSOLE_STYLE
 from tests.events.queues.browser import Browser, room_state
-from tests.events.queues.scene import QueueScene, open_queue
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service, running
 
 

@@ -8,7 +8,7 @@ import pytest
 from holdfast.events.queues import room
 from holdfast.kit.pages.language import ENGLISH, GERMAN
 from tests.events.queues.browser import Browser, room_position, room_state
-from tests.events.queues.scene import QueueScene, open_queue
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service
 
 

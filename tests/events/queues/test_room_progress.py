@@ -6,7 +6,7 @@ import httpx2
 
 from holdfast.kit.http.answers import BRIEF, LIVE
 from tests.events.queues.browser import Browser, room_state
-from tests.events.queues.scene import QueueScene
+from tests.events.queues.queue_scene import QueueScene
 
 
 def number(answer: httpx2.Response, name: str) -> str:

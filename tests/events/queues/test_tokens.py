@@ -12,7 +12,7 @@ from joserfc.jwk import ECKey, KeySet, RSAKey
 
 from holdfast.events.queues import release_tokens
 from holdfast.kit.security.signed_tokens import SIGNING_DELAY_SECONDS
-from tests.events.queues.scene import QueueScene, open_queue
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service, running
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.events.queues.release_tokens import host
 from tests.events.queues.browser import Browser, room_state
-from tests.events.queues.scene import QueueScene, open_queue
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.event_visitor import page_text
 from tests.helpers.form_browser import Browser as OwnersBrowser
 from tests.support import Service

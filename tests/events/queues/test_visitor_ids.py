@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from tests.events.queues.scene import QueueScene
+from tests.events.queues.queue_scene import QueueScene
 
 AWKWARD = (
     *("a/b", "/", "//", "a//b", "../1", "a/..", "...", "%", "%2F", "%252F", "%00", "a b", " ", "\t", "\n", ".\n", "+"),

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.webhooks.model import subject_of
-from tests.events.queues.scene import open_queue
+from tests.events.queues.queue_scene import open_queue
 from tests.events.webhooks.programs import Programs
 from tests.support import Client, Service
 

@@ -13,7 +13,7 @@ from holdfast_demo.shopify.payloads import level as level_payload
 from holdfast_demo.shopify.shops import NewVariant
 from tests.helpers.platform_shop import DOMAIN, SECRET
 from tests.helpers.platform_webhooks import deliver, handle
-from tests.inventory.sync.scene import SyncScene
+from tests.inventory.sync.sync_scene import SyncScene
 
 
 @pytest.fixture

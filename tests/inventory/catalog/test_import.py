@@ -12,7 +12,7 @@ from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.platform_client import Platform
 from holdfast_demo.shopify.shops import NewVariant, remove_product
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.sync.scene import SyncScene
+from tests.inventory.sync.sync_scene import SyncScene
 
 COUNTS = (
     "select (select count(*) from catalog_variants), (select count(*) from levels), (select count(*) from locations)"

@@ -9,7 +9,7 @@ from holdfast_demo.shopify.orders import SaleLine
 from tests.cases import in_turn
 from tests.helpers.platform_shop import DOMAIN, SECRET
 from tests.helpers.platform_webhooks import deliver, handle
-from tests.inventory.sync.scene import SyncScene
+from tests.inventory.sync.sync_scene import SyncScene
 
 PACK = {"title": "Honey jars · 6-pack", "sku": "HONEY-6"}
 

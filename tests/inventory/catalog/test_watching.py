@@ -10,7 +10,7 @@ from mcp.client.subscriptions import ResourceUpdated
 from holdfast.inventory.availability.cache import STATUS
 from holdfast.inventory.catalog import importing
 from tests.inventory.catalog.watching import open_agent
-from tests.inventory.sync.scene import SyncScene
+from tests.inventory.sync.sync_scene import SyncScene
 
 
 async def imported(agent: Client) -> Any:

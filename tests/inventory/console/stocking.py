@@ -9,8 +9,8 @@ import httpx2
 
 from holdfast.inventory.settings import Settings
 from tests.helpers.platform_shop import Place
-from tests.inventory.console.scene import SAME_SITE, Admin, hidden_field
-from tests.inventory.sync.scene import SyncScene, open_installed_shop
+from tests.inventory.console.merchant_scene import SAME_SITE, Admin, hidden_field
+from tests.inventory.sync.sync_scene import SyncScene, open_installed_shop
 
 SPREADSHEETS_PATH = "/console/spreadsheets"
 

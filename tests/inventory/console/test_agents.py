@@ -8,7 +8,7 @@ import pytest
 from holdfast.inventory.agents.access import KEY_PREFIX_CHARACTERS
 from holdfast.inventory.agents.actions import OPERATIONS
 from tests.helpers.form_browser import main_text
-from tests.inventory.console.scene import FOREIGN, Admin, hidden_field
+from tests.inventory.console.merchant_scene import FOREIGN, Admin, hidden_field
 from tests.inventory.support import SIX_PACK, Shop
 
 ALL = {

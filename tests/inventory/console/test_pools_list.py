@@ -1,7 +1,7 @@
 """The list of pools: levels, 14 days, how long they last, and what the platform has; searched and filtered."""
 
 from tests.helpers.form_browser import main_text
-from tests.inventory.console.scene import Admin
+from tests.inventory.console.merchant_scene import Admin
 from tests.inventory.console.stocking import Stocking
 from tests.inventory.support import PACKS, SIX_PACK, Shop
 

@@ -7,7 +7,7 @@ from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.shops import NewVariant
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import DOMAIN, Place
-from tests.inventory.console.scene import SAME_SITE
+from tests.inventory.console.merchant_scene import SAME_SITE
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.support import Inventory, Shop

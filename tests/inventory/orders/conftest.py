@@ -7,7 +7,7 @@ import pytest
 from holdfast.inventory.settings import Settings
 from tests.helpers.platform_shop import Place
 from tests.helpers.platform_webhooks import install_app
-from tests.inventory.orders.scene import OrderScene, open_scene
+from tests.inventory.orders.order_scene import OrderScene, open_scene
 from tests.inventory.support import Inventory, Shop
 
 

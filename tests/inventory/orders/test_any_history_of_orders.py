@@ -16,7 +16,7 @@ from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
 from tests.databases import scratch_database
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.orders.scene import UNITS, OrderScene, open_scene
+from tests.inventory.orders.order_scene import UNITS, OrderScene, open_scene
 from tests.inventory.support import unlimited
 
 WHOLE = ("orders/create", "orders/updated", "orders/cancelled")

@@ -2,7 +2,7 @@
 
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.orders.scene import OrderScene, catch_up_orders
+from tests.inventory.orders.order_scene import OrderScene, catch_up_orders
 
 
 async def test_orders_and_refunds_without_webhooks_are_counted_once(scene: OrderScene) -> None:

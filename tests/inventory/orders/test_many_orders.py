@@ -3,7 +3,7 @@
 from holdfast_demo.shopify.orders import LineEdit
 from tests.helpers.platform_shop import DOMAIN
 from tests.helpers.platform_webhooks import deliver, handle, install_app
-from tests.inventory.orders.scene import OrderScene
+from tests.inventory.orders.order_scene import OrderScene
 from tests.inventory.orders.stories import PlatformOrder, delivery_errors
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 

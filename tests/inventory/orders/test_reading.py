@@ -3,7 +3,7 @@
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from tests.helpers.platform_shop import DOMAIN
 from tests.helpers.platform_webhooks import handle
-from tests.inventory.orders.scene import OrderScene
+from tests.inventory.orders.order_scene import OrderScene
 
 
 async def test_an_order_is_counted_from_its_refund_when_nothing_else_arrives(scene: OrderScene) -> None:

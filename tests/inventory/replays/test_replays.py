@@ -12,8 +12,8 @@ from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import LineReturn
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.replays.scene import begin_replay, finish_replay, get_replay, know_levels, sell
-from tests.inventory.sync.scene import SyncScene
+from tests.inventory.replays.replay_scene import begin_replay, finish_replay, get_replay, know_levels, sell
+from tests.inventory.sync.sync_scene import SyncScene
 
 
 async def run_replay(scene: SyncScene) -> ReplayResult:

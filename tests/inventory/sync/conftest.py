@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from tests.helpers.platform_shop import Place
-from tests.inventory.sync.scene import SyncScene, open_pooled_shop
+from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.orders import SaleLine
 from tests.helpers.platform_shop import DOMAIN
 from tests.helpers.platform_webhooks import handle
-from tests.inventory.sync.scene import PACKS, SyncScene, deliver_message
+from tests.inventory.sync.sync_scene import PACKS, SyncScene, deliver_message
 
 ORDERS = 200 if os.environ.get("HOLDFAST_SOAK") else 12
 

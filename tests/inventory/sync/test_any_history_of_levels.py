@@ -30,7 +30,7 @@ from holdfast_demo.shopify.shops import NewVariant
 from tests.databases import scratch_database
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.support import unlimited
-from tests.inventory.sync.scene import (
+from tests.inventory.sync.sync_scene import (
     PlatformMessage,
     SyncScene,
     deliver_and_sync,

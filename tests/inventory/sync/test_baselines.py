@@ -9,7 +9,7 @@ from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.orders import SaleLine
 from tests.helpers.platform_shop import DOMAIN, SECRET, Place
 from tests.helpers.platform_webhooks import deliver, handle
-from tests.inventory.sync.scene import SyncScene, open_installed_shop
+from tests.inventory.sync.sync_scene import SyncScene, open_installed_shop
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from holdfast.inventory.resources import Tx
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import ObservedLevel, OrderLevelChange
 from holdfast.inventory.sync.planning import plan
-from tests.inventory.sync.scene import SyncScene
+from tests.inventory.sync.sync_scene import SyncScene
 from tests.support import eventually
 
 

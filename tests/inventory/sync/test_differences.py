@@ -16,7 +16,7 @@ from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.shops import count
 from tests.helpers.background_loops import at_work
 from tests.helpers.platform_shop import DOMAIN, Place
-from tests.inventory.sync.scene import (
+from tests.inventory.sync.sync_scene import (
     SyncScene,
     add_location,
     count_level_calls,

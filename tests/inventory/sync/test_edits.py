@@ -11,7 +11,7 @@ from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.orders import SaleLine
 from tests.helpers.platform_shop import DOMAIN, SECRET, Place
 from tests.helpers.platform_webhooks import deliver, handle
-from tests.inventory.sync.scene import SyncScene, open_pooled_shop
+from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
 
 
 async def test_an_edit_is_adopted_after_the_grace(scene: SyncScene) -> None:

@@ -8,7 +8,7 @@ import pytest
 from holdfast.inventory.settings import Settings
 from tests.helpers.platform_shop import Place
 from tests.inventory.support import ToolRefusal, set_daily_limit
-from tests.inventory.sync.scene import PACKS, SyncScene, open_installed_shop
+from tests.inventory.sync.sync_scene import PACKS, SyncScene, open_installed_shop
 
 
 @pytest.fixture

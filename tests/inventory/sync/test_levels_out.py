@@ -13,7 +13,7 @@ from holdfast.inventory.sync.shop_sync import SyncWork, sync_shop
 from holdfast.kit.background import row_work
 from holdfast_demo.shopify.errors import Fault
 from tests.helpers.background_loops import at_work
-from tests.inventory.sync.scene import SyncScene, count_level_calls, sale_of
+from tests.inventory.sync.sync_scene import SyncScene, count_level_calls, sale_of
 from tests.support import eventually
 
 

@@ -10,7 +10,7 @@ from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem
 from holdfast_demo.shopify import payloads
 from tests.helpers.platform_shop import DOMAIN, SECRET, Place, beside_the_platform
 from tests.helpers.platform_webhooks import deliver, handle
-from tests.inventory.sync.scene import SyncScene, add_location, singles_by_location, spread_shares
+from tests.inventory.sync.sync_scene import SyncScene, add_location, singles_by_location, spread_shares
 
 
 async def import_again(scene: SyncScene) -> None:

@@ -6,13 +6,13 @@ import pytest
 
 from holdfast_demo.shopify.orders import LineReturn, SaleLine
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.sync.scene import SyncScene, deliver_and_sync, listen_to_platform
+from tests.inventory.sync.sync_scene import SyncScene, deliver_and_sync, listen_to_platform
 
 
 async def the_end(scene: SyncScene) -> tuple[int, list[str]]:
     """What the pool has, and the kinds of its entries, when all differences are handled."""
     for _ in range(4):
-        await scene.over()
+        await scene.end_grace_and_sync()
     return await scene.shop.on_hand(scene.pool_id), [entry["kind"] for entry in await scene.shop.entries()]
 
 
@@ -83,7 +83,7 @@ async def test_an_edit_at_a_location_that_is_left_alone_takes_no_sale_for_itself
     scene.platform.clock.advance(2)
     scene.platform.count(DOMAIN, single.id, 10, stall.id)
     await deliver_and_sync(scene, *messages)
-    await scene.over()
+    await scene.end_grace_and_sync()
     messages.clear()
     for _ in range(3):
         scene.platform.clock.advance(2)

@@ -20,7 +20,7 @@ from holdfast_demo.shopify.shops import NewVariant
 from tests.helpers.background_loops import at_work
 from tests.helpers.platform_shop import DOMAIN
 from tests.helpers.platform_webhooks import handle
-from tests.inventory.sync.scene import PACKS, SyncScene, deliver_message
+from tests.inventory.sync.sync_scene import PACKS, SyncScene, deliver_message
 from tests.support import eventually
 
 

@@ -11,7 +11,7 @@ from holdfast_demo.shopify.orders import SaleLine
 from tests.helpers.platform_shop import DOMAIN, SECRET
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.support import Shop
-from tests.inventory.sync.scene import SyncScene
+from tests.inventory.sync.sync_scene import SyncScene
 
 
 async def test_the_status_says_how_levels_follow(scene: SyncScene) -> None:

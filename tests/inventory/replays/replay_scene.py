@@ -7,7 +7,7 @@ from holdfast.kit.contract.caller import person
 from holdfast_demo.shopify.model import Order
 from holdfast_demo.shopify.orders import SaleLine
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.sync.scene import SyncScene
+from tests.inventory.sync.sync_scene import SyncScene
 
 DAY = 86_400
 
@@ -25,7 +25,7 @@ def sell(scene: SyncScene, days_ago: float, *sold: tuple[str, int]) -> Order:
 
 async def know_levels(scene: SyncScene) -> None:
     """Know what the platform has now."""
-    await scene.transact(lambda tx: levels.observe(tx, scene.shop.id, scene.seen(), fresh=True))
+    await scene.transact(lambda tx: levels.observe(tx, scene.shop.id, scene.reported_levels(), fresh=True))
 
 
 async def begin_replay(scene: SyncScene) -> ReplayTask:
