@@ -78,7 +78,7 @@ def test_a_text_asserted_absent_could_be_there(sources: str) -> None:
     contents = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths}
 
     assert sum(len([*absent_texts(ast.parse(content))]) for content in contents.values()) > 100
-    assert [found for path, content in contents.items() for found in vacuous(path, content, sources)] == []
+    assert [finding for path, content in contents.items() for finding in vacuous(path, content, sources)] == []
 
 
 @pytest.mark.parametrize(

@@ -71,14 +71,14 @@ def uneven_lists(path: str, tree: ast.Module) -> Iterator[str]:
 
 
 def test_a_docstring_lists_only_members_and_arguments_that_exist() -> None:
-    assert [*found_in_modules(absent_members)] == []
+    assert [*findings_in_modules(absent_members)] == []
 
 
 def test_the_explanations_of_a_list_begin_in_one_column() -> None:
-    assert [*found_in_modules(uneven_lists)] == []
+    assert [*findings_in_modules(uneven_lists)] == []
 
 
-def found_in_modules(check: Callable[[str, ast.Module], Iterator[str]]) -> Iterator[str]:
+def findings_in_modules(check: Callable[[str, ast.Module], Iterator[str]]) -> Iterator[str]:
     """What a check finds in all modules."""
     assert len(MODULES) > 1500
     for path in MODULES:

@@ -69,9 +69,9 @@ async def test_metadata_of_a_camera_is_removed(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
-    taken_by_a_camera = picture(JPEG, comment=b"at home")
-    assert b"at home" in taken_by_a_camera
-    await send(browser, path_of(event), ("a.jpg", taken_by_a_camera))
+    camera_picture = picture(JPEG, comment=b"at home")
+    assert b"at home" in camera_picture
+    await send(browser, path_of(event), ("a.jpg", camera_picture))
 
     [address] = (await ada.get(f"/api/events/{event['id']}")).json()["data"]["image_urls"]
     assert b"at home" not in (await service.http.get(address)).content

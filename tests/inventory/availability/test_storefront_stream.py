@@ -12,9 +12,9 @@ import pytest
 from holdfast.inventory.settings import Settings
 from holdfast.kit.http import event_streams
 from holdfast.kit.http.event_streams import MAX_RETRY_MS, MIN_RETRY_MS
+from tests.helpers.exchange import Event, parse_event, read_stream
 from tests.helpers.processes import serving
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
-from tests.stream_reader import Event, parse_event, read_stream
 from tests.support import eventually
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from holdfast.inventory.shops import model
+from tests.helpers.exchange import read_stream
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop
-from tests.stream_reader import read_stream
 
 STREAM = "/console/stream"
 

@@ -9,11 +9,11 @@ from holdfast.accounts import sessions
 from holdfast.inventory.installs import uninstalling
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.merchants import sql as merchants
+from tests.helpers.exchange import read_stream
 from tests.helpers.platform_shop import DOMAIN, PlatformScene, key_in
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.installs.uninstalling import move_uninstall_back, uninstall_app
 from tests.inventory.support import SINGLE, Shop, running
-from tests.stream_reader import read_stream
 from tests.support import eventually
 
 
