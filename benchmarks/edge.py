@@ -31,7 +31,7 @@ VISITORS = 200
 WARM_SECONDS = 2.0
 
 
-class Scene(NamedTuple):
+class EdgeScene(NamedTuple):
     """An event that is full, the path of its organizer, and a waiting room with the secrets of visitors who wait."""
 
     event: int
@@ -172,7 +172,7 @@ def _processor_seconds(port: int) -> float:
     raise SystemExit("The service has ended.")
 
 
-def _kinds(port: int, scene: Scene) -> list[Kind]:
+def _kinds(port: int, scene: EdgeScene) -> list[Kind]:
     page, form = f"{scene.organizer}/events/{scene.event}", f"/events/{scene.event}/embed"
     room = f"/queues/{scene.queue}"
     etags = {
@@ -195,7 +195,7 @@ def _in_all_languages(path: str) -> list[bytes]:
     return [load.request("GET", path, Accept_Language=language) for language in LANGUAGES]
 
 
-def _scene(port: int) -> Scene:
+def _scene(port: int) -> EdgeScene:
     with httpx2.Client(base_url=f"http://127.0.0.1:{port}") as client:
         slug = f"bench-{time.time_ns()}"
         organizer = {"name": "Benchmark", "email": f"{slug}@example.com", "slug": slug}
@@ -211,7 +211,7 @@ def _scene(port: int) -> Scene:
         secrets = [f"{number:043}" for number in range(VISITORS)]
         for secret in secrets:
             client.get(f"/queues/{queue_id}", headers={"Cookie": f"waiting_room_{queue_id}={secret}"})
-    return Scene(id, f"/organizers/{slug}", queue_id, secrets)
+    return EdgeScene(id, f"/organizers/{slug}", queue_id, secrets)
 
 
 if __name__ == "__main__":

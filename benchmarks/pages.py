@@ -33,7 +33,7 @@ TIMEOUT_SECONDS = 10
 """Seconds after which a form without an answer is counted with the status 0."""
 
 
-class Scene(NamedTuple):
+class PagesScene(NamedTuple):
     """An organizer's key, its event, and the address at which a registered person polls."""
 
     key: str
@@ -125,7 +125,7 @@ async def _one_after_another(port: int, requests: Iterator[bytes]) -> load.Resul
     return load.Result(time.perf_counter() - started, statuses, sorted(latencies))
 
 
-async def _crowd(port: int, scene: Scene, pace: int, over: asyncio.Event) -> Counter[int]:
+async def _crowd(port: int, scene: PagesScene, pace: int, over: asyncio.Event) -> Counter[int]:
     """Send forms for an event at a steady pace, each by another person, until it is over."""
     path = f"/events/{scene.event}/embed"
     async with httpx2.AsyncClient() as client:
@@ -163,7 +163,7 @@ def _form(path: str, fields: dict[str, str]) -> bytes:
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def _scene(port: int) -> Scene:
+def _scene(port: int) -> PagesScene:
     base = f"http://127.0.0.1:{port}/api"
     slug = f"bench-{time.time_ns()}"
     organizer = {"name": "Benchmark", "email": f"{slug}@example.com", "slug": slug}
@@ -174,7 +174,7 @@ def _scene(port: int) -> Scene:
     id = httpx2.post(f"{base}/events", json={"event": event}, headers=key).json()["data"]["id"]
     person = {"registration": {"event_id": id, "email": "one@example.com"}}
     poll = httpx2.post(f"{base}/registrations", json=person, headers=key).json()["next"]["url"]
-    return Scene(key["X-API-Key"], slug, id, poll)
+    return PagesScene(key["X-API-Key"], slug, id, poll)
 
 
 if __name__ == "__main__":

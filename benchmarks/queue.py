@@ -39,8 +39,8 @@ def main(
     for heading in ("what", "ours", "floor", "ours/floor", "goal"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
 
-    doors = [holdfast(), "events", "serve", "--port", "0", "--no-background"]
-    with server(doors, environment) as ours, server([sys.executable, "-m", "benchmarks.bare"], environment) as bare:
+    command = [holdfast(), "events", "serve", "--port", "0", "--no-background"]
+    with server(command, environment) as ours, server([sys.executable, "-m", "benchmarks.bare"], environment) as bare:
         key, queue = queue_at(ours)
 
         def bodies(run: int) -> list[bytes]:

@@ -49,8 +49,8 @@ def measure(environment: dict[str, str], url: str, requests: int, rounds: int, p
     for heading in ("what", "ours", "floor", "ours/floor", "goal"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
 
-    doors = [holdfast(), "events", "serve", "--port", "0", "--no-background"]
-    with server(doors, environment) as ours, server([sys.executable, "-m", "benchmarks.bare"], environment) as bare:
+    command = [holdfast(), "events", "serve", "--port", "0", "--no-background"]
+    with server(command, environment) as ours, server([sys.executable, "-m", "benchmarks.bare"], environment) as bare:
         key, event = event_at(ours, requests * (rounds + 1))
 
         def registrations(run: int, path: str, key: str) -> Iterator[bytes]:

@@ -40,14 +40,14 @@ async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         yield
 
 
-class Door:
+class SdkServer:
     """The endpoint, and nothing beside it."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await manager.handle_request(scope, receive, send)
 
 
-app = Starlette(routes=[Route("/mcp", Door())], lifespan=lifespan)
+app = Starlette(routes=[Route("/mcp", SdkServer())], lifespan=lifespan)
 
 if __name__ == "__main__":
     listener = socket.socket()

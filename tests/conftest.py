@@ -26,7 +26,8 @@ from holdfast.accounts.signin import operations
 from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
 from holdfast.inventory.service import INVENTORY
-from holdfast.kit.postgres import bundled
+from holdfast.kit.background import leases
+from holdfast.kit.postgres import bundled, lookup_cache
 from holdfast.kit.postgres.notifications import Receiver
 from tests.connections import ReusedConnection
 from tests.databases import can_empty, clone, drop_ended, scratch_database, template_database
@@ -161,6 +162,19 @@ async def own_service(settings: Settings) -> AsyncIterator[Service]:
     """The events service in this process, over its real HTTP interface, with a database of this test's own."""
     async with running(settings) as service:
         yield service
+
+
+@pytest.fixture
+def only_notices_end_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was looked up is kept until a notice ends it, and not ended by time."""
+    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
+
+
+@pytest.fixture
+def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leases of rows last half a second."""
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.05)
 
 
 @pytest.fixture(scope="module")

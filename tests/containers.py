@@ -160,7 +160,7 @@ class Container:
 class Host:
     """A network of its own, in which the names of containers lead to it.
 
-    volumes    the directory of volumes, by name
+    directory    where its file of names and its volumes are
     """
 
     def __init__(self, image: Image, directory: Path, names: Sequence[str]) -> None:

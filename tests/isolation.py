@@ -86,7 +86,7 @@ for variable in [*settings_in(os.environ)]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Run the tests in an empty directory. A process that only starts workers runs none, and stays."""
-    if session.config.getoption("numprocesses", None) is None or hasattr(session.config, "workerinput"):
+    if not session.config.getoption("numprocesses", None) or hasattr(session.config, "workerinput"):
         directory = tempfile.TemporaryDirectory(prefix="holdfast-work-", ignore_cleanup_errors=True)
         Path(directory.name).chmod(0o755)  # as root, PostgreSQL runs as another user
         before = Path.cwd()

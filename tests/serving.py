@@ -51,10 +51,6 @@ async def serving(app: ASGIApp, at: socket.socket, **options: Any) -> AsyncGener
     await server.startup([at])
     # `serve` would look every 100 ms whether to end, and then wait 100 ms more. Here, this sets the usual headers.
     await server.on_tick(0)
-
-    async def is_left_by_clients() -> bool:
-        return not server.server_state.connections
-
     try:
         yield
     finally:
@@ -63,7 +59,7 @@ async def serving(app: ASGIApp, at: socket.socket, **options: Any) -> AsyncGener
             listening.close()
         for connection in [*server.server_state.connections]:
             connection.shutdown()
-        await eventually(is_left_by_clients)
+        await eventually(lambda: not server.server_state.connections)
         unfinished = [*server.server_state.tasks]
         for task in unfinished:
             task.cancel()

@@ -101,6 +101,12 @@ class Service:
         self.database = database
         self.anonymous = Client(http)
 
+    def at(self, address: str = "127.0.0.1", **headers: str) -> httpx2.AsyncClient:
+        """A client at an address, which sends these headers with each request."""
+        transport = httpx2.ASGITransport(self.app, client=(address, 1))
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        return httpx2.AsyncClient(transport=transport, base_url="http://events.test", headers=sent)
+
     async def organizer(self, name: str = "Ada Events", *, is_proved: bool = True, **fields: Any) -> Client:
         """A new organizer with its key.
 
@@ -208,14 +214,15 @@ async def _forget_all(service: Service) -> None:
     await service.forget()
 
 
-async def eventually(condition: Callable[[], Awaitable[object]], seconds: float = 60) -> None:
+async def eventually(condition: Callable[[], Awaitable[object] | object], seconds: float = 60) -> None:
     """As soon as the condition holds; fail when it does not in time. For what only looking can tell.
 
-    seconds    long, since on a machine that runs four tests the first mail of a service takes up to 15 s
+    condition    returns whether it holds, or an awaitable that does
+    seconds      long, since on a machine that runs four tests the first mail of a service takes up to 15 s
     """
     began = time.monotonic()
     async with asyncio.timeout(seconds):
-        while not await condition():  # noqa: ASYNC110
+        while not (await held if isinstance(held := condition(), Awaitable) else held):  # noqa: ASYNC110
             await asyncio.sleep(pause_after(time.monotonic() - began))
 
 

@@ -2,8 +2,9 @@
 
 import ast
 import builtins
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import cast
@@ -18,8 +19,17 @@ LISTED = re.compile(r"([a-z_]\w*(?:, [a-z_]\w*)*) {2,}\S")
 CITED_FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|js))`")
 """A file that a docstring or a comment cites with its folder."""
 
-CITED_FROM = (*sorted((ROOT / "packages").glob("*/src/holdfast")), *sorted((ROOT / "packages").glob("*/src")), ROOT)
-"""What the path of a cited file begins from: the package of the server, the name of another package, or the project."""
+CITED_FROM = (
+    *(ROOT / "packages").glob("*/src/holdfast/"),
+    *(ROOT / "packages").glob("*/src/holdfast/events/"),
+    *(ROOT / "packages").glob("*/src"),
+    ROOT,
+)
+"""What the path of a cited file begins from: the server, its events service, the name of a package, or the project."""
+
+MODULES = sorted(
+    path for pattern in ("packages/*/src/**/*.py", "tests/**/*.py", "benchmarks/**/*.py") for path in ROOT.glob(pattern)
+)
 
 Documented = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -64,22 +74,23 @@ def uneven_lists(path: str, tree: ast.Module) -> Iterator[str]:
 
 
 def test_a_docstring_lists_only_members_and_arguments_that_exist() -> None:
-    paths = sorted((ROOT / "packages").glob("*/src/**/*.py"))
-
-    assert len(paths) > 500
-    assert [
-        name
-        for path in paths
-        for name in absent_members(str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8")))
-    ] == []
+    assert [*findings_in_modules(absent_members)] == []
 
 
 def test_the_explanations_of_a_list_begin_in_one_column() -> None:
-    assert [
-        name
-        for path in sorted((ROOT / "packages").glob("*/src/**/*.py"))
-        for name in uneven_lists(str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8")))
-    ] == []
+    assert [*findings_in_modules(uneven_lists)] == []
+
+
+def findings_in_modules(check: Callable[[str, ast.Module], Iterator[str]]) -> Iterator[str]:
+    """What a check finds in all modules."""
+    assert len(MODULES) > 1500
+    for path in MODULES:
+        yield from check(str(path.relative_to(ROOT)), parsed(path))
+
+
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def test_a_list_in_several_columns_is_noticed() -> None:
@@ -165,11 +176,9 @@ def test_a_docstring_that_documents_nothing_is_noticed(between: str) -> None:
 
 
 def test_files_that_the_code_cites_exist() -> None:
-    paths = sorted((ROOT / "packages").glob("*/src/**/*.py"))
-
     cited = [
         (path, line, match[1])
-        for path in paths
+        for path in MODULES
         for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
         for match in CITED_FILE.finditer(text)
     ]

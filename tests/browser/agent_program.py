@@ -11,7 +11,7 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from playwright.async_api import Page, expect
 from pydantic import AnyUrl
 
-from tests.events.oauth_server.scene import ClientStorage
+from tests.events.oauth_server.oauth_server_scene import ClientStorage
 
 
 class AgentProgram:

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from holdfast_demo.shopify.pages import BRIDGE
 from tests.databases import scratch_database
-from tests.helpers.platform_shop import Scene, beside_the_platform
+from tests.helpers.platform_shop import PlatformScene, beside_the_platform
 from tests.inventory.support import unlimited
 from tests.serving import listener, running_already, serving
 
 
 class MerchantStage(NamedTuple):
-    scene: Scene
+    scene: PlatformScene
     base_url: str
 
 

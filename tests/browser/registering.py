@@ -1,7 +1,7 @@
 """A service behind a port of its own, and the page of a merchant in another origin that has its form in a frame."""
 
 import re
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,16 +114,9 @@ async def wait_for_mail(server: Server, email: str, subject: str) -> str:
             if (body := received.mail.get_body(("plain",)))
         ]
 
-    await eventually(_soon(texts), 30)
+    await eventually(texts, 30)
     [text] = texts()
     return text
-
-
-def _soon(find: Callable[[], object]) -> Callable[[], Coroutine[Any, Any, object]]:
-    async def condition() -> object:
-        return find()
-
-    return condition
 
 
 def registration_link(text: str) -> str:

@@ -4,23 +4,17 @@ import contextlib
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from playwright.async_api import BrowserContext, Locator, Page, expect
+from playwright.async_api import BrowserContext, Page
 
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
 from tests.browser.looking import too_wide, violations
+from tests.browser.stock_page import VISIBLE, StockPage
 from tests.helpers.processes import Process, port_that_stays_free
 from tests.helpers.processes import serving as processes
 from tests.inventory.support import Shop, client_secret, running, unlimited
 from tests.serving import listener, serving
 from tests.support import eventually
-
-VISIBLE = """
-  window.tab = { hidden: false };
-  Object.defineProperty(document, "hidden", { get: () => tab.hidden });
-  Object.defineProperty(document, "visibilityState", { get: () => (tab.hidden ? "hidden" : "visible") });
-"""
-"""Lets a test hide a page, which Chromium without a window does not do."""
 
 SHIFTS = """
   window.moved = 0;
@@ -29,46 +23,23 @@ SHIFTS = """
 """
 
 
-class Visit:
+class Visit(StockPage):
     """A product's page, and what went wrong on it.
 
-    asked    the addresses that the page has asked for since it was loaded
+    requests    the addresses that the page has asked for since it was loaded
     """
 
     def __init__(self, page: Page) -> None:
-        self.page = page
+        super().__init__(page, page.locator("[data-follows]"))
         self.requests: list[str] = []
-        self.faults: list[str] = []
         page.on("request", lambda request: self.requests.append(request.url))
-        page.on("pageerror", lambda error: self.faults.append(str(error)))
         page.on(
             "console", lambda message: self.faults.append(message.text) if "Content Security" in message.text else None
         )
 
-    @property
-    def line(self) -> Locator:
-        """The line of the variant that is chosen."""
-        return self.page.locator("[data-follows]")
-
-    async def says(self, text: str) -> None:
-        await expect(self.line).to_have_text(text, timeout=15_000)
-
-    async def live(self) -> None:
+    async def wait_until_live(self) -> None:
         """Wait until the page follows a stream."""
-
-        async def follows() -> bool:
-            return any("/storefront/stream" in url for url in self.requests)
-
-        await eventually(follows)
-
-    async def hide(self) -> None:
-        await self._turn("true")
-
-    async def show(self) -> None:
-        await self._turn("false")
-
-    async def _turn(self, hidden: str) -> None:
-        await self.page.evaluate(f"tab.hidden = {hidden}; document.dispatchEvent(new Event('visibilitychange'))")
+        await eventually(lambda: any("/storefront/stream" in url for url in self.requests))
 
     async def looks_right(self) -> None:
         """The page is accessible and fits, and nothing on it has moved by itself."""

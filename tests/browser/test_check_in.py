@@ -14,7 +14,7 @@ from holdfast.events.settings import Settings
 from tests.browser.entrance import has_sent_all, open_scanner, register_organizer, sign_in, stored_scans, type_code
 from tests.browser.looking import looks, open_context, too_wide, violations
 from tests.browser.registering import Stage, Watch, serve_stage
-from tests.events.check_in.scene import code_of
+from tests.events.check_in.check_in_scene import code_of
 from tests.helpers.people import sign_up
 from tests.support import eventually
 

@@ -1,7 +1,5 @@
 """A scanner reads the QR code of a real mail with its camera: a film of the mail's picture is what Chromium sees."""
 
-import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from email import policy
 from email.parser import BytesParser
@@ -22,7 +20,8 @@ from tests.browser.camera_film import write_film
 from tests.browser.conftest import launch_chromium
 from tests.browser.entrance import open_scanner, register_organizer
 from tests.browser.registering import Stage, Watch, serve_stage
-from tests.events.log.scene import seal_logs
+from tests.events.log.log_scene import seal_logs
+from tests.helpers.background_loops import at_work
 from tests.helpers.people import sign_up
 from tests.support import eventually
 
@@ -43,13 +42,8 @@ async def picture(stage: Stage, folder: Path) -> Image.Image:
         return not await stage.service.run_sql("select from mails where ended_at is null")
 
     await seal_logs(stage.service)
-    loop = asyncio.create_task(sender.run(stage.service.database, partial(sending.render, writer)))
-    try:
+    async with at_work(sender.run(stage.service.database, partial(sending.render, writer))):
         await eventually(is_sent)
-    finally:
-        loop.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await loop
     return attached(folder)
 
 

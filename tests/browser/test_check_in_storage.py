@@ -9,7 +9,7 @@ from playwright.async_api import Browser, Page, expect
 from holdfast.events.settings import Settings
 from tests.browser.entrance import has_sent_all, open_scanner, register_organizer, stored_scans, type_code
 from tests.browser.registering import Stage, serve_stage
-from tests.events.check_in.scene import code_of
+from tests.events.check_in.check_in_scene import code_of
 from tests.helpers.people import sign_up
 from tests.support import eventually
 

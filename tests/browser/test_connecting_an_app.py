@@ -15,7 +15,7 @@ from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, session_cookie, too_wide, violations
 from tests.browser.registering import Watch
 from tests.certificates import Authority
-from tests.events.oauth_server.scene import App, issued_tokens, register_client, sign_in_person
+from tests.events.oauth_server.oauth_server_scene import App, issued_tokens, register_client, sign_in_person
 from tests.helpers.agents import Agent
 from tests.helpers.form_browser import session_cookie_name
 from tests.outside_servers import Server, raw_answer, redirecting_script

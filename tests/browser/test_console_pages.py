@@ -12,7 +12,7 @@ from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_boxes, open_context, session_cookie, submit, too_wide, violations
 from tests.browser.registering import Watch
-from tests.events.oauth_server.scene import VERIFIER, register_client, sign_in_person
+from tests.events.oauth_server.oauth_server_scene import VERIFIER, register_client, sign_in_person
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
 

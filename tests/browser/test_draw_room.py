@@ -9,7 +9,7 @@ from playwright.async_api import Browser, expect
 from holdfast.events.settings import Settings
 from holdfast_verify.formats.drawn_order import draw_order
 from tests.browser.looking import looks, open_context, too_wide, violations
-from tests.events.queues.draw_scene import drawing_line
+from tests.events.queues.draw_scene import drawing_queue
 from tests.serving import listener, running_already, serving
 from tests.support import eventually, running
 
@@ -25,15 +25,15 @@ async def test_the_page_of_a_draw_shows_the_drawn_place_and_computes_the_order_a
     async with (
         running(settings.model_copy(update={"base_url": base_url})) as service,
         serving(running_already(service.app), rooms),
-        drawing_line(service, monkeypatch) as draw,
+        drawing_queue(service, monkeypatch) as draw,
     ):
-        await draw.line.join("ann", "bob", "cyd")
+        await draw.queue.join("ann", "bob", "cyd")
         page = await (await open_context(chromium, scheme, width, language)).new_page()
-        await page.goto(f"{base_url}/queues/{draw.line.id}")
+        await page.goto(f"{base_url}/queues/{draw.queue.id}")
         await expect(page.locator("#entries")).to_have_text("4")
         assert await too_wide(page) == []
         assert await violations(page) == []
-        await draw.line.join("dan")
+        await draw.queue.join("dan")
         async with page.expect_response("**/progress*"):
             await page.evaluate(REFRESH)
         await expect(page.locator("#entries")).to_have_text("5")

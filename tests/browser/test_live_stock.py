@@ -17,7 +17,7 @@ from tests.databases import template_database
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.support import Shop
-from tests.inventory.sync.scene import Scene as SyncScene
+from tests.inventory.sync.sync_scene import SyncScene
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ async def imported(stage: MerchantStage) -> SyncScene:
     await scene.install(base_url)
     shop = await scene.shop()
     platform = SyncScene(scene, shop)
-    await platform.imported()
+    await platform.finish_import()
     await scene.inventory.regenerate(shop, *SCOPES)
     return platform
 
@@ -73,7 +73,7 @@ async def test_the_pages_of_the_stock_show_what_other_merchants_and_agents_do(
         await expect(suggestions.locator("#suggestions li form")).to_have_count(3)
         await expect(suggestions.locator("#theme")).to_be_visible()
         await expect(pools.locator("#list tbody tr")).to_have_count(1)
-        await platform.attend()
+        await platform.sync_due()
         await expect(sync.locator("#facts dd").first).not_to_have_text("0")
         # What somebody has changed stays under the hands.
         await expect(changing.locator("#theme")).to_be_visible()

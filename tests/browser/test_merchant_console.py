@@ -17,10 +17,10 @@ from tests.browser.looking import looks, open_boxes, open_context, submit, too_w
 from tests.browser.merchants import serve_merchant_console
 from tests.browser.person import at_task
 from tests.databases import template_database
-from tests.helpers.platform_shop import DOMAIN, Scene
+from tests.helpers.platform_shop import DOMAIN, PlatformScene
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.support import PACKS, SIX_PACK
-from tests.inventory.sync.scene import Scene as SyncScene
+from tests.inventory.sync.sync_scene import SyncScene
 
 POOLS = {"en": "Pools", "de": "Pools"}
 SETTINGS = {"en": "Settings", "de": "Einstellungen"}
@@ -47,7 +47,7 @@ async def looked_at(page: Page) -> None:
     assert await too_wide(page) == []
 
 
-async def enter(page: Page, scene: Scene, base_url: str) -> None:
+async def enter(page: Page, scene: PlatformScene, base_url: str) -> None:
     """Sign the owner of the shop in, by a link."""
     [(id,)] = await scene.inventory.sql(
         "insert into sign_in_links (email, return_to) values ('ada@example.com', '/console') returning id"
@@ -159,7 +159,7 @@ async def test_a_merchant_sees_the_last_thirty_days_with_pools_and_then_accepts_
         await scene.install(base_url)
         shop = await scene.shop()
         await scene.inventory.regenerate(shop, *SCOPES)
-        await SyncScene(scene, shop).imported()
+        await SyncScene(scene, shop).finish_import()
         context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
         faults = watched(page)
@@ -198,7 +198,7 @@ async def test_a_merchant_makes_three_pools_from_imported_products(
         add_more(scene.platform.world, DOMAIN)
         await scene.install(base_url)
         shop = await scene.shop()
-        await SyncScene(scene, shop).imported()
+        await SyncScene(scene, shop).finish_import()
         context = await open_context(chromium, "light", 1280, "en")
         page = await context.new_page()
         faults = watched(page)

@@ -13,7 +13,7 @@ from playwright.async_api import Browser, FrameLocator, Page, expect
 from tests.browser.looking import looks, open_context, submit, too_wide, violations
 from tests.command_line import run_up
 from tests.helpers.data_directories import scratch_directory
-from tests.stream_reader import Event, parse_event
+from tests.helpers.exchange import Event, parse_event
 from tests.support import eventually
 
 SHOPS = {"en": "bees.myshopify.com", "de": "bienen.myshopify.com"}

@@ -17,7 +17,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.outbound.requests import OutboundClient
 from tests.browser.looking import AXE_SCRIPT, FAULTS
 from tests.browser.registering import Stage, Watch, serve_stage
-from tests.events.check_in.scene import link_of
+from tests.events.check_in.check_in_scene import link_of
 from tests.events.push.push_service import LOCAL, PushServiceDouble, push_service
 from tests.helpers.people import sign_up
 from tests.helpers.row_work import handle_all

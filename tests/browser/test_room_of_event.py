@@ -1,7 +1,5 @@
 """Guests in Chromium go from the page of an event through its waiting room, and register when they are let in."""
 
-import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -16,6 +14,7 @@ from holdfast.events.queues import release
 from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
 from tests.events.queues.guarded import GuardedEvent, guard
+from tests.helpers.background_loops import at_work
 from tests.serving import listener, running_already, serving
 from tests.support import running
 
@@ -42,12 +41,9 @@ async def entrance(settings: Settings) -> AsyncIterator[Entrance]:
         async with (
             serving(running_already(service.app), pages),
             serving(Starlette(routes=[Route("/", host)]), others),
+            at_work(release.LOOP.run(service.database)),
         ):
-            releasing = asyncio.create_task(release.LOOP.run(service.database))
             yield Entrance(guarded, (await guarded.event())["public_url"], site)
-            releasing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await releasing
 
 
 async def register(page: Page | FrameLocator, email: str) -> None:
@@ -94,9 +90,9 @@ async def test_an_open_page_follows_the_room(chromium: Browser, entrance: Entran
     room = page.locator("#waiting_room")
     await expect(room).to_contain_text("Nobody waits now.")
 
-    await entrance.guarded.line.change(active=False)
+    await entrance.guarded.queue.change(active=False)
     await expect(room).to_contain_text("It is paused: nobody is let in now.", timeout=15_000)
-    await entrance.guarded.ada.delete(entrance.guarded.line.path)
+    await entrance.guarded.ada.delete(entrance.guarded.queue.path)
     await expect(page.get_by_label("E-mail address")).to_be_visible(timeout=15_000)
 
 

@@ -36,12 +36,12 @@ async def test_a_visitor_sees_each_sale_at_once_and_the_page_outlives_the_servic
             context = await open_context(chromium, scheme, width, language)
             visit = await stand.visited(context, language)
             page = visit.page
-            await visit.says(IN[language].format(50))
-            await visit.live()
+            await visit.expect_text(IN[language].format(50))
+            await visit.wait_until_live()
 
             requests = [*visit.requests]
             await stand.sell(6)
-            await visit.says(IN[language].format(44))
+            await visit.expect_text(IN[language].format(44))
             assert visit.requests == requests  # the stream said it, not another question
             await expect(page.locator("[data-variant$='/1006']")).to_have_text(IN[language].format(7))
             await expect(page.locator("[data-variant$='/1012']")).to_have_text(LOW[language].format(3))
@@ -50,16 +50,16 @@ async def test_a_visitor_sees_each_sale_at_once_and_the_page_outlives_the_servic
             while await page.evaluate("document.activeElement.tagName") != "SELECT":
                 await page.keyboard.press("Tab")
             await page.keyboard.press("ArrowDown")
-            await visit.says(IN[language].format(7))
+            await visit.expect_text(IN[language].format(7))
             await page.keyboard.press("ArrowDown")
-            await visit.says(LOW[language].format(3))
+            await visit.expect_text(LOW[language].format(3))
             await expect(page.get_by_role("status").first).to_have_text(LOW[language].format(3))
             await visit.looks_right()
 
             await stand.count(5)
-            await visit.says(OUT[language])
+            await visit.expect_text(OUT[language])
             await stand.count(24)
-            await visit.says(BACK[language].format(2))
+            await visit.expect_text(BACK[language].format(2))
 
             stand.service.kill()
             await expect(visit.line).to_have_text(re.compile(OLD[language].format(2)), timeout=15_000)
@@ -72,10 +72,10 @@ async def test_a_visitor_sees_each_sale_at_once_and_the_page_outlives_the_servic
 
             await stand.sell(12)
             stand.service.start()
-            await visit.says(LOW[language].format(1))
-            await visit.live()
+            await visit.expect_text(LOW[language].format(1))
+            await visit.wait_until_live()
             await stand.sell(12)
-            await visit.says(OUT[language])
+            await visit.expect_text(OUT[language])
             assert visit.faults == []
             await visit.looks_right()
             await context.close()
@@ -88,20 +88,20 @@ async def test_a_hidden_page_asks_nothing_and_is_right_again_when_it_is_seen(
         async with shopping(url, tmp_path) as stand:
             context = await open_context(chromium, "light", 1280, "en")
             visit = await stand.visited(context, clock=True)
-            await visit.says("50 in stock")
-            await visit.live()
+            await visit.expect_text("50 in stock")
+            await visit.wait_until_live()
 
-            await visit.hide()
+            await visit.set_hidden(hidden=True)
             visit.requests.clear()
             await stand.sell(1)
             # An hour goes by: no timer is left that would ask.
             await visit.page.clock.run_for(3_600_000)
             assert visit.requests == []
-            await visit.says("50 in stock")
+            await visit.expect_text("50 in stock")
 
-            await visit.show()
-            await visit.says("49 in stock")
-            await visit.live()
+            await visit.set_hidden(hidden=False)
+            await visit.expect_text("49 in stock")
+            await visit.wait_until_live()
             assert [address.partition("?")[0].rpartition("/")[2] for address in visit.requests] == [
                 "availability",
                 "stream",

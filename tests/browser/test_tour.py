@@ -21,8 +21,8 @@ JARS = {"Single": "44 in stock", "6-pack": "7 in stock", "12-pack": "Only 3 left
 class Tour:
     """Somebody who follows the tour.
 
-    said    what `holdfast up` has printed
-    mails   the directory of the mails
+    output    what `holdfast up` has printed
+    mails     the directory of the mails
     """
 
     def __init__(self, output: str, mails: Path, context: BrowserContext) -> None:
@@ -41,11 +41,7 @@ async def event_page(tour: Tour) -> None:
     page = await tour.opens("event page")
     await register(page, "ann@example.com")
     await expect(page.get_by_role("heading", name="You have a seat.")).to_be_visible()
-
-    async def is_mailed() -> bool:
-        return any("ann@example.com" in path.read_text() for path in tour.mails.rglob("*.eml"))
-
-    await eventually(is_mailed)
+    await eventually(lambda: any("ann@example.com" in path.read_text() for path in tour.mails.rglob("*.eml")))
     mails = await tour.opens("mails")
     await mails.get_by_role("link", name="You have a seat").first.click()
     await expect(mails.frame_locator("iframe").get_by_role("heading", level=1)).to_contain_text("Open studio evening")

@@ -11,7 +11,7 @@ from playwright.async_api import Browser, ConsoleMessage, Page, Route, expect
 from holdfast.events.settings import Settings
 from holdfast_verify.formats.signed_note import Signer
 from tests.browser.looking import looks, open_context, too_wide, violations
-from tests.events.log.scene import seal_logs
+from tests.events.log.log_scene import seal_logs
 from tests.events.pages.own_registration import register_and_settle
 from tests.serving import listener, running_already, serving
 from tests.support import running

@@ -20,7 +20,8 @@ from holdfast.events.queues import release
 from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_context, too_wide, violations, with_and_without_scripts
 from tests.docs.connectors import load_python_connector
-from tests.events.queues.scene import QueueScene, open_line
+from tests.events.queues.queue_scene import QueueScene, open_queue
+from tests.helpers.background_loops import at_work
 from tests.serving import listener, running_already, serving
 from tests.support import running
 
@@ -29,7 +30,7 @@ from tests.support import running
 class Shop:
     """A shop behind a waiting room that lets in one visitor every two seconds, and trusts the connector alone."""
 
-    line: QueueScene
+    queue: QueueScene
     room: str
     url: str
     let_in: list[str] = field(default_factory=list[str])
@@ -42,10 +43,10 @@ async def shop(settings: Settings) -> AsyncIterator[Shop]:
     base_url, shop_url = (f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in (rooms, shops))
     settings = settings.model_copy(update={"base_url": base_url, "queue_interval": 2})
     async with running(settings) as service:
-        line = await open_line(service, release_rate=1, target_url=f"{shop_url}/sale?item=7")
-        shop = Shop(line, f"{base_url}/queues/{line.id}", shop_url)
+        queue = await open_queue(service, release_rate=1, target_url=f"{shop_url}/sale?item=7")
+        shop = Shop(queue, f"{base_url}/queues/{queue.id}", shop_url)
         connector = load_python_connector()
-        door = connector.QueueDoor(base_url, line.id)
+        door = connector.QueueDoor(base_url, queue.id)
 
         async def sale(request: Request) -> HTMLResponse:
             try:
@@ -58,15 +59,15 @@ async def shop(settings: Settings) -> AsyncIterator[Shop]:
 
         async def front(_: Request) -> HTMLResponse:
             script = "addEventListener('message', (event) => { document.title = JSON.stringify(event.data) })"
-            return HTMLResponse(f'<iframe src="{shop.room}/embed" title="Line"></iframe><script>{script}</script>')
+            return HTMLResponse(f'<iframe src="{shop.room}/embed" title="Queue"></iframe><script>{script}</script>')
 
         front_of_shop = Starlette(routes=[Route("/sale", sale), Route("/", front)])
-        async with serving(running_already(service.app), rooms), serving(front_of_shop, shops):
-            releasing = asyncio.create_task(release.LOOP.run(service.database))
+        async with (
+            serving(running_already(service.app), rooms),
+            serving(front_of_shop, shops),
+            at_work(release.LOOP.run(service.database)),
+        ):
             yield shop
-            releasing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await releasing
 
 
 @dataclass
@@ -118,9 +119,9 @@ async def test_ten_visitors_watch_their_position_fall_and_are_let_in(
         assert waiting.positions == sorted(waiting.positions, reverse=True)
     assert len(set(shop.let_in)) == 10
     assert shop.refusals == []
-    # Who came late has seen the line move.
+    # Who came late has seen the queue move.
     assert max(len(set(visitor.positions)) for visitor in visitors) >= 3
-    tickets = dict(await shop.line.service.run_sql("select visitor_id, ticket from queue_visitors"))
+    tickets = dict(await shop.queue.service.run_sql("select visitor_id, ticket from queue_visitors"))
     assert sorted(tickets[visitor_id] for visitor_id in shop.let_in) == list(range(1, 11))
     for context in contexts:
         await context.close()
@@ -130,7 +131,7 @@ async def test_ten_visitors_watch_their_position_fall_and_are_let_in(
 async def test_a_room_of_an_unproved_organizer_names_the_host_and_waits_for_a_click(
     chromium: Browser, shop: Shop, scripts: bool
 ) -> None:
-    await shop.line.service.run_sql("update users set proved_at = null where id = %(id)s", id=shop.line.ada.id)
+    await shop.queue.service.run_sql("update users set proved_at = null where id = %(id)s", id=shop.queue.ada.id)
     context = await chromium.new_context(java_script_enabled=scripts, viewport={"width": 320, "height": 700})
     page = await context.new_page()
     requests: list[str] = []
@@ -163,8 +164,8 @@ async def test_a_shop_refuses_a_visitor_without_a_token(chromium: Browser, shop:
 async def test_a_page_that_is_closed_and_opened_again_keeps_its_place_in_the_queue(
     chromium: Browser, shop: Shop
 ) -> None:
-    await shop.line.change(release_rate=1, starts_at="2099-01-01T00:00:00Z")
-    await shop.line.join("ann", "ben")
+    await shop.queue.change(release_rate=1, starts_at="2099-01-01T00:00:00Z")
+    await shop.queue.join("ann", "ben")
     context = await chromium.new_context()
     for _ in range(2):
         page = await context.new_page()
@@ -173,14 +174,14 @@ async def test_a_page_that_is_closed_and_opened_again_keeps_its_place_in_the_que
         await page.reload()
         await expect(page.locator("#position")).to_have_text("3")
         await page.close()
-    assert await shop.line.length() == 3
+    assert await shop.queue.length() == 3
 
 
 async def test_the_page_of_a_queue_stays_in_the_chosen_language_and_says_in_it_when_it_is_offline(
     chromium: Browser, shop: Shop
 ) -> None:
     # Who waits for less than a minute looks again every five seconds.
-    await shop.line.join(*(f"visitor{number}" for number in range(25)))
+    await shop.queue.join(*(f"visitor{number}" for number in range(25)))
     context = await chromium.new_context(locale="en-GB")
     page = await context.new_page()
     await page.goto(shop.room)
@@ -231,10 +232,10 @@ async def test_every_state_of_the_page_is_accessible_and_fits_small_screens(
     page.on(
         "console", lambda message: failures.append(message.text) if "Content Security Policy" in message.text else None
     )
-    line = shop.line
+    queue = shop.queue
     later = {"release_rate": 1, "starts_at": "2099-01-01T00:00:00Z", "title": "W" * 60, "description": "x" * 200}
-    await line.change(**later)
-    await line.join("ann")
+    await queue.change(**later)
+    await queue.join("ann")
 
     async def check(state: str, path: str = "") -> None:
         await page.goto(shop.room + path)
@@ -244,24 +245,24 @@ async def test_every_state_of_the_page_is_accessible_and_fits_small_screens(
         assert (await violations(page)) == []
 
     await check("before")
-    await line.change(active=False)
+    await queue.change(active=False)
     await check("paused")
     newcomer = await context.new_page()
     await context.clear_cookies()
     await page.goto(shop.room)
     await check("closed")
-    await line.change(active=True, max_queue_size=1)
+    await queue.change(active=True, max_queue_size=1)
     await check("full")
     await newcomer.close()
-    await line.change(starts_at=None, ends_at="2000-01-01T00:00:00Z")
+    await queue.change(starts_at=None, ends_at="2000-01-01T00:00:00Z")
     await check("ended")
-    await line.change(ends_at=None, max_queue_size=None, release_rate=1)
+    await queue.change(ends_at=None, max_queue_size=None, release_rate=1)
     await check("waiting")
-    await line.change(release_rate=1_000)
+    await queue.change(release_rate=1_000)
     await page.goto(f"{shop.room}/embed")
     await expect(page.locator("main[data-state=released]")).to_be_visible(timeout=20_000)
     await check("released", "/embed")
-    await line.ada.delete(line.path)
+    await queue.ada.delete(queue.path)
     await check("gone")
     assert failures == []
     assert {url.split("/")[2] for url in requests} <= {shop.room.split("/")[2], shop.url.split("/")[2]}

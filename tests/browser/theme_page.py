@@ -7,13 +7,13 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from html import escape
 from typing import Any
 
-from playwright.async_api import Browser, Locator, Page, Request, expect
+from playwright.async_api import Browser, Page, Request, expect
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tests.browser.shopping import VISIBLE
+from tests.browser.stock_page import VISIBLE, StockPage
 from tests.node import ROOT
 from tests.serving import listener, serving
 from tests.support import eventually
@@ -71,10 +71,10 @@ WATCHED = """
 class Service:
     """What the page asks.
 
-    numbers    what can be sold, by variant
-    answer     the answer instead of the numbers, with its status; None: the numbers
-    streams    what becomes of a stream: it is `open`, `refused`, or `silent`
-    asked      the paths that were asked for, each with its query
+    numbers     what can be sold, by variant
+    answer      the answer instead of the numbers, with its status; None: the numbers
+    streams     what becomes of a stream: it is `open`, `refused`, or `silent`
+    requests    the paths that were asked for, each with its query
     """
 
     def __init__(self) -> None:
@@ -155,16 +155,14 @@ def _event(name: str, body: Any) -> bytes:
     return f"event: {name}\ndata: {json.dumps(body)}\n\n".encode()
 
 
-class Theme:
+class Theme(StockPage):
     """Somebody's view of the page."""
 
     def __init__(self, page: Page, service: Service, address: str) -> None:
-        self.page = page
+        super().__init__(page, page.locator("[data-variant]").first)
         self.service = service
-        self.faults: list[str] = []
-        self._address = address
+        self.address = address
         self._waiting: set[Request] = set()
-        page.on("pageerror", lambda error: self.faults.append(str(error)))
         page.on("request", self._begun)
         page.on("requestfinished", self._ended)
         page.on("requestfailed", self._ended)
@@ -176,22 +174,15 @@ class Theme:
     def _ended(self, request: Request) -> None:
         self._waiting.discard(request)
 
-    async def opens(self, html: str) -> None:
+    async def open(self, html: str) -> None:
         """Load a page with this in its body, and the script behind it."""
         self.service.html = f'{html}<script src="/live-stock.js" defer></script>'
-        await self.page.goto(self._address)
+        await self.page.goto(self.address)
 
-    @property
-    def line(self) -> Locator:
-        return self.page.locator("[data-variant]").first
-
-    async def says(self, text: str) -> None:
-        await expect(self.line).to_have_text(text)
-
-    async def announces(self, text: str) -> None:
+    async def expect_announcement(self, text: str) -> None:
         await expect(self.page.get_by_role("status")).to_have_text(text)
 
-    async def is_live(self) -> None:
+    async def wait_until_live(self) -> None:
         """Wait until the page follows a stream."""
 
         async def is_live() -> bool:
@@ -199,7 +190,7 @@ class Theme:
 
         await eventually(is_live)
 
-    async def has_failed(self, times: int) -> None:
+    async def wait_for_failures(self, times: int) -> None:
         """Wait until so many streams have ended or were refused."""
 
         async def has_failed() -> bool:
@@ -208,28 +199,26 @@ class Theme:
         await eventually(has_failed)
 
     async def wait_for_requests(self, path: str, times: int) -> None:
-        async def has_requests() -> bool:
-            return self.service.times(path) >= times
+        await eventually(lambda: self.service.times(path) >= times)
 
-        await eventually(has_requests)
-
-    async def stops(self) -> None:
-        """Let no time go by on the page from now on, but what `passes`."""
+    async def pause_clock(self) -> None:
+        """Let no time go by on the page from now on, but what `advance_clock` lets go by."""
         await self.page.clock.pause_at((await self.page.evaluate("Date.now()") + 100) / 1000)
 
-    async def passes(self, seconds: float) -> None:
+    async def advance_clock(self, seconds: float) -> None:
         """Time goes by on the page, in steps that are short enough for answers to come in time."""
         for begin in range(0, int(seconds * 1000), STEP):
             await self.page.clock.run_for(min(STEP, int(seconds * 1000) - begin))
-            await eventually(self._is_answered)
+            await eventually(self._has_no_open_request)
 
-    async def _is_answered(self) -> bool:
+    async def wait_for_answers(self, path: str, times: int) -> None:
+        """Wait until a path was asked for so often, and the page has drawn the answers."""
+        await self.wait_for_requests(path, times)
+        await eventually(self._has_no_open_request)
+        await self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    async def _has_no_open_request(self) -> bool:
         return not self._waiting
-
-    async def turns(self, *, hidden: bool) -> None:
-        await self.page.evaluate(
-            f"tab.hidden = {json.dumps(hidden)}; document.dispatchEvent(new Event('visibilitychange'))"
-        )
 
 
 @contextlib.asynccontextmanager

@@ -3,7 +3,7 @@
 import re
 
 from tests.command_line import run_events_command, run_holdfast
-from tests.support import Service
+from tests.support import Client, Service
 
 
 async def test_organizers_are_listed_oldest_first(service: Service) -> None:
@@ -18,22 +18,25 @@ async def test_organizers_are_listed_oldest_first(service: Service) -> None:
 
 
 async def test_an_organizer_who_lost_the_key_gets_a_new_one_by_slug(service: Service) -> None:
-    ada = await service.organizer()
+    ada, _ = await service.organizer(), await service.organizer("Ben Events")
 
-    made = await run_events_command(service, "key", "create", "--organizer", ada.slug, "--name", "Again")
+    await assert_key_is_made_for(service, ada, ada.slug)
+
+
+async def test_an_organizer_may_be_named_by_id_too(service: Service) -> None:
+    _, ben = await service.organizer(), await service.organizer("Ben Events")
+
+    await assert_key_is_made_for(service, ben, str(ben.id))
+
+
+async def assert_key_is_made_for(service: Service, organizer: Client, name: str) -> None:
+    """Assert that the key that is made for a name is a key of the organizer."""
+    made = await run_events_command(service, "key", "create", "--organizer", name, "--name", "Again")
 
     key = made.stdout.splitlines()[-1]
     assert re.fullmatch(r"hf_[\w-]{43}", key)
     listed = await service.http.get("/api/keys", headers={"X-API-Key": key})
-    assert {key["user_id"] for key in listed.json()["data"]} == {ada.id}
-
-
-async def test_an_organizer_may_be_named_by_id_too(service: Service) -> None:
-    ada = await service.organizer()
-
-    made = await run_events_command(service, "key", "create", "--organizer", str(ada.id), "--name", "Again")
-
-    assert made.returncode == 0, made.stderr
+    assert {key["user_id"] for key in listed.json()["data"]} == {organizer.id}
 
 
 async def test_an_unknown_slug_of_an_organizer_is_refused_in_one_line(service: Service) -> None:

@@ -309,11 +309,7 @@ async def test_a_terminal_that_is_closed_during_the_start_leaves_no_postgresql()
     environment = {**os.environ, "HOLDFAST_DATA_DIR": str(directory)}
     up = await asyncio.create_subprocess_exec(HOLDFAST, "up", "--inventory-port=0", "--events-port=0", env=environment)
     files = directory / "postgres"
-
-    async def has_postgresql() -> bool:
-        return (files / "postmaster.pid").exists()
-
-    await eventually(has_postgresql)
+    await eventually((files / "postmaster.pid").exists)
     up.send_signal(signal.SIGHUP)
     async with asyncio.timeout(60):
         status = await up.wait()

@@ -16,7 +16,7 @@ import httpx2
 
 from holdfast.events.service import EVENTS
 from holdfast.kit.postgres import bundled
-from tests.events.oauth_server.scene import Person, register_client, sign_in_person
+from tests.events.oauth_server.oauth_server_scene import Person, register_client, sign_in_person
 from tests.helpers.data_directories import scratch_directory
 from tests.serving import listener, running_already, serving
 from tests.support import Service, running, unlimited

@@ -17,7 +17,7 @@ from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shops import operations as shops
 from tests.contract.requirements import requirement
 from tests.databases import template_database
-from tests.helpers.platform_shop import BASE_URL, DOMAIN, SECRET, Scene, beside_the_platform
+from tests.helpers.platform_shop import BASE_URL, DOMAIN, SECRET, PlatformScene, beside_the_platform
 from tests.inventory.samples import ARGUMENTS
 from tests.inventory.support import TOOLS, Shop, unlimited
 
@@ -29,14 +29,14 @@ SCOPES = {"read_inventory", "write_inventory", "read_pools", "write_pools"}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def scene(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Scene]:
+async def scene(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[PlatformScene]:
     with template_database(template_url, "inventory_contract", INVENTORY) as url:
         async with beside_the_platform(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
             yield scene
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def shop(scene: Scene) -> Shop:
+async def shop(scene: PlatformScene) -> Shop:
     return await scene.inventory.shop()
 
 
@@ -53,7 +53,7 @@ def is_refused(answer: httpx2.Response, status: int = 401) -> bool:
 
 @requirement("inventory.auth.1.bearer")
 @pytest.mark.parametrize("header", ["", "Bearer ", f"Bearer hf_{'x' * 43}", "Bearer a.b.c", "Basic YTpi"])
-async def test_the_agent_endpoint_without_a_valid_token_is_answered_with_401(scene: Scene, header: str) -> None:
+async def test_the_agent_endpoint_without_a_valid_token_is_answered_with_401(scene: PlatformScene, header: str) -> None:
     headers = {"authorization": header} if header else {}
 
     posted = await scene.inventory.http.post("/mcp", json=PING, headers=headers)
@@ -72,12 +72,12 @@ async def test_the_agent_endpoint_accepts_the_key_of_a_shop(shop: Shop) -> None:
 
 
 @requirement("inventory.auth.2.key")
-async def test_the_key_of_a_shop_can_be_copied(scene: Scene, shop: Shop) -> None:
+async def test_the_key_of_a_shop_can_be_copied(scene: PlatformScene, shop: Shop) -> None:
     assert await scene.inventory.database.transact(lambda tx: shops.show_key(tx, shop.id)) == shop.key
 
 
 @requirement("inventory.auth.2.key", "inventory.auth.3.regenerate")
-async def test_a_generated_key_works_and_the_one_before_it_does_not(scene: Scene, shop: Shop) -> None:
+async def test_a_generated_key_works_and_the_one_before_it_does_not(scene: PlatformScene, shop: Shop) -> None:
     old = shop.key
     assert (await shop.post(PING)).status_code == 200
 
@@ -91,13 +91,13 @@ async def test_a_generated_key_works_and_the_one_before_it_does_not(scene: Scene
 
 
 @requirement("inventory.auth.4.scopes")
-async def test_every_tool_needs_one_of_the_four_scopes(scene: Scene) -> None:
+async def test_every_tool_needs_one_of_the_four_scopes(scene: PlatformScene) -> None:
     assert {tool.scope for tool in TOOLS.values()} == SCOPES
 
 
 @requirement("inventory.auth.4.scopes")
 @pytest.mark.parametrize("scope", sorted(SCOPES))
-async def test_a_key_without_a_scope_may_not_call_the_tools_of_this_scope(scene: Scene, scope: str) -> None:
+async def test_a_key_without_a_scope_may_not_call_the_tools_of_this_scope(scene: PlatformScene, scope: str) -> None:
     shop = await scene.inventory.shop(*(SCOPES - {scope}))
 
     for name, tool in TOOLS.items():
@@ -108,7 +108,7 @@ async def test_a_key_without_a_scope_may_not_call_the_tools_of_this_scope(scene:
 
 
 @requirement("inventory.auth.4.own-shop")
-async def test_a_key_reaches_the_data_of_its_own_shop_alone(scene: Scene, shop: Shop) -> None:
+async def test_a_key_reaches_the_data_of_its_own_shop_alone(scene: PlatformScene, shop: Shop) -> None:
     other = await scene.inventory.shop()
     pool = await other.pool(50)
 
@@ -120,7 +120,7 @@ async def test_a_key_reaches_the_data_of_its_own_shop_alone(scene: Scene, shop: 
 
 
 @requirement("inventory.auth.5.begin", "inventory.auth.5.scopes")
-async def test_auth_sends_the_merchant_to_the_platform_and_names_where_to_come_back_to(scene: Scene) -> None:
+async def test_auth_sends_the_merchant_to_the_platform_and_names_where_to_come_back_to(scene: PlatformScene) -> None:
     begun = await scene.begin()
 
     assert begun.status_code == 302
@@ -132,7 +132,7 @@ async def test_auth_sends_the_merchant_to_the_platform_and_names_where_to_come_b
 
 @requirement("inventory.auth.5.scopes")
 @pytest.mark.parametrize("scope", sorted(REQUIRED))
-async def test_a_merchant_who_refuses_a_scope_does_not_install_the_app(scene: Scene, scope: str) -> None:
+async def test_a_merchant_who_refuses_a_scope_does_not_install_the_app(scene: PlatformScene, scope: str) -> None:
     begun = await scene.begin()
     fewer = ",".join(sorted(REQUIRED - {scope}))
     location = begun.headers["location"].partition("&scope=")
@@ -145,7 +145,7 @@ async def test_a_merchant_who_refuses_a_scope_does_not_install_the_app(scene: Sc
 
 
 @requirement("inventory.auth.5.install")
-async def test_a_merchant_who_agrees_has_the_app_and_a_key_that_works(scene: Scene) -> None:
+async def test_a_merchant_who_agrees_has_the_app_and_a_key_that_works(scene: PlatformScene) -> None:
     page = await scene.install()
 
     assert page.status_code == 200
@@ -158,7 +158,7 @@ async def test_a_merchant_who_agrees_has_the_app_and_a_key_that_works(scene: Sce
 
 
 @requirement("inventory.auth.5.session-token")
-async def test_a_page_inside_the_platform_shows_who_it_is_by_a_session_token(scene: Scene) -> None:
+async def test_a_page_inside_the_platform_shows_who_it_is_by_a_session_token(scene: PlatformScene) -> None:
     domain = "ben.myshopify.com"
     scene.platform.open(domain)
     scene.platform.install(domain)
@@ -179,7 +179,7 @@ async def test_a_page_inside_the_platform_shows_who_it_is_by_a_session_token(sce
 
 @requirement("inventory.auth.6.proxy")
 async def test_the_storefront_endpoint_answers_what_the_app_proxy_signed_and_nothing_else(
-    scene: Scene, shop: Shop
+    scene: PlatformScene, shop: Shop
 ) -> None:
     signed = signatures.sign_proxy_query(shop.domain, SECRET.encode(), time.time())
     forged = signatures.sign_proxy_query(shop.domain, b"another secret", time.time())

@@ -21,7 +21,7 @@ from tests.contract.shapes import (
 from tests.support import Client, Service, event_fields
 
 
-class Scene:
+class TenancyScene:
     """An event of Ada's with one registration, and Eve, another organizer."""
 
     def __init__(self, ada: Client, eve: Client, event: dict[str, Any], poll: str, key_id: int) -> None:
@@ -45,13 +45,13 @@ def service(new_service: Service) -> Service:
 
 
 @pytest.fixture
-async def scene(service: Service) -> Scene:
+async def scene(service: Service) -> TenancyScene:
     ada, eve = await service.organizer("Ada Events"), await service.organizer("Eve Events")
     event = await ada.create_event(pricing_mode="fixed", price=2500)
     poll = await ada.register(event["id"], email="ann@example.com")
     await service.settle()
     [key] = many(await ada.get("/api/keys"), ApiKey)
-    return Scene(ada, eve, event, poll, key.id)
+    return TenancyScene(ada, eve, event, poll, key.id)
 
 
 @requirement("auth.organizer-scope")
@@ -72,7 +72,7 @@ async def scene(service: Service) -> Scene:
     ],
 )
 async def test_data_of_another_organizer_cannot_be_read_or_changed(
-    scene: Scene, method: str, path: str, body: Any
+    scene: TenancyScene, method: str, path: str, body: Any
 ) -> None:
     before = await scene.everything()
 
@@ -85,7 +85,7 @@ async def test_data_of_another_organizer_cannot_be_read_or_changed(
 @requirement("auth.organizer-scope")
 @pytest.mark.parametrize("person", [{"email": "bob@example.com"}, {"user_id": "abcdefgh"}])
 async def test_an_event_of_another_organizer_takes_no_registrations_from_this_one(
-    scene: Scene, person: dict[str, str]
+    scene: TenancyScene, person: dict[str, str]
 ) -> None:
     before = await scene.everything()
 
@@ -96,7 +96,7 @@ async def test_an_event_of_another_organizer_takes_no_registrations_from_this_on
 
 
 @requirement("auth.organizer-scope")
-async def test_a_registration_for_another_organizer_creates_no_account(service: Service, scene: Scene) -> None:
+async def test_a_registration_for_another_organizer_creates_no_account(service: Service, scene: TenancyScene) -> None:
     body = {"registration": {"event_id": scene.event_id, "email": "bob@example.com"}}
 
     assert refusal(await scene.eve.post("/api/registrations", body)) == (403, "forbidden")
@@ -107,14 +107,14 @@ async def test_a_registration_for_another_organizer_creates_no_account(service: 
 
 @requirement("auth.organizer-scope")
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-async def test_registrations_with_another_organizer_cannot_be_probed(scene: Scene, method: str) -> None:
+async def test_registrations_with_another_organizer_cannot_be_probed(scene: TenancyScene, method: str) -> None:
     response = await scene.eve.request(method, f"/api/registrations/{scene.event_id}/abcdefgh")
 
     assert refusal(response) == (403, "forbidden")
 
 
 @requirement("auth.organizer-scope")
-async def test_an_event_cannot_be_created_for_another_organizer(scene: Scene) -> None:
+async def test_an_event_cannot_be_created_for_another_organizer(scene: TenancyScene) -> None:
     response = await scene.eve.post("/api/events", {"event": event_fields(organizer_id=scene.ada.id)})
 
     assert refusal(response) == (403, "forbidden")
@@ -122,7 +122,7 @@ async def test_an_event_cannot_be_created_for_another_organizer(scene: Scene) ->
 
 
 @requirement("auth.organizer-scope", "keys.create.self")
-async def test_a_key_cannot_be_created_for_another_organizer(scene: Scene) -> None:
+async def test_a_key_cannot_be_created_for_another_organizer(scene: TenancyScene) -> None:
     response = await scene.eve.post("/api/keys", {"api_key": {"name": "Mine now", "user_id": scene.ada.id}})
 
     assert refusal(response) == (403, "forbidden")
@@ -131,13 +131,13 @@ async def test_a_key_cannot_be_created_for_another_organizer(scene: Scene) -> No
 
 @requirement("auth.organizer-scope")
 @pytest.mark.parametrize("path", ["/api/events", "/api/registrations"])
-async def test_lists_hold_nothing_of_another_organizer(scene: Scene, path: str) -> None:
+async def test_lists_hold_nothing_of_another_organizer(scene: TenancyScene, path: str) -> None:
     assert len((await scene.ada.get(path)).json()["data"]) == 1
     assert (await scene.eve.get(path)).json()["data"] == []
 
 
 @requirement("auth.organizer-scope")
-async def test_a_key_made_for_an_organizer_is_bound_to_it(service: Service, scene: Scene) -> None:
+async def test_a_key_made_for_an_organizer_is_bound_to_it(service: Service, scene: TenancyScene) -> None:
     made = await (await service.admin()).post("/api/keys", {"api_key": {"name": "Eve", "user_id": scene.eve.id}})
     spare = Client(service.http, one(made, ApiKey, status=201).key)
 
@@ -146,7 +146,7 @@ async def test_a_key_made_for_an_organizer_is_bound_to_it(service: Service, scen
 
 
 @requirement("auth.admin")
-async def test_an_admin_reads_data_of_any_organizer(service: Service, scene: Scene) -> None:
+async def test_an_admin_reads_data_of_any_organizer(service: Service, scene: TenancyScene) -> None:
     admin = await service.admin()
 
     assert one(await admin.get(scene.event), Event).organizer_id == scene.ada.id
@@ -155,7 +155,7 @@ async def test_an_admin_reads_data_of_any_organizer(service: Service, scene: Sce
 
 
 @requirement("auth.admin")
-async def test_an_admin_changes_data_of_any_organizer(service: Service, scene: Scene) -> None:
+async def test_an_admin_changes_data_of_any_organizer(service: Service, scene: TenancyScene) -> None:
     admin = await service.admin()
 
     await admin.patch(scene.event, {"event": {"title": "Portraits"}})
@@ -166,7 +166,7 @@ async def test_an_admin_changes_data_of_any_organizer(service: Service, scene: S
 
 
 @requirement("auth.admin")
-async def test_an_admin_registers_people_for_the_event_of_any_organizer(service: Service, scene: Scene) -> None:
+async def test_an_admin_registers_people_for_the_event_of_any_organizer(service: Service, scene: TenancyScene) -> None:
     poll = await (await service.admin()).register(scene.event_id, email="bob@example.com")
     await service.settle()
 
@@ -174,7 +174,7 @@ async def test_an_admin_registers_people_for_the_event_of_any_organizer(service:
 
 
 @requirement("auth.admin")
-async def test_an_admin_removes_data_of_any_organizer(service: Service, scene: Scene) -> None:
+async def test_an_admin_removes_data_of_any_organizer(service: Service, scene: TenancyScene) -> None:
     admin = await service.admin()
 
     assert (await admin.delete(scene.registration)).status_code == 204
@@ -208,7 +208,7 @@ async def test_an_event_created_by_an_admin_without_an_organizer_is_refused(
 
 
 @requirement("auth.admin-organizer-id")
-async def test_a_student_cannot_be_named_as_organizer(service: Service, scene: Scene) -> None:
+async def test_a_student_cannot_be_named_as_organizer(service: Service, scene: TenancyScene) -> None:
     admin = await service.admin()
     [student] = [user for user in listed(await admin.get("/api/users"), User) if user.role == "user"]
 

@@ -1,6 +1,5 @@
 """A server that receives the webhooks of a double."""
 
-import asyncio
 import json
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ from starlette.responses import Response
 from tests.support import eventually
 
 
-class Heard(NamedTuple):
+class ReceivedWebhook(NamedTuple):
     """A webhook that came. `name` is its topic, or the type of its event."""
 
     name: str
@@ -26,20 +25,20 @@ class Listener:
     """
 
     def __init__(self) -> None:
-        self.heard: list[Heard] = []
+        self.received: list[ReceivedWebhook] = []
         self.answers: list[int] = []
 
-    async def take(self, request: Request) -> Response:
+    async def receive(self, request: Request) -> Response:
         """Take a webhook."""
         raw, headers = await request.body(), dict(request.headers)
         body = json.loads(raw)
-        self.heard.append(Heard(headers.get("x-shopify-topic") or body["type"], body, headers, raw))
+        self.received.append(ReceivedWebhook(headers.get("x-shopify-topic") or body["type"], body, headers, raw))
         return Response(status_code=self.answers.pop(0) if self.answers else 200)
 
-    def of(self, name: str) -> list[Heard]:
-        return [webhook for webhook in self.heard if webhook.name == name]
+    def named(self, name: str) -> list[ReceivedWebhook]:
+        return [webhook for webhook in self.received if webhook.name == name]
 
-    async def hears(self, name: str, times: int = 1) -> Heard:
+    async def wait_for(self, name: str, times: int = 1) -> ReceivedWebhook:
         """The newest webhook with a name, once there were so many."""
-        await eventually(lambda: asyncio.sleep(0, len(self.of(name)) >= times))
-        return self.of(name)[-1]
+        await eventually(lambda: len(self.named(name)) >= times)
+        return self.named(name)[-1]

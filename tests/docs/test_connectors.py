@@ -18,7 +18,7 @@ from joserfc.jwk import RSAKey
 
 from holdfast.events.settings import Settings
 from tests.docs.connectors import CONNECTORS, PAGE, load_python_connector
-from tests.events.queues.scene import QueueScene, open_line
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.serving import listener, running_already, serving
 from tests.support import running
 
@@ -67,13 +67,13 @@ in_both_languages = pytest.mark.parametrize("verify", [by_python, by_javascript]
 class Shop:
     """A queue behind a real port, from which Ann was released."""
 
-    line: QueueScene
+    queue: QueueScene
     base_url: str
     token: str
 
     async def key(self) -> RSAKey:
-        ((sealed,),) = await self.line.service.run_sql("select sealed from queue_signing_keys")
-        return RSAKey.import_key(json.loads(self.line.service.database.resources.secret.unseal(sealed)))
+        ((sealed,),) = await self.queue.service.run_sql("select sealed from queue_signing_keys")
+        return RSAKey.import_key(json.loads(self.queue.service.database.resources.secret.unseal(sealed)))
 
 
 @pytest.fixture
@@ -81,28 +81,28 @@ async def shop(settings: Settings) -> AsyncIterator[Shop]:
     port = listener()
     base_url = f"http://127.0.0.1:{port.getsockname()[1]}"
     async with running(settings.model_copy(update={"base_url": base_url})) as service:
-        line = await open_line(service)
-        await line.join("ann/\u00e9", "ben")
-        await line.tick()
-        status = (await line.ada.get(f"{line.path}/status/ann%2F%C3%A9")).json()
+        queue = await open_queue(service)
+        await queue.join("ann/\u00e9", "ben")
+        await queue.tick()
+        status = (await queue.ada.get(f"{queue.path}/status/ann%2F%C3%A9")).json()
         async with serving(running_already(service.app), port):
-            yield Shop(line, base_url, status["token"])
+            yield Shop(queue, base_url, status["token"])
 
 
 @in_both_languages
 async def test_a_token_lets_its_visitor_in_once(shop: Shop, verify: Verify) -> None:
     tokens = [shop.token, shop.token]
 
-    assert await verify(shop.base_url, shop.line.id, tokens, False) == ["ann/\u00e9", "refused: used"]
+    assert await verify(shop.base_url, shop.queue.id, tokens, False) == ["ann/\u00e9", "refused: used"]
 
 
 @in_both_languages
 async def test_a_token_for_another_queue_or_of_another_issuer_is_refused_by_the_connectors(
     shop: Shop, verify: Verify
 ) -> None:
-    assert await verify(shop.base_url, shop.line.id + 1, [shop.token], False) == ["refused: audience"]
+    assert await verify(shop.base_url, shop.queue.id + 1, [shop.token], False) == ["refused: audience"]
     other_url = shop.base_url.replace("127.0.0.1", "localhost")
-    assert await verify(other_url, shop.line.id, [shop.token], False) == ["refused: audience"]
+    assert await verify(other_url, shop.queue.id, [shop.token], False) == ["refused: audience"]
 
 
 @in_both_languages
@@ -124,7 +124,7 @@ async def test_a_forged_token_is_refused_by_the_connectors(shop: Shop, verify: V
         _hmac({**header, "alg": "none"}, claims, secret).rpartition(".")[0] + ".",
     ]
 
-    verdicts = await verify(shop.base_url, shop.line.id, forged, False)
+    verdicts = await verify(shop.base_url, shop.queue.id, forged, False)
 
     assert verdicts == [
         "refused: missing",
@@ -139,7 +139,7 @@ async def test_a_forged_token_is_refused_by_the_connectors(shop: Shop, verify: V
 async def test_the_merchant_decides_what_happens_without_the_keys(
     shop: Shop, verify: Verify, fail_open: bool, verdict: str
 ) -> None:
-    assert await verify("http://127.0.0.1:1", shop.line.id, [shop.token], fail_open) == [verdict]
+    assert await verify("http://127.0.0.1:1", shop.queue.id, [shop.token], fail_open) == [verdict]
 
 
 PRINTED_BY_PYTHON = """
@@ -190,7 +190,7 @@ async def test_the_example_of_the_page_welcomes_only_released_visitors(
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, *command, json.dumps(tokens)),
         cwd=tmp_path,
-        env={**os.environ, "EVENTS": shop.base_url, "QUEUE": str(shop.line.id)},
+        env={**os.environ, "EVENTS": shop.base_url, "QUEUE": str(shop.queue.id)},
         stdout=asyncio.subprocess.PIPE,
     )
     output, _ = await process.communicate()

@@ -10,12 +10,11 @@ import pytest_asyncio
 
 from holdfast.events.settings import Settings
 from tests.databases import can_empty, clone, scratch_database
-from tests.events.scene import PROCESSOR_KEY, Scene
+from tests.events.refusal_scene import PROCESSOR_KEY, RefusalScene
 from tests.support import Service, make_new, running, unlimited
 
 if TYPE_CHECKING:  # its library takes long to load
-    from tests.helpers.payments import PaymentPlace
-    from tests.helpers.payments import Scene as Shop
+    from tests.helpers.payments import PaymentPlace, PaymentScene
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def payment_place(request: pytest.FixtureRequest, template_url: str) -> "Payment
 
 
 @pytest.fixture
-async def shop(payment_place: "PaymentPlace | Settings", template_url: str) -> AsyncIterator["Shop"]:
+async def shop(payment_place: "PaymentPlace | Settings", template_url: str) -> AsyncIterator["PaymentScene"]:
     """A service with a payment processor whose books are in order afterwards."""
     from tests.helpers.payments import paying
 
@@ -68,8 +67,8 @@ async def shop(payment_place: "PaymentPlace | Settings", template_url: str) -> A
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def scene(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
-    """One scene for all the tests that share it: what is refused changes nothing."""
+async def scene(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RefusalScene]:
+    """One scene for all the tests that share it; fails at their end if what was refused has changed something."""
     with scratch_database(template_url, "bad_input") as url:
         async with running(unlimited(url, tmp_path_factory.mktemp("data"))) as service:
             ada = await service.organizer()
@@ -85,4 +84,6 @@ async def scene(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> 
             endpoint = {"webhook_endpoint": {"url": "https://shop.example/hooks"}}
             ids["endpoint_id"] = (await ada.post("/api/webhook_endpoints", endpoint)).json()["data"]["id"]
             ids["message_id"] = "msg_1"
-            yield Scene(service, ada, spec, ids)
+            scene = RefusalScene(service, ada, spec, ids)
+            yield scene
+            await scene.is_untouched()

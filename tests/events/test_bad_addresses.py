@@ -7,9 +7,9 @@ import pytest
 
 from holdfast.events.api import OPERATIONS
 from holdfast.kit.running.operation import Operation
-from tests.events.scene import (
+from tests.events.refusal_scene import (
     DEEP,
-    Scene,
+    RefusalScene,
     every_operation,
     in_one_loop,
     with_a_key,
@@ -33,7 +33,7 @@ WRONG_QUERIES = (
 @with_a_query
 @in_one_loop
 async def test_a_query_of_any_kind_is_answered_or_refused_with_a_reason(
-    scene: Scene, operation: Operation, subtests: pytest.Subtests
+    scene: RefusalScene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
     for query in WRONG_QUERIES:
         with subtests.test(query=query[:50]):
@@ -50,7 +50,7 @@ WRONG_SEGMENTS = (
 @with_a_path
 @in_one_loop
 async def test_an_invalid_path_is_answered_with_404(
-    scene: Scene, operation: Operation, subtests: pytest.Subtests
+    scene: RefusalScene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
     content = json.dumps(scene.body(operation)).encode() if operation.has_body_fields else None
     # Any text may be a visitor's name; see queues/test_visitor_ids.py.
@@ -64,7 +64,7 @@ async def test_an_invalid_path_is_answered_with_404(
 @with_a_key
 @in_one_loop
 async def test_a_caller_without_a_valid_key_learns_nothing_about_any_path(
-    scene: Scene, operation: Operation, subtests: pytest.Subtests
+    scene: RefusalScene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
     for path in (scene.path(operation), scene.path(operation, event_id="0", user_id="x", id="x")):
         for key, expected in (
@@ -85,7 +85,7 @@ async def test_a_caller_without_a_valid_key_learns_nothing_about_any_path(
 @every_operation
 @in_one_loop
 async def test_a_method_the_path_does_not_know_is_refused(
-    scene: Scene, operation: Operation, subtests: pytest.Subtests
+    scene: RefusalScene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
     known = {other.method for other in OPERATIONS if other.path == operation.path}
     known |= {"HEAD"} if "GET" in known else set()
@@ -97,7 +97,7 @@ async def test_a_method_the_path_does_not_know_is_refused(
 
 
 @in_one_loop
-async def test_a_route_that_does_not_exist_is_not_found(scene: Scene, subtests: pytest.Subtests) -> None:
+async def test_a_route_that_does_not_exist_is_not_found(scene: RefusalScene, subtests: pytest.Subtests) -> None:
     for path in (
         *("/api/nothing", "/api/event", "/api/events/1/price", "/api/keys/1/2", "/api/registrations/1", "/api/%00"),
         *("/api/%ff", "/api/..%2f..%2fetc%2fpasswd", "/nothing", "/favicon.ico", "/.env", "/admin"),
@@ -112,8 +112,3 @@ async def test_a_route_that_does_not_exist_is_not_found(scene: Scene, subtests: 
         for method in ("GET", "POST", "DELETE"):
             with subtests.test(path=path[:50], method=method):
                 assert scene.refused(await scene.ada.request(method, path)) == "not_found"
-
-
-@in_one_loop
-async def test_a_bad_address_changes_no_data(scene: Scene) -> None:
-    await scene.is_untouched()

@@ -14,10 +14,10 @@ from holdfast.events.service import EVENTS
 from holdfast.kit.contract.command import fields
 from holdfast.kit.running.operation import Operation
 from tests.databases import scratch_database
-from tests.events.scene import (
+from tests.events.refusal_scene import (
     DEEP,
     HUGE,
-    Scene,
+    RefusalScene,
     in_one_loop,
     with_a_body,
 )
@@ -93,7 +93,7 @@ def wrong_wrappers(begin: bytes) -> dict[str, bytes]:
 @with_a_body
 @in_one_loop
 async def test_an_invalid_body_is_refused_with_a_reason(
-    scene: Scene, operation: Operation, subtests: pytest.Subtests
+    scene: RefusalScene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
     for name, content in wrong_documents(operation.body_member).items():
         with subtests.test(body=name):
@@ -159,7 +159,7 @@ def fits(validator: Any, content: bytes) -> bool:
 @with_a_body
 @in_one_loop
 async def test_an_invalid_field_of_a_body_is_refused_by_name(
-    scene: Scene, operation: Operation, subtests: pytest.Subtests
+    scene: RefusalScene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
     documented = scene.documented(operation)["requestBody"]["content"]["application/json"]["schema"]
     # `$` is the very end in JSON Schema, but not in Python's regular expressions.
@@ -186,7 +186,7 @@ async def test_an_invalid_field_of_a_body_is_refused_by_name(
 @with_a_body
 @in_one_loop
 async def test_a_field_documented_as_required_may_not_be_missing(
-    scene: Scene, operation: Operation, subtests: pytest.Subtests
+    scene: RefusalScene, operation: Operation, subtests: pytest.Subtests
 ) -> None:
     schemas = scene.spec["components"]["schemas"]
     request = schemas[scene.documented(operation)["requestBody"]["content"]["application/json"]["schema"]["$ref"][21:]]
@@ -203,16 +203,13 @@ async def test_a_field_documented_as_required_may_not_be_missing(
 
 @with_a_body
 @in_one_loop
-async def test_a_body_of_another_type_is_refused(scene: Scene, operation: Operation, subtests: pytest.Subtests) -> None:
+async def test_a_body_of_another_type_is_refused(
+    scene: RefusalScene, operation: Operation, subtests: pytest.Subtests
+) -> None:
     for kind in ("text/plain", "application/xml", "multipart/form-data; boundary=x", "\x7f"):
         with subtests.test(kind=kind):
             response = await scene.send(operation, b"{}", headers={"Content-Type": kind})
             assert scene.refused(response, operation) == "unsupported_media_type"
-
-
-@in_one_loop
-async def test_a_bad_body_changes_no_data(scene: Scene) -> None:
-    await scene.is_untouched()
 
 
 async def test_letters_that_only_newer_unicode_has_are_no_failure(template_url: str, tmp_path: Path) -> None:

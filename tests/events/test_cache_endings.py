@@ -14,23 +14,16 @@ from holdfast.events.oauth_server import grants
 from holdfast.events.oauth_server.model import Disconnect
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import system
-from holdfast.kit.postgres import lookup_cache
 from tests.events.console.organizing import OWNER_EMAIL, register_stranger
 from tests.events.oauth.authorization_server import authorization_server
-from tests.events.oauth.scene import Scene as Linked
-from tests.events.oauth_server.scene import Person, Scene, serve_furnished, sign_in_person
+from tests.events.oauth.oauth_scene import OAuthScene
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, Person, serve_furnished, sign_in_person
 from tests.helpers.agents import Agent
 from tests.helpers.form_browser import Browser
 from tests.helpers.people import erase
 from tests.support import Client, Service, running
 
-HOUR = 3600.0
-
-
-@pytest.fixture(autouse=True)
-def for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was looked up is kept until its end is announced."""
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", HOUR)
+pytestmark = pytest.mark.usefixtures("only_notices_end_caches")
 
 
 @pytest.fixture
@@ -39,13 +32,13 @@ def with_server(settings: Settings) -> Settings:
 
 
 @pytest.fixture
-async def scene(with_server: Settings) -> AsyncIterator[Scene]:
+async def scene(with_server: Settings) -> AsyncIterator[OAuthServerScene]:
     async with serve_furnished(with_server) as scene:
         yield scene
 
 
 @pytest.fixture
-async def other_process(scene: Scene, with_server: Settings) -> AsyncIterator[Service]:
+async def other_process(scene: OAuthServerScene, with_server: Settings) -> AsyncIterator[Service]:
     """Another process of the same service."""
     async with running(with_server) as other:
         await other.hear()
@@ -69,7 +62,9 @@ async def page(service: Service, address: str) -> httpx2.Response:
     return await service.http.get(address, headers={"accept": "text/html"})
 
 
-async def test_a_revoked_key_is_refused_by_every_process_at_once(scene: Scene, other_process: Service) -> None:
+async def test_a_revoked_key_is_refused_by_every_process_at_once(
+    scene: OAuthServerScene, other_process: Service
+) -> None:
     made = (await scene.ada.post("/api/keys", {"api_key": {"name": "Second"}})).json()["data"]
     assert await status(other_process, made["key"]) == 200
 
@@ -79,7 +74,7 @@ async def test_a_revoked_key_is_refused_by_every_process_at_once(scene: Scene, o
 
 
 async def test_keys_apps_and_sessions_of_an_ended_organizer_are_refused_by_every_process_at_once(
-    scene: Scene, other_process: Service
+    scene: OAuthServerScene, other_process: Service
 ) -> None:
     stranger = await register_stranger(scene.service)
     thief = await sign_in_person(scene.service, stranger.id, way="password")
@@ -103,7 +98,7 @@ async def test_keys_apps_and_sessions_of_an_ended_organizer_are_refused_by_every
 
 
 async def test_pages_of_an_ended_organizer_are_gone_in_every_process_at_once(
-    scene: Scene, other_process: Service
+    scene: OAuthServerScene, other_process: Service
 ) -> None:
     stranger = await register_stranger(scene.service)
     await scene.service.run_sql("update users set proved_at = now() where id = %(id)s", id=stranger.id)
@@ -123,7 +118,7 @@ async def test_pages_of_an_ended_organizer_are_gone_in_every_process_at_once(
 
 
 async def test_tokens_of_a_disconnected_app_are_refused_by_every_process_at_once(
-    scene: Scene, other_process: Service
+    scene: OAuthServerScene, other_process: Service
 ) -> None:
     another = await scene.register()
     tokens = await scene.connected()
@@ -168,19 +163,21 @@ async def test_a_token_of_a_moved_subject_acts_for_the_new_organizer_in_every_pr
 
 
 @contextlib.asynccontextmanager
-async def two_processes(settings: Settings) -> AsyncGenerator[tuple[Linked, Service]]:
+async def two_processes(settings: Settings) -> AsyncGenerator[tuple[OAuthScene, Service]]:
     """Two processes of a service beside another authorization server, where the organizer has an account too."""
     async with authorization_server() as server:
         with_issuer = settings.model_copy(update={"oauth_issuer": server.issuer})
         async with running(with_issuer) as service, running(with_issuer) as other:
             ada = await service.organizer(email="ada@example.com")
-            linked = Linked(service, server, ada, "ada@example.com")
+            linked = OAuthScene(service, server, ada, "ada@example.com")
             await linked.link(ada.slug, "ada")
             await other.hear()
             yield linked, other
 
 
-async def test_an_ended_session_is_over_in_every_process_at_once(scene: Scene, other_process: Service) -> None:
+async def test_an_ended_session_is_over_in_every_process_at_once(
+    scene: OAuthServerScene, other_process: Service
+) -> None:
     here, other_browser = Browser(scene.service), Browser(other_process)
     await here.sign_in("ann@example.com")
     other_browser.http.cookies.update(here.http.cookies)
@@ -193,7 +190,7 @@ async def test_an_ended_session_is_over_in_every_process_at_once(scene: Scene, o
 
 
 async def test_sessions_of_an_erased_person_are_over_in_every_process_at_once(
-    scene: Scene, other_process: Service
+    scene: OAuthServerScene, other_process: Service
 ) -> None:
     here, other_browser = Browser(scene.service), Browser(other_process)
     await here.sign_in("ann@example.com")
@@ -206,7 +203,9 @@ async def test_sessions_of_an_erased_person_are_over_in_every_process_at_once(
     assert not await other_browser.is_signed_in()
 
 
-async def test_a_cancelled_event_has_no_form_in_any_process_at_once(scene: Scene, other_process: Service) -> None:
+async def test_a_cancelled_event_has_no_form_in_any_process_at_once(
+    scene: OAuthServerScene, other_process: Service
+) -> None:
     event = await scene.ada.create_event()
     addresses = [event["public_url"], f"/events/{event['id']}/embed"]
     for url in addresses:
@@ -219,7 +218,7 @@ async def test_a_cancelled_event_has_no_form_in_any_process_at_once(scene: Scene
 
 
 async def test_a_seat_of_an_erased_person_is_offered_by_every_process_at_once(
-    scene: Scene, other_process: Service
+    scene: OAuthServerScene, other_process: Service
 ) -> None:
     event = await scene.ada.create_event(capacity=1)
     await scene.ada.register(event["id"], email="ann@example.com")

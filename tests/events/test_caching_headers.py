@@ -3,7 +3,7 @@
 import httpx2
 
 from holdfast.kit.http.answers import BRIEF, FEED, IMMUTABLE, LIVE
-from tests.events.queues.scene import open_line
+from tests.events.queues.queue_scene import open_queue
 from tests.support import Service
 
 HOUR = "public, max-age=3600"
@@ -17,13 +17,13 @@ def cache_control(header: tuple[bytes, bytes]) -> str:
 async def test_an_answer_says_what_caches_may_do_with_it(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    line = await open_line(service, ada)
+    queue = await open_queue(service, ada)
     event_path, organizer_path = f"/events/{event['id']}", f"/organizers/{ada.slug}"
     page = (await service.http.get(event["public_url"])).text
     script = page.partition('<script src="')[2].partition('"')[0]
     expected = {
         cache_control(LIVE): [
-            *("/", organizer_path, f"{organizer_path}{event_path}", f"/queues/{line.id}/progress"),
+            *("/", organizer_path, f"{organizer_path}{event_path}", f"/queues/{queue.id}/progress"),
             *(f"{event_path}/embed", f"{event_path}/calendar.ics"),
         ],
         cache_control(FEED): [f"{organizer_path}/events.ics", f"{organizer_path}/events.rss"],
@@ -35,7 +35,7 @@ async def test_an_answer_says_what_caches_may_do_with_it(service: Service) -> No
         FIVE_MINUTES: ["/oauth/trusted-auth/jwks.json", "/.well-known/queue-jwks.json"],
         "no-store": [
             *("/healthz", "/readyz", "/metrics", "/nothing", "/docs/", "/sign-in", "/console", "/account", "/mcp"),
-            *("/api/events", f"/queues/{line.id}", f"/queues/{line.id}/embed", "/queues/0"),
+            *("/api/events", f"/queues/{queue.id}", f"/queues/{queue.id}/embed", "/queues/0"),
             f"{event_path}/registrations",
             *("/registrations/1-x", "/events/0/stream", "/media/nothing.png", f"{event['public_url']}?queue_token=x"),
         ],

@@ -4,13 +4,12 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 
-import httpx2
 import psycopg
 import pytest
 
 from holdfast.kit.running.slots import MAX_WAITING
 from tests.events.pages.own_registration import register_and_settle
-from tests.helpers.payments import EVENT_BODY, Scene, signature_header
+from tests.helpers.payments import EVENT_BODY, PaymentScene, signature_header
 from tests.support import Service, eventually
 
 CROWD = MAX_WAITING + 50
@@ -20,10 +19,9 @@ OTHERS = ("198.51.100.7", "2001:db8:7::1")
 @contextlib.asynccontextmanager
 async def crowd_from(service: Service, host: str, paths: list[str], locked_table: str) -> AsyncGenerator[None]:
     """Let a crowd from one address wait for pages that need a table, which is locked until the block ends."""
-    transport = httpx2.ASGITransport(app=service.app, client=(host, 1))
     async with (
         await psycopg.AsyncConnection.connect(service.database.url) as blocker,
-        httpx2.AsyncClient(transport=transport, base_url=str(service.http.base_url)) as http,
+        service.at(host) as http,
     ):
         await blocker.execute(f"lock table {locked_table} in access exclusive mode".encode())
         crowd = [asyncio.create_task(http.get(path)) for path in paths for _ in range(CROWD // len(paths))]
@@ -43,12 +41,6 @@ async def crowd_from(service: Service, host: str, paths: list[str], locked_table
         await asyncio.gather(*crowd)
 
 
-def at(service: Service, host: str) -> httpx2.AsyncClient:
-    """A browser at an address."""
-    transport = httpx2.ASGITransport(app=service.app, client=(host, 1))
-    return httpx2.AsyncClient(transport=transport, base_url=str(service.http.base_url))
-
-
 @pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1"])
 async def test_strangers_at_other_addresses_register_sign_in_and_read_beside_a_crowd(
     service: Service, host: str
@@ -60,7 +52,7 @@ async def test_strangers_at_other_addresses_register_sign_in_and_read_beside_a_c
 
     async with crowd_from(service, host, [f"{ann}?receipt"], "registrations"):
         for number, other in enumerate(OTHERS):
-            async with at(service, other) as http:
+            async with service.at(other) as http:
                 organizer = {
                     "name": "Ben Events",
                     "email": f"ben{number}@crowd.example",
@@ -77,7 +69,7 @@ async def test_strangers_at_other_addresses_register_sign_in_and_read_beside_a_c
     assert statuses == [201, 200, 200, 200] * 2
 
 
-async def test_a_message_of_the_payment_processor_is_accepted_beside_a_crowd(shop: Scene) -> None:
+async def test_a_message_of_the_payment_processor_is_accepted_beside_a_crowd(shop: PaymentScene) -> None:
     ada = await shop.service.organizer()
     event = await ada.create_event()
     [ann] = await register_and_settle(shop.service, ada, event, "ann")
@@ -93,7 +85,7 @@ async def test_a_crowd_that_reads_a_log_does_not_delay_other_addresses(service: 
     event = await ada.create_event()
 
     async with crowd_from(service, "192.0.2.1", [f"/log/events/{event['id']}/checkpoint"], "log_heads"):
-        async with at(service, OTHERS[0]) as http:
+        async with service.at(OTHERS[0]) as http:
             page = await http.get(f"/organizers/{ada.slug}")
         listed = await ada.get("/api/queues")
 

@@ -21,14 +21,14 @@ from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 from tests.faults.lost_notifications import SLACK_SECONDS, cut_off_listener, mute_notifications
 from tests.helpers.background_loops import at_work
+from tests.helpers.exchange import read_stream
 from tests.helpers.form_browser import Browser
-from tests.helpers.payments import Scene, paying
+from tests.helpers.payments import PaymentScene, paying
 from tests.helpers.photos import JPEG, stored_sizes, upload, with_photo
 from tests.helpers.pictures import picture
 from tests.kit.background.letters import POST_LETTER, Letter, run_letter_jobs
 from tests.kit.mail.posting import run_senders, wait_until_all_ended
 from tests.smtp import Server, mail_server
-from tests.stream_reader import read_stream
 from tests.support import Client, Service, eventually, running
 
 # Each test adds a schema to its database, and cuts off the sessions of a service.
@@ -137,7 +137,7 @@ async def test_announcements_become_mails_while_the_listening_connection_is_cut_
         )
 
 
-async def paid(scene: Scene, event_id: int, count: int) -> bool:
+async def paid(scene: PaymentScene, event_id: int, count: int) -> bool:
     """Whether so many have a seat that is paid for."""
     return (await scene.counts(event_id)).get("registered") == count
 

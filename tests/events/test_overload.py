@@ -13,7 +13,7 @@ import pytest
 from holdfast.kit.running.admission import MIN_IN_PROGRESS
 from holdfast.kit.running.runner import TENANT_SHARE_DIVISOR
 from holdfast.kit.running.slots import SLOT_TIMEOUT_SECONDS
-from tests.events.console.scene import open_desk
+from tests.events.console.organizer_scene import open_desk
 from tests.helpers.event_visitor import Visitor, field_value, page_text
 from tests.helpers.locked_rows import hold_locks
 from tests.support import Client, Service, eventually
@@ -25,11 +25,7 @@ async def overloaded(service: Service, ada: Client, event_id: int, seconds: floa
     async with await psycopg.AsyncConnection.connect(service.database.url) as blocker:
         await blocker.execute("lock table events in access exclusive mode")
         reads = [asyncio.create_task(ada.get(f"/api/events/{event_id}")) for _ in range(MIN_IN_PROGRESS)]
-
-        async def are_waiting() -> bool:
-            return service.runner.admission.in_progress == MIN_IN_PROGRESS
-
-        await eventually(are_waiting)
+        await eventually(lambda: service.runner.admission.in_progress == MIN_IN_PROGRESS)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(service.runner.admission, "now", lambda: time.monotonic() + seconds / 2)
             yield
@@ -112,7 +108,7 @@ async def test_the_console_does_not_wait_behind_programs_of_the_same_organizer(s
         await blocker.execute("lock table queues in access exclusive mode")
         reads = [asyncio.create_task(at_desk.ada.get("/api/queues")) for _ in range(50)]
 
-        async def are_waiting() -> bool:
+        def are_waiting() -> bool:
             return service.runner.admission.in_progress == service.database.pool.max_size // TENANT_SHARE_DIVISOR
 
         await eventually(are_waiting)
@@ -132,7 +128,7 @@ async def test_a_caller_who_waits_for_its_own_organizer_gets_no_other_caller_ref
         await blocker.execute("lock table queues in access exclusive mode")
         reads = [asyncio.create_task(ada.get("/api/queues")) for _ in range(MIN_IN_PROGRESS)]
 
-        async def are_waiting() -> bool:
+        def are_waiting() -> bool:
             return service.runner.admission.in_progress == service.database.pool.max_size // TENANT_SHARE_DIVISOR
 
         await eventually(are_waiting)
@@ -157,11 +153,7 @@ async def test_joins_that_wait_for_a_locked_queue_do_not_get_other_calls_refused
             asyncio.create_task(ada.post(path, {"visitor_id": f"visitor{number}"})) for number in range(MIN_IN_PROGRESS)
         ]
         await operator.is_waited_for()
-
-        async def is_free_for_others() -> bool:
-            return service.runner.admission.in_progress == 0
-
-        await eventually(is_free_for_others)
+        await eventually(lambda: service.runner.admission.in_progress == 0)
         with monkeypatch.context() as patch:
             patch.setattr(service.runner.admission, "now", lambda: time.monotonic() + 60)
             answer, refusal = await ben.get("/api/keys"), await ada.post(path, {"visitor_id": "late"})

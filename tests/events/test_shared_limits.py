@@ -170,19 +170,13 @@ async def test_the_answer_whether_an_address_is_an_organizer_is_limited_by_the_h
 async def test_no_stranger_keeps_an_address_from_becoming_an_organizer(settings: Settings) -> None:
     async with running(settings.model_copy(update={"organizers_per_email": 3})) as service:
         slug = (await service.organizer()).slug
-        stranger, ada = at(service, "203.0.113.7"), at(service, "198.51.100.1")
+        stranger, ada = Client(service.at("203.0.113.7")), Client(service.at("198.51.100.1"))
 
         tries = [await register(stranger, slug) for _ in range(8)]
         made = await register(ada, "ada")
 
     assert tries == [422] * 5 + [429] * 3
     assert made == 201
-
-
-def at(service: Service, address: str) -> Client:
-    """A program without a key at an address."""
-    transport = httpx2.ASGITransport(service.app, client=(address, 1))
-    return Client(httpx2.AsyncClient(transport=transport, base_url="http://events.test"))
 
 
 async def register(program: Client, slug: str) -> int:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from holdfast.accounts.signin import links
 from holdfast.events.queues.release import release
 from holdfast.events.service import EVENTS
-from tests.events.check_in.scene import link_of
-from tests.helpers.payments import Scene
+from tests.events.check_in.check_in_scene import link_of
+from tests.helpers.payments import PaymentScene
 from tests.helpers.pictures import picture
 from tests.plain_browser import PlainBrowser
 from tests.support import Service
@@ -104,7 +104,7 @@ async def test_an_event_is_published_and_people_are_moved_and_let_in(service: Se
     assert "The event is cancelled." in bob.page.text
 
 
-async def test_an_event_is_made_from_another_and_a_visitor_pays_and_cancels(shop: Scene) -> None:
+async def test_an_event_is_made_from_another_and_a_visitor_pays_and_cancels(shop: PaymentScene) -> None:
     service, others = shop.service, shop.processor.address
     ada, ann = await signed_in(service, others=others), browser(service, others=others)
     await ada.click(href="/console/payouts$")

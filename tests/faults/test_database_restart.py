@@ -57,11 +57,8 @@ async def test_no_answered_registration_is_lost_when_postgresql_crashes(
                     if after >= 20:
                         return
 
-            async def some_are_accepted() -> bool:
-                return len(accepted) >= 200
-
             async def crash_in_between() -> None:
-                await eventually(some_are_accepted)
+                await eventually(lambda: len(accepted) >= 200)
                 await asyncio.to_thread(crash, directory, url)
                 crashed.set()
 

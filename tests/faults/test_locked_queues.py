@@ -1,10 +1,10 @@
 """While a queue or a visitor is locked, only requests that need it wait."""
 
 import asyncio
-import contextlib
 
 from holdfast.events.queues import release
-from tests.events.queues.scene import open_line
+from tests.events.queues.queue_scene import QueueScene, open_queue
+from tests.helpers.background_loops import at_work
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
 from tests.support import Service, eventually
 
@@ -13,7 +13,7 @@ VISITOR = "select from queue_visitors where visitor_id = %(visitor)s for update"
 
 
 async def test_a_visitor_who_joins_a_locked_queue_waits_and_others_join_other_queues(service: Service) -> None:
-    locked, free = await open_line(service), await open_line(service)
+    locked, free = await open_queue(service), await open_queue(service)
 
     async with hold_locks(service.database.url, QUEUE, id=locked.id) as operator:
         waiting = [asyncio.create_task(locked.ask_to_join("ann"))]
@@ -27,80 +27,73 @@ async def test_a_visitor_who_joins_a_locked_queue_waits_and_others_join_other_qu
 
 
 async def test_a_visitor_of_a_locked_queue_is_answered_at_once(service: Service) -> None:
-    line = await open_line(service)
-    await line.join("ann")
+    queue = await open_queue(service)
+    await queue.join("ann")
 
-    async with hold_locks(service.database.url, QUEUE, id=line.id):
-        assert (await check_unnoticed(line.ask_to_join("ann"))).status_code == 202
-        assert await check_unnoticed(line.position("ann")) == 1
+    async with hold_locks(service.database.url, QUEUE, id=queue.id):
+        assert (await check_unnoticed(queue.ask_to_join("ann"))).status_code == 202
+        assert await check_unnoticed(queue.position("ann")) == 1
 
 
 async def test_concurrent_joins_of_many_processes_store_every_visitor(service: Service) -> None:
-    line = await open_line(service)
+    queue = await open_queue(service)
     visitors = [f"n{number}" for number in range(100)]
 
     async def keep_locking() -> None:
-        while await line.length() < len(visitors):
-            async with hold_locks(service.database.url, QUEUE, id=line.id):
+        while await queue.length() < len(visitors):
+            async with hold_locks(service.database.url, QUEUE, id=queue.id):
                 await asyncio.sleep(0)
 
     answers, _ = await asyncio.gather(
-        asyncio.gather(*(line.ask_to_join(visitor) for visitor in visitors)), keep_locking()
+        asyncio.gather(*(queue.ask_to_join(visitor) for visitor in visitors)), keep_locking()
     )
 
     assert {answer.status_code for answer in answers} == {202}
-    assert {await line.position(visitor) for visitor in visitors} == {*range(1, 101)}
+    assert {await queue.position(visitor) for visitor in visitors} == {*range(1, 101)}
 
 
 async def test_a_locked_queue_releases_as_soon_as_it_is_free_and_others_meanwhile(service: Service) -> None:
-    locked, free = await open_line(service, release_rate=1200), await open_line(service, release_rate=1200)
+    locked, free = await open_queue(service, release_rate=1200), await open_queue(service, release_rate=1200)
     await locked.join("ann", "bob")
-    loop = asyncio.create_task(release.LOOP.run(service.database))
 
-    async with hold_locks(service.database.url, QUEUE, id=locked.id) as operator:
-        await operator.is_waited_for()
-        await free.join("cal", "dan")
+    async def is_empty(queue: QueueScene) -> bool:
+        return await queue.length() == 0
 
-        async def nobody_waits() -> bool:
-            return await free.length() == 0
+    async with at_work(release.LOOP.run(service.database)):
+        async with hold_locks(service.database.url, QUEUE, id=locked.id) as operator:
+            await operator.is_waited_for()
+            await free.join("cal", "dan")
+            await eventually(lambda: is_empty(free), seconds=2)
+            assert await locked.length() >= 1
 
-        await eventually(nobody_waits, seconds=2)
-        assert await locked.length() >= 1
-
-    async def all_are_released() -> bool:
-        return await locked.length() == 0
-
-    await eventually(all_are_released, seconds=2)
-    loop.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await loop
+        await eventually(lambda: is_empty(locked), seconds=2)
 
 
 async def test_a_visitor_whose_row_is_locked_waits_for_the_token_and_others_get_theirs(service: Service) -> None:
-    line = await open_line(service)
-    await line.join("ann", "bob")
-    await line.tick(times=2)
+    queue = await open_queue(service)
+    await queue.join("ann", "bob")
+    await queue.tick(times=2)
 
     async with hold_locks(service.database.url, VISITOR, visitor="ann") as operator:
-        ann = asyncio.create_task(line.token("ann"))
+        ann = asyncio.create_task(queue.token("ann"))
         await operator.is_waited_for()
-        assert await check_unnoticed(line.token("bob"))
+        assert await check_unnoticed(queue.token("bob"))
         assert not ann.done()
 
-    assert (await line.verify(await ann)).status_code == 200
+    assert (await queue.verify(await ann)).status_code == 200
 
 
 async def test_a_visitor_whose_row_is_locked_waits_to_join_again_and_others_join(service: Service) -> None:
-    line = await open_line(service, token_ttl_minutes=1)
-    await line.join("ann")
-    await line.tick()
-    await line.pass_time(3600)
+    queue = await open_queue(service, token_ttl_minutes=1)
+    await queue.join("ann")
+    await queue.tick()
+    await queue.pass_time(3600)
 
     async with hold_locks(service.database.url, VISITOR, visitor="ann") as operator:
-        ann = asyncio.create_task(line.ask_to_join("ann"))
+        ann = asyncio.create_task(queue.ask_to_join("ann"))
         await operator.is_waited_for()
-        await check_unnoticed(line.join("bob"))
+        await check_unnoticed(queue.join("bob"))
         assert not ann.done()
 
     assert (await ann).status_code == 202
-    assert [await line.position(name) for name in ("bob", "ann")] == [1, 2]
+    assert [await queue.position(name) for name in ("bob", "ann")] == [1, 2]

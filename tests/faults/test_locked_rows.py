@@ -5,7 +5,7 @@ import asyncio
 from holdfast.events.events import recurrence
 from holdfast.events.queues.retention import forget_visitors
 from holdfast.kit.running.idempotency import Idempotency
-from tests.events.queues.scene import open_line
+from tests.events.queues.queue_scene import open_queue
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
 from tests.support import Service
 
@@ -68,9 +68,9 @@ async def test_the_series_of_an_organizer_who_is_locked_waits_and_others_go_on(s
 
 
 async def test_a_timed_deletion_skips_rows_that_others_have_locked(service: Service) -> None:
-    line = await open_line(service)
-    await line.join("ann", "bob")
-    await line.ada.delete(line.path)
+    queue = await open_queue(service)
+    await queue.join("ann", "bob")
+    await queue.ada.delete(queue.path)
     visitor = "select from queue_visitors where visitor_id = 'ann' for update"
 
     async with hold_locks(service.database.url, visitor):

@@ -87,7 +87,7 @@ async def test_no_photo_is_lost_and_no_file_forgotten_whatever_is_killed(databas
         async def kill_now_and_then() -> None:
             for _ in range(KILLS):
                 target = added() + random.randint(1, 2 * BETWEEN)
-                await eventually(lambda target=target: asyncio.sleep(0, added() >= target), seconds=60)
+                await eventually(lambda target=target: added() >= target, seconds=60)
                 process.kill()
                 process.start()
             over.set()

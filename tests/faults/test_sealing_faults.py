@@ -1,8 +1,6 @@
 """A process is killed, or stops, at each step from a commit to the signed head: the log loses and repeats nothing."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -10,8 +8,9 @@ import pytest
 from holdfast.events.log import sealing, sql
 from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
-from tests.events.log.scene import LogScene, open_log
+from tests.events.log.log_scene import LogScene, open_log
 from tests.faults.pair import pair
+from tests.helpers.background_loops import at_work
 from tests.helpers.data_directories import wait_until
 from tests.helpers.locked_rows import hold_locks
 from tests.helpers.processes import Process
@@ -26,7 +25,7 @@ SEALED_SIZE = "select size from logs join log_heads on log_id = logs.id where ev
 """Reads the number of sealed entries of the log of the only event."""
 
 
-class Scene:
+class SealingScene:
     """An event and its log, a process that does the work, and a service in this process that shows the log."""
 
     def __init__(self, service: Service, process: Process, ada: Client, event_id: int) -> None:
@@ -79,16 +78,6 @@ class Scene:
         self._checkpoint = await self.log.content("/checkpoint")
 
 
-@contextlib.asynccontextmanager
-async def another_leader(service: Service) -> AsyncGenerator[None]:
-    """While the block lasts, this process seals and signs too."""
-    sealing_here = asyncio.create_task(sealing.LOOP.run(service.database))
-    try:
-        yield
-    finally:
-        sealing_here.cancel()
-
-
 async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_killed_or_stops(
     settings: Settings, tmp_path: Path
 ) -> None:
@@ -97,7 +86,7 @@ async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_
         async with running(settings) as service:
             ada = await service.organizer()
             event = await ada.create_event(capacity=100)
-            scene = Scene(service, process, ada, event["id"])
+            scene = SealingScene(service, process, ada, event["id"])
             await scene.register(2)
             await eventually(scene.has_settled)
             await scene.all_is_logged_once()
@@ -114,7 +103,7 @@ async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_
                     await asyncio.to_thread(process.kill)
                     assert not await seal_once(service.database)
                     await scene.nothing_more_is_served(is_sealed=step == BETWEEN_SEAL_AND_SIGNATURE)
-                async with another_leader(service):
+                async with at_work(sealing.LOOP.run(service.database)):  # this process seals and signs too
                     await asyncio.to_thread(process.start)
                     await scene.register(1)
                     await eventually(scene.has_settled)
@@ -127,7 +116,7 @@ async def test_every_registration_is_logged_once_even_if_the_sealing_process_is_
                 await holder.is_waited_for()
                 await eventually(scene.has_settled)
                 process.halt()
-            async with another_leader(service):
+            async with at_work(sealing.LOOP.run(service.database)):  # this process seals and signs too
                 await scene.all_is_logged_once()
                 process.go_on()
                 await scene.register(3)

@@ -23,15 +23,11 @@ async def test_a_processor_that_does_not_answer_delays_nothing_else(settings: Se
         database = scene.service.database
         await Visitor(scene.service).register(paid, "ann@example.com")
         await scene.service.settle()
-
-        async def is_called() -> bool:
-            return bool(scene.processor.things("checkout.session"))
-
         began = time.monotonic()
         calling = asyncio.create_task(handle_payments(database, payments.PAYMENT_TABLES[0]))
         try:
             # The call is on its way: the session exists, and its answer does not come.
-            await eventually(is_called)
+            await eventually(lambda: scene.processor.things("checkout.session"))
 
             for event in (paid, free):
                 for number in range(10):

@@ -61,7 +61,7 @@ CLIENTS = 8
 
 
 class Crowd:
-    """People who register and visitors who line up, each by one process, until the crowd has ended.
+    """People who register and visitors who join a queue, each by one process, until the crowd has ended.
 
     accepted    those who were answered with 202, by the process that answered
     joined      the visitors who have a place, in order

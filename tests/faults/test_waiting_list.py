@@ -9,6 +9,7 @@ from pathlib import Path
 import psycopg
 
 from holdfast.kit.security.http_client import HttpClient
+from tests.helpers.background_loops import at_work
 from tests.helpers.processes import Process, serving
 from tests.serving import PLAIN
 from tests.support import event_fields
@@ -46,13 +47,8 @@ async def watching(database_url: str) -> AsyncGenerator[list[int]]:
                 counted = await (await connection.execute("select waitlisted_count from events")).fetchall()
                 waited.append(counted[0][0])
 
-    watcher = asyncio.create_task(watch())
-    try:
+    async with at_work(watch()):
         yield waited
-    finally:
-        watcher.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await watcher
 
 
 async def comes_and_goes(process: Process, key: str, event_id: int, number: int, times: int) -> None:

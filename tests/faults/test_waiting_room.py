@@ -83,7 +83,7 @@ async def ask(
         number += 1
 
 
-async def line_up(processes: list[Process], crowd: Crowd, visitors: Iterator[str], connections: int = 32) -> None:
+async def join_all(processes: list[Process], crowd: Crowd, visitors: Iterator[str], connections: int = 32) -> None:
     """Let visitors join from so many connections, some of them twice."""
 
     async def one() -> None:
@@ -161,20 +161,16 @@ async def test_a_crowd_is_let_in_in_order_and_on_time_though_processes_are_kille
 ) -> None:
     monkeypatch.setenv("QUEUE_RELEASE_INTERVAL_SECONDS", "1")
     visitors = [f"visitor {number}" for number in range(VISITORS)]
-
-    async def all_are_released() -> bool:
-        return len(stored_tickets(database_url)[1]) == VISITORS
-
     with serving(database_url, tmp_path, 2) as processes:
         async with queue(processes[0]) as crowd:
             killing = asyncio.create_task(kill_again_and_again(processes, crowd, database_url))
-            await line_up(processes, crowd, iter(visitors[:-100]))
+            await join_all(processes, crowd, iter(visitors[:-100]))
             watching = [asyncio.create_task(watch(processes, crowd, visitors[-1])) for _ in range(4)]
             began = await begin(processes, crowd)
-            await line_up(processes, crowd, iter(visitors[-100:]))
+            await join_all(processes, crowd, iter(visitors[-100:]))
             await asyncio.gather(*watching)
             # Others may have come after the last one that is watched.
-            await eventually(all_are_released)
+            await eventually(lambda: len(stored_tickets(database_url)[1]) == VISITORS)
             killing.cancel()
             await asyncio.gather(killing, return_exceptions=True)
 

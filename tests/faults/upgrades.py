@@ -175,14 +175,10 @@ class Upgrade:
     async def _load(self, stage: str, answers: int = STAGE_ANSWERS) -> None:
         """Begin a stage, and return when so many requests were answered in it."""
         self.stage = stage
-
-        async def are_answered() -> bool:
-            return sum(count for (at, _), count in self.answers.items() if at == stage) >= answers
-
-        await eventually(are_answered, 300)
+        await eventually(lambda: sum(count for (at, _), count in self.answers.items() if at == stage) >= answers, 300)
 
     async def _end(self, process: Process) -> None:
-        await eventually(lambda: asyncio.sleep(0, not self._open_requests[process]), 60)
+        await eventually(lambda: not self._open_requests[process], 60)
         await asyncio.to_thread(process.stop)
         self._started.remove(process)
 

@@ -1,6 +1,5 @@
 """Agents as they are on the wire: messages, headers and open streams, without a client that tidies them up."""
 
-import asyncio
 import contextlib
 import itertools
 import json
@@ -10,8 +9,8 @@ from typing import Any
 import httpx2
 from starlette.types import ASGIApp
 
+from tests.helpers.exchange import Exchange, Header, Stream, http_scope
 from tests.kit.mcp.pantry import Pantry
-from tests.kit.wire import Header, http_scope
 
 STATELESS = "2026-07-28"
 META = {
@@ -24,72 +23,9 @@ BOTH: Header = (b"accept", b"application/json, text/event-stream")
 EVENTS: Header = (b"accept", b"text/event-stream")
 
 
-class Exchange:
-    """One request to the application, and what it answers piece by piece."""
-
-    def __init__(self, app: ASGIApp, method: str, headers: Sequence[Header], body: bytes = b"") -> None:
-        self._pieces: asyncio.Queue[Any] = asyncio.Queue()
-        self._arriving = [{"type": "http.request", "body": body, "more_body": False}]
-        self._gone = asyncio.Event()
-        scope = http_scope(method, "/mcp", headers, "pantry.test")
-        self._task = asyncio.ensure_future(app(scope, self._receive, self._pieces.put))
-
-    async def _receive(self) -> Any:
-        if self._arriving:
-            return self._arriving.pop()
-        await self._gone.wait()
-        return {"type": "http.disconnect"}
-
-    async def piece(self) -> Any:
-        """The next message of the answer; fails when the application ends without one."""
-        async with asyncio.timeout(10):
-            arriving = asyncio.create_task(self._pieces.get())
-            await asyncio.wait({arriving, self._task}, return_when=asyncio.FIRST_COMPLETED)
-            if not arriving.done() and self._pieces.empty():
-                await self._task
-            return await arriving
-
-    async def response(self) -> httpx2.Response:
-        """The whole answer."""
-        start = await self.piece()
-        pieces = [await self.piece()]
-        while pieces[-1].get("more_body"):
-            pieces.append(await self.piece())
-        await self._task
-        return httpx2.Response(
-            start["status"], headers=start["headers"], content=b"".join(piece.get("body", b"") for piece in pieces)
-        )
-
-    async def leave(self) -> None:
-        """Go away, as a client does that closes the connection."""
-        self._gone.set()
-        async with asyncio.timeout(10):
-            await self._task
-
-
-class Stream:
-    """An open stream of events."""
-
-    def __init__(self, exchange: Exchange, start: Any) -> None:
-        self.exchange = exchange
-        self.status = start["status"]
-        self.headers = httpx2.Headers(start["headers"])
-        self._text = ""
-        self._open = True
-
-    async def event(self) -> dict[str, str]:
-        """The next event, or comment, as its fields; an empty one when the stream has ended."""
-        while "\n\n" not in self._text and self._open:
-            piece = await self.exchange.piece()
-            self._text += piece["body"].decode()
-            self._open = piece.get("more_body", False)
-        event, _, self._text = self._text.partition("\n\n")
-        lines = (line.partition(": ") for line in event.split("\n") if line)
-        return {name: value for name, _, value in lines}
-
-    async def message(self) -> dict[str, Any]:
-        """The next JSON-RPC message."""
-        return json.loads((await self.event())["data"])
+def begin_request(app: ASGIApp, method: str, headers: Sequence[Header], body: bytes = b"") -> Exchange:
+    """A request to the endpoint for agents."""
+    return Exchange(app, http_scope(method, "/mcp", headers, "pantry.test"), [{"type": "http.request", "body": body}])
 
 
 class Agent:
@@ -126,7 +62,7 @@ class Agent:
         """Post a body, as it is when it is bytes."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         sent_headers = self.headers(body) if headers is None else headers
-        return await Exchange(self.app, "POST", sent_headers, content).response()
+        return await begin_request(self.app, "POST", sent_headers, content).response()
 
     async def ask(self, method: str, params: dict[str, Any] | None = None) -> httpx2.Response:
         return await self.post(self.request(method, params))
@@ -148,7 +84,7 @@ class Agent:
     async def open(self, method: str, headers: Sequence[Header] | None = None, body: Any = None) -> Stream:
         """Open a stream of events."""
         sent_headers = self.headers(body) if headers is None else headers
-        exchange = Exchange(self.app, method, sent_headers, b"" if body is None else json.dumps(body).encode())
+        exchange = begin_request(self.app, method, sent_headers, b"" if body is None else json.dumps(body).encode())
         return Stream(exchange, await exchange.piece())
 
     async def listen(self, **notifications: Any) -> Stream:

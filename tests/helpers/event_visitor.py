@@ -26,11 +26,7 @@ class Visitor:
         language: str = "en",
         scripts: bool = True,
     ) -> None:
-        self.http = httpx2.AsyncClient(
-            transport=httpx2.ASGITransport(service.app, client=(address, 1)),
-            base_url="http://events.test",
-            headers={"Accept": "text/html", "Accept-Language": language},
-        )
+        self.http = service.at(address, Accept="text/html", Accept_Language=language)
         self.framed = framed
         self.secret = secrets.token_hex(16) if scripts else None
 

@@ -21,11 +21,7 @@ class Browser:
 
     def __init__(self, service: Service, *, address: str = "127.0.0.1", language: str = "en") -> None:
         self.service = service
-        self.http = httpx2.AsyncClient(
-            transport=httpx2.ASGITransport(service.app, client=(address, 1)),
-            base_url="http://events.test",
-            headers={"Accept": "text/html", "Accept-Language": language, "User-Agent": "Firefox of a test"},
-        )
+        self.http = service.at(address, Accept="text/html", Accept_Language=language, User_Agent="Firefox of a test")
 
     async def get(self, path: str) -> httpx2.Response:
         return await self.http.get(path)

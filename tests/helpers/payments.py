@@ -43,7 +43,7 @@ async def handle_payments(database: Database, table: PaymentTable) -> int:
     return await handle_all(PaymentWork(database, table, ProcessorAccess()))
 
 
-class Scene:
+class PaymentScene:
     """The service, the processor, and who is there.
 
     heard    the messages that the processor has sent and that were not delivered yet: signature and body
@@ -131,16 +131,13 @@ class Scene:
     async def _sent(self) -> None:
         from tests.support import eventually
 
-        async def is_sent() -> bool:
-            return not self.processor.webhooks.waiting()
-
-        await eventually(is_sent)
+        await eventually(lambda: not self.processor.webhooks.waiting())
 
 
 class Buyer:
     """A person who has registered for a paid event, at the page that shows the outcome."""
 
-    def __init__(self, scene: Scene, visitor: Visitor, path: str, event_id: int, email: str) -> None:
+    def __init__(self, scene: PaymentScene, visitor: Visitor, path: str, event_id: int, email: str) -> None:
         self.scene = scene
         self.visitor = visitor
         self.path = path
@@ -187,12 +184,12 @@ class PaymentPlace:
         self.app = PresentApp()
 
     @contextlib.asynccontextmanager
-    async def begin(self) -> AsyncGenerator[Scene]:
+    async def begin(self) -> AsyncGenerator[PaymentScene]:
         """A new processor. The service must have been emptied."""
         self.service.database.resources = self._resources
         with contextlib.closing(processor_at(self._address, heard := [], key=self._key)) as processor:
             async with self.app.being(processor.app):
-                yield Scene(self.service, processor, heard)
+                yield PaymentScene(self.service, processor, heard)
                 processor.heal()
 
 
@@ -209,13 +206,13 @@ async def place_of(settings: Settings) -> AsyncGenerator[PaymentPlace]:
 
 
 @contextlib.asynccontextmanager
-async def paying(settings: Settings, **options: Any) -> AsyncGenerator[Scene]:
+async def paying(settings: Settings, **options: Any) -> AsyncGenerator[PaymentScene]:
     """A service with a processor, for as long as the block lasts."""
     here = listener()
     address = f"http://127.0.0.1:{here.getsockname()[1]}"
     with contextlib.closing(processor_at(address, heard := [], **options)) as processor:
         async with serving(processor.app, here), running(payable(settings, address, processor.key)) as service:
-            yield Scene(service, processor, heard)
+            yield PaymentScene(service, processor, heard)
             # The service waits for the answers to its calls before it ends.
             processor.heal()
 
@@ -237,7 +234,7 @@ def payable(settings: Settings, address: str, key: str) -> Settings:
     return settings.model_copy(update={"stripe_key": key, "stripe_api": address, "stripe_webhook_secret": SECRET})
 
 
-async def open_dispute(shop: Scene) -> str:
+async def open_dispute(shop: PaymentScene) -> str:
     """The id of a dispute about the only payment. The service has not heard of it."""
     [charge] = shop.processor.things("charge")
     return shop.processor.dispute(charge["id"])["id"]
@@ -252,7 +249,7 @@ def handle_of(buyer: Buyer) -> str:
     return buyer.path.split("-")[1]
 
 
-async def pay_for_seat(shop: Scene, ada: Client) -> Buyer:
+async def pay_for_seat(shop: PaymentScene, ada: Client) -> Buyer:
     event_id = await shop.event(ada)
     ann = await shop.register(event_id, ANN)
     await ann.pay()
@@ -260,7 +257,7 @@ async def pay_for_seat(shop: Scene, ada: Client) -> Buyer:
     return ann
 
 
-async def own_page_path(shop: Scene, ann: Buyer) -> str:
+async def own_page_path(shop: PaymentScene, ann: Buyer) -> str:
     from holdfast.events.registrations.links import own_url
 
     resources = shop.service.database.resources

@@ -25,7 +25,7 @@ DOMAIN = "ada.myshopify.com"
 BASE_URL = "https://stock.example.com"
 
 
-class Scene:
+class PlatformScene:
     """The service, the platform, and a shop there."""
 
     def __init__(self, inventory: Inventory, platform: ShopifyDouble, browser: httpx2.AsyncClient) -> None:
@@ -96,13 +96,13 @@ class Place:
         self.app = PresentApp()
 
     @contextlib.asynccontextmanager
-    async def begin(self) -> AsyncGenerator[Scene]:
+    async def begin(self) -> AsyncGenerator[PlatformScene]:
         self._inventory.database.resources = self._resources
         await self._inventory.empty(self._template_url)
         self._browser.cookies.clear()
         with contextlib.closing(platform_at(self._address, BASE_URL)) as platform:
             async with self.app.being(platform.app):
-                yield Scene(self._inventory, platform, self._browser)
+                yield PlatformScene(self._inventory, platform, self._browser)
 
 
 @contextlib.asynccontextmanager
@@ -120,7 +120,7 @@ async def place_of(settings: Settings, template_url: str) -> AsyncGenerator[Plac
 
 
 @contextlib.asynccontextmanager
-async def beside_the_platform(place: Settings | Place, base_url: str = BASE_URL) -> AsyncGenerator[Scene]:
+async def beside_the_platform(place: Settings | Place, base_url: str = BASE_URL) -> AsyncGenerator[PlatformScene]:
     """A service, and the platform at which it is an app with this address.
 
     place    where; settings: a service of its own under them
@@ -137,7 +137,7 @@ async def beside_the_platform(place: Settings | Place, base_url: str = BASE_URL)
             httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as browser,
             running(app_settings(place, address, base_url)) as inventory,
         ):
-            yield Scene(inventory, platform, browser)
+            yield PlatformScene(inventory, platform, browser)
 
 
 def platform_at(address: str, base_url: str) -> ShopifyDouble:

@@ -1,12 +1,11 @@
 """While a row of one shop is locked, its calls wait, and those of other shops do not."""
 
 import asyncio
-import contextlib
-from typing import Any
 
 import pytest
 
 from holdfast.inventory.stock import expiry
+from tests.helpers.background_loops import at_work
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
 from tests.inventory.support import Inventory, Shop
 from tests.support import eventually
@@ -24,35 +23,24 @@ async def test_the_holds_of_other_shops_expire_while_one_shop_is_locked_and_its_
 ) -> None:
     shops = [await inventory.shop(), await inventory.shop()]
     pools = [await shop.pool(50) for shop in shops]
-    loop = asyncio.create_task(expiry.LOOP.run(inventory.database))
 
-    async def held(shop: Shop, pool: dict[str, Any]) -> int:
-        return (await shop.call("get_pool", pool_id=pool["id"]))["held"]
+    async def has_no_hold(number: int) -> bool:
+        return (await shops[number].call("get_pool", pool_id=pools[number]["id"]))["held"] == 0
 
-    for shop, pool in zip(shops, pools, strict=True):
-        await shop.call("hold_quantity", pool_id=pool["id"], quantity=6)
-    async with hold_locks(inventory.database.url, ROWS[row], shop=shops[0].id) as operator:
-        await inventory.sql("update holds set expires_at = now() where shop_id = %(id)s", id=shops[1].id)
-        if row != "hold":
-            await inventory.sql("update holds set expires_at = now()")
+    async with at_work(expiry.LOOP.run(inventory.database)):
+        for shop, pool in zip(shops, pools, strict=True):
+            await shop.call("hold_quantity", pool_id=pool["id"], quantity=6)
+        async with hold_locks(inventory.database.url, ROWS[row], shop=shops[0].id) as operator:
+            await inventory.sql("update holds set expires_at = now() where shop_id = %(id)s", id=shops[1].id)
+            if row != "hold":
+                await inventory.sql("update holds set expires_at = now()")
+            await inventory.sql("select pg_notify('holdfast', 'holds ')")
+            await eventually(lambda: has_no_hold(1), seconds=2)
+            if row != "hold":
+                await operator.is_waited_for()
+        await inventory.sql("update holds set expires_at = now() where released_at is null")
         await inventory.sql("select pg_notify('holdfast', 'holds ')")
-
-        async def other_has_ended() -> bool:
-            return await held(shops[1], pools[1]) == 0
-
-        await eventually(other_has_ended, seconds=2)
-        if row != "hold":
-            await operator.is_waited_for()
-    await inventory.sql("update holds set expires_at = now() where released_at is null")
-    await inventory.sql("select pg_notify('holdfast', 'holds ')")
-
-    async def own_has_ended() -> bool:
-        return await held(shops[0], pools[0]) == 0
-
-    await eventually(own_has_ended, seconds=2)
-    loop.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await loop
+        await eventually(lambda: has_no_hold(0), seconds=2)
     assert await inventory.differences() == []
 
 

@@ -20,14 +20,14 @@ from tests.helpers.platform_webhooks import DeliveryScene as Deliveries
 from tests.helpers.platform_webhooks import deliver, install_app
 from tests.inventory.catalog.watching import open_agent
 from tests.inventory.support import SINGLE, Inventory, Shop, running
-from tests.inventory.sync.scene import Scene, open_pooled_shop
+from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
 from tests.support import eventually
 
 pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.
 
 
 @pytest.fixture
-async def synced(inventory: Inventory) -> AsyncGenerator[Scene]:
+async def synced(inventory: Inventory) -> AsyncGenerator[SyncScene]:
     """A shop beside the platform, whose levels follow its pool."""
     async with open_pooled_shop(inventory.settings) as scene:
         yield scene
@@ -80,7 +80,7 @@ async def test_a_storefront_answer_is_at_most_a_second_old_without_notifications
         await eventually(shows_49, cache.TTL_SECONDS + SLACK_SECONDS)
 
 
-async def test_agents_are_notified_of_a_pool_and_the_status_after_a_poll(synced: Scene) -> None:
+async def test_agents_are_notified_of_a_pool_and_the_status_after_a_poll(synced: SyncScene) -> None:
     pool = f"pool://{synced.pool_id}"
     async with (
         unheard(synced.inventory) as other,
@@ -96,7 +96,7 @@ async def test_agents_are_notified_of_a_pool_and_the_status_after_a_poll(synced:
             assert await anext(changes) == ResourceUpdated(uri=STATUS)
 
 
-async def test_agents_are_notified_while_the_listening_connection_is_cut_off(synced: Scene) -> None:
+async def test_agents_are_notified_while_the_listening_connection_is_cut_off(synced: SyncScene) -> None:
     pool = f"pool://{synced.pool_id}"
     async with (
         open_agent(synced) as agent,
@@ -124,16 +124,12 @@ async def test_a_webhook_whose_notice_was_lost_is_handled_by_a_poll(shop: Shop, 
 
 async def test_webhooks_are_handled_while_the_listening_connection_is_cut_off(shop: Shop, inventory: Inventory) -> None:
     scene = Deliveries(inventory, await install_app(inventory, shop))
-
-    async def handled() -> bool:
-        return len(scene.handled) == 1
-
     async with at_work(row_work.run(inventory.database, scene.handling)), cut_off_listener(inventory.database.url):
         await deliver(shop, "orders/updated", {"id": 1})
-        await eventually(handled, row_work.POLL_SECONDS + SLACK_SECONDS)
+        await eventually(lambda: len(scene.handled) == 1, row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
-def level(synced: Scene, count: int) -> Callable[[], Awaitable[bool]]:
+def level(synced: SyncScene, count: int) -> Callable[[], Awaitable[bool]]:
     """Whether the platform shows so many of the single variant."""
 
     async def is_pushed() -> bool:
@@ -142,12 +138,12 @@ def level(synced: Scene, count: int) -> Callable[[], Awaitable[bool]]:
     return is_pushed
 
 
-def syncing(synced: Scene) -> Coroutine[Any, Any, None]:
+def syncing(synced: SyncScene) -> Coroutine[Any, Any, None]:
     """The work on levels of one process."""
     return row_work.run(synced.inventory.database, sync.SyncWork(synced.inventory.database))
 
 
-async def follow_unheard(synced: Scene, other: Inventory) -> None:
+async def follow_unheard(synced: SyncScene, other: Inventory) -> None:
     """Levels follow a change of which they hear, and then one of another process of which nobody does."""
     await synced.adjust(-1)
     await eventually(level(synced, 49))
@@ -156,7 +152,7 @@ async def follow_unheard(synced: Scene, other: Inventory) -> None:
     await eventually(level(synced, 48), row_work.POLL_SECONDS + SLACK_SECONDS)
 
 
-async def test_a_change_whose_notice_was_lost_reaches_the_platform_by_a_poll(synced: Scene) -> None:
+async def test_a_change_whose_notice_was_lost_reaches_the_platform_by_a_poll(synced: SyncScene) -> None:
     async with (
         unheard(synced.inventory) as other,
         at_work(syncing(synced)),
@@ -164,7 +160,7 @@ async def test_a_change_whose_notice_was_lost_reaches_the_platform_by_a_poll(syn
         await follow_unheard(synced, other)
 
 
-async def test_a_shop_whose_notice_was_lost_does_not_wait_for_busy_shops(synced: Scene) -> None:
+async def test_a_shop_whose_notice_was_lost_does_not_wait_for_busy_shops(synced: SyncScene) -> None:
     busy = await synced.inventory.shop()
     jars = await busy.pool(1_000_000)
 
@@ -181,7 +177,7 @@ async def test_a_shop_whose_notice_was_lost_does_not_wait_for_busy_shops(synced:
         await follow_unheard(synced, other)
 
 
-async def test_levels_follow_while_the_listening_connection_is_cut_off(synced: Scene) -> None:
+async def test_levels_follow_while_the_listening_connection_is_cut_off(synced: SyncScene) -> None:
     async with (
         at_work(syncing(synced)),
         cut_off_listener(synced.inventory.database.url),

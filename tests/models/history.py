@@ -140,7 +140,7 @@ class History:
 
     async def _progress(self) -> None:
         goal = self.answers + BETWEEN
-        await eventually(lambda: asyncio.sleep(0, self.answers >= goal), seconds=120)
+        await eventually(lambda: self.answers >= goal, seconds=120)
 
 
 def crash(database_url: str) -> None:

@@ -1,4 +1,4 @@
-"""A model of one queue: its line, its pace and schedule, and its release tokens, asked one request after the other.
+"""A model of one queue: its visitors, its pace and schedule, and its release tokens, asked one request after the other.
 
 Time is a number of seconds that the caller moves. An answer is a refusal's code, or what the model can tell of the
 service's answer.

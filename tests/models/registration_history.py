@@ -63,11 +63,7 @@ class People:
 
 async def wait_until_settled(database_url: str) -> None:
     """When every registration has its outcome."""
-
-    async def are_settled() -> bool:
-        return "pending" not in {status for _, _, status in list_registrations(database_url)}
-
-    await eventually(are_settled, seconds=60)
+    await eventually(lambda: "pending" not in {status for _, _, status in list_registrations(database_url)}, seconds=60)
 
 
 def explain_answers(exchanges: list[Exchange], published: list[tuple[str, int, str]]) -> None:

@@ -131,11 +131,7 @@ class Guests:
 
     async def _progress(self) -> None:
         goal = self.history.answers + ANSWERS_BETWEEN_FAULTS
-
-        async def is_reached() -> bool:
-            return self.history.answers >= goal
-
-        await eventually(is_reached, seconds=120)
+        await eventually(lambda: self.history.answers >= goal, seconds=120)
 
 
 def _size(head: httpx2.Response) -> int:

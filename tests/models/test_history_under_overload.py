@@ -1,4 +1,4 @@
-"""A crowd registers, waits in line and changes stock while PostgreSQL stalls and processes are killed.
+"""A crowd registers, waits in a queue and changes stock while PostgreSQL stalls and processes are killed.
 
 The clients come from many addresses, wait for their answers, and honour Retry-After. Whenever PostgreSQL stands still,
 work waits until more is refused, and then a process is killed in the middle of it. The histories explain every answer,
@@ -102,17 +102,13 @@ class Crowd:
 
     async def _progress(self) -> None:
         goals = [(history, history.answers + MIN_ANSWERS) for history, _ in self._histories]
-
-        async def is_reached() -> bool:
-            return all(history.answers >= goal for history, goal in goals)
-
-        await eventually(is_reached, seconds=60)
+        await eventually(lambda: all(history.answers >= goal for history, goal in goals), seconds=60)
 
     async def _refuse(self, *crowded: int) -> None:
         """Let more clients of histories come when the others have waited for two seconds, until some are refused."""
         goals = [self._histories[number][0].refusals + MIN_REFUSALS for number in crowded]
 
-        async def are_refused() -> bool:
+        def are_refused() -> bool:
             return all(self._histories[number][0].refusals >= goal for number, goal in zip(crowded, goals, strict=True))
 
         # What waits for two seconds by now will wait for as long again, and four are too long for changes.

@@ -23,7 +23,7 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from holdfast_demo.stripe.errors import Fault, StripeRefusal
 from tests.helpers.event_visitor import Visitor
-from tests.helpers.payments import Scene, paying
+from tests.helpers.payments import PaymentScene, paying
 from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
 from tests.support import unlimited
 
@@ -60,7 +60,7 @@ that was never paid, or that the money was given back for; who paid in time, and
 class Market(Machine):
     """A paid event, five people, a payment processor, and everything that can go wrong between them."""
 
-    def __init__(self, stage: Stage[Scene]) -> None:
+    def __init__(self, stage: Stage[PaymentScene]) -> None:
         super().__init__()
         self.stage = stage
         self.scene = stage.service

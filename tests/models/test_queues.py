@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
-from tests.events.queues.scene import open_line
+from tests.events.queues.queue_scene import open_queue
 from tests.models.machine import SOAK, Machine, Stage, explore, open_stage
 from tests.models.queues import Answer, Queue, Terms
 from tests.support import Service, running, unlimited
@@ -36,13 +36,13 @@ class Organizer(Machine):
     @initialize(rate=RATES, size=SIZES)
     def begin(self, rate: int, size: int | None) -> None:
         fields: dict[str, Any] = {"release_rate": rate, "max_queue_size": size, "token_ttl_minutes": 1}
-        self.line = self.stage.run(open_line(self.stage.service, **fields))
+        self.queue = self.stage.run(open_queue(self.stage.service, **fields))
         self.model = Queue(Terms(rate, size=size))
         self.join_together(["a", "b", "c"])
 
     def teardown(self) -> None:
         # So that nobody is released from it in later examples.
-        self.stage.run(self.line.ada.delete(self.line.path))
+        self.stage.run(self.queue.ada.delete(self.queue.path))
 
     @rule(visitor=VISITORS)
     def join(self, visitor: str) -> None:
@@ -60,7 +60,7 @@ class Organizer(Machine):
     @rule(visitor=VISITORS)
     def look(self, visitor: str) -> None:
         self._hold_the_clock()
-        status = self.stage.run(self.line.status(visitor))
+        status = self.stage.run(self.queue.status(visitor))
         if status["status"] == "waiting":
             actual = {"position": status["position"], "wait": status["estimated_wait_seconds"]}
         else:
@@ -80,7 +80,7 @@ class Organizer(Machine):
             return
         token = self.tokens[-1 - before % len(self.tokens)]
         for consume in consumes:
-            answer = self.stage.run(self.line.verify(token, consume=consume)).json()
+            answer = self.stage.run(self.queue.verify(token, consume=consume)).json()
             actual = {"uses": answer["data"]["use_count"]} if answer["valid"] else answer["reason"]
             number = self._number(token)
             self.agree(f"token {number}, {consume=}", actual, self.model.verify(number, consume=consume))
@@ -89,7 +89,7 @@ class Organizer(Machine):
     def pass_time(self, seconds: float) -> None:
         while self.model.is_unsure_in(seconds):
             seconds += 1
-        self.stage.run(self.line.tick(seconds))
+        self.stage.run(self.queue.tick(seconds))
         self.model.tick(seconds)
         self._agree_on_the_queue("the queue")
 
@@ -121,21 +121,21 @@ class Organizer(Machine):
         self._hold_the_clock()
         for name in ("starts_at", "ends_at"):
             if fields.get(name) is not None:
-                fields[name] = datetime.fromtimestamp(self.line.now + fields[name], UTC).isoformat()
-        answer = self.stage.run(self.line.ada.patch(self.line.path, {"queue_event": fields})).json()
+                fields[name] = datetime.fromtimestamp(self.queue.now + fields[name], UTC).isoformat()
+        answer = self.stage.run(self.queue.ada.patch(self.queue.path, {"queue_event": fields})).json()
         actual = answer.get("code") or _terms_of(answer["data"])
         self.agree(f"the queue with {terms}", actual, self.model.change(**terms))
 
     def _agree_on_the_queue(self, request: str) -> None:
-        actual = _terms_of(self.stage.run(self.line.ada.get(self.line.path)).json()["data"])
+        actual = _terms_of(self.stage.run(self.queue.ada.get(self.queue.path)).json()["data"])
         self.agree(request, actual, self.model.answer())
 
     def _hold_the_clock(self) -> None:
         """The time that the test itself took does not count."""
-        self.stage.run(self.line.pass_time(0))
+        self.stage.run(self.queue.pass_time(0))
 
     async def _join(self, visitor: str) -> str:
-        answer = await self.line.ask_to_join(visitor)
+        answer = await self.queue.ask_to_join(visitor)
         return "accepted" if answer.status_code == 202 else answer.json()["code"]
 
     def _number(self, token: str) -> int:

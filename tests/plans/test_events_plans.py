@@ -29,7 +29,7 @@ from tests.databases import scratch_database
 from tests.events.agents.samples import ANN, ARGUMENTS, PHOTOS
 from tests.events.console.organizing import sign_in_organizer
 from tests.helpers.form_browser import Browser
-from tests.helpers.payments import Scene, paying
+from tests.helpers.payments import PaymentScene, paying
 from tests.helpers.photos import accept_photos
 from tests.plans import running
 from tests.plans.events_arguments import OTHER_ARGUMENTS, SCAN
@@ -145,7 +145,7 @@ IN_PATHS = {
 }
 
 
-async def furnish(scene: Scene) -> tuple[Client, Browser]:
+async def furnish(scene: PaymentScene) -> tuple[Client, Browser]:
     """An organizer who is signed in: event 1 has photos, the price of 2 moves, 3 is paid for, 4 opens with a draw;
     queue 1, and Ann."""
     service = scene.service

@@ -32,7 +32,7 @@ from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.console.stocking import Stocking
 from tests.inventory.samples import ARGUMENTS
 from tests.inventory.support import SINGLE, SIX_PACK, run_sql, unlimited
-from tests.inventory.sync.scene import Scene, open_pooled_shop
+from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
 from tests.plans import running
 from tests.plans.filling import filling
 from tests.plans.inventory_arguments import OTHER_ARGUMENTS
@@ -140,7 +140,7 @@ async def _replay_ids(reader: Reader) -> list[tuple[int]]:
 class Work(running.Work):
     """The service, and a merchant who has its pages open."""
 
-    def __init__(self, scene: Scene, cookies: httpx2.Cookies) -> None:
+    def __init__(self, scene: SyncScene, cookies: httpx2.Cookies) -> None:
         super().__init__(service.INVENTORY, service.PARTS, scene.inventory.settings, cookies)
         self.shop = scene.shop
         own_gids = [f"gid://shopify/ProductVariant/{scene.variants[title].id}" for title in ("Single", "6-pack")]
@@ -241,7 +241,7 @@ async def work(url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
         # It suggests a pool, and comes first by its title.
         scene.platform.add_product(DOMAIN, "A soap", [NewVariant("Single", stock=9), NewVariant("6-pack", stock=9)])
         await scene.transact(partial(importing.store_import, shop_id=scene.shop.id))
-        await scene.imported()
+        await scene.finish_import()
         await scene.shop.pool(9, name="Lids")
         await scene.shop.pool(0, name="Old")
         await scene.shop.call("archive_pool", pool_id=3)

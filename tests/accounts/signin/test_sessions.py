@@ -4,6 +4,7 @@ import asyncio
 import re
 
 import pytest
+from psycopg import sql
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
@@ -46,10 +47,8 @@ async def test_a_person_sees_the_sessions_of_other_browsers_and_can_end_one(serv
     assert [await browser.is_signed_in() for browser in (here, second)] == [True, False]
 
 
-async def test_all_sessions_can_be_ended_at_once_and_in_every_process(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only the announcement can be what ends it
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_all_sessions_can_be_ended_at_once_and_in_every_process(settings: Settings) -> None:
     async with running(settings) as one, running(settings) as other:
         here, second = Browser(one), Browser(other)
         for browser in (here, second):
@@ -94,7 +93,8 @@ async def test_a_session_ends_after_two_weeks_without_use_and_after_its_longest_
     monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 0.0)
     ann = Browser(service)
     await ann.sign_in(ANN)
-    [change] = [f"update sessions set {column} = now() - make_interval(days => %(days)s, hours => %(hours)s)"]
+    change = sql.SQL("update sessions set {} = now() - make_interval(days => %(days)s, hours => %(hours)s)")
+    change = change.format(sql.Identifier(column))
 
     await service.run_sql(change, days=days, hours=-2)
     before = await ann.is_signed_in()
@@ -142,10 +142,8 @@ async def test_a_session_row_that_is_locked_does_not_hold_up_its_person(
             assert await ann.is_signed_in()
 
 
-async def test_ending_very_many_sessions_reaches_every_process(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_ending_very_many_sessions_reaches_every_process(settings: Settings) -> None:
     async with running(settings) as one, running(settings) as other:
         here, second = Browser(one), Browser(other)
         for browser in (here, second):

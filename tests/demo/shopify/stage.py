@@ -125,8 +125,8 @@ async def run_platform(path: Path | None = None) -> AsyncGenerator[Stage]:
     listener = Listener()
     double = ShopifyDouble(ADDRESS, App(CLIENT, SECRET, f"{ADDRESS}/-app"), path=path)
     double.app.router.routes[:0] = [
-        Route("/hook", listener.take, methods=["POST"]),
-        Route("/-app/webhooks/shopify", listener.take, methods=["POST"]),
+        Route("/hook", listener.receive, methods=["POST"]),
+        Route("/-app/webhooks/shopify", listener.receive, methods=["POST"]),
         Route("/-app/storefront/{path:path}", visit),
     ]
     double.webhooks.haste = 100_000

@@ -9,11 +9,11 @@ from holdfast_demo.shopify.shops import NewVariant, set_location
 from tests.demo.shopify.stage import ADJUST, DOMAIN, Stage
 
 
-def _codes(answer: Any) -> list[Any]:
+def error_codes(answer: Any) -> list[Any]:
     return [error["code"] for error in answer["userErrors"]]
 
 
-def _change(stage: Stage, **changes: Any) -> dict[str, Any]:
+def change_of_level(stage: Stage, **changes: Any) -> dict[str, Any]:
     return {**stage.level(), "delta": -6, "changeFromQuantity": None, **changes}
 
 
@@ -36,19 +36,19 @@ async def test_an_adjustment_repeated_with_its_key_is_done_once_and_answered_ali
     other = await stage.adjust(-7, key="one")
 
     assert again == first
-    assert _codes(other) == ["IDEMPOTENCY_KEY_PARAMETER_MISMATCH"]
+    assert error_codes(other) == ["IDEMPOTENCY_KEY_PARAMETER_MISMATCH"]
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 30
 
 
 async def test_a_key_used_for_setting_is_refused_for_adjusting(stage: Stage) -> None:
     await stage.set(44, key="one", before=50)
 
-    assert _codes(await stage.adjust(-6, key="one")) == ["IDEMPOTENCY_KEY_PARAMETER_MISMATCH"]
+    assert error_codes(await stage.adjust(-6, key="one")) == ["IDEMPOTENCY_KEY_PARAMETER_MISMATCH"]
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 44
 
 
 async def test_an_adjustment_without_a_key_or_a_comparison_is_refused(stage: Stage) -> None:
-    change = _change(stage)
+    change = change_of_level(stage)
     input = {"name": "available", "reason": "correction", "changes": [change]}
     no_key = await stage.refuses(
         ADJUST.replace("@idempotent(key: $key)", "").replace(", $key: String!", ""), input=input
@@ -62,12 +62,12 @@ async def test_an_adjustment_without_a_key_or_a_comparison_is_refused(stage: Sta
 
 
 async def test_a_level_can_be_compared_all_the_same(stage: Stage) -> None:
-    stale = await stage.adjust(0, key="one", changes=[_change(stage, changeFromQuantity=49)])
-    again = await stage.adjust(0, key="one", changes=[_change(stage, changeFromQuantity=49)])
-    right = await stage.adjust(0, key="two", changes=[_change(stage, changeFromQuantity=50)])
+    stale = await stage.adjust(0, key="one", changes=[change_of_level(stage, changeFromQuantity=49)])
+    again = await stage.adjust(0, key="one", changes=[change_of_level(stage, changeFromQuantity=49)])
+    right = await stage.adjust(0, key="two", changes=[change_of_level(stage, changeFromQuantity=50)])
 
     assert stale["userErrors"][0]["field"] == ["input", "changes", "0", "changeFromQuantity"]
-    assert [_codes(answer) for answer in (stale, again, right)] == [
+    assert [error_codes(answer) for answer in (stale, again, right)] == [
         ["CHANGE_FROM_QUANTITY_STALE"],
         ["IDEMPOTENCY_PREVIOUS_ATTEMPT_FAILED"],
         [],
@@ -75,18 +75,18 @@ async def test_a_level_can_be_compared_all_the_same(stage: Stage) -> None:
 
 
 async def test_a_level_may_fall_below_zero_but_not_below_minus_two_thousand_million(stage: Stage) -> None:
-    assert _codes(await stage.adjust(-60, key="one")) == []
+    assert error_codes(await stage.adjust(-60, key="one")) == []
     assert stage.double.available(DOMAIN, stage.variants[0].id) == -10
-    assert _codes(await stage.adjust(-2_000_000_000, key="two")) == ["INVALID_QUANTITY_TOO_LOW"]
-    assert _codes(await stage.adjust(2_000_000_011, key="three")) == ["INVALID_QUANTITY_TOO_HIGH"]
+    assert error_codes(await stage.adjust(-2_000_000_000, key="two")) == ["INVALID_QUANTITY_TOO_LOW"]
+    assert error_codes(await stage.adjust(2_000_000_011, key="three")) == ["INVALID_QUANTITY_TOO_HIGH"]
 
 
 async def test_an_adjustment_of_several_levels_changes_all_or_none(stage: Stage) -> None:
-    changes = [_change(stage), _change(stage, inventoryItemId="gid://shopify/InventoryItem/7")]
+    changes = [change_of_level(stage), change_of_level(stage, inventoryItemId="gid://shopify/InventoryItem/7")]
 
     answer = await stage.adjust(0, key="one", changes=changes)
 
-    assert _codes(answer) == ["INVALID_INVENTORY_ITEM"]
+    assert error_codes(answer) == ["INVALID_INVENTORY_ITEM"]
     assert answer["userErrors"][0]["field"] == ["input", "changes", "1", "inventoryItemId"]
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 50
 
@@ -104,9 +104,9 @@ async def test_an_adjustment_of_several_levels_changes_all_or_none(stage: Stage)
 )
 async def test_a_wrong_value_is_refused_by_its_code(stage: Stage, changes: dict[str, Any], code: str) -> None:
     general = {name: value for name, value in changes.items() if name in {"name", "reason", "referenceDocumentUri"}}
-    change = _change(stage, **{name: value for name, value in changes.items() if name not in general})
+    change = change_of_level(stage, **{name: value for name, value in changes.items() if name not in general})
 
-    assert _codes(await stage.adjust(0, key="one", changes=[change], **general)) == [code]
+    assert error_codes(await stage.adjust(0, key="one", changes=[change], **general)) == [code]
 
 
 async def test_bundles_closed_locations_and_places_without_stock_are_refused(stage: Stage) -> None:
@@ -115,17 +115,17 @@ async def test_bundles_closed_locations_and_places_without_stock_are_refused(sta
     second = stage.double.add_location(DOMAIN, "Shop")
 
     bundle = await stage.adjust(1, key="one", variant=3)
-    other_place = await stage.adjust(0, key="two", changes=[_change(stage, locationId=second.gid)])
+    other_place = await stage.adjust(0, key="two", changes=[change_of_level(stage, locationId=second.gid)])
     set_location(stage.double.world, DOMAIN, second.id, active=False)
-    closed = await stage.adjust(0, key="three", changes=[_change(stage, locationId=second.gid)])
+    closed = await stage.adjust(0, key="three", changes=[change_of_level(stage, locationId=second.gid)])
 
-    assert _codes(bundle) == ["NON_MUTABLE_INVENTORY_ITEM"]
+    assert error_codes(bundle) == ["NON_MUTABLE_INVENTORY_ITEM"]
     assert "not stocked at the location" in other_place["userErrors"][0]["message"]
-    assert _codes(closed) == ["INVALID_LOCATION"]
+    assert error_codes(closed) == ["INVALID_LOCATION"]
 
 
 async def test_at_most_250_levels_are_changed_at_once(stage: Stage) -> None:
-    input = {"name": "available", "reason": "correction", "changes": [_change(stage)] * 251}
+    input = {"name": "available", "reason": "correction", "changes": [change_of_level(stage)] * 251}
 
     code, _ = await stage.refuses(ADJUST, input=input, key="one")
 
@@ -140,5 +140,5 @@ async def test_a_platform_that_cannot_change_levels_now_says_so_and_has_changed_
     refused = await stage.adjust(-6, key="one")
     again = await stage.adjust(-6, key="one")
 
-    assert (_codes(refused), _codes(again)) == ([code], [])
+    assert (error_codes(refused), error_codes(again)) == ([code], [])
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 44

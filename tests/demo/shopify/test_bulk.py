@@ -39,14 +39,14 @@ MANY = (
 )
 
 
-async def _begun(stage: Stage, query: str = VARIANTS, *, grouped: bool = False) -> str:
+async def begin(stage: Stage, query: str = VARIANTS, *, grouped: bool = False) -> str:
     made = (await stage.data(RUN, query=query, grouped=grouped))["bulkOperationRunQuery"]
     assert made["userErrors"] == []
     assert made["bulkOperation"]["status"] == "CREATED"
     return made["bulkOperation"]["id"]
 
 
-async def _over(stage: Stage, id: str) -> Any:
+async def wait_until_over(stage: Stage, id: str) -> Any:
     """An operation that has ended."""
 
     async def is_over() -> bool:
@@ -57,7 +57,7 @@ async def _over(stage: Stage, id: str) -> Any:
     return (await stage.data(SHOW, id=id))["bulkOperation"]
 
 
-async def _lines(stage: Stage, url: str) -> list[Any]:
+async def lines_of(stage: Stage, url: str) -> list[Any]:
     answer = await stage.http.get(url)
     assert answer.status_code == 200
     return [json.loads(line) for line in answer.text.splitlines()]
@@ -65,9 +65,9 @@ async def _lines(stage: Stage, url: str) -> list[Any]:
 
 async def test_every_node_is_in_the_bulk_file_and_children_name_their_parents(stage: Stage) -> None:
     await stage.subscribe("BULK_OPERATIONS_FINISH")
-    id = await _begun(stage)
-    operation = await _over(stage, id)
-    lines = await _lines(stage, operation["url"])
+    id = await begin(stage)
+    operation = await wait_until_over(stage, id)
+    lines = await lines_of(stage, operation["url"])
 
     assert (operation["status"], operation["objectCount"], operation["rootObjectCount"]) == ("COMPLETED", "10", "5")
     variants = [line for line in lines if "sku" in line]
@@ -76,14 +76,14 @@ async def test_every_node_is_in_the_bulk_file_and_children_name_their_parents(st
     assert variants[0]["inventoryItem"] == {"id": stage.item()}
     assert levels[stage.variants[1].gid] == [{"quantity": 8}]
     assert int(operation["fileSize"]) == len((await stage.http.get(operation["url"])).content)
-    message = await stage.listener.hears("bulk_operations/finish")
+    message = await stage.listener.wait_for("bulk_operations/finish")
     assert (message.body["admin_graphql_api_id"], message.body["status"]) == (id, "completed")
 
 
 async def test_children_come_after_all_parents_unless_they_are_grouped(stage: Stage) -> None:
     query = "{ products { edges { node { id variants { edges { node { id } } } } } } }"
-    loose = await _lines(stage, (await _over(stage, await _begun(stage, query)))["url"])
-    grouped = await _lines(stage, (await _over(stage, await _begun(stage, query, grouped=True)))["url"])
+    loose = await lines_of(stage, (await wait_until_over(stage, await begin(stage, query)))["url"])
+    grouped = await lines_of(stage, (await wait_until_over(stage, await begin(stage, query, grouped=True)))["url"])
 
     assert ["__parentId" in line for line in loose] == [False, False, True, True, True, True, True]
     assert ["__parentId" in line for line in grouped] == [False, True, True, True, False, True, True]
@@ -91,7 +91,7 @@ async def test_children_come_after_all_parents_unless_they_are_grouped(stage: St
 
 async def test_more_than_one_step_is_read_and_a_file_can_be_fetched_from_the_middle(stage: Stage) -> None:
     stage.double.add_product(DOMAIN, "Socks", [NewVariant(str(size), f"SOCKS-{size}") for size in range(250)])
-    operation = await _over(stage, await _begun(stage, "{ productVariants { edges { node { sku } } } }"))
+    operation = await wait_until_over(stage, await begin(stage, "{ productVariants { edges { node { sku } } } }"))
 
     full_file = await stage.http.get(operation["url"])
     rest = await stage.http.get(operation["url"], headers={"Range": "bytes=100-"})
@@ -103,7 +103,7 @@ async def test_more_than_one_step_is_read_and_a_file_can_be_fetched_from_the_mid
 
 
 async def test_an_operation_that_finds_nothing_has_no_file(stage: Stage) -> None:
-    operation = await _over(stage, await _begun(stage, "{ orders { edges { node { id } } } }"))
+    operation = await wait_until_over(stage, await begin(stage, "{ orders { edges { node { id } } } }"))
 
     assert (operation["status"], operation["url"], operation["objectCount"]) == ("COMPLETED", None, "0")
 
@@ -132,36 +132,36 @@ async def test_a_query_that_cannot_be_run_in_bulk_is_refused(stage: Stage, query
 
 async def test_at_most_five_bulk_operations_run_at_once(stage: Stage) -> None:
     stage.double.bulks.hold = True
-    ids = [await _begun(stage) for _ in range(5)]
+    ids = [await begin(stage) for _ in range(5)]
 
     sixth = (await stage.data(RUN, query=VARIANTS, grouped=False))["bulkOperationRunQuery"]
     stage.double.bulks.hold = False
 
     assert sixth["userErrors"][0]["code"] == "LIMIT_REACHED"
-    assert (await _over(stage, ids[-1]))["status"] == "COMPLETED"
+    assert (await wait_until_over(stage, ids[-1]))["status"] == "COMPLETED"
 
 
 async def test_an_operation_can_be_stopped_or_break_in_the_middle(stage: Stage) -> None:
     cancel = "mutation($id: ID!) { bulkOperationCancel(id: $id) { bulkOperation { status } userErrors { message } } }"
     stage.double.bulks.hold = True
-    stopped = await _begun(stage)
+    stopped = await begin(stage)
     assert (await stage.data(cancel, id=stopped))["bulkOperationCancel"]["bulkOperation"]["status"] == "CANCELING"
     stage.double.bulks.hold = False
-    assert (await _over(stage, stopped))["status"] == "CANCELED"
+    assert (await wait_until_over(stage, stopped))["status"] == "CANCELED"
     assert (await stage.data(cancel, id=stopped))["bulkOperationCancel"]["userErrors"]
 
     stage.double.bulks.break_after = 3
-    broken = await _over(stage, await _begun(stage))
+    broken = await wait_until_over(stage, await begin(stage))
     assert (broken["status"], broken["errorCode"], broken["url"]) == ("FAILED", "INTERNAL_SERVER_ERROR", None)
-    assert await _lines(stage, broken["partialDataUrl"])
+    assert await lines_of(stage, broken["partialDataUrl"])
 
 
 async def test_an_operation_ends_when_the_app_is_uninstalled(stage: Stage) -> None:
     stage.double.bulks.hold = True
-    id = await _begun(stage)
+    id = await begin(stage)
     stage.double.uninstall(DOMAIN)
     stage.double.install(DOMAIN, ["read_orders"])
     stage.token = stage.double.token(DOMAIN)
     stage.double.bulks.hold = False
 
-    assert (await _over(stage, id))["errorCode"] == "ACCESS_DENIED"
+    assert (await wait_until_over(stage, id))["errorCode"] == "ACCESS_DENIED"

@@ -15,7 +15,7 @@ QUANTITY = (
 )
 
 
-async def _quantity(stage: Stage) -> int:
+async def available_quantity(stage: Stage) -> int:
     data = await stage.data(QUANTITY, id=stage.item())
     return data["inventoryItem"]["inventoryLevels"]["nodes"][0]["quantities"][0]["quantity"]
 
@@ -65,7 +65,7 @@ async def test_levels_can_be_read_as_they_were_before(stage: Stage) -> None:
     stage.double.count(DOMAIN, stage.variants[0].id, 44)
     stage.double.plan(Fault("stale"))
 
-    assert [await _quantity(stage), await _quantity(stage)] == [50, 44]
+    assert [await available_quantity(stage), await available_quantity(stage)] == [50, 44]
 
 
 async def test_a_planned_answer_can_be_incomplete_with_errors(stage: Stage) -> None:
@@ -87,7 +87,7 @@ async def test_an_idempotency_key_can_be_reported_as_in_use(stage: Stage) -> Non
     assert answer["userErrors"] == []
 
 
-def _cost(answer: httpx2.Response) -> Any:
+def cost_of(answer: httpx2.Response) -> Any:
     return answer.json()["extensions"]["cost"]
 
 
@@ -103,7 +103,7 @@ def _cost(answer: httpx2.Response) -> Any:
     ],
 )
 async def test_a_request_costs_what_it_could_answer(stage: Stage, query: str, cost: int) -> None:
-    cost_of_answer = _cost(await stage.post({"query": query}))
+    cost_of_answer = cost_of(await stage.post({"query": query}))
 
     assert cost_of_answer["requestedQueryCost"] == cost
     assert 0 <= cost_of_answer["actualQueryCost"] <= cost
@@ -121,8 +121,8 @@ async def test_a_client_that_spends_too_many_points_is_throttled_until_the_bucke
     assert large.status_code == 200
     assert large.json()["errors"][0]["extensions"]["code"] == "THROTTLED"
     assert "data" not in large.json()
-    assert _cost(large)["actualQueryCost"] is None
-    status = _cost(large)["throttleStatus"]
+    assert cost_of(large)["actualQueryCost"] is None
+    status = cost_of(large)["throttleStatus"]
     assert (status["maximumAvailable"], status["restoreRate"]) == (200, 10)
     assert small.json()["data"]
 
@@ -136,7 +136,7 @@ async def test_points_come_back_with_time(stage: Stage) -> None:
     async def left() -> float:
         """What is left after a request for a point, which may have been refused."""
         answer = await stage.post(name, shop="slow.myshopify.com", token=token)
-        return _cost(answer)["throttleStatus"]["currentlyAvailable"]
+        return cost_of(answer)["throttleStatus"]["currentlyAvailable"]
 
     for expected in range(19, -1, -1):
         assert await left() in {expected, expected + 1}
@@ -150,7 +150,7 @@ async def test_points_come_back_with_time(stage: Stage) -> None:
 async def test_points_that_a_request_did_not_use_are_returned_at_once(stage: Stage) -> None:
     dear = {"query": "{ products(first: 20) { nodes { variants(first: 40) { nodes { id } } } } }"}
 
-    cost = _cost(await stage.post(dear))
+    cost = cost_of(await stage.post(dear))
 
     assert cost["requestedQueryCost"] == 862
     assert cost["actualQueryCost"] < 20

@@ -16,33 +16,33 @@ BACK = f"{ADDRESS}/-app/auth/install"
 ASKED = {"client_id": CLIENT, "scope": SCOPES, "redirect_uri": BACK, "state": "some-state"}
 
 
-async def _token(stage: Stage, **params: Any) -> tuple[int, Any]:
+async def request_token(stage: Stage, **params: Any) -> tuple[int, Any]:
     """What the token endpoint answers."""
     parameters = {"client_id": CLIENT, "client_secret": SECRET, **params}
     answer = await stage.http.post(f"/{DOMAIN}/admin/oauth/access_token", json=parameters)
     return answer.status_code, answer.json()
 
 
-async def _refused(stage: Stage, **params: Any) -> str:
-    status, body = await _token(stage, **params)
+async def token_refusal(stage: Stage, **params: Any) -> str:
+    status, body = await request_token(stage, **params)
     assert status in {400, 401}
     return body["error"]
 
 
-async def _code(stage: Stage) -> dict[str, str]:
+async def authorize(stage: Stage) -> dict[str, str]:
     """What somebody comes back with who has agreed."""
     answer = await stage.http.post(f"/{DOMAIN}/admin/oauth/authorize?{urlencode(ASKED)}")
     return dict(parse_qsl(urlsplit(answer.headers["location"]).query))
 
 
-async def _pair(stage: Stage) -> Any:
+async def refreshable_token(stage: Stage) -> Any:
     """A token that can be refreshed."""
-    status, body = await _token(stage, code=(await _code(stage))["code"], expiring="1")
+    status, body = await request_token(stage, code=(await authorize(stage))["code"], expiring="1")
     assert status == 200, body
     return body
 
 
-async def _works(stage: Stage, token: str) -> bool:
+async def is_accepted(stage: Stage, token: str) -> bool:
     return (await stage.post({"query": "{ shop { id } }"}, token=token)).status_code == 200
 
 
@@ -61,7 +61,7 @@ async def test_scopes_are_asked_for_in_words(stage: Stage) -> None:
 async def test_a_merchant_consents_and_returns_with_a_signed_code(stage: Stage) -> None:
     stage.double.uninstall(DOMAIN)
     page = await stage.http.get(f"/{DOMAIN}/admin/oauth/authorize?{urlencode(ASKED)}")
-    back = await _code(stage)
+    back = await authorize(stage)
 
     assert page.status_code == 200
     assert "Change how many of each product your shop shows" in page.text
@@ -114,26 +114,26 @@ async def test_the_signature_of_the_install_query_is_that_of_the_documentation(s
 
 
 async def test_a_code_gives_a_token_once_and_only_for_a_minute(stage: Stage) -> None:
-    code, late = (await _code(stage))["code"], (await _code(stage))["code"]
+    code, late = (await authorize(stage))["code"], (await authorize(stage))["code"]
 
-    status, body = await _token(stage, code=code, expiring="1")
+    status, body = await request_token(stage, code=code, expiring="1")
 
     assert status == 200
     assert body["scope"] == SCOPES
     assert body["expires_in"] == 3600
     assert body["refresh_token_expires_in"] == 90 * 86_400
-    assert await _works(stage, body["access_token"])
-    assert await _refused(stage, code=code, expiring="1") == "invalid_request"
+    assert await is_accepted(stage, body["access_token"])
+    assert await token_refusal(stage, code=code, expiring="1") == "invalid_request"
     stage.double.clock.advance(61)
-    assert await _refused(stage, code=late, expiring="1") == "invalid_request"
+    assert await token_refusal(stage, code=late, expiring="1") == "invalid_request"
 
 
 async def test_wrong_credentials_and_tokens_that_never_expire_are_refused(stage: Stage) -> None:
-    assert await _refused(stage, client_secret="wrong", code="x") == "invalid_client"
-    assert await _refused(stage, client_id="other", code="x") == "invalid_client"
-    assert await _refused(stage, code=(await _code(stage))["code"]) == "invalid_request"
-    assert await _refused(stage, grant_type="password") == "unsupported_grant_type"
-    assert await _refused(stage) == "invalid_request"
+    assert await token_refusal(stage, client_secret="wrong", code="x") == "invalid_client"
+    assert await token_refusal(stage, client_id="other", code="x") == "invalid_client"
+    assert await token_refusal(stage, code=(await authorize(stage))["code"]) == "invalid_request"
+    assert await token_refusal(stage, grant_type="password") == "unsupported_grant_type"
+    assert await token_refusal(stage) == "invalid_request"
     unreadable = await stage.http.post(f"/{DOMAIN}/admin/oauth/access_token", content=b"{")
     assert unreadable.status_code == 400
     nowhere = await stage.http.post("/other.myshopify.com/admin/oauth/access_token", json={"client_id": CLIENT})
@@ -149,60 +149,66 @@ async def test_a_token_request_may_be_a_form(stage: Stage) -> None:
 
 
 async def test_a_token_ends_and_is_refreshed(stage: Stage) -> None:
-    first = await _pair(stage)
+    first = await refreshable_token(stage)
     stage.double.clock.advance(3601)
-    assert not await _works(stage, first["access_token"])
+    assert not await is_accepted(stage, first["access_token"])
 
-    status, second = await _token(stage, grant_type="refresh_token", refresh_token=first["refresh_token"])
+    status, second = await request_token(stage, grant_type="refresh_token", refresh_token=first["refresh_token"])
 
     assert status == 200
-    assert await _works(stage, second["access_token"])
-    assert await _refused(stage, grant_type="refresh_token", refresh_token=first["refresh_token"]) == "invalid_grant"
+    assert await is_accepted(stage, second["access_token"])
+    assert (
+        await token_refusal(stage, grant_type="refresh_token", refresh_token=first["refresh_token"]) == "invalid_grant"
+    )
 
 
 async def test_a_client_that_lost_the_answer_can_refresh_its_token_once_more(stage: Stage) -> None:
-    first = await _pair(stage)
+    first = await refreshable_token(stage)
     refresh: Any = {"grant_type": "refresh_token", "refresh_token": first["refresh_token"]}
 
-    _, lost = await _token(stage, **refresh)
-    status, second = await _token(stage, **refresh)
+    _, lost = await request_token(stage, **refresh)
+    status, second = await request_token(stage, **refresh)
 
     assert status == 200
-    assert await _works(stage, first["access_token"])
-    assert not await _works(stage, lost["access_token"])
-    assert await _works(stage, second["access_token"])
-    assert not await _works(stage, first["access_token"])
-    status, _ = await _token(stage, grant_type="refresh_token", refresh_token=second["refresh_token"])
+    assert await is_accepted(stage, first["access_token"])
+    assert not await is_accepted(stage, lost["access_token"])
+    assert await is_accepted(stage, second["access_token"])
+    assert not await is_accepted(stage, first["access_token"])
+    status, _ = await request_token(stage, grant_type="refresh_token", refresh_token=second["refresh_token"])
     assert status == 200
 
 
 async def test_a_refresh_token_ends_after_90_days(stage: Stage) -> None:
-    first = await _pair(stage)
+    first = await refreshable_token(stage)
     stage.double.clock.advance(90 * 86_400 + 1)
 
-    assert await _refused(stage, grant_type="refresh_token", refresh_token=first["refresh_token"]) == "invalid_grant"
+    assert (
+        await token_refusal(stage, grant_type="refresh_token", refresh_token=first["refresh_token"]) == "invalid_grant"
+    )
 
 
 async def test_an_uninstall_ends_tokens_and_subscriptions_and_sends_a_webhook(stage: Stage) -> None:
     await stage.subscribe("APP_UNINSTALLED", "ORDERS_CREATE")
-    pair, code = await _pair(stage), (await _code(stage))["code"]
+    pair, code = await refreshable_token(stage), (await authorize(stage))["code"]
 
     stage.double.uninstall(DOMAIN)
 
-    assert (await stage.listener.hears("app/uninstalled")).body["myshopify_domain"] == DOMAIN
-    assert not await _works(stage, pair["access_token"])
-    assert await _refused(stage, grant_type="refresh_token", refresh_token=pair["refresh_token"]) == "invalid_grant"
-    assert await _refused(stage, code=code, expiring="1") == "invalid_request"
-    assert await _refused(stage, grant_type="client_credentials") == "app_not_installed"
+    assert (await stage.listener.wait_for("app/uninstalled")).body["myshopify_domain"] == DOMAIN
+    assert not await is_accepted(stage, pair["access_token"])
+    assert (
+        await token_refusal(stage, grant_type="refresh_token", refresh_token=pair["refresh_token"]) == "invalid_grant"
+    )
+    assert await token_refusal(stage, code=code, expiring="1") == "invalid_request"
+    assert await token_refusal(stage, grant_type="client_credentials") == "app_not_installed"
     stage.double.install(DOMAIN)
     stage.token = stage.double.token(DOMAIN)
     assert (await stage.data("{ webhookSubscriptions(first: 5) { nodes { id } } }"))["webhookSubscriptions"][
         "nodes"
     ] == []
-    assert not await _works(stage, pair["access_token"])
+    assert not await is_accepted(stage, pair["access_token"])
 
 
-def _exchange(stage: Stage, token: str, kind: str = OFFLINE) -> dict[str, str]:
+def token_exchange(stage: Stage, token: str, kind: str = OFFLINE) -> dict[str, str]:
     return {
         "grant_type": EXCHANGE,
         "subject_token": token,
@@ -216,16 +222,19 @@ async def test_a_session_token_is_exchanged(stage: Stage) -> None:
     token = stage.double.oauth.session_token(DOMAIN, user=7)
     claims = jwt.decode(token, SECRET, ["HS256"], audience=CLIENT)
 
-    _, offline = await _token(stage, **_exchange(stage, token))
-    _, online = await _token(stage, **_exchange(stage, token, ONLINE))
+    _, offline = await request_token(stage, **token_exchange(stage, token))
+    _, online = await request_token(stage, **token_exchange(stage, token, ONLINE))
 
     assert (claims["dest"], claims["iss"], claims["sub"]) == (f"https://{DOMAIN}", f"https://{DOMAIN}/admin", "7")
     assert "refresh_token" in offline
-    assert await _works(stage, offline["access_token"])
+    assert await is_accepted(stage, offline["access_token"])
     assert online["associated_user"]
     assert "refresh_token" not in online
-    assert await _refused(stage, **_exchange(stage, token, "other")) == "invalid_request"
-    assert await _refused(stage, **(_exchange(stage, token) | {"subject_token_type": "other"})) == "invalid_request"
+    assert await token_refusal(stage, **token_exchange(stage, token, "other")) == "invalid_request"
+    assert (
+        await token_refusal(stage, **(token_exchange(stage, token) | {"subject_token_type": "other"}))
+        == "invalid_request"
+    )
 
 
 async def test_a_session_token_that_is_not_right_is_refused(stage: Stage) -> None:
@@ -245,6 +254,6 @@ async def test_a_session_token_that_is_not_right_is_refused(stage: Stage) -> Non
         good(DOMAIN, at=now + 15),
         good(DOMAIN, exp="soon"),
     ):
-        assert await _refused(stage, **_exchange(stage, token)) == "invalid_subject_token", token
-    status, _ = await _token(stage, **_exchange(stage, good(DOMAIN, at=now - 65)))
+        assert await token_refusal(stage, **token_exchange(stage, token)) == "invalid_subject_token", token
+    status, _ = await request_token(stage, **token_exchange(stage, good(DOMAIN, at=now - 65)))
     assert status == 200

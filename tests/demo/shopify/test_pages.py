@@ -13,7 +13,7 @@ from tests.demo.shopify.stage import ADDRESS, CLIENT, DOMAIN, SECRET, Stage, run
 SHOP = f"/{DOMAIN}"
 
 
-async def _press(stage: Stage, button: str, **fields: object) -> httpx2.Response:
+async def press(stage: Stage, button: str, **fields: object) -> httpx2.Response:
     """What a button of the shop's page is answered."""
     return await stage.http.post(f"{SHOP}/{button}", data={name: str(value) for name, value in fields.items()})
 
@@ -40,8 +40,8 @@ async def test_a_newcomer_opens_a_shop_and_finds_honey_in_it() -> None:
 async def test_a_pack_is_sold_and_the_page_shows_the_rest_and_the_sent_webhooks(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
 
-    sold = await _press(stage, "sell", variant=stage.variants[1].id)
-    await stage.listener.hears("orders/create")
+    sold = await press(stage, "sell", variant=stage.variants[1].id)
+    await stage.listener.wait_for("orders/create")
     page = await stage.http.get(SHOP)
 
     assert (sold.status_code, sold.headers["location"]) == (303, SHOP)
@@ -57,14 +57,14 @@ async def test_a_pack_is_sold_and_the_page_shows_the_rest_and_the_sent_webhooks(
 
 async def test_orders_are_sent_cancelled_and_taken_back_by_buttons(stage: Stage) -> None:
     for _ in range(3):
-        await _press(stage, "sell", variant=stage.variants[0].id)
+        await press(stage, "sell", variant=stage.variants[0].id)
     first, second, third = (order.id for order in stage.double.orders(DOMAIN))
 
-    await _press(stage, "send", order=first)
-    await _press(stage, "cancel", order=second)
-    await _press(stage, "return", order=third)
+    await press(stage, "send", order=first)
+    await press(stage, "cancel", order=second)
+    await press(stage, "return", order=third)
     page = await stage.http.get(SHOP)
-    refused = await _press(stage, "return", order=third)
+    refused = await press(stage, "return", order=third)
 
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 49
     assert "cancelled" in page.text
@@ -77,9 +77,9 @@ async def test_stock_is_counted_by_hand(stage: Stage) -> None:
     place = stage.double.locations(DOMAIN)[0].id
     page = await stage.http.get(f"{SHOP}/variants/{stage.variants[0].id}")
 
-    counted = await _press(stage, "count", variant=stage.variants[0].id, location=place, available=12)
-    wrong = await _press(stage, "count", variant=stage.variants[0].id, location=place, available="a dozen")
-    huge = await _press(stage, "count", variant=stage.variants[0].id, location=place, available=10**12)
+    counted = await press(stage, "count", variant=stage.variants[0].id, location=place, available=12)
+    wrong = await press(stage, "count", variant=stage.variants[0].id, location=place, available="a dozen")
+    huge = await press(stage, "count", variant=stage.variants[0].id, location=place, available=10**12)
 
     assert "50 available" in page.text
     assert counted.status_code == 303
@@ -91,7 +91,7 @@ async def test_stock_is_counted_by_hand(stage: Stage) -> None:
 async def test_the_page_of_a_shop_says_that_a_variant_is_sold_out(stage: Stage) -> None:
     stage.double.count(DOMAIN, stage.variants[2].id, 0)
 
-    refused = await _press(stage, "sell", variant=stage.variants[2].id)
+    refused = await press(stage, "sell", variant=stage.variants[2].id)
 
     assert refused.status_code == 422
     assert "12-pack is sold out." in refused.text
@@ -100,25 +100,25 @@ async def test_the_page_of_a_shop_says_that_a_variant_is_sold_out(stage: Stage) 
 async def test_the_app_is_shown_in_a_frame_with_a_session_token_and_removed(stage: Stage) -> None:
     opened = await stage.http.get(f"{SHOP}/admin/apps/holdfast")
     deeper = await stage.http.get(f"{SHOP}/admin/apps/{CLIENT}/console/settings")
-    framed = _framed(opened)
+    framed = frame_address(opened)
     parameters = dict(parse_qsl(framed.query))
 
-    removed = await _press(stage, "uninstall")
+    removed = await press(stage, "uninstall")
     page = await stage.http.get(SHOP)
 
     assert jwt.decode(parameters["id_token"], SECRET, ["HS256"], audience=CLIENT)["dest"] == f"https://{DOMAIN}"
     assert (parameters["shop"], parameters["embedded"]) == (DOMAIN, "1")
     assert f"{framed.scheme}://{framed.netloc}{framed.path}" == f"{ADDRESS}/-app/console"
-    assert _framed(deeper).path.endswith("/-app/console/settings")
+    assert frame_address(deeper).path.endswith("/-app/console/settings")
     assert f"frame-src {ADDRESS}/-app" in opened.headers["content-security-policy"]
     assert (await stage.http.get(f"{SHOP}/admin")).text == page.text
     assert removed.status_code == 303
     assert "This shop does not have Holdfast yet." in page.text
-    assert (await _press(stage, "uninstall")).status_code == 422
+    assert (await press(stage, "uninstall")).status_code == 422
 
 
 async def test_an_app_that_is_not_there_yet_is_installed_in_the_admin(stage: Stage) -> None:
-    await _press(stage, "uninstall")
+    await press(stage, "uninstall")
 
     page = await stage.http.get(f"{SHOP}/admin/apps/holdfast")
     agreed = await stage.http.post(f"{SHOP}/admin/apps/holdfast")
@@ -127,7 +127,7 @@ async def test_an_app_that_is_not_there_yet_is_installed_in_the_admin(stage: Sta
     assert "<iframe" not in page.text
     assert "read_locations" in page.text
     assert agreed.status_code == 303
-    assert _framed(opened).query
+    assert frame_address(opened).query
     for gone in (f"{SHOP}/admin/apps/another", "/nobody.myshopify.com/admin/apps/holdfast"):
         assert (await stage.http.get(gone)).status_code == 404
         assert (await stage.http.post(gone)).status_code == 404
@@ -143,7 +143,7 @@ async def test_the_script_for_pages_of_apps_has_a_fresh_session_token_each_time(
     assert (await stage.http.get("/nobody.myshopify.com/admin/session-token")).status_code == 404
 
 
-def _framed(page: httpx2.Response) -> SplitResult:
+def frame_address(page: httpx2.Response) -> SplitResult:
     """The address of what the frame in a page shows."""
     match = re.search(r'<iframe src="([^"]*)"', page.text)
     assert match, page.text
@@ -152,18 +152,18 @@ def _framed(page: httpx2.Response) -> SplitResult:
 
 async def test_a_message_is_sent_again_by_a_button(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
-    await _press(stage, "sell", variant=stage.variants[0].id)
-    heard = await stage.listener.hears("orders/create")
+    await press(stage, "sell", variant=stage.variants[0].id)
+    heard = await stage.listener.wait_for("orders/create")
 
-    await _press(stage, "again", webhook=heard.headers["x-shopify-webhook-id"])
+    await press(stage, "again", webhook=heard.headers["x-shopify-webhook-id"])
 
-    again = await stage.listener.hears("orders/create", 2)
+    again = await stage.listener.wait_for("orders/create", 2)
     assert again.body == heard.body
 
 
 async def test_texts_of_merchants_are_escaped_on_the_pages_of_a_shop(stage: Stage) -> None:
     [made] = stage.double.add_product(DOMAIN, "<script>alert(1)</script>", [NewVariant("<b>bold</b>", stock=1)])
-    await _press(stage, "sell", variant=made.id)
+    await press(stage, "sell", variant=made.id)
 
     for path in (SHOP, f"{SHOP}/variants/{made.id}"):
         page = await stage.http.get(path)

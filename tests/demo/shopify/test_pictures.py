@@ -5,7 +5,7 @@ from holdfast_demo.shopify import pictures
 from holdfast_demo.shopify.model import Variant
 
 
-def _variant(product: str, title: str, price: str = "6.00") -> Variant:
+def variant_of(product: str, title: str, price: str = "6.00") -> Variant:
     return Variant(product=1, item=1, title=title, product_title=product, price=price)
 
 
@@ -22,7 +22,7 @@ def test_a_picture_of_a_variant_shows_the_product_and_the_number_of_units() -> N
     }
 
     for (product, title), picture in pictured.items():
-        assert pictures.picture_of(_variant(product, title)) == picture
+        assert pictures.picture_of(variant_of(product, title)) == picture
 
 
 def test_a_stock_has_empty_places_for_what_was_sold() -> None:
@@ -31,5 +31,5 @@ def test_a_stock_has_empty_places_for_what_was_sold() -> None:
 
 
 def test_a_price_has_its_currency_and_the_form_of_the_language() -> None:
-    assert pictures.price_of(_variant("Honey jars", "Single", "33.5")) == "€33.50"
-    assert pictures.price_of(_variant("Honey jars", "Single", "6"), LANGUAGES["de"]) == "6,00\xa0€"
+    assert pictures.price_of(variant_of("Honey jars", "Single", "33.5")) == "€33.50"
+    assert pictures.price_of(variant_of("Honey jars", "Single", "6"), LANGUAGES["de"]) == "6,00\xa0€"

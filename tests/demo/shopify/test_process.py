@@ -15,7 +15,7 @@ SHOP = "a.myshopify.com"
 CLIENT_SECRET = "shpss_of_the_tests"
 
 
-def _started(*words: str) -> subprocess.Popen[str]:
+def start(*words: str) -> subprocess.Popen[str]:
     program = [HOLDFAST, "inventory", "platform-double", "--port", "0", "--shop", SHOP, *words]
     return subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
 
@@ -23,7 +23,7 @@ def _started(*words: str) -> subprocess.Popen[str]:
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
     file: Path = tmp_path_factory.mktemp("double") / "shops.sqlite"
-    with _started("--for-tests", "--file", str(file), "--client-secret", CLIENT_SECRET) as process:
+    with start("--for-tests", "--file", str(file), "--client-secret", CLIENT_SECRET) as process:
         assert process.stdout is not None
         yield process.stdout.readline().split()[-1]
         process.terminate()
@@ -86,7 +86,7 @@ def test_the_admin_api_answers_over_the_network(address: str) -> None:
 
 
 def test_the_api_for_tests_is_off_by_default() -> None:
-    with _started() as process:
+    with start() as process:
         assert process.stdout is not None
         address = process.stdout.readline().split()[-1]
         answer = httpx2.post(f"{address}/_test/orders", json={"shop": SHOP}, trust_env=False)

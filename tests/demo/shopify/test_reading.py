@@ -18,23 +18,23 @@ query($first: Int, $after: String, $last: Int, $before: String, $reverse: Boolea
 ALL = ["HONEY-1", "HONEY-6", "HONEY-12", "TEA-100", "TEA-250"]
 
 
-async def _page(stage: Stage, **variables: Any) -> tuple[list[str], Any]:
+async def page_of_variants(stage: Stage, **variables: Any) -> tuple[list[str], Any]:
     connection = (await stage.data(VARIANTS, **variables))["productVariants"]
     return [node["sku"] for node in connection["nodes"]], connection["pageInfo"]
 
 
 async def test_a_list_is_paged_forwards_and_backwards(stage: Stage) -> None:
-    first, info = await _page(stage, first=2)
+    first, info = await page_of_variants(stage, first=2)
     assert (first, info["hasNextPage"], info["hasPreviousPage"]) == (ALL[:2], True, False)
-    second, info = await _page(stage, first=2, after=info["endCursor"])
+    second, info = await page_of_variants(stage, first=2, after=info["endCursor"])
     assert (second, info["hasNextPage"], info["hasPreviousPage"]) == (ALL[2:4], True, True)
-    third, info = await _page(stage, first=2, after=info["endCursor"])
+    third, info = await page_of_variants(stage, first=2, after=info["endCursor"])
     assert (third, info["hasNextPage"]) == (ALL[4:], False)
-    back, info = await _page(stage, last=3, before=info["startCursor"])
+    back, info = await page_of_variants(stage, last=3, before=info["startCursor"])
     assert (back, info["hasNextPage"], info["hasPreviousPage"]) == (ALL[1:4], True, True)
-    turned, _ = await _page(stage, first=5, reverse=True)
+    turned, _ = await page_of_variants(stage, first=5, reverse=True)
     assert turned == ALL[::-1]
-    end, _ = await _page(stage, last=1, reverse=True)
+    end, _ = await page_of_variants(stage, last=1, reverse=True)
     assert end == ALL[:1]
 
 
@@ -52,7 +52,7 @@ async def test_variants_are_found_by_words_and_by_their_sku(stage: Stage) -> Non
         "updated_at:>=2020-01-01T00:00:00Z": ALL,
         "": ALL,
     }.items():
-        assert (await _page(stage, first=10, query=query))[0] == skus, query
+        assert (await page_of_variants(stage, first=10, query=query))[0] == skus, query
 
 
 async def test_items_are_found_by_their_own_ids(stage: Stage) -> None:
@@ -180,11 +180,11 @@ async def test_the_installation_says_what_the_app_may_do(stage: Stage) -> None:
 
 
 async def test_a_planned_fault_shifts_the_pages_of_a_list(stage: Stage) -> None:
-    _, info = await _page(stage, first=2)
+    _, info = await page_of_variants(stage, first=2)
     stage.double.plan(Fault("shifted"))
 
-    moved, _ = await _page(stage, first=2, after=info["endCursor"])
-    after, _ = await _page(stage, first=2, after=info["endCursor"])
+    moved, _ = await page_of_variants(stage, first=2, after=info["endCursor"])
+    after, _ = await page_of_variants(stage, first=2, after=info["endCursor"])
 
     assert moved == ALL[1:3]
     assert after == ALL[2:4]

@@ -15,7 +15,7 @@ KEYLESS = SET.replace("@idempotent(key: $key)", "").replace(", $key: String!", "
 LEVEL = {"inventoryItemId": "gid://shopify/InventoryItem/1", "locationId": "gid://shopify/Location/1", "quantity": 1}
 
 
-def _set(**quantities: Any) -> dict[str, Any]:
+def set_input(**quantities: Any) -> dict[str, Any]:
     input = {"name": "available", "reason": "correction", "quantities": [LEVEL | {"changeFromQuantity": None}]}
     return {"input": input | quantities, "key": "k"}
 
@@ -41,12 +41,12 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "an id that is no number": ('{ order(id: "gid://shopify/Order/x") { id } }', {}, "Invalid global id"),
     "what would cost too much": (DEEP, {"first": 250}, "single query max cost"),
     "too many ids": (BY_ID, {"ids": ["gid://shopify/Order/1"] * 251}, "array size of 251"),
-    "a level without a key": (KEYLESS, {"input": _set()["input"]}, "@idempotent directive is required"),
-    "a level with an empty key": (SET, _set() | {"key": " "}, "cannot be an empty string"),
-    "a level with no key at all": (SET, _set() | {"key": None}, "not to be None"),
-    "too many levels": (SET, _set(quantities=[LEVEL | {"changeFromQuantity": None}] * 251), "array size of 251"),
-    "a level that is not compared": (SET, _set(quantities=[LEVEL]), "must include changeFromQuantity"),
-    "a level compared as it was before 2026-04": (SET, _set(ignoreCompareQuantity=True), "ignoreCompareQuantity"),
+    "a level without a key": (KEYLESS, {"input": set_input()["input"]}, "@idempotent directive is required"),
+    "a level with an empty key": (SET, set_input() | {"key": " "}, "cannot be an empty string"),
+    "a level with no key at all": (SET, set_input() | {"key": None}, "not to be None"),
+    "too many levels": (SET, set_input(quantities=[LEVEL | {"changeFromQuantity": None}] * 251), "array size of 251"),
+    "a level that is not compared": (SET, set_input(quantities=[LEVEL]), "must include changeFromQuantity"),
+    "a level compared as it was before 2026-04": (SET, set_input(ignoreCompareQuantity=True), "ignoreCompareQuantity"),
     "a key for a read": ('{ shop { name @idempotent(key: "a") idd: nothing } }', {}, "Cannot query field"),
     "a filter that the double does not know": (FOUND % 'query: "vendor:x"', {}, "does not search by vendor"),
     "alternatives in a search": (FOUND % 'query: "a OR b"', {}, "knows no OR"),
@@ -120,5 +120,5 @@ async def test_a_field_outside_the_scopes_of_the_app_is_denied_at_its_path(stage
     assert error["extensions"]["code"] == "ACCESS_DENIED"
     assert error["extensions"]["requiredAccess"] == "`read_orders` access scope."
     assert level[0] == "ACCESS_DENIED"
-    denied = await stage.ask(SET, **_set())
+    denied = await stage.ask(SET, **set_input())
     assert denied["errors"][0]["extensions"]["code"] == "ACCESS_DENIED"

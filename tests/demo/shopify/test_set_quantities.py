@@ -9,7 +9,7 @@ from holdfast_demo.shopify.shops import NewVariant, set_location
 from tests.demo.shopify.stage import DOMAIN, Stage
 
 
-def _codes(answer: Any) -> list[Any]:
+def error_codes(answer: Any) -> list[Any]:
     return [error["code"] for error in answer["userErrors"]]
 
 
@@ -30,11 +30,11 @@ async def test_a_level_set_twice_with_one_key_is_set_once_and_answered_alike(sta
     other = await stage.set(43, key="one", before=30)
 
     assert again == first
-    assert _codes(other) == ["IDEMPOTENCY_KEY_PARAMETER_MISMATCH"]
+    assert error_codes(other) == ["IDEMPOTENCY_KEY_PARAMETER_MISMATCH"]
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 30
     stage.double.clock.advance(24 * 3600 + 1)
     stage.token = stage.double.token(DOMAIN)
-    assert _codes(await stage.set(43, key="one", before=30)) == []
+    assert error_codes(await stage.set(43, key="one", before=30)) == []
 
 
 async def test_a_level_that_has_moved_is_not_set_and_its_key_is_used_up(stage: Stage) -> None:
@@ -43,9 +43,9 @@ async def test_a_level_that_has_moved_is_not_set_and_its_key_is_used_up(stage: S
     right = await stage.set(40, key="two", before=50)
 
     assert stale["userErrors"][0]["field"] == ["input", "quantities", "0", "changeFromQuantity"]
-    assert _codes(stale) == ["CHANGE_FROM_QUANTITY_STALE"]
-    assert _codes(retried) == ["IDEMPOTENCY_PREVIOUS_ATTEMPT_FAILED"]
-    assert _codes(right) == []
+    assert error_codes(stale) == ["CHANGE_FROM_QUANTITY_STALE"]
+    assert error_codes(retried) == ["IDEMPOTENCY_PREVIOUS_ATTEMPT_FAILED"]
+    assert error_codes(right) == []
 
 
 async def test_a_request_to_set_several_levels_sets_all_or_none(stage: Stage) -> None:
@@ -56,7 +56,7 @@ async def test_a_request_to_set_several_levels_sets_all_or_none(stage: Stage) ->
 
     answer = await stage.set(0, key="one", quantities=quantities)
 
-    assert _codes(answer) == ["CHANGE_FROM_QUANTITY_STALE"]
+    assert error_codes(answer) == ["CHANGE_FROM_QUANTITY_STALE"]
     assert stage.double.available(DOMAIN, stage.variants[0].id) == 50
 
 
@@ -104,12 +104,12 @@ async def test_a_wrong_value_is_refused_by_its_code(stage: Stage, changes: dict[
     quantity = fields | {name: value for name, value in changes.items() if name in fields}
     others = {name: value for name, value in changes.items() if name not in fields}
 
-    assert _codes(await stage.set(0, key="one", quantities=[quantity], **others)) == [code]
+    assert error_codes(await stage.set(0, key="one", quantities=[quantity], **others)) == [code]
 
 
 async def test_a_reference_document_of_an_app_is_accepted(stage: Stage) -> None:
     for number, document in enumerate(("gid://holdfast/LedgerEntry/7", "https://stock.example.com/entries/7")):
-        assert _codes(await stage.set(number, key=document, referenceDocumentUri=document)) == []
+        assert error_codes(await stage.set(number, key=document, referenceDocumentUri=document)) == []
 
 
 async def test_a_level_cannot_be_set_twice_in_one_request(stage: Stage) -> None:
@@ -117,7 +117,7 @@ async def test_a_level_cannot_be_set_twice_in_one_request(stage: Stage) -> None:
 
     answer = await stage.set(0, key="one", quantities=[level, level])
 
-    assert _codes(answer) == ["NO_DUPLICATE_INVENTORY_ITEM_ID_GROUP_ID_PAIR"]
+    assert error_codes(answer) == ["NO_DUPLICATE_INVENTORY_ITEM_ID_GROUP_ID_PAIR"]
 
 
 async def test_bundles_closed_locations_and_places_without_stock_are_refused(stage: Stage) -> None:
@@ -131,9 +131,9 @@ async def test_bundles_closed_locations_and_places_without_stock_are_refused(sta
     set_location(stage.double.world, DOMAIN, second.id, active=False)
     closed = await stage.set(0, key="three", quantities=[level])
 
-    assert _codes(bundle) == ["NON_MUTABLE_INVENTORY_ITEM"]
+    assert error_codes(bundle) == ["NON_MUTABLE_INVENTORY_ITEM"]
     assert "not stocked at the location" in other_place["userErrors"][0]["message"]
-    assert _codes(closed) == ["INVALID_LOCATION"]
+    assert error_codes(closed) == ["INVALID_LOCATION"]
 
 
 async def test_250_levels_are_set_at_once(stage: Stage) -> None:
@@ -158,7 +158,7 @@ async def test_the_app_gets_webhooks_about_its_own_changes(stage: Stage) -> None
     await stage.subscribe("INVENTORY_LEVELS_UPDATE")
 
     await stage.set(44, key="one", before=50)
-    heard = await stage.listener.hears("inventory_levels/update")
+    heard = await stage.listener.wait_for("inventory_levels/update")
 
     assert heard.body["available"] == 44
     assert heard.body["inventory_item_id"] == stage.variants[0].item

@@ -13,27 +13,23 @@ from tests.demo.shopify.stage import ADDRESS, CLIENT, DOMAIN, SECRET, Stage
 from tests.support import eventually
 
 
-def _sell(stage: Stage, times: int = 1) -> list[int]:
+def sell(stage: Stage, times: int = 1) -> list[int]:
     return [stage.double.sell(DOMAIN, SaleLine(stage.variants[0].id, 1)).id for _ in range(times)]
 
 
-def _heard(stage: Stage) -> list[int]:
-    return [message.body["id"] for message in stage.listener.of("orders/create")]
+def order_ids(stage: Stage) -> list[int]:
+    return [message.body["id"] for message in stage.listener.named("orders/create")]
 
 
-async def _quiet(stage: Stage) -> None:
+async def wait_until_sent(stage: Stage) -> None:
     """Wait until everything was sent."""
-
-    async def is_quiet() -> bool:
-        return stage.double.webhooks.waiting() + stage.double.webhooks.on_their_way() == 0
-
-    await eventually(is_quiet)
+    await eventually(lambda: stage.double.webhooks.waiting() + stage.double.webhooks.on_their_way() == 0)
 
 
 async def test_a_webhook_is_signed_as_the_platform_signs(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
-    [order] = _sell(stage)
-    heard = await stage.listener.hears("orders/create")
+    [order] = sell(stage)
+    heard = await stage.listener.wait_for("orders/create")
 
     official = ShopifyApp(client_id=CLIENT, client_secret=SECRET)
     request = {"method": "POST", "url": "/hook", "headers": heard.headers, "body": heard.raw.decode()}
@@ -46,9 +42,9 @@ async def test_a_webhook_is_signed_as_the_platform_signs(stage: Stage) -> None:
 async def test_webhooks_are_signed_with_the_old_secret_for_a_while_after_a_rotation(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
     stage.double.world.app.client_secret, stage.double.world.app.webhook_secret = "new", SECRET
-    _sell(stage)
+    sell(stage)
 
-    heard = await stage.listener.hears("orders/create")
+    heard = await stage.listener.wait_for("orders/create")
 
     expected = base64.b64encode(hmac.digest(SECRET.encode(), heard.raw, "sha256")).decode()
     assert heard.headers["x-shopify-hmac-sha256"] == expected
@@ -57,7 +53,7 @@ async def test_webhooks_are_signed_with_the_old_secret_for_a_while_after_a_rotat
 async def test_a_topic_without_a_subscription_sends_no_webhook(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CANCELLED")
 
-    _sell(stage)
+    sell(stage)
 
     assert stage.double.webhooks.waiting() == 0
 
@@ -66,11 +62,11 @@ async def test_a_webhook_that_is_not_accepted_is_sent_again_unchanged(stage: Sta
     await stage.subscribe("ORDERS_CREATE")
     stage.listener.answers = [500, 401, 302]
 
-    _sell(stage)
-    await stage.listener.hears("orders/create", 4)
-    await _quiet(stage)
+    sell(stage)
+    await stage.listener.wait_for("orders/create", 4)
+    await wait_until_sent(stage)
 
-    heard = stage.listener.of("orders/create")
+    heard = stage.listener.named("orders/create")
     assert len(heard) == 4
     assert len({message.headers["x-shopify-webhook-id"] for message in heard}) == 1
     assert len({message.raw for message in heard}) == 1
@@ -80,9 +76,9 @@ async def test_a_subscription_ends_after_nine_attempts_in_four_hours(stage: Stag
     await stage.subscribe("ORDERS_CREATE", "ORDERS_CANCELLED")
     stage.listener.answers = [500] * 9
 
-    _sell(stage)
-    await stage.listener.hears("orders/create", 9)
-    await _quiet(stage)
+    sell(stage)
+    await stage.listener.wait_for("orders/create", 9)
+    await wait_until_sent(stage)
 
     left = stage.double.world.store.select(Subscription, DOMAIN)
     assert [subscription.topic for subscription in left] == ["ORDERS_CANCELLED"]
@@ -93,38 +89,34 @@ async def test_pauses_between_attempts_follow_the_clock_of_the_demo(stage: Stage
     await stage.subscribe("ORDERS_CREATE")
     stage.listener.answers = [500]
 
-    _sell(stage)
-    await stage.listener.hears("orders/create")
-
-    async def waits() -> bool:
-        return stage.double.webhooks.on_their_way() == 0
-
-    await eventually(waits)
+    sell(stage)
+    await stage.listener.wait_for("orders/create")
+    await eventually(lambda: stage.double.webhooks.on_their_way() == 0)
     assert stage.double.webhooks.waiting() == 1
     stage.double.clock.advance(11)
-    await stage.listener.hears("orders/create", 2)
+    await stage.listener.wait_for("orders/create", 2)
 
 
 async def test_webhooks_can_be_held_back_turned_round_and_doubled(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
     stage.double.webhooks.hold, stage.double.webhooks.newest_first = True, True
     stage.double.webhooks.delays_of = lambda _: (0, 0)
-    one, two = _sell(stage, 2)
+    one, two = sell(stage, 2)
 
-    assert _heard(stage) == []
+    assert order_ids(stage) == []
     stage.double.webhooks.hold = False
-    await stage.listener.hears("orders/create", 4)
+    await stage.listener.wait_for("orders/create", 4)
 
-    assert _heard(stage) == [two, two, one, one]
+    assert order_ids(stage) == [two, two, one, one]
 
 
 async def test_webhooks_can_be_lost_and_late_at_random(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
     stage.double.webhooks.delays_of = RandomDelivery(7, lost=30, doubled=30, late=0.05)
-    orders = _sell(stage, 40)
-    await _quiet(stage)
+    orders = sell(stage, 40)
+    await wait_until_sent(stage)
 
-    heard = _heard(stage)
+    heard = order_ids(stage)
     assert 0 < len(set(heard)) < 40
     assert len(heard) > len(set(heard))
     assert sorted(set(heard)) != heard
@@ -133,25 +125,28 @@ async def test_webhooks_can_be_lost_and_late_at_random(stage: Stage) -> None:
 
 async def test_a_webhook_can_be_a_week_late(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
-    stage.double.webhooks.delays_of = lambda message: (7 * 86_400 if message.topic == "orders/create" else 0,)
-    _sell(stage)
-    assert _heard(stage) == []
+    delays = iter((7 * 86_400, 0))
+    stage.double.webhooks.delays_of = lambda _: (next(delays),)
+    late, prompt = sell(stage, 2)
+    await stage.listener.wait_for("orders/create")
+    assert order_ids(stage) == [prompt]
 
     stage.double.clock.advance(7 * 86_400 + 1)
 
-    await stage.listener.hears("orders/create")
+    await stage.listener.wait_for("orders/create", 2)
+    assert order_ids(stage) == [prompt, late]
 
 
 async def test_a_webhook_can_be_sent_again(stage: Stage) -> None:
     await stage.subscribe("ORDERS_CREATE")
-    _sell(stage)
-    await stage.listener.hears("orders/create")
-    await _quiet(stage)
+    sell(stage)
+    await stage.listener.wait_for("orders/create")
+    await wait_until_sent(stage)
 
     [delivery] = stage.double.webhooks.newest(DOMAIN)
     stage.double.webhooks.send_again(DOMAIN, delivery.webhook)
 
-    await stage.listener.hears("orders/create", 2)
+    await stage.listener.wait_for("orders/create", 2)
     assert (delivery.answer, delivery.attempts) == ("200", 1)
 
 
@@ -161,8 +156,8 @@ async def test_a_webhook_has_only_the_fields_of_its_subscription(stage: Stage) -
         " webhookSubscription: $to) { webhookSubscription { includeFields name } userErrors { message } } }",
         to={"uri": f"{ADDRESS}/hook", "includeFields": ["id", "updated_at", "line_items"], "name": "orders"},
     )
-    _sell(stage)
-    heard = await stage.listener.hears("orders/create")
+    sell(stage)
+    heard = await stage.listener.wait_for("orders/create")
 
     assert made["webhookSubscriptionCreate"]["userErrors"] == []
     assert set(heard.body) == {"id", "updated_at", "line_items"}
@@ -215,7 +210,7 @@ async def test_the_three_privacy_webhooks_need_no_subscription(stage: Stage) -> 
     stage.double.uninstall(DOMAIN)
     for topic in ("customers/data_request", "customers/redact", "shop/redact"):
         stage.double.comply(DOMAIN, topic)
-        heard = await stage.listener.hears(topic)
+        heard = await stage.listener.wait_for(topic)
         assert heard.body["shop_domain"] == DOMAIN
         assert ("customer" in heard.body) == (topic != "shop/redact")
 
@@ -228,7 +223,7 @@ async def test_products_locations_and_items_have_webhooks_too(stage: Stage) -> N
     stage.double.add_location(DOMAIN, "Shop")
     stage.double.remove_variant(DOMAIN, stage.variants[2].id)
 
-    assert (await stage.listener.hears("locations/create")).body["name"] == "Shop"
-    assert len((await stage.listener.hears("products/update")).body["variants"]) == 2
-    assert (await stage.listener.hears("inventory_items/delete")).body == {"id": stage.variants[2].item}
-    assert json.loads((await stage.listener.hears("inventory_levels/disconnect")).raw)["inventory_item_id"]
+    assert (await stage.listener.wait_for("locations/create")).body["name"] == "Shop"
+    assert len((await stage.listener.wait_for("products/update")).body["variants"]) == 2
+    assert (await stage.listener.wait_for("inventory_items/delete")).body == {"id": stage.variants[2].item}
+    assert json.loads((await stage.listener.wait_for("inventory_levels/disconnect")).raw)["inventory_item_id"]

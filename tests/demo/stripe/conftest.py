@@ -4,11 +4,11 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from tests.demo.stripe.processor import Scene, run_processor
+from tests.demo.stripe.processor import ProcessorScene, run_processor
 
 
 @pytest.fixture
-async def scene() -> AsyncGenerator[Scene]:
+async def scene() -> AsyncGenerator[ProcessorScene]:
     async with run_processor() as scene:
         yield scene
         scene.processor.check()

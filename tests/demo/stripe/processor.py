@@ -30,7 +30,7 @@ class StripeRefusal(NamedTuple):
     message: str
 
 
-class Scene:
+class ProcessorScene:
     """A processor, and what the platform does with it."""
 
     def __init__(self, processor: StripeDouble, listener: Listener, http: httpx2.AsyncClient) -> None:
@@ -104,18 +104,18 @@ ACCOUNT_V1: Any = {
 
 
 @contextlib.asynccontextmanager
-async def run_processor(path: Path | None = None, **options: Any) -> AsyncGenerator[Scene]:
+async def run_processor(path: Path | None = None, **options: Any) -> AsyncGenerator[ProcessorScene]:
     """A processor that runs, with a receiver of its webhooks, for as long as the block lasts."""
-    here, heard = listener(), Listener()
+    here, hooks = listener(), Listener()
     address = f"http://127.0.0.1:{here.getsockname()[1]}"
     processor = StripeDouble(address, path=path, endpoints=[Endpoint(f"{address}/hook", SECRET)], **options)
-    processor.app.router.routes.insert(0, Route("/hook", heard.take, methods=["POST"]))
+    processor.app.router.routes.insert(0, Route("/hook", hooks.receive, methods=["POST"]))
     processor.webhooks.first_pause = 0.01
     try:
         async with (
             serving(processor.app, here),
             httpx2.AsyncClient(base_url=address, verify=PLAIN, trust_env=False) as http,
         ):
-            yield Scene(processor, heard, http)
+            yield ProcessorScene(processor, hooks, http)
     finally:
         processor.close()

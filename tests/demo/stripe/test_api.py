@@ -7,7 +7,7 @@ import pytest
 import stripe
 
 from holdfast_demo.stripe.errors import Fault
-from tests.demo.stripe.processor import ACCOUNT_V1, ACCOUNT_V2, Scene, run_processor
+from tests.demo.stripe.processor import ACCOUNT_V1, ACCOUNT_V2, ProcessorScene, run_processor
 
 DESTINATION = "payment_intent_data[transfer_data][destination]"
 AMOUNT = "line_items[0][price_data][unit_amount]"
@@ -69,7 +69,7 @@ ACCOUNTS: list[tuple[str, Any, str | None]] = [
 AS_JSON = {"Content-Type": "application/json", "Stripe-Version": "2026-10-28.endive"}
 
 
-def _changed(params: Any, path: str, value: Any) -> Any:
+def with_change(params: Any, path: str, value: Any) -> Any:
     """Parameters with one of them changed; None takes it away."""
     place: Any = params
     *parts, last = path.split(".")
@@ -82,11 +82,13 @@ def _changed(params: Any, path: str, value: Any) -> Any:
     return params
 
 
-async def test_invalid_parameters_of_a_session_are_refused_by_name(scene: Scene, subtests: pytest.Subtests) -> None:
+async def test_invalid_parameters_of_a_session_are_refused_by_name(
+    scene: ProcessorScene, subtests: pytest.Subtests
+) -> None:
     account = await scene.account()
     for path, value, param, code in SESSIONS:
         with subtests.test(path=path, value=value):
-            params = _changed(scene.params(account), path, value)
+            params = with_change(scene.params(account), path, value)
 
             refused = await scene.refuses(scene.client.v1.checkout.sessions.create, params)
 
@@ -94,7 +96,7 @@ async def test_invalid_parameters_of_a_session_are_refused_by_name(scene: Scene,
     assert scene.processor.things("checkout.session") == []
 
 
-async def test_a_parameter_that_stripe_knows_and_we_do_not_is_refused_in_so_many_words(scene: Scene) -> None:
+async def test_a_parameter_that_stripe_knows_and_we_do_not_is_refused_in_so_many_words(scene: ProcessorScene) -> None:
     params = scene.params(await scene.account(), allow_promotion_codes=True)
 
     refused = await scene.refuses(scene.client.v1.checkout.sessions.create, params)
@@ -103,18 +105,18 @@ async def test_a_parameter_that_stripe_knows_and_we_do_not_is_refused_in_so_many
 
 
 async def test_invalid_parameters_of_an_account_of_version_2_are_refused(
-    scene: Scene, subtests: pytest.Subtests
+    scene: ProcessorScene, subtests: pytest.Subtests
 ) -> None:
     for path, value, param in ACCOUNTS:
         with subtests.test(path=path, value=value):
-            params = _changed(json.loads(json.dumps(ACCOUNT_V2)), path, value)
+            params = with_change(json.loads(json.dumps(ACCOUNT_V2)), path, value)
 
             refused = await scene.refuses(scene.client.v2.core.accounts.create, params)
 
             assert (refused.status, refused.param) == (400, param or path)
 
 
-async def test_a_wrong_key_is_unauthorized(scene: Scene) -> None:
+async def test_a_wrong_key_is_unauthorized(scene: ProcessorScene) -> None:
     client = scene.client_with("sk_test_other_key_1234")
 
     error = await scene.fails(client.v1.balance.retrieve)
@@ -124,14 +126,14 @@ async def test_a_wrong_key_is_unauthorized(scene: Scene) -> None:
     assert (await scene.http.get("/v1/balance")).status_code == 401
 
 
-async def test_an_unknown_path_is_not_found(scene: Scene) -> None:
+async def test_an_unknown_path_is_not_found(scene: ProcessorScene) -> None:
     refused = await scene.refuses(scene.client.v1.customers.create, {})
 
     assert refused.status == 404
     assert "POST: /v1/customers" in refused.message
 
 
-async def test_an_unknown_id_is_not_found(scene: Scene) -> None:
+async def test_an_unknown_id_is_not_found(scene: ProcessorScene) -> None:
     refused = await scene.refuses(scene.client.v1.checkout.sessions.retrieve, "cs_test_none")
 
     assert (refused.status, refused.code, refused.message) == (
@@ -141,7 +143,7 @@ async def test_an_unknown_id_is_not_found(scene: Scene) -> None:
     )
 
 
-async def test_a_malformed_version_of_the_api_is_refused(scene: Scene, subtests: pytest.Subtests) -> None:
+async def test_a_malformed_version_of_the_api_is_refused(scene: ProcessorScene, subtests: pytest.Subtests) -> None:
     for version, path, status in VERSIONS:
         with subtests.test(version=version, path=path):
             named = {"Stripe-Version": version} if version else {}
@@ -152,7 +154,7 @@ async def test_a_malformed_version_of_the_api_is_refused(scene: Scene, subtests:
             assert answer.status_code == status, answer.text
 
 
-async def test_a_body_that_is_no_object_is_refused(scene: Scene, subtests: pytest.Subtests) -> None:
+async def test_a_body_that_is_no_object_is_refused(scene: ProcessorScene, subtests: pytest.Subtests) -> None:
     for content, kind in BODIES:
         with subtests.test(content=content[:20], kind=kind):
             headers = {**AS_JSON, "Authorization": f"Bearer {scene.processor.key}", "Content-Type": kind}
@@ -163,7 +165,7 @@ async def test_a_body_that_is_no_object_is_refused(scene: Scene, subtests: pytes
             assert answer.json()["error"]["type"] == "invalid_request_error"
 
 
-async def test_a_form_that_cannot_be_read_is_refused(scene: Scene, subtests: pytest.Subtests) -> None:
+async def test_a_form_that_cannot_be_read_is_refused(scene: ProcessorScene, subtests: pytest.Subtests) -> None:
     kind = "application/x-www-form-urlencoded"
     headers = {"Authorization": f"Bearer {scene.processor.key}", "Content-Type": kind}
     for content in FORMS:
@@ -183,7 +185,7 @@ async def test_a_platform_without_version_2_makes_accounts_of_version_1() -> Non
         assert made.id.startswith("acct_")
 
 
-async def test_an_outage_is_an_error_of_the_api_and_nothing_was_done(scene: Scene) -> None:
+async def test_an_outage_is_an_error_of_the_api_and_nothing_was_done(scene: ProcessorScene) -> None:
     params = scene.params(await scene.account())
     scene.processor.plan(Fault("down", "/checkout/sessions"))
 

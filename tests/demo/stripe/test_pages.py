@@ -1,11 +1,11 @@
 """The pages on which people pay, as browsers get them."""
 
-from tests.demo.stripe.processor import Scene
+from tests.demo.stripe.processor import ProcessorScene
 
 CARD = {"card": "4242 4242 4242 4242", "name": "Ada", "email": "ada@example.com"}
 
 
-async def test_a_person_pays_and_returns_to_the_page_they_came_from(scene: Scene) -> None:
+async def test_a_person_pays_and_returns_to_the_page_they_came_from(scene: ProcessorScene) -> None:
     session = await scene.session()
     assert session.url is not None
 
@@ -26,7 +26,7 @@ async def test_a_person_pays_and_returns_to_the_page_they_came_from(scene: Scene
     assert seen.customer_details.email == "ada@example.com"
 
 
-async def test_the_page_to_pay_cannot_be_framed_and_its_form_leads_only_to_the_shop(scene: Scene) -> None:
+async def test_the_page_to_pay_cannot_be_framed_and_its_form_leads_only_to_the_shop(scene: ProcessorScene) -> None:
     session = await scene.session()
 
     page = await scene.http.get(f"/pay/{session.id}")
@@ -36,7 +36,7 @@ async def test_the_page_to_pay_cannot_be_framed_and_its_form_leads_only_to_the_s
     assert "form-action 'self' https://events.example;" in page.headers["content-security-policy"]
 
 
-async def test_a_declined_card_is_reported_and_can_be_replaced(scene: Scene) -> None:
+async def test_a_declined_card_is_reported_and_can_be_replaced(scene: ProcessorScene) -> None:
     session = await scene.session()
 
     declined = await scene.http.post(f"/pay/{session.id}", data={**CARD, "card": "4000000000000002"})
@@ -49,7 +49,7 @@ async def test_a_declined_card_is_reported_and_can_be_replaced(scene: Scene) -> 
     assert paid.status_code == 303
 
 
-async def test_a_person_who_pays_too_late_reads_so(scene: Scene) -> None:
+async def test_a_person_who_pays_too_late_reads_so(scene: ProcessorScene) -> None:
     ended, paid = await scene.session(), await scene.session()
     await scene.do(scene.client.v1.checkout.sessions.expire, ended.id)
     scene.processor.pay(paid.id)
@@ -65,7 +65,7 @@ async def test_a_person_who_pays_too_late_reads_so(scene: Scene) -> None:
     assert len(scene.processor.things("charge")) == 1
 
 
-async def test_a_session_that_expired_while_its_page_was_open_cannot_be_paid(scene: Scene) -> None:
+async def test_a_session_that_expired_while_its_page_was_open_cannot_be_paid(scene: ProcessorScene) -> None:
     session = await scene.session()
     scene.processor.webhooks.hold = True
 
@@ -76,7 +76,7 @@ async def test_a_session_that_expired_while_its_page_was_open_cannot_be_paid(sce
     assert scene.processor.balance("cardholders") == {}
 
 
-async def test_titles_of_products_are_escaped_on_the_page_to_pay(scene: Scene) -> None:
+async def test_titles_of_products_are_escaped_on_the_page_to_pay(scene: ProcessorScene) -> None:
     title = "</dt><script>alert(1)</script>"
     price = {"currency": "eur", "unit_amount": 2500, "product_data": {"name": title}}
     session = await scene.session(line_items=[{"quantity": 2, "price_data": price}])
@@ -88,7 +88,7 @@ async def test_titles_of_products_are_escaped_on_the_page_to_pay(scene: Scene) -
     assert "€50.00" in page.text
 
 
-async def test_the_books_of_the_demo_are_on_its_first_page(scene: Scene) -> None:
+async def test_the_books_of_the_demo_are_on_its_first_page(scene: ProcessorScene) -> None:
     empty = await scene.http.get("/")
     assert '<span class="chip warning">Demonstration</span>' in empty.text
     account = await scene.account()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast_demo.stripe.books import Unbalanced
 from holdfast_demo.stripe.processor import StripeDouble
-from tests.demo.stripe.processor import ACCOUNT_V2, Scene
+from tests.demo.stripe.processor import ACCOUNT_V2, ProcessorScene
 
 BACK: Any = {"reverse_transfer": True, "refund_application_fee": True}
 
@@ -22,15 +22,15 @@ WRONG: list[tuple[Any, str]] = [
 ]
 
 
-async def _paid(scene: Scene, account: str, **changes: Any) -> str:
+async def pay(scene: ProcessorScene, account: str, **changes: Any) -> str:
     """The id of a payment."""
     session = await scene.session(account, **changes)
     return scene.processor.pay(session.id)["payment_intent"]
 
 
-async def test_a_refund_in_full_takes_everything_back_from_account_and_platform(scene: Scene) -> None:
+async def test_a_refund_in_full_takes_everything_back_from_account_and_platform(scene: ProcessorScene) -> None:
     account = await scene.account()
-    payment = await _paid(scene, account)
+    payment = await pay(scene, account)
 
     refund = await scene.do(scene.client.v1.refunds.create, {"payment_intent": payment, **BACK})
 
@@ -38,9 +38,9 @@ async def test_a_refund_in_full_takes_everything_back_from_account_and_platform(
     assert scene.processor.balance(account) == {"eur": 0}
     assert scene.processor.balance("cardholders") == {"eur": 0}
     assert scene.processor.balance("platform") == {"eur": -62}
-    charge = (await scene.listener.hears("charge.refunded")).body["data"]["object"]
+    charge = (await scene.listener.wait_for("charge.refunded")).body["data"]["object"]
     assert (charge["amount_refunded"], charge["refunded"]) == (2500, True)
-    assert (await scene.listener.hears("refund.created")).body["data"]["object"]["id"] == refund.id
+    assert (await scene.listener.wait_for("refund.created")).body["data"]["object"]["id"] == refund.id
     (transfer,) = (await scene.do(scene.client.v1.transfers.list, {"destination": account})).data
     (reversal,) = (await scene.do(scene.client.v1.transfers.reversals.list, transfer.id)).data
     assert (transfer.reversed, reversal.amount, reversal.source_refund) == (True, 2500, refund.id)
@@ -48,9 +48,9 @@ async def test_a_refund_in_full_takes_everything_back_from_account_and_platform(
     assert (fee.amount, fee.amount_refunded, fee.refunded) == (250, 250, True)
 
 
-async def test_a_refund_without_reversing_the_transfer_leaves_the_account_its_money(scene: Scene) -> None:
+async def test_a_refund_without_reversing_the_transfer_leaves_the_account_its_money(scene: ProcessorScene) -> None:
     account = await scene.account()
-    payment = await _paid(scene, account)
+    payment = await pay(scene, account)
 
     await scene.do(scene.client.v1.refunds.create, {"payment_intent": payment})
 
@@ -58,8 +58,8 @@ async def test_a_refund_without_reversing_the_transfer_leaves_the_account_its_mo
     assert scene.processor.balance("platform") == {"eur": 250 - 2500 - 62}
 
 
-async def test_no_more_is_refunded_than_was_paid(scene: Scene) -> None:
-    payment = await _paid(scene, await scene.account())
+async def test_no_more_is_refunded_than_was_paid(scene: ProcessorScene) -> None:
+    payment = await pay(scene, await scene.account())
     create = scene.client.v1.refunds.create
 
     too_much = await scene.refuses(create, {"payment_intent": payment, "amount": 2501, **BACK})
@@ -73,7 +73,7 @@ async def test_no_more_is_refunded_than_was_paid(scene: Scene) -> None:
     assert over.code == "charge_already_refunded"
 
 
-async def test_a_refund_of_nothing_is_refused(scene: Scene, subtests: pytest.Subtests) -> None:
+async def test_a_refund_of_nothing_is_refused(scene: ProcessorScene, subtests: pytest.Subtests) -> None:
     for params, param in WRONG:
         with subtests.test(params=params):
             refused = await scene.refuses(scene.client.v1.refunds.create, params)
@@ -81,8 +81,8 @@ async def test_a_refund_of_nothing_is_refused(scene: Scene, subtests: pytest.Sub
             assert refused.param == param
 
 
-async def test_a_fee_that_was_not_taken_cannot_be_given_back(scene: Scene) -> None:
-    payment = await _paid(scene, await scene.account(), fee=0)
+async def test_a_fee_that_was_not_taken_cannot_be_given_back(scene: ProcessorScene) -> None:
+    payment = await pay(scene, await scene.account(), fee=0)
 
     refused = await scene.refuses(scene.client.v1.refunds.create, {"payment_intent": payment, **BACK})
 
@@ -90,16 +90,16 @@ async def test_a_fee_that_was_not_taken_cannot_be_given_back(scene: Scene) -> No
     assert scene.processor.balance("cardholders") == {"eur": -2500}
 
 
-async def test_a_refund_may_be_pending_and_fail(scene: Scene) -> None:
+async def test_a_refund_may_be_pending_and_fail(scene: ProcessorScene) -> None:
     account = await scene.account()
-    payment = await _paid(scene, account)
+    payment = await pay(scene, account)
     scene.processor.leave_refunds_pending()
     refund = await scene.do(scene.client.v1.refunds.create, {"payment_intent": payment, **BACK})
     assert refund.status == "pending"
 
     scene.processor.settle_refund(refund.id, "expired_or_canceled_card")
 
-    event = (await scene.listener.hears("refund.updated")).body
+    event = (await scene.listener.wait_for("refund.updated")).body
     assert event["data"]["object"]["status"] == "failed"
     seen = await scene.do(scene.client.v1.refunds.retrieve, refund.id)
     assert (seen.status, seen.failure_reason) == ("failed", "expired_or_canceled_card")
@@ -109,9 +109,9 @@ async def test_a_refund_may_be_pending_and_fail(scene: Scene) -> None:
     assert scene.processor.balance("cardholders") == {"eur": -2500}
 
 
-async def test_refunds_of_a_payment_are_listed_newest_first(scene: Scene) -> None:
+async def test_refunds_of_a_payment_are_listed_newest_first(scene: ProcessorScene) -> None:
     account = await scene.account()
-    payment, other = await _paid(scene, account), await _paid(scene, account)
+    payment, other = await pay(scene, account), await pay(scene, account)
     create = scene.client.v1.refunds.create
     made = [
         await scene.do(create, {"payment_intent": payment, "amount": amount, "metadata": {"refund": str(amount)}})
@@ -127,9 +127,9 @@ async def test_refunds_of_a_payment_are_listed_newest_first(scene: Scene) -> Non
     assert listed.data[0].metadata.to_dict() == {"refund": "200"}
 
 
-async def test_the_balance_is_the_sum_of_the_books(scene: Scene) -> None:
+async def test_the_balance_is_the_sum_of_the_books(scene: ProcessorScene) -> None:
     account = await scene.account()
-    await _paid(scene, account)
+    await pay(scene, account)
 
     mine = await scene.do(scene.client.v1.balance.retrieve)
     theirs = await scene.do(scene.client.v1.balance.retrieve, {}, {"stripe_account": account})
@@ -184,7 +184,7 @@ def test_partial_refunds_of_any_size_sum_to_the_whole_payment(amount: int, perce
         processor.close()
 
 
-async def test_a_movement_that_does_not_sum_to_zero_is_not_entered(scene: Scene) -> None:
+async def test_a_movement_that_does_not_sum_to_zero_is_not_entered(scene: ProcessorScene) -> None:
     with pytest.raises(Unbalanced, match="does not sum to zero"):
         scene.processor.books.enter("charge", "ch_1", 0, "eur", {"platform": 5, "cardholders": -4})
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.demo.stripe.processor import Scene, run_processor
+from tests.demo.stripe.processor import ProcessorScene, run_processor
 
 
 async def test_sessions_and_payments_of_the_demo_survive_a_restart(tmp_path: Path) -> None:
@@ -15,8 +15,8 @@ async def test_sessions_and_payments_of_the_demo_survive_a_restart(tmp_path: Pat
         scene.processor.pay(session.id)
 
     async with run_processor(path) as scene:
-        again = await _created(scene, params)
-        event = (await scene.listener.hears("checkout.session.completed")).body
+        again = await create_session(scene, params)
+        event = (await scene.listener.wait_for("checkout.session.completed")).body
 
         assert again == session.id
         assert event["data"]["object"]["id"] == session.id
@@ -24,6 +24,6 @@ async def test_sessions_and_payments_of_the_demo_survive_a_restart(tmp_path: Pat
         scene.processor.check()
 
 
-async def _created(scene: Scene, params: object) -> str:
+async def create_session(scene: ProcessorScene, params: object) -> str:
     made = await scene.do(scene.client.v1.checkout.sessions.create, params, {"idempotency_key": "checkout:7"})
     return made.id

@@ -4,7 +4,7 @@ import pytest
 import stripe
 
 from holdfast_demo.stripe.errors import StripeRefusal
-from tests.demo.stripe.processor import Scene
+from tests.demo.stripe.processor import ProcessorScene
 
 _PLAN: dict[str, object] = {"application_fee_amount": 100, "metadata": {"payment": "7"}}
 
@@ -20,7 +20,7 @@ REFUSED = [
 ]
 
 
-async def test_a_paid_session_is_complete_and_its_money_is_divided(scene: Scene) -> None:
+async def test_a_paid_session_is_complete_and_its_money_is_divided(scene: ProcessorScene) -> None:
     account = await scene.account()
     session = await scene.session(account, metadata={"payment": "7"})
     assert (session.status, session.payment_status, session.payment_intent) == ("open", "unpaid", None)
@@ -37,13 +37,13 @@ async def test_a_paid_session_is_complete_and_its_money_is_divided(scene: Scene)
     assert scene.processor.balance(account) == {"eur": 2250}
     assert scene.processor.balance("platform") == {"eur": 250 - 62}
     assert scene.processor.balance("cardholders") == {"eur": -2500}
-    event = (await scene.listener.hears("checkout.session.completed")).body
+    event = (await scene.listener.wait_for("checkout.session.completed")).body
     assert event["data"]["object"]["metadata"] == {"payment": "7"}
     assert event["data"]["object"]["payment_intent"] == paid.payment_intent.id
     assert "_plan" not in event["data"]["object"]
 
 
-async def test_a_declined_card_leaves_the_session_open(scene: Scene) -> None:
+async def test_a_declined_card_leaves_the_session_open(scene: ProcessorScene) -> None:
     session = await scene.session()
 
     with pytest.raises(StripeRefusal, match="declined"):
@@ -54,7 +54,7 @@ async def test_a_declined_card_leaves_the_session_open(scene: Scene) -> None:
     assert scene.processor.balance("cardholders") == {}
 
 
-async def test_a_session_is_paid_once(scene: Scene) -> None:
+async def test_a_session_is_paid_once(scene: ProcessorScene) -> None:
     session = await scene.session()
     scene.processor.pay(session.id)
 
@@ -64,7 +64,7 @@ async def test_a_session_is_paid_once(scene: Scene) -> None:
     assert len(scene.processor.things("charge")) == 1
 
 
-async def test_a_session_that_was_ended_cannot_be_paid(scene: Scene) -> None:
+async def test_a_session_that_was_ended_cannot_be_paid(scene: ProcessorScene) -> None:
     session = await scene.session()
 
     ended = await scene.do(scene.client.v1.checkout.sessions.expire, session.id)
@@ -72,10 +72,10 @@ async def test_a_session_that_was_ended_cannot_be_paid(scene: Scene) -> None:
     assert (ended.status, ended.url) == ("expired", None)
     with pytest.raises(StripeRefusal, match="expired"):
         scene.processor.pay(session.id)
-    assert (await scene.listener.hears("checkout.session.expired")).body["data"]["object"]["id"] == session.id
+    assert (await scene.listener.wait_for("checkout.session.expired")).body["data"]["object"]["id"] == session.id
 
 
-async def test_a_complete_session_cannot_be_expired(scene: Scene) -> None:
+async def test_a_complete_session_cannot_be_expired(scene: ProcessorScene) -> None:
     session = await scene.session()
     scene.processor.pay(session.id)
 
@@ -84,21 +84,21 @@ async def test_a_complete_session_cannot_be_expired(scene: Scene) -> None:
     assert "`complete`" in error.message
 
 
-async def test_a_session_ends_by_itself_when_its_time_is_up(scene: Scene) -> None:
+async def test_a_session_ends_by_itself_when_its_time_is_up(scene: ProcessorScene) -> None:
     session = await scene.session()
 
     scene.processor.clock.advance(1859)
-    assert not scene.listener.of("checkout.session.expired")
+    assert not scene.listener.named("checkout.session.expired")
     scene.processor.clock.advance(10)
 
-    event = (await scene.listener.hears("checkout.session.expired")).body
+    event = (await scene.listener.wait_for("checkout.session.expired")).body
     assert event["data"]["object"]["id"] == session.id
     with pytest.raises(StripeRefusal, match="expired"):
         scene.processor.pay(session.id)
 
 
 @pytest.mark.parametrize(("seconds", "says"), [(1700, "at least 30 minutes"), (24 * 3600 + 60, "less than 24 hours")])
-async def test_a_session_lives_from_half_an_hour_to_a_day(scene: Scene, seconds: int, says: str) -> None:
+async def test_a_session_lives_from_half_an_hour_to_a_day(scene: ProcessorScene, seconds: int, says: str) -> None:
     params = scene.params(await scene.account(), expires_at=scene.processor.clock.now() + seconds)
 
     error = await scene.refuses(scene.client.v1.checkout.sessions.create, params)
@@ -107,7 +107,9 @@ async def test_a_session_lives_from_half_an_hour_to_a_day(scene: Scene, seconds:
     assert says in error.message
 
 
-async def test_amounts_that_the_processor_does_not_take_are_refused(scene: Scene, subtests: pytest.Subtests) -> None:
+async def test_amounts_that_the_processor_does_not_take_are_refused(
+    scene: ProcessorScene, subtests: pytest.Subtests
+) -> None:
     account = await scene.account()
     for amount, currency, code in REFUSED:
         with subtests.test(amount=amount, currency=currency):
@@ -118,7 +120,7 @@ async def test_amounts_that_the_processor_does_not_take_are_refused(scene: Scene
             assert error.code == code
 
 
-async def test_amounts_that_the_processor_takes_are_charged_as_they_are(scene: Scene) -> None:
+async def test_amounts_that_the_processor_takes_are_charged_as_they_are(scene: ProcessorScene) -> None:
     for amount, currency, fee in ((50, "eur", 9), (50, "jpy", 9), (1500, "kwd", 10), (1000, "isk", 100)):
         account = await scene.account()
         session = await scene.session(account, amount=amount, currency=currency, fee=fee)
@@ -128,7 +130,7 @@ async def test_amounts_that_the_processor_takes_are_charged_as_they_are(scene: S
         assert scene.processor.balance(account) == {currency: amount - fee}
 
 
-async def test_fees_and_refunds_must_end_in_zeros_as_the_amounts_of_their_currency_do(scene: Scene) -> None:
+async def test_fees_and_refunds_must_end_in_zeros_as_the_amounts_of_their_currency_do(scene: ProcessorScene) -> None:
     account = await scene.account()
     params = scene.params(account, amount=1500, currency="kwd", fee=75)
     refused = await scene.refuses(scene.client.v1.checkout.sessions.create, params)
@@ -139,7 +141,7 @@ async def test_fees_and_refunds_must_end_in_zeros_as_the_amounts_of_their_curren
     assert (refused.param, part.param) == ("payment_intent_data[application_fee_amount]", "amount")
 
 
-async def test_a_destination_has_to_be_ready(scene: Scene) -> None:
+async def test_a_destination_has_to_be_ready(scene: ProcessorScene) -> None:
     create = scene.client.v1.checkout.sessions.create
 
     unfinished = await scene.refuses(create, scene.params(await scene.account(done=False)))
@@ -149,7 +151,7 @@ async def test_a_destination_has_to_be_ready(scene: Scene) -> None:
     assert (unknown.code, unknown.status) == ("resource_missing", 400)
 
 
-async def test_a_fee_is_at_most_the_amount(scene: Scene) -> None:
+async def test_a_fee_is_at_most_the_amount(scene: ProcessorScene) -> None:
     params = scene.params(await scene.account(), fee=2501)
 
     error = await scene.refuses(scene.client.v1.checkout.sessions.create, params)
@@ -157,7 +159,7 @@ async def test_a_fee_is_at_most_the_amount(scene: Scene) -> None:
     assert error.param == "payment_intent_data[application_fee_amount]"
 
 
-async def test_sessions_of_a_time_range_are_listed_page_by_page(scene: Scene) -> None:
+async def test_sessions_of_a_time_range_are_listed_page_by_page(scene: ProcessorScene) -> None:
     account = await scene.account()
     before = await scene.session(account)
     scene.processor.clock.advance(100)
@@ -179,7 +181,7 @@ async def test_sessions_of_a_time_range_are_listed_page_by_page(scene: Scene) ->
     assert isinstance(complete.data[0].payment_intent, stripe.PaymentIntent)
 
 
-async def test_the_parts_of_a_payment_can_be_fetched_one_by_one(scene: Scene) -> None:
+async def test_the_parts_of_a_payment_can_be_fetched_one_by_one(scene: ProcessorScene) -> None:
     account = await scene.account()
     session = await scene.session(account, payment_intent_data=_PLAN | {"transfer_data": {"destination": account}})
     payment = scene.processor.pay(session.id)["payment_intent"]

@@ -6,7 +6,7 @@ from typing import Any, ForwardRef, Literal, Union, get_args, get_origin
 import stripe
 
 from holdfast_demo.stripe.platform_state import without_private
-from tests.demo.stripe.processor import ACCOUNT_V1, Scene
+from tests.demo.stripe.processor import ACCOUNT_V1, ProcessorScene
 
 BACK: Any = {"reverse_transfer": True, "refund_application_fee": True}
 
@@ -24,47 +24,47 @@ KINDS: dict[str, type] = {
 }
 
 
-def _declared(kind: type) -> dict[str, Any]:
+def declared_fields(kind: type) -> dict[str, Any]:
     hints: dict[str, Any] = {}
     for class_ in reversed(kind.__mro__):
         hints |= getattr(class_, "__annotations__", {})
     return {name: hint for name, hint in hints.items() if not name.startswith("_") and name != "OBJECT_NAME"}
 
 
-def _wrong(thing: Any, kind: type, path: str) -> Iterator[str]:
+def contradictions(thing: Any, kind: type, path: str) -> Iterator[str]:
     """What is wrong with an object, as a class of stripe-python has it."""
-    declared = _declared(kind)
+    declared = declared_fields(kind)
     for name in thing.keys() - declared.keys():
         yield f"{path}.{name} is not declared"
     for name, hint in declared.items():
         if name not in thing:
-            if not _is_optional(hint):
+            if not is_optional(hint):
                 yield f"{path}.{name} is missing"
-        elif not any(_fits(thing[name], alternative) for alternative in _alternatives(hint)):
+        elif not any(is_of_type(thing[name], alternative) for alternative in alternatives_of(hint)):
             yield f"{path}.{name} is {thing[name]!r}, and not {hint}"
         else:
-            for alternative in _alternatives(hint):
-                if isinstance(thing[name], dict) and _is_object(alternative):
-                    yield from _wrong(thing[name], alternative, f"{path}.{name}")
+            for alternative in alternatives_of(hint):
+                if isinstance(thing[name], dict) and is_object(alternative):
+                    yield from contradictions(thing[name], alternative, f"{path}.{name}")
 
 
-def _alternatives(hint: Any) -> list[Any]:
+def alternatives_of(hint: Any) -> list[Any]:
     return (
-        [kind for argument in get_args(hint) for kind in _alternatives(argument)]
+        [kind for argument in get_args(hint) for kind in alternatives_of(argument)]
         if get_origin(hint) is Union
         else [hint]
     )
 
 
-def _is_optional(hint: Any) -> bool:
-    return type(None) in _alternatives(hint)
+def is_optional(hint: Any) -> bool:
+    return type(None) in alternatives_of(hint)
 
 
-def _is_object(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, stripe.StripeObject) and bool(_declared(hint))
+def is_object(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, stripe.StripeObject) and bool(declared_fields(hint))
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def is_of_type(value: Any, hint: Any) -> bool:
     if get_origin(hint) is Literal:
         return value in get_args(hint)
     if get_origin(hint) is list:
@@ -76,7 +76,7 @@ def _fits(value: Any, hint: Any) -> bool:
     return isinstance(value, dict)
 
 
-async def test_every_object_has_the_shape_that_the_library_declares(scene: Scene) -> None:
+async def test_every_object_has_the_shape_that_the_library_declares(scene: ProcessorScene) -> None:
     account = await scene.account()
     paid = await scene.session(account, customer_email="ada@example.com", metadata={"payment": "7"}, locale="de")
     payment = scene.processor.pay(paid.id)["payment_intent"]
@@ -89,20 +89,22 @@ async def test_every_object_has_the_shape_that_the_library_declares(scene: Scene
         things = scene.processor.things(kind)
         assert things, kind
         for thing in things:
-            wrong += _wrong(without_private(thing), declared, kind)
+            wrong += contradictions(without_private(thing), declared, kind)
 
     assert wrong == []
 
 
-async def test_accounts_and_balances_have_the_shape_that_the_library_declares(scene: Scene) -> None:
+async def test_accounts_and_balances_have_the_shape_that_the_library_declares(scene: ProcessorScene) -> None:
     newer = await scene.account()
     older = scene.processor.ask("POST", "/v1/accounts", ACCOUNT_V1)
     include = {"include": ["configuration.recipient", "defaults", "identity", "requirements"]}
 
     wrong = [
-        *_wrong(older, stripe.Account, "v1"),
-        *_wrong(scene.processor.ask("GET", f"/v2/core/accounts/{newer}", include), stripe.v2.core.Account, "v2"),
-        *_wrong(scene.processor.ask("GET", "/v1/balance", {}), stripe.Balance, "balance"),
+        *contradictions(older, stripe.Account, "v1"),
+        *contradictions(
+            scene.processor.ask("GET", f"/v2/core/accounts/{newer}", include), stripe.v2.core.Account, "v2"
+        ),
+        *contradictions(scene.processor.ask("GET", "/v1/balance", {}), stripe.Balance, "balance"),
     ]
 
     assert wrong == []

@@ -2,42 +2,34 @@
 
 import stripe
 
-from tests.demo.stripe.processor import SECRET, Scene, run_processor
+from tests.demo.stripe.processor import SECRET, ProcessorScene, run_processor
 from tests.support import eventually
 
 
-async def _paid(scene: Scene, account: str) -> str:
+async def pay(scene: ProcessorScene, account: str) -> str:
     session = await scene.session(account)
     scene.processor.pay(session.id)
     return session.id
 
 
-def _sessions(scene: Scene) -> list[str]:
-    return [webhook.body["data"]["object"]["id"] for webhook in scene.listener.of("checkout.session.completed")]
+def paid_sessions(scene: ProcessorScene) -> list[str]:
+    return [webhook.body["data"]["object"]["id"] for webhook in scene.listener.named("checkout.session.completed")]
 
 
-async def _quiet(scene: Scene) -> None:
+async def wait_until_sent(scene: ProcessorScene) -> None:
     """Wait until everything was sent."""
-
-    async def is_quiet() -> bool:
-        return scene.processor.webhooks.waiting() == 0
-
-    await eventually(is_quiet)
+    await eventually(lambda: scene.processor.webhooks.waiting() == 0)
 
 
-async def _attempted(scene: Scene, times: int) -> None:
+async def wait_for_attempts(scene: ProcessorScene, times: int) -> None:
     """Wait until a payment was told so many times, and the answer was read."""
-    await scene.listener.hears("checkout.session.completed", times)
-
-    async def is_read() -> bool:
-        return scene.processor.webhooks.on_their_way() == 0
-
-    await eventually(is_read)
+    await scene.listener.wait_for("checkout.session.completed", times)
+    await eventually(lambda: scene.processor.webhooks.on_their_way() == 0)
 
 
-async def test_a_webhook_is_signed_as_stripe_signs(scene: Scene) -> None:
-    session = await _paid(scene, await scene.account())
-    heard = await scene.listener.hears("checkout.session.completed")
+async def test_a_webhook_is_signed_as_stripe_signs(scene: ProcessorScene) -> None:
+    session = await pay(scene, await scene.account())
+    heard = await scene.listener.wait_for("checkout.session.completed")
 
     event = scene.client.construct_event(heard.raw, heard.headers["stripe-signature"], SECRET)
 
@@ -48,112 +40,116 @@ async def test_a_webhook_is_signed_as_stripe_signs(scene: Scene) -> None:
     assert retrieved.data.object["id"] == session
 
 
-async def test_a_webhook_that_is_not_taken_comes_again(scene: Scene) -> None:
+async def test_a_webhook_that_is_not_taken_comes_again(scene: ProcessorScene) -> None:
     account = await scene.account()
-    await _quiet(scene)
+    await wait_until_sent(scene)
     scene.listener.answers = [500, 404, 503]
 
-    session = await _paid(scene, account)
-    await scene.listener.hears("checkout.session.completed", 4)
-    await _quiet(scene)
+    session = await pay(scene, account)
+    await scene.listener.wait_for("checkout.session.completed", 4)
+    await wait_until_sent(scene)
 
-    assert _sessions(scene) == [session] * 4
-    assert len({webhook.body["id"] for webhook in scene.listener.of("checkout.session.completed")}) == 1
+    assert paid_sessions(scene) == [session] * 4
+    assert len({webhook.body["id"] for webhook in scene.listener.named("checkout.session.completed")}) == 1
 
 
-async def test_pauses_grow_from_one_attempt_to_the_next(scene: Scene) -> None:
+async def test_pauses_grow_from_one_attempt_to_the_next(scene: ProcessorScene) -> None:
     account = await scene.account()
-    await _quiet(scene)
+    await wait_until_sent(scene)
     scene.processor.webhooks.first_pause = 100
     scene.listener.answers = [500, 500]
 
-    await _paid(scene, account)
-    await _attempted(scene, 1)
+    await pay(scene, account)
+    await wait_for_attempts(scene, 1)
     scene.processor.clock.advance(101)
-    await _attempted(scene, 2)
+    await wait_for_attempts(scene, 2)
     scene.processor.clock.advance(101)
     await scene.account()
-    await scene.listener.hears("v2.core.account.created", 2)
-    assert len(_sessions(scene)) == 2
+    await scene.listener.wait_for("v2.core.account.created", 2)
+    assert len(paid_sessions(scene)) == 2
     scene.processor.clock.advance(100)
-    await scene.listener.hears("checkout.session.completed", 3)
+    await scene.listener.wait_for("checkout.session.completed", 3)
 
 
-async def test_webhooks_can_be_held_back_and_let_go(scene: Scene) -> None:
+async def test_webhooks_can_be_held_back_and_let_go(scene: ProcessorScene) -> None:
     account = await scene.account()
-    await _quiet(scene)
-    before = len(scene.listener.heard)
+    await wait_until_sent(scene)
+    before = len(scene.listener.received)
     scene.processor.webhooks.hold = True
 
-    await _paid(scene, account)
-    assert len(scene.listener.heard) == before
+    await pay(scene, account)
+    assert len(scene.listener.received) == before
     assert scene.processor.webhooks.waiting() == 1
     scene.processor.webhooks.hold = False
 
-    await scene.listener.hears("checkout.session.completed")
+    await scene.listener.wait_for("checkout.session.completed")
 
 
-async def test_webhooks_can_come_in_the_opposite_order(scene: Scene) -> None:
+async def test_webhooks_can_come_in_the_opposite_order(scene: ProcessorScene) -> None:
     account = await scene.account()
-    await _quiet(scene)
+    await wait_until_sent(scene)
     scene.processor.webhooks.hold = True
     scene.processor.webhooks.newest_first = True
-    paid = [await _paid(scene, account) for _ in range(4)]
+    paid = [await pay(scene, account) for _ in range(4)]
 
     scene.processor.webhooks.hold = False
-    await scene.listener.hears("checkout.session.completed", 4)
+    await scene.listener.wait_for("checkout.session.completed", 4)
 
-    assert _sessions(scene) == paid[::-1]
+    assert paid_sessions(scene) == paid[::-1]
 
 
-async def test_webhooks_can_be_doubled_and_sent_again(scene: Scene) -> None:
+async def test_webhooks_can_be_doubled_and_sent_again(scene: ProcessorScene) -> None:
     account = await scene.account()
     scene.processor.webhooks.copies = 3
-    session = await _paid(scene, account)
-    event = (await scene.listener.hears("checkout.session.completed", 3)).body
+    session = await pay(scene, account)
+    event = (await scene.listener.wait_for("checkout.session.completed", 3)).body
 
     scene.processor.webhooks.send_again(event["id"])
-    await scene.listener.hears("checkout.session.completed", 4)
+    await scene.listener.wait_for("checkout.session.completed", 4)
 
-    assert _sessions(scene) == [session] * 4
+    assert paid_sessions(scene) == [session] * 4
 
 
-async def test_a_lost_webhook_leaves_its_event_readable(scene: Scene) -> None:
+async def test_a_lost_webhook_leaves_its_event_readable(scene: ProcessorScene) -> None:
     account = await scene.account()
     scene.processor.webhooks.dropped = {"checkout.session.completed"}
 
-    await _paid(scene, account)
-    await _quiet(scene)
+    await pay(scene, account)
+    await wait_until_sent(scene)
 
-    assert _sessions(scene) == []
+    assert paid_sessions(scene) == []
     listed = await scene.do(scene.client.v1.events.list, {"type": "checkout.session.completed"})
     assert len(listed.data) == 1
 
 
-async def test_webhooks_can_be_late(scene: Scene) -> None:
+async def test_webhooks_can_be_late(scene: ProcessorScene) -> None:
     account = await scene.account()
-    await _quiet(scene)
+    await wait_until_sent(scene)
     scene.processor.webhooks.delay = 600
+    late = await pay(scene, account)
+    scene.processor.webhooks.delay = 0
+    prompt = await pay(scene, account)
+    await scene.listener.wait_for("checkout.session.completed")
+    assert paid_sessions(scene) == [prompt]
 
-    await _paid(scene, account)
-    assert _sessions(scene) == []
     scene.processor.clock.advance(601)
 
-    await scene.listener.hears("checkout.session.completed")
+    await scene.listener.wait_for("checkout.session.completed", 2)
+    assert paid_sessions(scene) == [prompt, late]
 
 
-async def test_an_event_type_without_a_listener_sends_no_webhook(scene: Scene) -> None:
-    await _paid(scene, await scene.account())
-    await _quiet(scene)
+async def test_an_event_type_without_a_listener_sends_no_webhook(scene: ProcessorScene) -> None:
+    await pay(scene, await scene.account())
+    await wait_until_sent(scene)
 
-    assert not scene.listener.of("charge.succeeded")
+    assert not scene.listener.named("charge.succeeded")
     assert [event for event in scene.processor.things("event") if event["type"] == "charge.succeeded"]
 
 
-async def test_a_thin_event_names_the_account_and_the_rest_is_fetched(scene: Scene) -> None:
+async def test_a_thin_event_names_the_account_and_the_rest_is_fetched(scene: ProcessorScene) -> None:
     account = await scene.account()
     type = "v2.core.account[configuration.recipient].capability_status_updated"
-    heard = await scene.listener.hears(type)
+    heard = await scene.listener.wait_for(type)
 
     notification = scene.client.parse_event_notification(heard.raw, heard.headers["stripe-signature"], SECRET)
     fetched = await scene.do(scene.client.v2.core.events.retrieve, notification.id)
@@ -173,8 +169,8 @@ async def test_a_listener_that_is_away_gets_everything_when_it_is_back() -> None
         url = scene.processor.webhooks.endpoints[0]
         scene.processor.webhooks.endpoints[0] = type(url)("http://127.0.0.1:9/hook", SECRET)
         account = await scene.account()
-        session = await _paid(scene, account)
+        session = await pay(scene, account)
         scene.processor.webhooks.endpoints[0] = url
 
-        await scene.listener.hears("checkout.session.completed")
-        assert _sessions(scene) == [session]
+        await scene.listener.wait_for("checkout.session.completed")
+        assert paid_sessions(scene) == [session]

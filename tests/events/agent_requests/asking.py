@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.accounts.agent_limits import SetLimit
 from holdfast.events.keys import operations as keys
 from holdfast.kit.contract.caller import system
-from tests.events.console.scene import Desk, open_desk
+from tests.events.console.organizer_scene import Desk, hidden_field, open_desk
 from tests.helpers.agents import Agent
 from tests.support import Service, event_fields
 
@@ -26,3 +26,10 @@ async def asking_desk(service: Service) -> tuple[Desk, Agent]:
 def refusal(result: dict[str, Any]) -> dict[str, Any]:
     assert result["isError"], result
     return json.loads(result["content"][0]["text"])
+
+
+async def decide(at: Desk, path: str, do: str, seen: str | None = None) -> int:
+    """The status of the answer to Approve or Decline, on the page as it is now."""
+    page = await at.browser.get(path)
+    seen = hidden_field(page, "seen") if seen is None else seen
+    return (await at.post(path, do=do, seen=seen)).status_code

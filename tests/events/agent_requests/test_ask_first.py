@@ -9,17 +9,10 @@ from holdfast.accounts import sessions
 from holdfast.accounts.agent_requests import MAX_WAITING_REQUESTS
 from holdfast.events.agent_actions.model import OPERATIONS
 from holdfast.events.api import OPERATIONS as TABLE
-from tests.events.agent_requests.asking import NIGHT, asking_desk, refusal
-from tests.events.console.scene import Desk, hidden_field, open_desk
+from tests.events.agent_requests.asking import NIGHT, asking_desk, decide, refusal
+from tests.events.console.organizer_scene import hidden_field, open_desk
 from tests.helpers.form_browser import main_text
 from tests.support import Client, Service, event_fields
-
-
-async def decide(at: Desk, path: str, do: str, seen: str | None = None) -> int:
-    """The status of the answer to Approve or Decline, on the page as it is now."""
-    page = await at.browser.get(path)
-    seen = hidden_field(page, "seen") if seen is None else seen
-    return (await at.post(path, do=do, seen=seen)).status_code
 
 
 async def count(service: Service, table: str) -> int:

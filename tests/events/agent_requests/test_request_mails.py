@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import pytest
+
 from holdfast.events.mails import sending
 from holdfast.events.mails.writing import write
 from holdfast.kit.mail.message import Envelope
-from tests.events.agent_requests.asking import NIGHT, asking_desk, refusal
+from tests.events.agent_requests.asking import NIGHT, asking_desk, decide, refusal
 from tests.kit.mail.posting import all_due, text_of
 from tests.support import Service
 
@@ -45,11 +47,12 @@ async def test_a_text_that_an_agent_writes_brings_no_web_address_into_the_mail(s
     assert "wants to make the event Sign in again at … now." in mail
 
 
-async def test_a_request_that_was_approved_meanwhile_is_not_mailed(service: Service) -> None:
+@pytest.mark.parametrize("decision", ["approve", "decline"])
+async def test_a_request_that_was_decided_meanwhile_is_not_mailed(service: Service, decision: str) -> None:
     at, agent = await asking_desk(service)
     waiting = refusal(await agent.call("create_event", **NIGHT))
-    path = f"/console/agents/requests/{waiting['request_id']}"
-    await at.post(path, do="decline", seen="")
+
+    assert await decide(at, f"/console/agents/requests/{waiting['request_id']}", decision) == 303
 
     assert await written(service) == []
 

@@ -9,7 +9,7 @@ from holdfast.events.settings import Settings
 from tests.databases import State, can_empty, clone, state_of
 from tests.events.agents.documents import ISSUER
 from tests.events.agents.samples import PHOTOS, furnish_organizer
-from tests.events.scene import PROCESSOR_KEY
+from tests.events.refusal_scene import PROCESSOR_KEY
 from tests.helpers.photos import write_photos
 from tests.support import Client, Service, make_new, restore, running, unlimited
 

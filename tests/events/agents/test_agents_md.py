@@ -20,7 +20,7 @@ from holdfast.kit.postgres.pagination import OffsetPage
 from tests.events.agents.documents import BASE_URL, document
 from tests.events.agents.handbook import Handbook
 from tests.events.agents.samples import TOOLS, agent
-from tests.events.scene import KINDS
+from tests.events.refusal_scene import KINDS
 from tests.helpers.processes import Process, serving
 from tests.support import Client, Service, running
 

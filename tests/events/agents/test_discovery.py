@@ -21,7 +21,7 @@ from tests.events.agents.documents import (
     document,
     fits,
 )
-from tests.events.scene import LEAKS
+from tests.events.refusal_scene import LEAKS
 from tests.support import running
 
 every_document = pytest.mark.parametrize("path", KINDS)

@@ -15,9 +15,9 @@ import pytest_asyncio
 from holdfast.events.settings import Settings
 from tests.databases import scratch_database
 from tests.events.agents.samples import TOOLS, agent, both_eras, read_all_rows
-from tests.events.agents.two_organizers import LISTS, UPLOAD, Organizer, Scene, content_text
+from tests.events.agents.two_organizers import LISTS, UPLOAD, Organizer, TwoOrganizers, content_text
 from tests.events.oauth.authorization_server import authorization_server
-from tests.events.scene import in_one_loop
+from tests.events.refusal_scene import in_one_loop
 from tests.helpers.agents import problem_of
 from tests.support import running, unlimited
 
@@ -25,7 +25,7 @@ CREDENTIALS = ["with a key", "with an access token"]
 
 
 @asynccontextmanager
-async def met(settings: Settings, credential: str) -> AsyncGenerator[Scene]:
+async def met(settings: Settings, credential: str) -> AsyncGenerator[TwoOrganizers]:
     """Two organizers, of whom Eve asks with this credential."""
     async with (
         authorization_server() as server,
@@ -35,13 +35,13 @@ async def met(settings: Settings, credential: str) -> AsyncGenerator[Scene]:
         await eve.furnish(service, "ann")
         await service.settle()
         token = server.token(sub="eve", email="eve@example.com", email_verified=True)
-        scene = Scene(service, eve, token if credential == "with an access token" else str(eve.client.key))
+        scene = TwoOrganizers(service, eve, token if credential == "with an access token" else str(eve.client.key))
         await scene.ada_comes()
         yield scene
 
 
 @pytest.fixture(params=CREDENTIALS)
-async def scene(settings: Settings, request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
+async def scene(settings: Settings, request: pytest.FixtureRequest) -> AsyncIterator[TwoOrganizers]:
     async with met(settings, request.param) as scene:
         yield scene
 
@@ -49,7 +49,7 @@ async def scene(settings: Settings, request: pytest.FixtureRequest) -> AsyncIter
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=CREDENTIALS)
 async def shared_scene(
     template_url: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> AsyncIterator[Scene]:
+) -> AsyncIterator[TwoOrganizers]:
     """For tests that change nothing."""
     with scratch_database(template_url, "tenancy") as url:
         async with met(unlimited(url, tmp_path_factory.mktemp("data")), request.param) as scene:
@@ -70,7 +70,7 @@ def words(result: dict[str, Any], arguments: dict[str, Any]) -> str:
 @both_eras
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_an_organizer_never_reads_or_changes_data_of_another_one_through_a_tool(
-    shared_scene: Scene, tool: str, version: str
+    shared_scene: TwoOrganizers, tool: str, version: str
 ) -> None:
     scene = shared_scene
     eve = scene.agent(version)
@@ -86,12 +86,12 @@ async def test_an_organizer_never_reads_or_changes_data_of_another_one_through_a
     assert await read_all_rows(scene.service) == before
 
 
-async def test_every_attempt_is_on_a_tool_there_is(scene: Scene) -> None:
+async def test_every_attempt_is_on_a_tool_there_is(scene: TwoOrganizers) -> None:
     assert {*LISTS, *scene.probes()} == {*TOOLS}
     assert all(calls for probes in scene.probes().values() for _, calls in probes)
 
 
-async def test_data_that_is_refused_to_other_organizers_is_readable_by_its_owner(scene: Scene) -> None:
+async def test_data_that_is_refused_to_other_organizers_is_readable_by_its_owner(scene: TwoOrganizers) -> None:
     """Else the refusals above would prove nothing."""
     ada, theirs = agent(scene.service, scene.ada.client), scene.ada
     who = {"event_id": theirs.events[0], "user_id": theirs.people[0]}
@@ -121,7 +121,7 @@ async def test_data_that_is_refused_to_other_organizers_is_readable_by_its_owner
         content_text(await ada.call(tool, **arguments))
 
 
-async def test_an_upload_belongs_to_the_organizer_who_presigned_it(scene: Scene) -> None:
+async def test_an_upload_belongs_to_the_organizer_who_presigned_it(scene: TwoOrganizers) -> None:
     eve = scene.agent()
 
     for filename in (*scene.ada.photos, f"../{scene.ada.id}/a.jpg"):
@@ -130,7 +130,7 @@ async def test_an_upload_belongs_to_the_organizer_who_presigned_it(scene: Scene)
         assert f"/{scene.ada.id}/" not in upload["upload_url"]
 
 
-async def test_a_person_known_to_two_organizers_is_shown_to_each_as_its_own(scene: Scene) -> None:
+async def test_a_person_known_to_two_organizers_is_shown_to_each_as_its_own(scene: TwoOrganizers) -> None:
     eve, ada = scene.agent(), agent(scene.service, scene.ada.client)
     ann = scene.eve.people[0]
     assert ann == scene.ada.people[0]
@@ -145,7 +145,7 @@ async def test_a_person_known_to_two_organizers_is_shown_to_each_as_its_own(scen
     }
 
 
-async def test_a_registration_does_not_reveal_whether_the_address_is_known_to_others(scene: Scene) -> None:
+async def test_a_registration_does_not_reveal_whether_the_address_is_known_to_others(scene: TwoOrganizers) -> None:
     """Ben has an account, for Ada has registered him; Zoe has none."""
     eve = scene.agent()
     await scene.eve.client.patch(f"/api/events/{scene.eve.events[0]}", {"event": {"capacity": 10}})
@@ -163,7 +163,7 @@ async def test_a_registration_does_not_reveal_whether_the_address_is_known_to_ot
     assert answers[0] == answers[1]
 
 
-async def test_an_admin_reaches_everything(scene: Scene) -> None:
+async def test_an_admin_reaches_everything(scene: TwoOrganizers) -> None:
     """As the contract has it: its keys are unrestricted."""
     admin = agent(scene.service, await scene.service.admin())
 

@@ -78,7 +78,7 @@ class Organizer:
         await service.run_sql("update events set datetime = now() - interval '1 day' where id = %(id)s", id=past)
 
 
-class Scene:
+class TwoOrganizers:
     """Eve, who was there first, and Ada, who has come since. Ann is registered with both, Ben with Ada alone.
 
     credential    what Eve's agents send

@@ -10,7 +10,7 @@ from holdfast.events.check_in import operations
 from holdfast.events.check_in.model import FindPeople, GetCheckInStatus, ListChanges, ListPeople, StoreScans, TakeBack
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
-from tests.events.check_in.scene import Entrance, code_of, link_of, scan_of
+from tests.events.check_in.check_in_scene import Entrance, code_of, link_of, scan_of
 from tests.helpers.people import handle_of, sign_up
 from tests.support import Service
 

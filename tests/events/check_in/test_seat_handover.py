@@ -9,7 +9,7 @@ from holdfast.events.check_in import operations, seat_handover
 from holdfast.events.check_in.model import GetCheckInStatus
 from holdfast.events.check_in.seat_handover import HandoverPreview, SeatHandover
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
-from tests.events.check_in.scene import Entrance, begun_event, code_of, give_seats, link_of, scan_of
+from tests.events.check_in.check_in_scene import Entrance, begun_event, code_of, give_seats, link_of, scan_of
 from tests.support import Service
 
 

@@ -1,14 +1,14 @@
 """An organizer in the console who is paid by card, and a person who has paid."""
 
+from tests.events.console.organizer_scene import hidden_field
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.console.scene import hidden_field
 from tests.helpers.form_browser import Browser
-from tests.helpers.payments import Buyer, Scene
+from tests.helpers.payments import Buyer, PaymentScene
 
 ANN = "ann@example.com"
 
 
-async def pay_for_seat(shop: Scene) -> tuple[Browser, Buyer, str]:
+async def pay_for_seat(shop: PaymentScene) -> tuple[Browser, Buyer, str]:
     """An organizer at a browser, somebody who has paid, and the page of the payments."""
     ada, browser = await sign_in_organizer(shop.service)
     account = (await ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]

@@ -2,8 +2,7 @@
 
 import pytest
 
-from holdfast.kit.postgres import lookup_cache
-from tests.events.console.scene import FOREIGN, KEY_PATTERN, PASSWORD, create_key, open_desk
+from tests.events.console.organizer_scene import FOREIGN, KEY_PATTERN, PASSWORD, create_key, open_desk
 from tests.helpers.form_browser import Browser, token
 from tests.support import Client, Service
 
@@ -132,10 +131,8 @@ async def test_an_organizer_reads_what_to_do_instead_of_erasing(service: Service
     assert await service.run_sql("select from users where data_link_at is not null") == []
 
 
-async def test_an_account_that_was_erased_a_moment_ago_has_no_data(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_an_account_that_was_erased_a_moment_ago_has_no_data(service: Service) -> None:
     ann = Browser(service)
     await ann.sign_in(ANN)
     await service.hear()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.events.console.scene import Desk, open_desk
+from tests.events.console.organizer_scene import Desk, open_desk
 from tests.helpers.form_browser import main_text
 from tests.support import Service
 

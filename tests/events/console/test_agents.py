@@ -12,13 +12,13 @@ import pytest
 
 from holdfast.accounts.agents.agents_page import ConnectionDetails
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.scene import Person, Scene, serve_furnished
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, Person, serve_furnished
 from tests.helpers.agents import Agent
 from tests.support import event_fields, queue_fields, running
 
 
 @pytest.fixture
-async def scene(settings: Settings) -> AsyncIterator[Scene]:
+async def scene(settings: Settings) -> AsyncIterator[OAuthServerScene]:
     async with serve_furnished(settings.model_copy(update={"oauth_builtin": True})) as scene:
         yield scene
 
@@ -39,12 +39,12 @@ def undo_links(page: httpx2.Response) -> list[str]:
     return [unescape(link) for link in re.findall(r'<a href="([^"]*)">Undo', page.text)]
 
 
-async def agent_of(scene: Scene) -> Agent:
+async def agent_of(scene: OAuthServerScene) -> Agent:
     """The connected app, as an agent."""
     return scene.agent(await scene.connected(scope="read_events write_events manage_keys"))
 
 
-async def test_people_that_an_agent_registered_one_after_the_other_are_one_line(scene: Scene) -> None:
+async def test_people_that_an_agent_registered_one_after_the_other_are_one_line(scene: OAuthServerScene) -> None:
     agent = await agent_of(scene)
     jazz = (await agent.call("create_event", **event_fields(title="Jazz night")))["structuredContent"]["id"]
     for name in ("ann", "ben", "cleo", "dora"):
@@ -58,7 +58,7 @@ async def test_people_that_an_agent_registered_one_after_the_other_are_one_line(
     assert "Example App made the event Jazz night" in text(page)
 
 
-async def test_actions_of_an_agent_keep_their_order_around_other_actions(scene: Scene) -> None:
+async def test_actions_of_an_agent_keep_their_order_around_other_actions(scene: OAuthServerScene) -> None:
     agent = await agent_of(scene)
     one = (await agent.call("create_event", **event_fields(title="One")))["structuredContent"]["id"]
     two = (await agent.call("create_event", **event_fields(title="Two")))["structuredContent"]["id"]
@@ -70,7 +70,7 @@ async def test_actions_of_an_agent_keep_their_order_around_other_actions(scene: 
     assert list(dict.fromkeys(registered)) == [("cleo", "One"), ("ben", "Two"), ("ann", "One")]
 
 
-async def test_undoing_a_registration_asks_first_who_loses_what(scene: Scene) -> None:
+async def test_undoing_a_registration_asks_first_who_loses_what(scene: OAuthServerScene) -> None:
     agent = await agent_of(scene)
     jazz = (await agent.call("create_event", **event_fields(title="Jazz night")))["structuredContent"]["id"]
     for name in ("ann", "ben"):
@@ -91,7 +91,7 @@ async def test_undoing_a_registration_asks_first_who_loses_what(scene: Scene) ->
     assert "was undone" in page
 
 
-async def test_actions_of_agents_that_can_be_undone_link_to_their_question(scene: Scene) -> None:
+async def test_actions_of_agents_that_can_be_undone_link_to_their_question(scene: OAuthServerScene) -> None:
     agent = await agent_of(scene)
     jazz = (await agent.call("create_event", **event_fields(title="Jazz night")))["structuredContent"]["id"]
     await agent.call("update_event", event_id=jazz, capacity=20)
@@ -109,7 +109,7 @@ async def test_actions_of_agents_that_can_be_undone_link_to_their_question(scene
         assert (await scene.person.http.get(link)).status_code == 200, link
 
 
-async def test_the_page_of_agents_says_where_a_person_without_a_seat_stands(scene: Scene) -> None:
+async def test_the_page_of_agents_says_where_a_person_without_a_seat_stands(scene: OAuthServerScene) -> None:
     agent = await agent_of(scene)
     fields = event_fields(title="Jazz night", capacity=1, waitinglist_capacity=1)
     jazz = (await agent.call("create_event", **fields))["structuredContent"]["id"]
@@ -123,7 +123,7 @@ async def test_the_page_of_agents_says_where_a_person_without_a_seat_stands(scen
     assert re.search(r"registered ann@example.com for Jazz night [^·]*· on the waiting list", page)
 
 
-async def test_the_page_of_agents_shows_no_actions_of_another_organizer(scene: Scene) -> None:
+async def test_the_page_of_agents_shows_no_actions_of_another_organizer(scene: OAuthServerScene) -> None:
     agent = await agent_of(scene)
     await agent.call("create_event", **event_fields(title="Jazz night"))
     _, bob = await scene.somebody()
@@ -134,7 +134,7 @@ async def test_the_page_of_agents_shows_no_actions_of_another_organizer(scene: S
     assert "Jazz night" not in page.text
 
 
-async def test_names_on_the_page_of_agents_are_escaped(scene: Scene) -> None:
+async def test_names_on_the_page_of_agents_are_escaped(scene: OAuthServerScene) -> None:
     app = await scene.register(client_name="<script>alert(1)</script>")
     answer = await scene.person.allow(app.query(scope="write_events"))
     tokens = (await app.redeem(answer["code"])).json()
@@ -146,7 +146,7 @@ async def test_names_on_the_page_of_agents_are_escaped(scene: Scene) -> None:
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page.text
 
 
-async def test_older_lines_are_on_pages_of_their_own(scene: Scene) -> None:
+async def test_older_lines_are_on_pages_of_their_own(scene: OAuthServerScene) -> None:
     agent = await agent_of(scene)
     for number in range(45):
         await agent.call("create_event", **event_fields(title=f"Event {number}."))
@@ -166,7 +166,7 @@ async def test_older_lines_are_on_pages_of_their_own(scene: Scene) -> None:
     assert [page.status_code for page in refused] == [422] * 4
 
 
-async def test_the_old_addresses_of_keys_and_apps_redirect_to_the_page_of_agents(scene: Scene) -> None:
+async def test_the_old_addresses_of_keys_and_apps_redirect_to_the_page_of_agents(scene: OAuthServerScene) -> None:
     moved = [await scene.person.http.get(path) for path in ("/console/keys", "/console/apps", "/console/keys?lang=de")]
 
     assert [(page.status_code, page.headers["location"]) for page in moved] == [
@@ -176,7 +176,7 @@ async def test_the_old_addresses_of_keys_and_apps_redirect_to_the_page_of_agents
     ]
 
 
-async def test_the_page_of_agents_is_in_german_too(scene: Scene) -> None:
+async def test_the_page_of_agents_is_in_german_too(scene: OAuthServerScene) -> None:
     agent = await agent_of(scene)
     jazz = (await agent.call("create_event", **event_fields(title="Jazz night")))["structuredContent"]["id"]
     await agent.call("create_registration", event_id=jazz, email="ann@example.com")
@@ -188,7 +188,7 @@ async def test_the_page_of_agents_is_in_german_too(scene: Scene) -> None:
     assert "Example App hat ann@example.com für Jazz night angemeldet" in page
 
 
-async def test_the_page_on_how_agents_connect_needs_no_sign_in(scene: Scene) -> None:
+async def test_the_page_on_how_agents_connect_needs_no_sign_in(scene: OAuthServerScene) -> None:
     page = await scene.service.http.get("/agents", headers={"Accept": "text/html"})
     german = await scene.service.http.get("/agents?lang=de", headers={"Accept": "text/html"})
 

@@ -7,13 +7,13 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.console.scene import FOREIGN
-from tests.events.oauth_server.scene import Person, Scene, issued_tokens, serve_furnished
+from tests.events.console.organizer_scene import FOREIGN
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, Person, issued_tokens, serve_furnished
 from tests.helpers.form_browser import token
 
 
 @pytest.fixture
-async def scene(settings: Settings) -> AsyncIterator[Scene]:
+async def scene(settings: Settings) -> AsyncIterator[OAuthServerScene]:
     async with serve_furnished(settings.model_copy(update={"oauth_builtin": True})) as scene:
         yield scene
 
@@ -29,7 +29,7 @@ async def disconnect(person: Person, app: str, **headers: str) -> httpx2.Respons
     return await person.http.post("/console/agents/disconnect", data=form, headers=headers)
 
 
-async def test_the_page_of_apps_says_in_plain_words_what_an_app_may_do(scene: Scene) -> None:
+async def test_the_page_of_apps_says_in_plain_words_what_an_app_may_do(scene: OAuthServerScene) -> None:
     empty = await apps(scene.person)
     await scene.connected(scope="read_events")
 
@@ -38,21 +38,21 @@ async def test_the_page_of_apps_says_in_plain_words_what_an_app_may_do(scene: Sc
     assert "<bdi>Example App</bdi>" not in empty
     assert "<bdi>Example App</bdi>" in page
     assert "See events, prices, registrations and the people in them." in page
-    assert "Publishing and changing events" not in page
+    assert "Publish and change events" not in page
     assert "It chose its name itself. Nobody has checked it." in page
 
 
-async def test_the_page_of_apps_says_in_german_what_an_app_may_do(scene: Scene) -> None:
+async def test_the_page_of_apps_says_in_german_what_an_app_may_do(scene: OAuthServerScene) -> None:
     await scene.connected(scope="read_events write_events")
     scene.person.http.headers["Accept-Language"] = "de"
 
     page = await apps(scene.person)
 
     assert "Den Namen hat die App selbst gewählt." in page
-    assert "Publishing" not in page
+    assert "Publish and change events" not in page
 
 
-async def test_an_app_is_disconnected_after_a_question(scene: Scene) -> None:
+async def test_an_app_is_disconnected_after_a_question(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
 
     question = await scene.person.http.get(f"/console/agents/disconnect?app={quote(scene.app.id, safe='')}")
@@ -66,7 +66,7 @@ async def test_an_app_is_disconnected_after_a_question(scene: Scene) -> None:
     assert "<bdi>Example App</bdi>" not in await apps(scene.person)
 
 
-async def test_apps_of_another_organizer_are_neither_shown_nor_disconnected(scene: Scene) -> None:
+async def test_apps_of_another_organizer_are_neither_shown_nor_disconnected(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
     _, bob = await scene.somebody()
     page = f"/console/agents/disconnect?app={scene.app.id}"
@@ -79,7 +79,7 @@ async def test_apps_of_another_organizer_are_neither_shown_nor_disconnected(scen
     assert await scene.works(tokens)
 
 
-async def test_one_organizer_cuts_off_an_app_only_for_itself(scene: Scene) -> None:
+async def test_one_organizer_cuts_off_an_app_only_for_itself(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
     _, bob = await scene.somebody()
     answer = await bob.allow(scene.app.query())
@@ -91,7 +91,7 @@ async def test_one_organizer_cuts_off_an_app_only_for_itself(scene: Scene) -> No
     assert await scene.works(theirs)
 
 
-async def test_a_form_of_another_site_disconnects_no_app(scene: Scene) -> None:
+async def test_a_form_of_another_site_disconnects_no_app(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
 
     answer = await disconnect(scene.person, scene.app.id, **FOREIGN)
@@ -101,7 +101,7 @@ async def test_a_form_of_another_site_disconnects_no_app(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("app", ["", "x" * 501, "a\x00b", "no-such-app", "' or 1=1 --"])
-async def test_an_unknown_app_has_no_page(scene: Scene, app: str) -> None:
+async def test_an_unknown_app_has_no_page(scene: OAuthServerScene, app: str) -> None:
     tokens = await scene.connected()
 
     question = await scene.person.http.get(f"/console/agents/disconnect?app={quote(app)}")
@@ -111,7 +111,7 @@ async def test_an_unknown_app_has_no_page(scene: Scene, app: str) -> None:
     assert await scene.works(tokens)
 
 
-async def test_the_name_of_an_app_is_escaped(scene: Scene) -> None:
+async def test_the_name_of_an_app_is_escaped(scene: OAuthServerScene) -> None:
     app = await scene.register(client_name="<script>alert(1)</script>")
     answer = await scene.person.allow(app.query())
     await app.redeem(answer["code"])

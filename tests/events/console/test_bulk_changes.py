@@ -8,7 +8,7 @@ from tests.events.console.event_scene import confirm_bulk_change, foreign_event
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
 from tests.helpers.form_browser import main_text, token
-from tests.helpers.payments import Scene
+from tests.helpers.payments import PaymentScene
 from tests.helpers.people import handle_of, list_registrations, sign_up
 from tests.support import Client, Service, eventually
 
@@ -129,7 +129,7 @@ async def test_a_bulk_change_leaves_an_event_that_was_handed_over_meanwhile(serv
     assert await service.run_sql("select from check_in_scans") == []
 
 
-async def test_a_bulk_removal_names_people_who_paid_by_card_and_refunds_them(shop: Scene) -> None:
+async def test_a_bulk_removal_names_people_who_paid_by_card_and_refunds_them(shop: PaymentScene) -> None:
     browser, ann, person = await pay_for_seat(shop)
     await shop.service.run_sql("update events set capacity = 2")
     await shop.register(ann.event_id, "bob@example.com")
@@ -147,7 +147,7 @@ async def test_a_bulk_removal_names_people_who_paid_by_card_and_refunds_them(sho
     assert await shop.service.run_sql("select amount, reason from refunds") == [(1200, "seat_lost")]
 
 
-async def test_a_bulk_removal_promises_no_refund_to_people_who_are_already_refunded(shop: Scene) -> None:
+async def test_a_bulk_removal_promises_no_refund_to_people_who_are_already_refunded(shop: PaymentScene) -> None:
     browser, ann, person = await pay_for_seat(shop)
     handle = person.split("/")[-2]
     path = f"/console/events/{ann.event_id}/several-registrations"

@@ -5,8 +5,8 @@ import uuid
 
 import pytest
 
-from tests.events.check_in.scene import code_of
-from tests.events.console.scene import Desk, open_desk
+from tests.events.check_in.check_in_scene import code_of
+from tests.events.console.organizer_scene import Desk, open_desk
 from tests.helpers.form_browser import main_text
 from tests.helpers.people import end_event, erase, sign_up
 from tests.support import Service

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from holdfast.events.check_in import operations
-from tests.events.check_in.scene import code_of, link_of
-from tests.events.console.scene import Desk, open_desk
+from tests.events.check_in.check_in_scene import code_of, link_of
+from tests.events.console.organizer_scene import Desk, open_desk
 from tests.helpers.people import end_event, sign_up
 from tests.support import Service
 

@@ -8,10 +8,12 @@ from holdfast.events.console.payments import event_payments
 from tests.events.console.organizing import csv_cells, sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
 from tests.helpers.event_visitor import page_text
-from tests.helpers.payments import Scene
+from tests.helpers.payments import PaymentScene
 
 
-async def test_the_list_of_payments_has_totals_and_links_to_people_of_deleted_registrations_too(shop: Scene) -> None:
+async def test_the_list_of_payments_has_totals_and_links_to_people_of_deleted_registrations_too(
+    shop: PaymentScene,
+) -> None:
     browser, ann, person = await pay_for_seat(shop)
     page = f"/console/events/{ann.event_id}/payments"
     assert page in (await browser.get(f"/console/events/{ann.event_id}")).text
@@ -36,7 +38,7 @@ async def test_the_list_of_payments_has_totals_and_links_to_people_of_deleted_re
     assert page in person_page.text
 
 
-async def test_the_rest_of_a_partly_refunded_payment_is_shown_and_exported(shop: Scene) -> None:
+async def test_the_rest_of_a_partly_refunded_payment_is_shown_and_exported(shop: PaymentScene) -> None:
     browser, ann, person = await pay_for_seat(shop)
     page = f"/console/events/{ann.event_id}/payments"
     await give_back(browser, person, "3.00")
@@ -51,7 +53,7 @@ async def test_the_rest_of_a_partly_refunded_payment_is_shown_and_exported(shop:
     assert row[:7] == ["ann@example.com", "Paid", "12.00", "3.00", "0.45", "8.55", "EUR"]
 
 
-async def test_the_file_of_payments_of_another_organizers_event_is_not_given(shop: Scene) -> None:
+async def test_the_file_of_payments_of_another_organizers_event_is_not_given(shop: PaymentScene) -> None:
     browser, ann, _ = await pay_for_seat(shop)
     _, stranger = await sign_in_organizer(shop.service, "bob")
     path = f"/console/events/{ann.event_id}/payments.csv"
@@ -59,7 +61,7 @@ async def test_the_file_of_payments_of_another_organizers_event_is_not_given(sho
     assert [(await who.get(path)).status_code for who in (browser, stranger)] == [200, 404]
 
 
-async def test_an_event_without_payments_says_so(shop: Scene) -> None:
+async def test_an_event_without_payments_says_so(shop: PaymentScene) -> None:
     ada, browser = await sign_in_organizer(shop.service)
     event_id = await shop.event(ada)
 
@@ -67,7 +69,9 @@ async def test_an_event_without_payments_says_so(shop: Scene) -> None:
     assert (await browser.get(f"/console/events/{event_id}/registrations/sht2pjgt/payments")).status_code == 200
 
 
-async def test_more_than_a_page_of_payments_are_read_in_order(shop: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_more_than_a_page_of_payments_are_read_in_order(
+    shop: PaymentScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(event_payments, "PAGE_SIZE", 2)
     ada, browser = await sign_in_organizer(shop.service)
     event_id = await shop.event(ada)
@@ -92,7 +96,7 @@ async def test_more_than_a_page_of_payments_are_read_in_order(shop: Scene, monke
         assert (await browser.get(f"/console/events/{event_id}/payments?before={wrong}")).status_code == 200
 
 
-async def test_payments_for_a_foreign_or_missing_event_are_answered_with_404(shop: Scene) -> None:
+async def test_payments_for_a_foreign_or_missing_event_are_answered_with_404(shop: PaymentScene) -> None:
     _, ann, _ = await pay_for_seat(shop)
     _, bob = await sign_in_organizer(shop.service, "bob")
 

@@ -7,7 +7,7 @@ import httpx2
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
 from tests.helpers.form_browser import main_text
-from tests.helpers.payments import Scene
+from tests.helpers.payments import PaymentScene
 from tests.support import Service
 
 
@@ -80,7 +80,7 @@ async def test_the_first_page_shows_where_people_wait_and_that_payments_are_not_
     assert "Nobody can register for your events with a price yet, since nothing can be paid to you." in text
 
 
-async def test_an_event_with_a_price_says_what_was_paid(shop: Scene) -> None:
+async def test_an_event_with_a_price_says_what_was_paid(shop: PaymentScene) -> None:
     browser, _, payments = await pay_for_seat(shop)
     before = main_text(await browser.get("/console"))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.console.scene import KEY_PATTERN, create_key, hidden_field, open_desk
+from tests.events.console.organizer_scene import KEY_PATTERN, create_key, hidden_field, open_desk
 from tests.helpers.form_browser import token
 from tests.support import Client, Service, running
 

@@ -4,7 +4,7 @@ from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
 from tests.helpers.form_browser import main_text
-from tests.helpers.payments import Scene
+from tests.helpers.payments import PaymentScene
 from tests.support import Service
 
 
@@ -29,7 +29,7 @@ async def test_an_event_without_people_shows_no_latest_changes(service: Service)
     assert "What happened last" not in (await browser.get(f"/console/events/{event['id']}")).text
 
 
-async def test_repeated_scans_do_not_hide_an_entry_in_the_latest_changes(shop: Scene) -> None:
+async def test_repeated_scans_do_not_hide_an_entry_in_the_latest_changes(shop: PaymentScene) -> None:
     browser, ann, _ = await pay_for_seat(shop)
     for is_entry in (True, *[False] * 7):
         await shop.service.run_sql(
@@ -43,7 +43,7 @@ async def test_repeated_scans_do_not_hide_an_entry_in_the_latest_changes(shop: S
     assert "ann@example.com came in, scanned by Door 2 today" in page
 
 
-async def test_the_latest_changes_have_payments_and_entries_of_this_event_only(shop: Scene) -> None:
+async def test_the_latest_changes_have_payments_and_entries_of_this_event_only(shop: PaymentScene) -> None:
     browser, ann, _ = await pay_for_seat(shop)
     await shop.service.run_sql(
         "insert into check_in_scans (event_id, id, user_id, device, told_at, is_entry)"
@@ -59,7 +59,7 @@ async def test_the_latest_changes_have_payments_and_entries_of_this_event_only(s
     assert foreign.status_code == 403
 
 
-async def test_a_seat_that_was_not_paid_in_time_is_listed_so_and_not_as_a_full_event(shop: Scene) -> None:
+async def test_a_seat_that_was_not_paid_in_time_is_listed_so_and_not_as_a_full_event(shop: PaymentScene) -> None:
     ada, browser = await sign_in_organizer(shop.service)
     account = (await ada.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]
     shop.processor.finish(account)

@@ -6,27 +6,27 @@ from contextlib import asynccontextmanager
 from holdfast.accounts import sessions
 from holdfast.events.queues.release import release
 from holdfast.events.settings import Settings
-from tests.events.check_in.scene import Entrance
+from tests.events.check_in.check_in_scene import Entrance
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
+from tests.helpers.exchange import Stream, read_stream
 from tests.helpers.form_browser import Browser
-from tests.helpers.payments import Scene, open_dispute
+from tests.helpers.payments import PaymentScene, open_dispute
 from tests.helpers.people import sign_up
-from tests.stream_reader import Reader, read_stream
 from tests.support import Service, running
 
 STREAM = "http://events.test/console/stream"
 
 
 @asynccontextmanager
-async def watching(service: Service, browser: Browser, url: str = STREAM) -> AsyncGenerator[Reader]:
+async def watching(service: Service, browser: Browser, url: str = STREAM) -> AsyncGenerator[Stream]:
     """The stream of the organizer who is signed in in a browser."""
     cookie = "; ".join(f"{name}={value}" for name, value in browser.http.cookies.items())
     async with read_stream(service.app, url, cookie=cookie) as reader:
         yield reader
 
 
-async def changed(reader: Reader) -> list[str] | None:
+async def changed(reader: Stream) -> list[str] | None:
     """The names of what has changed; None: everything may have."""
     event = await reader.next()
     assert event["event"] == "changed", event
@@ -58,7 +58,7 @@ async def test_a_stream_of_the_console_reports_a_person_who_comes_in(service: Se
         assert await changed(reader) == [f"event {event['id']}"]
 
 
-async def test_a_stream_of_the_console_reports_payments_refunds_and_disputes(shop: Scene) -> None:
+async def test_a_stream_of_the_console_reports_payments_refunds_and_disputes(shop: PaymentScene) -> None:
     browser, ann, page = await pay_for_seat(shop)
     await give_back(browser, page, "4,50")
     await shop.work()

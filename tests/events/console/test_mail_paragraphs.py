@@ -10,8 +10,8 @@ import pytest
 from holdfast.events.mails.paragraphs import PARAGRAPH_KINDS
 from holdfast.events.settings import Settings
 from tests.events.console.event_scene import event_form, foreign_event, stored_events
+from tests.events.console.organizer_scene import FOREIGN, hidden_field
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.console.scene import FOREIGN, hidden_field
 from tests.helpers.form_browser import Browser, token
 from tests.support import Service, running
 

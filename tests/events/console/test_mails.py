@@ -6,7 +6,7 @@ from html import unescape
 import httpx2
 import pytest
 
-from tests.events.console.scene import Desk, open_desk
+from tests.events.console.organizer_scene import Desk, open_desk
 from tests.helpers.form_browser import Browser
 from tests.support import Client, Service
 

@@ -6,8 +6,8 @@ from html import unescape
 import httpx2
 
 from tests.events.console.event_scene import FREE, event_form, stored_events
+from tests.events.console.organizer_scene import hidden_field
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.console.scene import hidden_field
 from tests.helpers.form_browser import Browser, main_text, token
 from tests.helpers.photos import JPEG, accept_photos, key_of, photo_states, stored_files
 from tests.helpers.pictures import picture

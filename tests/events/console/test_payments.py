@@ -8,14 +8,16 @@ from holdfast.events.service import IDEMPOTENCY
 from holdfast.kit.contract.caller import api_key
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.runner import Runner
+from tests.events.console.organizer_scene import hidden_field
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import give_back, pay_for_seat
-from tests.events.console.scene import hidden_field
 from tests.helpers.event_visitor import page_text
-from tests.helpers.payments import Scene
+from tests.helpers.payments import PaymentScene
 
 
-async def test_the_amount_to_refund_is_shown_before_a_seat_is_taken_away_or_the_event_cancelled(shop: Scene) -> None:
+async def test_the_amount_to_refund_is_shown_before_a_seat_is_taken_away_or_the_event_cancelled(
+    shop: PaymentScene,
+) -> None:
     browser, ann, page = await pay_for_seat(shop)
     person = page.removesuffix("/payments")
     cancelling = f"/console/events/{ann.event_id}/cancel"
@@ -31,7 +33,7 @@ async def test_the_amount_to_refund_is_shown_before_a_seat_is_taken_away_or_the_
     assert "Nothing is refunded: nothing was paid by card." in after[1]
 
 
-async def test_a_part_of_a_payment_is_refunded_and_the_person_keeps_the_seat(shop: Scene) -> None:
+async def test_a_part_of_a_payment_is_refunded_and_the_person_keeps_the_seat(shop: PaymentScene) -> None:
     browser, ann, page = await pay_for_seat(shop)
     text = page_text(await browser.get(page))
     assert "€12.00 · Paid" in text
@@ -46,7 +48,7 @@ async def test_a_part_of_a_payment_is_refunded_and_the_person_keeps_the_seat(sho
     assert await shop.counts(ann.event_id) == {"registered": 1}
 
 
-async def test_the_page_of_a_registration_shows_the_payment_and_the_noted_amount(shop: Scene) -> None:
+async def test_the_page_of_a_registration_shows_the_payment_and_the_noted_amount(shop: PaymentScene) -> None:
     browser, _, page = await pay_for_seat(shop)
     page = page.removesuffix("/payments")
     before = page_text(await browser.get(page))
@@ -61,7 +63,7 @@ async def test_the_page_of_a_registration_shows_the_payment_and_the_noted_amount
     assert ",10.00," not in table
 
 
-async def test_a_noted_amount_without_a_card_payment_is_shown_as_a_note(shop: Scene) -> None:
+async def test_a_noted_amount_without_a_card_payment_is_shown_as_a_note(shop: PaymentScene) -> None:
     browser, _, page = await pay_for_seat(shop)
     await shop.service.run_sql("update payments set state = 'ended', paid_at = null")
 
@@ -70,12 +72,12 @@ async def test_a_noted_amount_without_a_card_payment_is_shown_as_a_note(shop: Sc
     assert "paid by card: €0.00 · your note: €12.00" in page_text(await browser.get(page.removesuffix("/payments")))
 
 
-async def note(shop: Scene, amount: int) -> None:
+async def note(shop: PaymentScene, amount: int) -> None:
     """Note another amount as paid, as organizers do by the API."""
     await shop.service.run_sql("update registrations set amount_paid = %(amount)s", amount=amount)
 
 
-async def test_a_refund_form_sent_twice_refunds_once(shop: Scene) -> None:
+async def test_a_refund_form_sent_twice_refunds_once(shop: PaymentScene) -> None:
     browser, _, page = await pay_for_seat(shop)
     payments_page = await browser.get(page)
     form = {name: hidden_field(payments_page, name) for name in ("token", "once", "payment")}
@@ -89,7 +91,7 @@ async def test_a_refund_form_sent_twice_refunds_once(shop: Scene) -> None:
 
 
 @pytest.mark.parametrize("amount", ["", "0", "12.01", "-1", "1.234", "x", "9" * 30])
-async def test_an_invalid_amount_to_refund_is_refused_beside_its_field(shop: Scene, amount: str) -> None:
+async def test_an_invalid_amount_to_refund_is_refused_beside_its_field(shop: PaymentScene, amount: str) -> None:
     browser, _, page = await pay_for_seat(shop)
 
     assert await give_back(browser, page, amount) == 422
@@ -97,7 +99,7 @@ async def test_an_invalid_amount_to_refund_is_refused_beside_its_field(shop: Sce
     assert shop.moved("refund") == 0
 
 
-async def test_payments_of_another_organizer_cannot_be_read_or_refunded(shop: Scene) -> None:
+async def test_payments_of_another_organizer_cannot_be_read_or_refunded(shop: PaymentScene) -> None:
     ada, _, page = await pay_for_seat(shop)
     _, bob = await sign_in_organizer(shop.service, "bob")
     payments_page = await ada.get(page)
@@ -117,7 +119,7 @@ async def test_payments_of_another_organizer_cannot_be_read_or_refunded(shop: Sc
     assert shop.moved("refund") == 0
 
 
-async def test_the_operation_to_refund_refuses_foreign_and_missing_payments(shop: Scene) -> None:
+async def test_the_operation_to_refund_refuses_foreign_and_missing_payments(shop: PaymentScene) -> None:
     _, ann, page = await pay_for_seat(shop)
     refund = Runner((REFUND,), shop.service.database, IDEMPOTENCY)[REFUND]
     [(owner,)] = await shop.service.run_sql("select organizer_id from events")

@@ -5,10 +5,10 @@ import re
 import httpx2
 import pytest
 
+from tests.events.console.organizer_scene import hidden_field
 from tests.events.console.organizing import sign_in_by_link
-from tests.events.console.scene import hidden_field
 from tests.helpers.event_visitor import page_text
-from tests.helpers.payments import Scene
+from tests.helpers.payments import PaymentScene
 from tests.support import Service
 
 PAYOUTS = "/console/payouts"
@@ -18,7 +18,7 @@ async def rules(service: Service) -> list[tuple[object, ...]]:
     return await service.run_sql("select organizer_id, refund_days from payout_accounts order by organizer_id")
 
 
-async def test_an_account_is_connected_from_the_console(shop: Scene) -> None:
+async def test_an_account_is_connected_from_the_console(shop: PaymentScene) -> None:
     _, browser = await sign_in_by_link(shop.service)
     assert "Nobody can pay for your events yet" in page_text(await browser.get(PAYOUTS))
 
@@ -37,7 +37,7 @@ async def test_an_account_is_connected_from_the_console(shop: Scene) -> None:
     assert "The platform keeps 5 % of each payment" in page
 
 
-async def test_the_way_to_the_processor_leads_back_to_the_event_that_is_to_be_published(shop: Scene) -> None:
+async def test_the_way_to_the_processor_leads_back_to_the_event_that_is_to_be_published(shop: PaymentScene) -> None:
     ada, browser = await sign_in_by_link(shop.service)
     draft = await ada.create_event(pricing_mode="fixed", price=1250, currency="EUR", published=False)
     path = f"/console/events/{draft['id']}"
@@ -64,7 +64,7 @@ async def test_the_way_to_the_processor_leads_back_to_the_event_that_is_to_be_pu
     assert (done.status_code, done.headers["location"]) == (303, f"{path}?done=published")
 
 
-async def test_a_refund_rule_changes_for_its_own_organizer_only(shop: Scene) -> None:
+async def test_a_refund_rule_changes_for_its_own_organizer_only(shop: PaymentScene) -> None:
     ada, browser = await sign_in_by_link(shop.service)
     bob, _ = await sign_in_by_link(shop.service, "bob")
     for client in (ada, bob):
@@ -79,7 +79,7 @@ async def test_a_refund_rule_changes_for_its_own_organizer_only(shop: Scene) -> 
 
 
 @pytest.mark.parametrize("days", ["", "-1", "3651", "1.5", "many", "9" * 40])
-async def test_an_invalid_refund_rule_is_refused_beside_its_field(shop: Scene, days: str) -> None:
+async def test_an_invalid_refund_rule_is_refused_beside_its_field(shop: PaymentScene, days: str) -> None:
     ada, browser = await sign_in_by_link(shop.service)
     await ada.post("/api/stripe/onboarding_link")
 
@@ -90,7 +90,7 @@ async def test_an_invalid_refund_rule_is_refused_beside_its_field(shop: Scene, d
     assert await rules(shop.service) == [(ada.id, 0)]
 
 
-async def test_a_refund_rule_cannot_be_set_before_a_payout_account_exists(shop: Scene) -> None:
+async def test_a_refund_rule_cannot_be_set_before_a_payout_account_exists(shop: PaymentScene) -> None:
     _, browser = await sign_in_by_link(shop.service)
     assert (await browser.send(PAYOUTS, f"{PAYOUTS}/rule", refund_days="14")).status_code == 404
 
@@ -107,7 +107,7 @@ async def test_the_page_of_payouts_says_that_no_processor_is_set_up(service: Ser
     assert (await browser.get(f"{PAYOUTS}/return")).status_code == 503
 
 
-async def test_a_form_of_payouts_with_a_forged_token_changes_nothing(shop: Scene) -> None:
+async def test_a_form_of_payouts_with_a_forged_token_changes_nothing(shop: PaymentScene) -> None:
     ada, browser = await sign_in_by_link(shop.service)
     await ada.post("/api/stripe/onboarding_link")
 

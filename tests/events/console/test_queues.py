@@ -10,7 +10,7 @@ from holdfast.events.queues.release import release
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from tests.events.console.scene import Desk, hidden_field, open_desk
+from tests.events.console.organizer_scene import Desk, hidden_field, open_desk
 from tests.helpers.form_browser import token
 from tests.support import Client, Service, running
 

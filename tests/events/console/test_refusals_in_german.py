@@ -12,7 +12,7 @@ from tests.events.console.paid_scene import pay_for_seat
 from tests.german import WRONG, Both, wrong
 from tests.helpers.event_visitor import Visitor
 from tests.helpers.form_browser import Browser
-from tests.helpers.payments import Scene
+from tests.helpers.payments import PaymentScene
 from tests.support import Service, running
 
 QUEUE = {"title": "Sale", "target_url": "https://shop.example/", "release_rate": "60", "token_ttl_minutes": "10"}
@@ -102,7 +102,7 @@ async def test_refusals_in_the_forms_of_keys_photos_and_registrations_are_in_ger
     )
 
 
-async def test_refusals_in_the_form_of_the_refund_rule_are_in_german(shop: Scene) -> None:
+async def test_refusals_in_the_form_of_the_refund_rule_are_in_german(shop: PaymentScene) -> None:
     ada, browser = await sign_in_organizer(shop.service)
     await ada.post("/api/stripe/onboarding_link")
     both = Both(browser.http)
@@ -116,7 +116,7 @@ async def test_refusals_in_the_form_of_the_refund_rule_are_in_german(shop: Scene
     )
 
 
-async def test_refusals_in_the_form_of_a_refund_are_in_german(shop: Scene) -> None:
+async def test_refusals_in_the_form_of_a_refund_are_in_german(shop: PaymentScene) -> None:
     browser, _, page = await pay_for_seat(shop)
     both = Both(browser.http)
 

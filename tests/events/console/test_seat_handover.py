@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.events.check_in.scene import code_of
-from tests.events.console.scene import Desk, hidden_field, open_desk
+from tests.events.check_in.check_in_scene import code_of
+from tests.events.console.organizer_scene import Desk, hidden_field, open_desk
 from tests.helpers.form_browser import main_text
 from tests.helpers.people import sign_up
 from tests.support import Service

@@ -4,10 +4,10 @@ import re
 
 from tests.events.console.event_scene import confirm_bulk_change
 from tests.events.console.paid_scene import pay_for_seat
-from tests.helpers.payments import Scene
+from tests.helpers.payments import PaymentScene
 
 
-async def test_the_timeline_of_a_person_lists_stored_events_in_order(shop: Scene) -> None:
+async def test_the_timeline_of_a_person_lists_stored_events_in_order(shop: PaymentScene) -> None:
     browser, ann, payments = await pay_for_seat(shop)
     person = payments.removesuffix("/payments")
     handle = person.rpartition("/")[2]

@@ -8,7 +8,7 @@ from holdfast.kit.running.steps import Steps
 from tests.events.console.organizing import OWNER_EMAIL, register_stranger
 from tests.helpers.event_visitor import page_text
 from tests.helpers.form_browser import Browser
-from tests.helpers.payments import Scene
+from tests.helpers.payments import PaymentScene
 from tests.support import Client, Service, event_fields, queue_fields
 
 PASSWORD = "correct horse battery"
@@ -42,7 +42,7 @@ async def test_an_owner_is_asked_about_an_organizer_whose_only_key_was_revoked(s
     assert await is_question(await owner_of(service))
 
 
-async def test_the_question_about_an_organizer_names_all_that_was_made_with_it(shop: Scene) -> None:
+async def test_the_question_about_an_organizer_names_all_that_was_made_with_it(shop: PaymentScene) -> None:
     stranger = await register_stranger(shop.service, password=PASSWORD)
     event = await stranger.create_event(title="Free money")
     await stranger.register(event["id"], email="ann@example.com")
@@ -120,7 +120,7 @@ async def test_an_owner_who_says_not_mine_cancels_the_events_and_people_are_mail
     assert (await service.http.get("/organizers/planted-bank")).status_code == 404
 
 
-async def test_payments_of_an_unwanted_organizer_are_refunded_without_its_payout_account(shop: Scene) -> None:
+async def test_payments_of_an_unwanted_organizer_are_refunded_without_its_payout_account(shop: PaymentScene) -> None:
     stranger = await register_stranger(shop.service)
     event_id = await shop.event(stranger)
     account_id = (await stranger.post("/api/stripe/onboarding_link")).json()["data"]["stripe_account_id"]

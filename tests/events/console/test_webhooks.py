@@ -6,7 +6,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from holdfast.events.settings import Settings
-from tests.events.console.scene import Desk, hidden_field, open_desk
+from tests.events.console.organizer_scene import Desk, hidden_field, open_desk
 from tests.events.webhooks.programs import Program, Programs, programs_of
 from tests.helpers.form_browser import main_text
 from tests.helpers.webhook_receiver import Answer

@@ -17,7 +17,7 @@ from holdfast.events.settings import Settings
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.running.operation import Operation
-from tests.events.scene import PROCESSOR_KEY
+from tests.events.refusal_scene import PROCESSOR_KEY
 from tests.helpers.photos import upload
 from tests.helpers.pictures import picture
 from tests.helpers.webhook_receiver import deliver

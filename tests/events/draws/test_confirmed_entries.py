@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.events.draws.draw_steps import PEOPLE
 from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_event, own_page_address, press_confirm
-from tests.events.draws.scene import PEOPLE
 from tests.helpers.event_visitor import Visitor, page_text
 from tests.support import Service
 

@@ -12,11 +12,11 @@ import pytest
 from holdfast.events.settings import Settings
 from holdfast_verify.check import catching_up
 from holdfast_verify.formats.drawn_order import draw_order, hash_of_order
+from tests.events.draws.draw_steps import PEOPLE
 from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_event
-from tests.events.draws.scene import PEOPLE
 from tests.events.log.forger import Forger
 from tests.events.log.fraud_table import FRAUDS
-from tests.events.log.scene import seal_logs
+from tests.events.log.log_scene import seal_logs
 from tests.serving import listener, running_already, serving
 from tests.support import running
 from tests.verify.audit.honest_event import Entry

@@ -15,9 +15,9 @@ from holdfast.events.draws import sql as draws
 from holdfast.events.log import sealing
 from holdfast.events.resources import Tx
 from holdfast.events.seats import drawn as placing
+from tests.events.draws.draw_steps import PEOPLE, ROUND
 from tests.events.draws.event_scene import EventDraw, opening_event
 from tests.events.draws.rounds import ROUNDS
-from tests.events.draws.scene import PEOPLE, ROUND
 from tests.support import Service, eventually
 
 PENDING = "registration_pending"

@@ -1,7 +1,6 @@
 """The loops that run in every process: they enter, seal, freeze, draw and place an event, by the real clock."""
 
 import asyncio
-import contextlib
 import datetime as dt
 import json
 from dataclasses import replace
@@ -17,10 +16,11 @@ from holdfast.events.settings import Settings
 from holdfast_verify.check.promise_watch import GOT
 from holdfast_verify.formats import beacon, drawn_order
 from tests.events.draws.beacon_double import serving_beacon
+from tests.events.draws.draw_steps import ROUND
 from tests.events.draws.event_scene import EventDraw
-from tests.events.draws.scene import ROUND
-from tests.events.log.scene import seal_logs
+from tests.events.log.log_scene import seal_logs
 from tests.events.log.verification import verify
+from tests.helpers.background_loops import at_work
 from tests.outside_servers import client_reaching
 from tests.serving import listener, running_already, serving
 from tests.support import eventually, running
@@ -50,22 +50,18 @@ async def test_two_processes_draw_an_event_by_themselves_and_it_is_verified_over
             event = await ada.create_event(opens_at=closes.isoformat(), capacity=2)
             event_draw = EventDraw(service, closes, double, EVENT_DRAWS, ada, event, {})
             loops = (settlement.LOOP.run, settlement.LOOP.run, sealing.LOOP.run, *(DRAWS.loops[0].run,) * 2)
-            tasks = [asyncio.create_task(loop(service.database)) for loop in loops]
             receipt = tmp_path / "receipt.json"
-            for name in PEOPLE:
-                registration = {"event_id": event["id"], "email": f"{name}@example.com"}
-                answer = (await ada.post("/api/registrations", {"registration": registration})).json()
-                event_draw.polls[name] = answer["next"]["url"]
-                receipt.write_text(json.dumps(answer))
 
             async def is_placed() -> bool:
                 return "registration_pending" not in await event_draw.statuses(*PEOPLE)
 
-            await eventually(is_placed, 30)
-            for task in tasks:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+            async with at_work(*(loop(service.database) for loop in loops)):
+                for name in PEOPLE:
+                    registration = {"event_id": event["id"], "email": f"{name}@example.com"}
+                    answer = (await ada.post("/api/registrations", {"registration": registration})).json()
+                    event_draw.polls[name] = answer["next"]["url"]
+                    receipt.write_text(json.dumps(answer))
+                await eventually(is_placed, 30)
             await seal_logs(service)
             statuses = await event_draw.statuses(*PEOPLE)
             code, report = await asyncio.to_thread(verify, receipt)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.events.draws.draw_steps import PEOPLE, ROUND
 from tests.events.draws.event_scene import EventDraw, opening_event
-from tests.events.draws.scene import PEOPLE, ROUND
 from tests.node import node
 from tests.support import Service
 

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping
 import pytest
 
 from holdfast.events.seats import drawn
+from tests.events.draws.draw_steps import PEOPLE
 from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_event
-from tests.events.draws.scene import PEOPLE
-from tests.events.queues.draw_scene import drawing_line
+from tests.events.queues.draw_scene import drawing_queue
 from tests.support import Service
 
 Step = Callable[[EventDraw], Awaitable[object]]
@@ -52,7 +52,7 @@ RUNS: Mapping[str, list[Step]] = {
 }
 
 
-async def line(draw: EventDraw, run: str) -> list[str]:
+async def queue(draw: EventDraw, run: str) -> list[str]:
     """All who entered, in the order in which they get their places."""
     order = await draw.order() if run == "drawn" else []
     in_turn = sorted(order, key=lambda ticket: ticket not in {2, 4, 7})
@@ -79,7 +79,7 @@ async def test_an_event_that_is_restored_before_one_or_all_steps_of_its_draw_goe
         await draw.place()
         await draw.seal()
         assert await draw.faults() == []
-        statuses = [status for name in await line(draw, run) if (status := await draw.status(name)) != "not_found"]
+        statuses = [status for name in await queue(draw, run) if (status := await draw.status(name)) != "not_found"]
     if run == "cancelled":
         assert statuses == 8 * ["registration_rejected"]
     else:
@@ -108,10 +108,10 @@ async def test_a_list_whose_freeze_was_not_sealed_in_the_backup_is_not_drawn(
 async def test_a_queue_that_is_restored_before_one_or_all_steps_of_its_draw_goes_on_without_a_fault(
     service: Service, monkeypatch: pytest.MonkeyPatch, number: int | None
 ) -> None:
-    async with drawing_line(service, monkeypatch) as draw:
+    async with drawing_queue(service, monkeypatch) as draw:
         steps: list[Callable[[], Awaitable[object]]] = [
-            *(lambda: draw.line.join(*PEOPLE), draw.freeze, lambda: draw.join_late("late"), draw.draw),
-            *(lambda: draw.line.tick(1, times=2), lambda: draw.join_late("new"), lambda: draw.line.tick(1, times=7)),
+            *(lambda: draw.queue.join(*PEOPLE), draw.freeze, lambda: draw.join_late("late"), draw.draw),
+            *(lambda: draw.queue.tick(1, times=2), lambda: draw.join_late("new"), lambda: draw.queue.tick(1, times=7)),
         ]
         for done, step in enumerate(steps):
             if number in (done, None):
@@ -122,20 +122,20 @@ async def test_a_queue_that_is_restored_before_one_or_all_steps_of_its_draw_goes
             assert await draw.faults() == []
             if step == draw.draw:
                 in_turn = [PEOPLE[ticket - 1] for ticket in await draw.order()]
-                assert [await draw.line.position(name) for name in [*in_turn, "late"]] == [*range(1, 9)]
-        assert "token" in await draw.line.status("new")
+                assert [await draw.queue.position(name) for name in [*in_turn, "late"]] == [*range(1, 9)]
+        assert "token" in await draw.queue.status("new")
 
 
 async def test_a_void_draw_of_a_queue_can_be_given_up_after_a_restore(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with drawing_line(service, monkeypatch) as draw:
-        await draw.line.join(*PEOPLE)
+    async with drawing_queue(service, monkeypatch) as draw:
+        await draw.queue.join(*PEOPLE)
         await draw.freeze(91)
         await draw.seal()
         draw.restore()
-        await draw.line.join("new")
-        await draw.line.change(draw_at=None)
-        assert await draw.line.tick(1, times=2) == 2
+        await draw.queue.join("new")
+        await draw.queue.change(draw_at=None)
+        assert await draw.queue.tick(1, times=2) == 2
         await draw.seal()
         assert await draw.faults() == []

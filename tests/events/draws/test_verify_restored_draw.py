@@ -7,9 +7,9 @@ import pytest
 
 from holdfast.events.settings import Settings
 from holdfast_verify.check import catching_up
+from tests.events.draws.draw_steps import PEOPLE
 from tests.events.draws.event_scene import EventDraw, confirm_entries, opening_event
-from tests.events.draws.scene import PEOPLE
-from tests.events.log.scene import seal_logs
+from tests.events.log.log_scene import seal_logs
 from tests.events.log.verification import verify
 from tests.serving import listener, running_already, serving
 from tests.support import running

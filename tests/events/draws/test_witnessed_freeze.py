@@ -15,8 +15,8 @@ from holdfast_verify.check import catching_up
 from holdfast_verify.formats.proof_file import parse_proof_file
 from holdfast_verify.formats.signed_note import parse_checkpoint
 from tests.events.draws.event_scene import EventDraw, opening_event
+from tests.events.log.log_scene import seal_logs
 from tests.events.log.outside_witness import OutsideWitness
-from tests.events.log.scene import seal_logs
 from tests.events.log.verification import verify
 from tests.serving import listener, running_already, serving
 from tests.support import running

@@ -47,17 +47,7 @@ async def write(client: Client, event: dict[str, Any], body: str) -> httpx2.Resp
 
 async def begin(rendered: Sequence[str]) -> None:
     """Wait until a text is being rendered."""
-
-    async def is_begun() -> bool:
-        return bool(rendered)
-
-    await eventually(is_begun)
-
-
-def at(service: Service, client: Client, address: str) -> Client:
-    """An organizer whose requests come from this address."""
-    transport = httpx2.ASGITransport(service.app, client=(address, 1))
-    return Client(httpx2.AsyncClient(transport=transport, base_url="http://events.test"), client.key, client.id)
+    await eventually(lambda: rendered)
 
 
 @pytest.mark.parametrize("is_proved", [True, False], ids=["confirmed", "unconfirmed"])
@@ -66,7 +56,7 @@ async def test_a_text_waits_for_at_most_one_text_of_a_crowd_of_unconfirmed_organ
 ) -> None:
     eves = [await service.organizer(is_proved=False) for _ in range(12)]
     events = [await eve.create_event() for eve in eves]
-    ada = at(service, await service.organizer(is_proved=is_proved), "192.0.2.7")
+    ada = Client(service.at("192.0.2.7"), (await service.organizer(is_proved=is_proved)).key)
     event = await ada.create_event()
     crowd = [asyncio.create_task(write(eve, of_eve, SLOW)) for eve, of_eve in zip(eves, events, strict=True)]
     await begin(rendered)

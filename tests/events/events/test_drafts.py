@@ -10,7 +10,6 @@ from holdfast.events.pages.event.cache import find_linked_events
 from holdfast.events.pricing.operations import tick
 from holdfast.events.problems import EVENT_HAS_REGISTRATIONS
 from holdfast.events.seats import intake
-from holdfast.kit.postgres import lookup_cache
 from tests.events.agents.samples import agent
 from tests.events.events.series import all_events, continue_series_now, create_past_series
 from tests.events.pages.reading import readable_text
@@ -73,10 +72,8 @@ async def test_a_draft_is_answered_with_404_to_other_callers(service: Service) -
     assert readable_text(hidden).replace(str(draft["id"]), "4711") == readable_text(missing)
 
 
-async def test_a_draft_that_is_published_is_shown_at_once_and_goes_when_it_is_a_draft_again(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only the announcement can be what ends it
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_draft_that_is_published_is_shown_at_once_and_goes_when_it_is_a_draft_again(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(published=False)
     for published in (False, True, False, True):

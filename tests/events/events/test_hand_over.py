@@ -17,7 +17,7 @@ COUNT = 600
 BATCH_SIZE = 20
 
 
-class Scene:
+class HandOverScene:
     """Ada's event with hundreds of registrations and mails, of which most have a seat; another of hers; and Eve."""
 
     def __init__(self, service: Service, ada: Client, eve: Client, admin: Client, event: int, other: int) -> None:
@@ -111,7 +111,7 @@ def handle(number: int) -> str:
 
 
 @pytest.fixture
-async def scene(service: Service, monkeypatch: pytest.MonkeyPatch) -> Scene:
+async def scene(service: Service, monkeypatch: pytest.MonkeyPatch) -> HandOverScene:
     monkeypatch.setattr(hand_over_filing, "BATCH_SIZE", BATCH_SIZE)
     ada, eve = await service.organizer(), await service.organizer("Eve Events")
     event = (await ada.create_event(capacity=COUNT * 9 // 10, waitinglist_capacity=COUNT))["id"]
@@ -147,10 +147,10 @@ async def scene(service: Service, monkeypatch: pytest.MonkeyPatch) -> Scene:
     )
     await ada.register(other, email="ann@example.com")
     await service.settle()
-    return Scene(service, ada, eve, await service.admin(), event, other)
+    return HandOverScene(service, ada, eve, await service.admin(), event, other)
 
 
-async def test_an_event_is_handed_over_at_once_and_its_registrations_follow_in_batches(scene: Scene) -> None:
+async def test_an_event_is_handed_over_at_once_and_its_registrations_follow_in_batches(scene: HandOverScene) -> None:
     await scene.assert_all_is_of(scene.ada, scene.eve)
 
     await scene.hand_over(scene.eve)
@@ -166,7 +166,9 @@ async def test_an_event_is_handed_over_at_once_and_its_registrations_follow_in_b
 
 
 @pytest.mark.parametrize("batches", [1, COUNT // BATCH_SIZE // 2, COUNT // BATCH_SIZE + 5])
-async def test_a_handover_that_is_killed_in_the_middle_continues_where_it_was(scene: Scene, batches: int) -> None:
+async def test_a_handover_that_is_killed_in_the_middle_continues_where_it_was(
+    scene: HandOverScene, batches: int
+) -> None:
     await scene.hand_over(scene.eve)
 
     await scene.file(batches)
@@ -182,7 +184,7 @@ async def test_a_handover_that_is_killed_in_the_middle_continues_where_it_was(sc
     await scene.assert_all_is_of(scene.eve, scene.ada)
 
 
-async def test_people_who_register_or_move_during_a_handover_belong_to_the_new_organizer(scene: Scene) -> None:
+async def test_people_who_register_or_move_during_a_handover_belong_to_the_new_organizer(scene: HandOverScene) -> None:
     await scene.hand_over(scene.eve)
     await scene.file(3)
 
@@ -207,7 +209,7 @@ async def test_people_who_register_or_move_during_a_handover_belong_to_the_new_o
     assert await scene.listed(scene.ada) == ["ann@example.com"]
 
 
-async def test_an_event_handed_over_several_times_belongs_to_the_last_organizer(scene: Scene) -> None:
+async def test_an_event_handed_over_several_times_belongs_to_the_last_organizer(scene: HandOverScene) -> None:
     cal = await scene.service.organizer("Cal Events")
     await scene.hand_over(scene.eve)
     await scene.file(4)
@@ -228,7 +230,7 @@ async def test_an_event_handed_over_several_times_belongs_to_the_last_organizer(
     ) == [(scene.ada.id,)]
 
 
-async def test_a_registration_that_changes_its_account_during_a_handover_is_moved_too(scene: Scene) -> None:
+async def test_a_registration_that_changes_its_account_during_a_handover_is_moved_too(scene: HandOverScene) -> None:
     [(low,)] = await scene.service.run_sql("select min(id) from users")
     await scene.hand_over(scene.eve)
     await scene.file(5)
@@ -247,7 +249,9 @@ async def test_a_registration_that_changes_its_account_during_a_handover_is_move
     assert await scene.unfinished() == []
 
 
-async def test_a_person_of_an_event_that_is_handed_over_is_known_to_the_new_organizer_only(scene: Scene) -> None:
+async def test_a_person_of_an_event_that_is_handed_over_is_known_to_the_new_organizer_only(
+    scene: HandOverScene,
+) -> None:
     of_eve = (await scene.eve.create_event())["id"]
     await scene.hand_over(scene.eve)
 
@@ -261,7 +265,7 @@ async def test_a_person_of_an_event_that_is_handed_over_is_known_to_the_new_orga
     assert await register(scene.ada, scene.other) == 422
 
 
-async def test_no_registration_is_filed_under_an_organizer_who_never_had_the_event(scene: Scene) -> None:
+async def test_no_registration_is_filed_under_an_organizer_who_never_had_the_event(scene: HandOverScene) -> None:
     with pytest.raises(Exception, match="who never owned the event"):
         await scene.service.run_sql(
             "update registrations set organizer_id = %(eve)s where event_id = %(event)s",

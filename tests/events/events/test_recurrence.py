@@ -9,6 +9,7 @@ import pytest
 from holdfast.events.events import recurrence
 from holdfast.events.events.part import PART
 from tests.events.events.series import EVENING, all_events, continue_series_now, create_past_series, dates
+from tests.helpers.background_loops import at_work
 from tests.support import Service, eventually
 
 
@@ -164,13 +165,12 @@ async def test_the_recurrence_loop_creates_the_next_occurrence_of_a_past_event(s
     assert recurrence.LOOP in PART.loops
     ada = await service.organizer()
     await create_past_series(service, ada)
-    running = asyncio.create_task(recurrence.LOOP.run(service.database))
 
     async def continued() -> bool:
         return len(await all_events(ada)) == 2
 
-    await eventually(continued, seconds=5)
-    running.cancel()
+    async with at_work(recurrence.LOOP.run(service.database)):
+        await eventually(continued, seconds=5)
 
 
 async def test_the_recurrence_loop_knows_when_the_next_event_passes(service: Service) -> None:

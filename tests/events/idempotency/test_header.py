@@ -4,13 +4,13 @@ import pytest
 
 from holdfast.kit.running.operation import Operation
 from tests.cases import in_turn
-from tests.events.idempotency.scene import REPEATABLE, Scene, of_each, status_and_code
+from tests.events.idempotency.idempotency_scene import REPEATABLE, IdempotencyScene, of_each, status_and_code
 from tests.support import Service
 
 
 @in_turn("key", [b"", b"  ", b"\xe9", b"a\tb", "schlüssel".encode(), b"k" * 256])
 @of_each
-async def test_an_invalid_idempotency_key_is_refused(scene: Scene, operation: Operation, key: bytes) -> None:
+async def test_an_invalid_idempotency_key_is_refused(scene: IdempotencyScene, operation: Operation, key: bytes) -> None:
     before = await scene.count()
     body = scene.body(operation)
     headers = [(b"x-api-key", str(scene.ada.key).encode()), (b"idempotency-key", key)]
@@ -22,11 +22,11 @@ async def test_an_invalid_idempotency_key_is_refused(scene: Scene, operation: Op
 
 
 @pytest.mark.parametrize("key", ["k" * 255, "order 17 / seat 4", "5f1c6e0e-2f0f-4f5c-9f1a-8f4a1d3b2c10"])
-async def test_any_printable_text_is_an_idempotency_key(scene: Scene, key: str) -> None:
+async def test_any_printable_text_is_an_idempotency_key(scene: IdempotencyScene, key: str) -> None:
     assert (await scene.create(key)).content == (await scene.create(key)).content
 
 
-async def test_an_operation_that_creates_nothing_ignores_the_idempotency_key(scene: Scene) -> None:
+async def test_an_operation_that_creates_nothing_ignores_the_idempotency_key(scene: IdempotencyScene) -> None:
     address = f"/api/events/{scene.event_id}"
     for title in ("Portraits", "Landscapes"):
         changed = await scene.ada.patch(address, {"event": {"title": title}}, headers={"Idempotency-Key": ""})

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.kit.running import idempotency
-from tests.events.idempotency.scene import Scene, status_and_code
+from tests.events.idempotency.idempotency_scene import IdempotencyScene, status_and_code
 from tests.support import Client
 
 LONG = "x" * 90_000
@@ -15,16 +15,16 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idempotency, "MAX_LARGE_ANSWERS_BYTES", 300_000)
 
 
-async def stored_bytes(scene: Scene) -> int:
+async def stored_bytes(scene: IdempotencyScene) -> int:
     return (await scene.service.run_sql("select sum(octet_length(sealed)) from idempotency_answers"))[0][0]
 
 
-async def another_key(scene: Scene) -> Client:
+async def another_key(scene: IdempotencyScene) -> Client:
     made = await scene.ada.post("/api/keys", {"api_key": {"name": "One more"}})
     return Client(scene.service.http, made.json()["data"]["key"])
 
 
-async def test_stored_answers_of_an_organizer_are_bounded_in_bytes_over_all_its_keys(scene: Scene) -> None:
+async def test_stored_answers_of_an_organizer_are_bounded_in_bytes_over_all_its_keys(scene: IdempotencyScene) -> None:
     for client in (scene.ada, await another_key(scene)):
         for number in range(5):
             assert (await scene.create(f"K{number}", client, body=LONG)).status_code == 201
@@ -33,7 +33,7 @@ async def test_stored_answers_of_an_organizer_are_bounded_in_bytes_over_all_its_
     assert await scene.stored() == 10
 
 
-async def test_a_request_whose_answer_is_not_kept_is_still_done_once_and_says_so(scene: Scene) -> None:
+async def test_a_request_whose_answer_is_not_kept_is_still_done_once_and_says_so(scene: IdempotencyScene) -> None:
     first = [await scene.create(f"K{number}", body=LONG) for number in range(3)]
     before = await scene.count()
 
@@ -46,7 +46,7 @@ async def test_a_request_whose_answer_is_not_kept_is_still_done_once_and_says_so
     assert await scene.count() == before
 
 
-async def test_small_answers_are_stored_although_large_ones_are_not(scene: Scene) -> None:
+async def test_small_answers_are_stored_although_large_ones_are_not(scene: IdempotencyScene) -> None:
     for number in range(3):
         await scene.create(f"K{number}", body=LONG)
 
@@ -55,7 +55,7 @@ async def test_small_answers_are_stored_although_large_ones_are_not(scene: Scene
     assert (await scene.create("small")).content == small.content
 
 
-async def test_the_large_answers_of_one_organizer_take_no_room_from_another(scene: Scene) -> None:
+async def test_the_large_answers_of_one_organizer_take_no_room_from_another(scene: IdempotencyScene) -> None:
     for number in range(3):
         await scene.create(f"K{number}", body=LONG)
     eve = await scene.service.organizer("Eve Events")
@@ -65,7 +65,7 @@ async def test_the_large_answers_of_one_organizer_take_no_room_from_another(scen
     assert (await scene.create("K", eve, body=LONG)).content == first.content
 
 
-async def test_large_answers_are_stored_again_after_a_day(scene: Scene) -> None:
+async def test_large_answers_are_stored_again_after_a_day(scene: IdempotencyScene) -> None:
     for number in range(3):
         await scene.create(f"K{number}", body=LONG)
     await scene.service.run_sql("update idempotency_answers set inserted_at = now() - interval '24 hours'")

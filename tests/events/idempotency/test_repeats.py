@@ -3,13 +3,13 @@
 import pytest
 
 from holdfast.kit.running.operation import Operation
-from tests.events.idempotency.scene import (
+from tests.events.idempotency.idempotency_scene import (
     ADD_PHOTO,
     CREATE_EVENT,
     CREATE_REGISTRATION,
     OTHERWISE,
     REPEATABLE,
-    Scene,
+    IdempotencyScene,
     of_each,
     status_and_code,
 )
@@ -27,7 +27,7 @@ def test_every_operation_that_takes_an_idempotency_key_is_tested_here() -> None:
 
 @of_each
 async def test_a_request_that_comes_again_is_answered_to_the_byte_and_done_once(
-    scene: Scene, operation: Operation
+    scene: IdempotencyScene, operation: Operation
 ) -> None:
     first = await scene.send(operation, "K")
     after_one = await scene.count()
@@ -43,7 +43,7 @@ async def test_a_request_that_comes_again_is_answered_to_the_byte_and_done_once(
 
 @of_each
 async def test_a_different_request_with_the_same_key_is_refused_and_not_done(
-    scene: Scene, operation: Operation
+    scene: IdempotencyScene, operation: Operation
 ) -> None:
     first = await scene.send(operation, "K")
     before = await scene.count()
@@ -55,7 +55,7 @@ async def test_a_different_request_with_the_same_key_is_refused_and_not_done(
     assert (await scene.send(operation, "K")).content == first.content
 
 
-async def test_a_photo_is_not_downloaded_again_for_a_request_that_was_answered(scene: Scene) -> None:
+async def test_a_photo_is_not_downloaded_again_for_a_request_that_was_answered(scene: IdempotencyScene) -> None:
     async with site_of(scene.service) as site:
         source = {"url": site.has("/a.jpg", picture()), "key": None}
         first = await scene.send(ADD_PHOTO, "K", **source)
@@ -67,14 +67,14 @@ async def test_a_photo_is_not_downloaded_again_for_a_request_that_was_answered(s
         assert (await scene.count(), stored_files(scene.service)) == before
 
 
-async def test_a_key_used_at_another_address_is_refused(scene: Scene) -> None:
+async def test_a_key_used_at_another_address_is_refused(scene: IdempotencyScene) -> None:
     await scene.create("K")
     key = await scene.ada.post("/api/keys", {"api_key": {"name": "One more"}}, headers={"Idempotency-Key": "K"})
 
     assert status_and_code(key) == (422, "idempotency_key_reused")
 
 
-async def test_a_body_written_in_another_way_is_the_same_request(scene: Scene) -> None:
+async def test_a_body_written_in_another_way_is_the_same_request(scene: IdempotencyScene) -> None:
     first = await scene.ada.post("/api/keys", {"api_key": {"name": "x"}}, headers={"Idempotency-Key": "K"})
     again = await scene.ada.request(
         "POST",
@@ -86,21 +86,21 @@ async def test_a_body_written_in_another_way_is_the_same_request(scene: Scene) -
     assert again.content == first.content
 
 
-async def test_requests_with_different_keys_or_none_are_each_done(scene: Scene) -> None:
+async def test_requests_with_different_keys_or_none_are_each_done(scene: IdempotencyScene) -> None:
     answers = [await scene.create(key) for key in ("K", "k", "K2")]
     answers.append(await scene.ada.post("/api/events", scene.body(CREATE_EVENT)))
 
     assert len({answer.json()["data"]["id"] for answer in answers}) == 4
 
 
-async def test_a_request_without_a_key_is_not_remembered(scene: Scene) -> None:
+async def test_a_request_without_a_key_is_not_remembered(scene: IdempotencyScene) -> None:
     await scene.ada.post("/api/keys", {"api_key": {"name": "One more"}})
     await scene.ada.register(scene.event_id, email="ann@example.com")
 
     assert await scene.stored() == 0
 
 
-async def test_a_repeated_request_gets_the_first_answer_after_later_changes(scene: Scene) -> None:
+async def test_a_repeated_request_gets_the_first_answer_after_later_changes(scene: IdempotencyScene) -> None:
     first = await scene.create("K")
     address = f"/api/events/{first.json()['data']['id']}"
     await scene.ada.patch(address, {"event": {"title": "Portraits"}})
@@ -112,7 +112,7 @@ async def test_a_repeated_request_gets_the_first_answer_after_later_changes(scen
 # What is not kept
 
 
-async def test_a_request_that_was_refused_may_be_corrected_with_the_same_key(scene: Scene) -> None:
+async def test_a_request_that_was_refused_may_be_corrected_with_the_same_key(scene: IdempotencyScene) -> None:
     assert status_and_code(await scene.create("K", title="")) == (422, "validation_failed")
     assert status_and_code(await scene.create("K", capacity=0)) == (422, "validation_failed")
     assert status_and_code(await scene.create("K", organizer_id=4711)) == (403, "forbidden")
@@ -121,7 +121,7 @@ async def test_a_request_that_was_refused_may_be_corrected_with_the_same_key(sce
     assert (await scene.create("K")).status_code == 201
 
 
-async def test_a_registration_that_found_no_place_may_be_tried_again_with_the_same_key(scene: Scene) -> None:
+async def test_a_registration_that_found_no_place_may_be_tried_again_with_the_same_key(scene: IdempotencyScene) -> None:
     event = await scene.ada.create_event(capacity=1)
     poll = await scene.ada.register(event["id"], email="first@example.com")
     await scene.service.settle()
@@ -133,7 +133,7 @@ async def test_a_registration_that_found_no_place_may_be_tried_again_with_the_sa
 
 
 @pytest.mark.usefixtures("own_service")
-async def test_an_operation_whose_answer_cannot_be_stored_is_not_done(scene: Scene) -> None:
+async def test_an_operation_whose_answer_cannot_be_stored_is_not_done(scene: IdempotencyScene) -> None:
     before = await scene.count()
     await scene.service.run_sql("alter table idempotency_answers add constraint full_disk check (false)")
 

@@ -5,13 +5,13 @@ import contextlib
 
 from holdfast.events.settings import Settings
 from holdfast.kit.running.operation import Operation
-from tests.events.idempotency.scene import CREATE_REGISTRATION, Scene, of_each
+from tests.events.idempotency.idempotency_scene import CREATE_REGISTRATION, IdempotencyScene, of_each
 from tests.support import Client, eventually, running
 
 
 @of_each
 async def test_concurrent_requests_with_one_key_are_done_once_and_answered_alike(
-    scene: Scene, operation: Operation
+    scene: IdempotencyScene, operation: Operation
 ) -> None:
     before = await scene.count()
 
@@ -23,7 +23,7 @@ async def test_concurrent_requests_with_one_key_are_done_once_and_answered_alike
 
 @of_each
 async def test_concurrent_requests_in_four_processes_are_done_once(
-    scene: Scene, settings: Settings, operation: Operation
+    scene: IdempotencyScene, settings: Settings, operation: Operation
 ) -> None:
     before = await scene.count()
     async with contextlib.AsyncExitStack() as stack:
@@ -41,7 +41,7 @@ async def test_concurrent_requests_in_four_processes_are_done_once(
 
 
 async def test_the_same_request_in_two_processes_is_done_once_though_one_loses_its_connection(
-    scene: Scene, settings: Settings
+    scene: IdempotencyScene, settings: Settings
 ) -> None:
     """One process has done the work, and loses its connection before it commits. The other waits for it."""
     async with running(settings) as other:
@@ -68,7 +68,7 @@ async def test_the_same_request_in_two_processes_is_done_once_though_one_loses_i
 
 
 async def test_registrations_with_and_without_keys_share_the_service_and_each_gets_its_own_answer(
-    scene: Scene,
+    scene: IdempotencyScene,
 ) -> None:
     """New ones, repeated ones, misused keys and refusals, all at once."""
     await scene.send(CREATE_REGISTRATION, "old", email="old@example.com")

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from holdfast.events.service import IDEMPOTENCY
-from tests.events.idempotency.scene import Scene, status_and_code
+from tests.events.idempotency.idempotency_scene import IdempotencyScene, status_and_code
 from tests.support import Client, Service, running, unlimited
 
 # Whose key it is
 
 
-async def test_an_idempotency_key_of_another_organizer_is_a_different_key(scene: Scene) -> None:
+async def test_an_idempotency_key_of_another_organizer_is_a_different_key(scene: IdempotencyScene) -> None:
     eve = await scene.service.organizer("Eve Events")
     mine = await scene.create("K")
     hers = await scene.create("K", eve)
@@ -18,7 +18,7 @@ async def test_an_idempotency_key_of_another_organizer_is_a_different_key(scene:
     assert (mine.json()["data"]["organizer_id"], hers.json()["data"]["organizer_id"]) == (scene.ada.id, eve.id)
 
 
-async def test_an_idempotency_key_of_another_api_key_is_a_different_key(scene: Scene) -> None:
+async def test_an_idempotency_key_of_another_api_key_is_a_different_key(scene: IdempotencyScene) -> None:
     made = await scene.ada.post("/api/keys", {"api_key": {"name": "One more"}})
     other = Client(scene.service.http, made.json()["data"]["key"])
     admins = [await scene.service.admin() for _ in range(2)]
@@ -29,7 +29,7 @@ async def test_an_idempotency_key_of_another_api_key_is_a_different_key(scene: S
     assert len(set(ids)) == 4
 
 
-async def test_a_caller_without_a_valid_api_key_gets_no_stored_answer(scene: Scene) -> None:
+async def test_a_caller_without_a_valid_api_key_gets_no_stored_answer(scene: IdempotencyScene) -> None:
     await scene.create("K")
 
     assert status_and_code(await scene.create("K", scene.service.anonymous)) == (401, "missing_api_key")
@@ -40,7 +40,7 @@ async def test_a_caller_without_a_valid_api_key_gets_no_stored_answer(scene: Sce
 # A day
 
 
-async def test_after_a_day_a_key_may_be_used_for_something_else(scene: Scene) -> None:
+async def test_after_a_day_a_key_may_be_used_for_something_else(scene: IdempotencyScene) -> None:
     first = await scene.create("K")
     await scene.service.run_sql("update idempotency_answers set inserted_at = now() - interval '24 hours'")
 
@@ -51,7 +51,7 @@ async def test_after_a_day_a_key_may_be_used_for_something_else(scene: Scene) ->
     assert (await scene.create("K", title="Portraits")).content == second.content
 
 
-async def test_answers_older_than_a_day_are_deleted(scene: Scene) -> None:
+async def test_answers_older_than_a_day_are_deleted(scene: IdempotencyScene) -> None:
     for key, hours in (("old", 25), ("young", 23)):
         await scene.create(key)
         await scene.service.run_sql(
@@ -67,7 +67,7 @@ async def test_answers_older_than_a_day_are_deleted(scene: Scene) -> None:
 # Secrets
 
 
-async def test_a_secret_in_a_repeated_answer_is_never_stored_in_plain_text(scene: Scene) -> None:
+async def test_a_secret_in_a_repeated_answer_is_never_stored_in_plain_text(scene: IdempotencyScene) -> None:
     body = {"api_key": {"name": "One more"}}
     first = await scene.ada.post("/api/keys", body, headers={"Idempotency-Key": "my-own-idempotency-key"})
     secret = first.json()["data"]["key"]
@@ -83,7 +83,7 @@ async def test_a_secret_in_a_repeated_answer_is_never_stored_in_plain_text(scene
 
 
 async def test_an_answer_sealed_with_another_secret_is_refused_and_not_done_again(
-    scene: Scene, database_url: str, tmp_path: Path
+    scene: IdempotencyScene, database_url: str, tmp_path: Path
 ) -> None:
     await scene.create("K")
     before = await scene.count()

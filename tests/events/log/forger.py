@@ -18,7 +18,7 @@ from holdfast.events.log.keys import signing_key
 from holdfast.events.settings import Settings
 from holdfast_verify.formats.signed_note import Checkpoint, Signer
 from holdfast_verify.formats.tree import TILE_WIDTH, append, bundle, leaf_hash, parse_bundle
-from tests.events.log.scene import seal_logs
+from tests.events.log.log_scene import seal_logs
 from tests.events.log.verification import verify
 from tests.events.pages.own_registration import own_path
 from tests.helpers.sealing import seal_once

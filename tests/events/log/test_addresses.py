@@ -4,7 +4,7 @@ from base64 import b64decode
 
 from holdfast.kit.http.answers import BRIEF, IMMUTABLE
 from holdfast_verify.formats.tree import parse_bundle
-from tests.events.log.scene import open_log, read_verified_entry
+from tests.events.log.log_scene import open_log, read_verified_entry
 from tests.support import Service
 
 

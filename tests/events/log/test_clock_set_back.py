@@ -10,7 +10,7 @@ import pytest
 from psycopg import sql
 
 from tests.databases import scratch_database
-from tests.events.log.scene import LogScene, seal_logs
+from tests.events.log.log_scene import LogScene, seal_logs
 from tests.events.log.verification import rules, verify
 from tests.support import Client, Service, running, unlimited
 from tests.verify.formats.verifiers import download

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.seats import intake, settlement
 from holdfast.events.settings import Settings
-from tests.events.check_in.scene import begun_event, give_seats
+from tests.events.check_in.check_in_scene import begun_event, give_seats
 from tests.events.log.pending import accept, change, commitment, moment, pending_entries, take_pending_entries
 from tests.support import Client, Service, running
 

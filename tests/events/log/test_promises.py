@@ -10,7 +10,7 @@ from holdfast.events.log.keys import signing_key
 from holdfast_verify.formats.entries import commitment, person_text
 from holdfast_verify.formats.receipts import Receipt, verify_receipt
 from holdfast_verify.formats.signed_note import Signer
-from tests.events.log.scene import LogScene
+from tests.events.log.log_scene import LogScene
 from tests.support import Client, Service
 
 

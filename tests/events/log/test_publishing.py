@@ -1,5 +1,6 @@
 """Publishing the head log with cosignatures of witnesses, without waiting for a slow, wrong or missing one."""
 
+from tests.helpers.sealing import seal_once
 import asyncio
 from dataclasses import replace
 from functools import partial
@@ -17,9 +18,9 @@ from holdfast.kit.background.loops import RowWaiters
 from holdfast_verify.formats.cosignature import Cosigner, find_cosignature
 from holdfast_verify.formats.signed_note import parse_checkpoint, parse_note
 from holdfast_verify.witness.directory import WitnessDirectory
+from tests.events.log.log_scene import LogScene, head_log_scene, open_log, seal_logs
 from tests.events.log.outside_witness import OutsideWitness
-from tests.events.log.scene import LogScene, head_log_scene, open_log, seal_logs
-from tests.helpers.sealing import seal_once
+from tests.helpers.background_loops import at_work
 from tests.support import Service, eventually
 
 
@@ -135,9 +136,8 @@ async def test_the_publishing_loop_finishes_the_work_of_a_killed_process_and_ask
         resources = service.database.resources
         configured_settings = settings.model_copy(update={"log_witnesses": configured})
         service.database.resources = replace(resources, settings=configured_settings)
-        running = asyncio.create_task(head_log.LOOP.run(service.database))
-        await eventually(is_cosigned)
-        running.cancel()
+        async with at_work(head_log.LOOP.run(service.database)):
+            await eventually(is_cosigned)
 
     assert size_of(await published_head(service)) == 2
 

@@ -11,7 +11,7 @@ from holdfast_verify.formats.signed_note import Signer
 from tests.events.log.verification import verify
 from tests.events.pages.own_registration import register_and_settle
 from tests.events.queues.browser import Browser
-from tests.events.queues.scene import open_line
+from tests.events.queues.queue_scene import open_queue
 from tests.helpers.event_visitor import Visitor
 from tests.support import Service
 
@@ -63,24 +63,24 @@ async def test_a_form_and_a_mail_lead_to_the_receipt_as_long_as_the_registration
 async def test_a_waiting_room_gives_the_receipt_to_the_browser_with_the_cookie(
     service: Service, tmp_path: Path
 ) -> None:
-    line = await open_line(service)
-    path = f"/queues/{line.id}"
-    for browser in (Browser(line), Browser(line, f"{path}/embed")):
+    queue = await open_queue(service)
+    path = f"/queues/{queue.id}"
+    for browser in (Browser(queue), Browser(queue, f"{path}/embed")):
         saved = await browser.http.get(receipt_link(await browser.line_up()))
-        assert saved.headers["content-disposition"] == f'attachment; filename="receipt-queue-{line.id}.json"'
+        assert saved.headers["content-disposition"] == f'attachment; filename="receipt-queue-{queue.id}.json"'
         [opened] = await findings(service, saved, tmp_path)
         assert opened.startswith("the receipt was made for the id room_")
     # What pages poll is the same for all who wait, in the frame too.
     assert 'href="?receipt"' in (await service.http.get(f"{path}/progress")).text
 
-    stranger = await Browser(line).http.get(f"{path}?receipt")
+    stranger = await Browser(queue).http.get(f"{path}?receipt")
     assert (stranger.headers["content-type"], "nonce" in stranger.text) == ("text/html; charset=utf-8", False)
 
 
 async def test_a_visitor_without_a_receipt_comes_back_to_the_waiting_room(service: Service) -> None:
-    line = await open_line(service, public_log=False)
-    browser = Browser(line)
+    queue = await open_queue(service, public_log=False)
+    browser = Browser(queue)
     waiting = await browser.line_up()
-    answer = await browser.http.get(f"/queues/{line.id}?receipt", follow_redirects=False)
+    answer = await browser.http.get(f"/queues/{queue.id}?receipt", follow_redirects=False)
     assert "?receipt" not in waiting.text
-    assert (answer.status_code, answer.headers["location"]) == (303, f"/queues/{line.id}")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/queues/{queue.id}")

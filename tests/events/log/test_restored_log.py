@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 
-from tests.events.log.scene import LogScene, begin_log_generations, open_log, read_verified_entry
+from tests.events.log.log_scene import LogScene, begin_log_generations, open_log, read_verified_entry
 from tests.support import Service
 
 

@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 from holdfast.events.settings import Settings
-from tests.events.log.scene import seal_logs
+from tests.events.log.log_scene import seal_logs
 from tests.events.log.verification import verify
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running

@@ -1,5 +1,6 @@
 """Pending rows become entries of the log, once and in order, in any batches and by any process."""
 
+from tests.helpers.sealing import seal_once
 import asyncio
 import json
 import random
@@ -11,8 +12,8 @@ import pytest
 
 from holdfast.events.log import keys, sealing
 from holdfast_verify.formats.entries import commitment, person_text
-from tests.events.log.scene import START, begin_log, open_log
-from tests.helpers.sealing import seal_once
+from tests.events.log.log_scene import START, begin_log, open_log
+from tests.helpers.background_loops import at_work
 from tests.support import Service, eventually
 
 
@@ -209,9 +210,8 @@ async def test_the_sealing_loop_seals_and_signs_new_entries_and_those_of_a_kille
     async def are_signed() -> bool:
         return [(await one.get("/checkpoint")).status_code for one in (left, log)] == [200, 200]
 
-    running = asyncio.create_task(sealing.LOOP.run(service.database))
-    await eventually(are_signed)
-    running.cancel()
+    async with at_work(sealing.LOOP.run(service.database)):
+        await eventually(are_signed)
 
     assert len(await left.read()) == 2
     assert len(await log.read()) == 4

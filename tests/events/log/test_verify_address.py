@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.events.settings import Settings
 from holdfast_verify.check import catching_up
-from tests.events.log.scene import open_log, seal_logs
+from tests.events.log.log_scene import open_log, seal_logs
 from tests.events.log.verification import rules, verify
 from tests.helpers.event_visitor import Visitor
 from tests.serving import listener, running_already, serving

@@ -18,7 +18,7 @@ from holdfast_verify.check import catching_up
 from holdfast_verify.formats.cosignature import CosignatureVerifier, find_cosignature
 from holdfast_verify.formats.signed_note import Signer, encode_base64
 from tests.events.log.forked_log import FORKED_AT, SIGNER, SIZE, note, proof, request, signer
-from tests.events.log.scene import open_log, seal_logs
+from tests.events.log.log_scene import open_log, seal_logs
 from tests.events.log.verification import rules, verify
 from tests.events.log.witness_process import Submission, WitnessProcess, aics_witness, submit_with_aics, witness_process
 from tests.serving import listener, running_already, serving

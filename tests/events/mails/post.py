@@ -1,7 +1,5 @@
 """People, their registrations, and the mails that they get."""
 
-import asyncio
-import contextlib
 import re
 from email.message import EmailMessage
 from functools import partial
@@ -14,7 +12,8 @@ from holdfast.events.mails.model import MailBatch
 from holdfast.events.seats import intake
 from holdfast.kit.mail import sender
 from holdfast.kit.mail.rendering import ContentRenderer
-from tests.events.log.scene import seal_logs
+from tests.events.log.log_scene import seal_logs
+from tests.helpers.background_loops import at_work
 from tests.smtp import Received, Server
 from tests.support import Client, Service, eventually
 
@@ -56,7 +55,6 @@ class Post:
         known = len(self.server.received)
         await tell_changes(self.service)
         await seal_logs(self.service)
-        loop = asyncio.create_task(sender.run(self.service.database, partial(sending.render, self.writer)))
 
         async def empty() -> bool:
             return not await self.service.run_sql(
@@ -66,12 +64,8 @@ class Post:
                 """
             )
 
-        try:
+        async with at_work(sender.run(self.service.database, partial(sending.render, self.writer))):
             await eventually(empty)
-        finally:
-            loop.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await loop
         return sorted(self.server.received[known:], key=lambda received: int(received.message_id.partition(".")[0]))
 
     async def sent_kinds(self) -> list[tuple[str, str]]:

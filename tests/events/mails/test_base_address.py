@@ -1,12 +1,10 @@
 """Mails have links to the service, so a process that does not know its address sends none."""
 
-import asyncio
-import contextlib
-
 from structlog.testing import capture_logs
 
 from holdfast.events.mails import sending
 from tests.events.mails.post import ANN, Post
+from tests.helpers.background_loops import at_work
 from tests.support import eventually, running
 
 
@@ -18,11 +16,8 @@ async def test_a_process_without_the_address_of_the_service_sends_nothing_and_sa
     with capture_logs() as logs:
         async with running(post.service.database.resources.settings) as another:
             object.__setattr__(another.database.resources, "settings", settings)
-            loop = asyncio.create_task(sending.run(another.database))
-            await eventually(lambda: asyncio.sleep(0, logs))
-            loop.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await loop
+            async with at_work(sending.run(another.database)):
+                await eventually(lambda: logs)
 
     assert [log["event"] for log in logs] == [
         "this process sends no mails: set EVENTS_BASE_URL, since mails have links to the service"

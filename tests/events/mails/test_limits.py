@@ -9,7 +9,7 @@ from holdfast.kit.mail.message import Envelope
 from holdfast.kit.mail.outbox import HeldMail, Mail
 from holdfast.kit.running.steps import Steps
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.log.scene import seal_logs
+from tests.events.log.log_scene import seal_logs
 from tests.events.mails.post import ANN, BOB, Post, let_time_pass
 from tests.helpers.event_visitor import Visitor
 from tests.kit.mail.posting import all_due

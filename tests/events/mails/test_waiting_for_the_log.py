@@ -8,7 +8,7 @@ from holdfast.events.mails import sending
 from holdfast.kit.mail.message import Envelope
 from holdfast.kit.mail.outbox import HeldMail
 from holdfast_verify.formats.tree import parse_bundle
-from tests.events.log.scene import seal_logs
+from tests.events.log.log_scene import seal_logs
 from tests.events.mails.post import ANN, BOB, CY, Post, body, let_time_pass
 from tests.kit.mail.posting import all_due
 

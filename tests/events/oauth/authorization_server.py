@@ -57,7 +57,7 @@ class AuthorizationServer:
     issuer      as tokens and metadata have it
     keys        the private keys whose public halves it publishes; the first one signs
     metadata    its metadata by path
-    asked       how often each path was asked for
+    requests    how often each path was asked for
     answer      what answers in its stead, if anything; None from it is the usual answer
     """
 

@@ -8,14 +8,14 @@ from holdfast.events.api import OPERATIONS
 from holdfast.events.oauth import issuer as module
 from holdfast.events.settings import Settings
 from tests.events.oauth.authorization_server import AuthorizationServer, new_key
-from tests.events.oauth.scene import Scene, furnish_scene, status_and_code
+from tests.events.oauth.oauth_scene import OAuthScene, furnish_scene, status_and_code
 from tests.helpers.agents import Agent
 from tests.support import Client, running
 
 # What a token may do
 
 
-async def test_a_token_may_do_what_its_scopes_allow(scene: Scene) -> None:
+async def test_a_token_may_do_what_its_scopes_allow(scene: OAuthScene) -> None:
     agent = scene.agent(scope="openid read_events")
 
     tools = {tool["name"] for tool in (await agent.result("tools/list"))["tools"]}
@@ -27,7 +27,7 @@ async def test_a_token_may_do_what_its_scopes_allow(scene: Scene) -> None:
     assert "resource_metadata=" in challenge
 
 
-async def test_a_token_without_any_scope_of_ours_may_do_nothing(scene: Scene) -> None:
+async def test_a_token_without_any_scope_of_ours_may_do_nothing(scene: OAuthScene) -> None:
     for scope in (None, "", "openid email", "admin"):
         agent = scene.agent(scope=scope)
         assert (await agent.result("tools/list"))["tools"] == []
@@ -37,7 +37,7 @@ async def test_a_token_without_any_scope_of_ours_may_do_nothing(scene: Scene) ->
                 assert status_and_code(response) == (403, "insufficient_scope")
 
 
-async def test_keys_are_made_only_with_the_scope_for_it(scene: Scene) -> None:
+async def test_keys_are_made_only_with_the_scope_for_it(scene: OAuthScene) -> None:
     minting = {"name": "create_api_key", "arguments": {"name": "For later"}}
     weaker = scene.agent(scope="read_events write_events")
 
@@ -48,7 +48,7 @@ async def test_keys_are_made_only_with_the_scope_for_it(scene: Scene) -> None:
     assert [key["id"] for key in listed.json()["data"]] == [scene.ada.id]
 
 
-async def test_a_token_cannot_make_a_key_for_another_organizer(scene: Scene) -> None:
+async def test_a_token_cannot_make_a_key_for_another_organizer(scene: OAuthScene) -> None:
     ben = await scene.service.organizer()
 
     result = await scene.agent().call("create_api_key", name="Theirs", user_id=ben.id)
@@ -60,7 +60,7 @@ async def test_a_token_cannot_make_a_key_for_another_organizer(scene: Scene) -> 
 # Where tokens are good, and where they are not
 
 
-async def test_tokens_are_accepted_by_the_agent_endpoint_only(scene: Scene) -> None:
+async def test_tokens_are_accepted_by_the_agent_endpoint_only(scene: OAuthScene) -> None:
     token = scene.token()
     assert (await Agent(scene.service.app, token).ask("ping")).status_code == 200
 
@@ -80,7 +80,7 @@ async def test_tokens_are_accepted_by_the_agent_endpoint_only(scene: Scene) -> N
                 assert status_and_code(response) == (401, "invalid_api_key")
 
 
-async def test_keys_go_on_working_beside_tokens(scene: Scene) -> None:
+async def test_keys_go_on_working_beside_tokens(scene: OAuthScene) -> None:
     admin = await scene.service.admin()
     for key, count in ((scene.ada.key, 1), (admin.key, 1)):
         seen = (await Agent(scene.service.app, key).call("list_organizers"))["structuredContent"]["data"]
@@ -99,7 +99,7 @@ async def test_a_token_without_a_configured_issuer_is_refused(settings: Settings
     assert server.requests.total() == 0
 
 
-async def test_a_refused_token_is_answered_with_the_reason(scene: Scene) -> None:
+async def test_a_refused_token_is_answered_with_the_reason(scene: OAuthScene) -> None:
     response = await scene.agent(exp=1).ask("ping")
 
     assert status_and_code(response) == (401, "invalid_api_key")
@@ -111,7 +111,7 @@ async def test_a_refused_token_is_answered_with_the_reason(scene: Scene) -> None
 
 
 async def test_tokens_for_another_resource_are_refused_unless_it_is_the_one_that_is_set(
-    scene: Scene, with_issuer: Settings
+    scene: OAuthScene, with_issuer: Settings
 ) -> None:
     for audience in ("http://events.test", "http://other.test/mcp", "project-7"):
         assert status_and_code(await scene.agent(aud=audience).ask("ping")) == (401, "invalid_api_key")
@@ -121,7 +121,7 @@ async def test_tokens_for_another_resource_are_refused_unless_it_is_the_one_that
         assert status_and_code(await Agent(other.app, scene.token()).ask("ping")) == (401, "invalid_api_key")
 
 
-async def test_a_forged_token_makes_no_link(scene: Scene) -> None:
+async def test_a_forged_token_makes_no_link(scene: OAuthScene) -> None:
     for key in (new_key(), new_key(kid=scene.server.keys[0].kid)):
         response = await scene.agent(key=key).ask("ping")
         assert status_and_code(response) == (401, "invalid_api_key")
@@ -129,7 +129,7 @@ async def test_a_forged_token_makes_no_link(scene: Scene) -> None:
 
 
 async def test_a_token_is_answered_with_503_while_the_authorization_server_is_down_and_a_key_works(
-    scene: Scene,
+    scene: OAuthScene,
 ) -> None:
     scene.server.fail()
 
@@ -162,7 +162,7 @@ async def is_reading() -> bool:
 # Figures
 
 
-async def test_look_ups_of_keys_and_of_subjects_have_metrics_of_their_own(scene: Scene) -> None:
+async def test_look_ups_of_keys_and_of_subjects_have_metrics_of_their_own(scene: OAuthScene) -> None:
     await scene.organizer()
 
     figures = (await scene.service.http.get("/metrics")).text

@@ -25,11 +25,7 @@ async def test_the_last_keys_remain_valid_while_the_authorization_server_fails(
 
     with capture_logs() as logs:
         assert await issuer.verify(server.token(sub="ben"))
-
-        async def has_failed() -> bool:
-            return bool(logs)
-
-        await eventually(has_failed)
+        await eventually(lambda: logs)
     assert await issuer.verify(server.token(sub="cal"))
     assert "signature" in await refusal(issuer, server.token(key=new_key(), header={"kid": server.keys[0].kid}))
 
@@ -79,12 +75,8 @@ async def test_a_caller_who_goes_away_leaves_the_reading_to_the_waiting_callers(
     server: AuthorizationServer, issuer: Issuer
 ) -> None:
     server.fall_silent()
-
-    async def has_request() -> bool:
-        return server.requests.total() > 0
-
     leaving, waiting = [asyncio.create_task(issuer.verify(server.token())) for _ in range(2)]
-    await eventually(has_request)
+    await eventually(lambda: server.requests.total() > 0)
     leaving.cancel()
     await asyncio.wait([leaving])
     server.recover()
@@ -95,13 +87,9 @@ async def test_a_caller_who_goes_away_leaves_the_reading_to_the_waiting_callers(
 
 async def test_a_cancelled_read_of_keys_leaves_no_task_behind(server: AuthorizationServer, issuer: Issuer) -> None:
     server.fall_silent()
-
-    async def has_request() -> bool:
-        return server.requests.total() > 0
-
     before = asyncio.all_tasks()
     waiting = asyncio.create_task(is_unavailable(issuer, server.token()))
-    await eventually(has_request)
+    await eventually(lambda: server.requests.total() > 0)
     issuer.close()
     await waiting
 

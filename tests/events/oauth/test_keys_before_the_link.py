@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.kit.postgres import lookup_cache
-from tests.events.oauth.scene import Scene, status_and_code
+from tests.events.oauth.oauth_scene import OAuthScene, status_and_code
 from tests.helpers.agents import STATELESS, Agent
 from tests.helpers.form_browser import Browser
 from tests.support import Client, eventually
@@ -20,7 +19,7 @@ async def spare_key(client: Client, name: str = "Spare") -> Client:
     return Client(client.http, made.json()["data"]["key"])
 
 
-async def test_the_keys_of_a_proved_owner_go_on_beside_the_token(scene: Scene) -> None:
+async def test_the_keys_of_a_proved_owner_go_on_beside_the_token(scene: OAuthScene) -> None:
     spare = await spare_key(scene.ada)
 
     assert await scene.organizer() == scene.ada.id
@@ -32,7 +31,7 @@ async def test_the_keys_of_a_proved_owner_go_on_beside_the_token(scene: Scene) -
             assert (await agent.call("list_organizers"))["structuredContent"]["data"][0]["id"] == scene.ada.id
 
 
-async def test_the_password_and_the_sessions_of_a_proved_owner_go_on(scene: Scene) -> None:
+async def test_the_password_and_the_sessions_of_a_proved_owner_go_on(scene: OAuthScene) -> None:
     await scene.service.organizer(email=BEN, password=PASSWORD)
     browser = Browser(scene.service)
     await browser.send("/sign-in", email=BEN, password=PASSWORD)
@@ -44,7 +43,7 @@ async def test_the_password_and_the_sessions_of_a_proved_owner_go_on(scene: Scen
 
 
 async def test_a_token_for_an_unconfirmed_organizer_is_refused_with_a_link_to_the_question(
-    scene: Scene,
+    scene: OAuthScene,
 ) -> None:
     ben = await scene.service.organizer(is_proved=False, email=BEN, password=PASSWORD)
 
@@ -57,7 +56,7 @@ async def test_a_token_for_an_unconfirmed_organizer_is_refused_with_a_link_to_th
     assert (await ben.get("/api/events")).status_code == 200
 
 
-async def test_after_the_answer_that_it_is_theirs_the_token_and_the_keys_work(scene: Scene) -> None:
+async def test_after_the_answer_that_it_is_theirs_the_token_and_the_keys_work(scene: OAuthScene) -> None:
     ben = await scene.service.organizer(is_proved=False, email=BEN)
     await scene.refusal(sub="ben", email=BEN)
 
@@ -67,7 +66,7 @@ async def test_after_the_answer_that_it_is_theirs_the_token_and_the_keys_work(sc
     assert (await ben.get("/api/events")).status_code == 200
 
 
-async def test_after_the_answer_that_it_is_not_theirs_a_stranger_has_nothing(scene: Scene) -> None:
+async def test_after_the_answer_that_it_is_not_theirs_a_stranger_has_nothing(scene: OAuthScene) -> None:
     ben = await scene.service.organizer(is_proved=False, email=BEN)
 
     await answer(scene, "other")
@@ -77,7 +76,7 @@ async def test_after_the_answer_that_it_is_not_theirs_a_stranger_has_nothing(sce
     assert refusal["error"].endswith(f"and no organizer is registered with {BEN}.")
 
 
-async def test_a_caller_whose_key_ended_with_the_proof_of_the_owner_reads_why(scene: Scene) -> None:
+async def test_a_caller_whose_key_ended_with_the_proof_of_the_owner_reads_why(scene: OAuthScene) -> None:
     ben = await scene.service.organizer(is_proved=False, email=BEN)
     spare = await spare_key(ben)
     [_, listed] = (await ben.get("/api/keys")).json()["data"]
@@ -92,7 +91,7 @@ async def test_a_caller_whose_key_ended_with_the_proof_of_the_owner_reads_why(sc
     assert revoked["error"] == "The API key is unknown or has been revoked."
 
 
-async def answer(scene: Scene, whose: str) -> None:
+async def answer(scene: OAuthScene, whose: str) -> None:
     """Sign in as the owner of the address, and say whose it is what was made before."""
     browser = Browser(scene.service)
     await browser.sign_in(BEN)
@@ -100,20 +99,20 @@ async def answer(scene: Scene, whose: str) -> None:
 
 
 @pytest.mark.parametrize("claims", [{"email_verified": False}, {"email": None}, {"email": "else@example.com"}])
-async def test_an_address_that_is_not_proved_ends_no_key(scene: Scene, claims: dict[str, object]) -> None:
+async def test_an_address_that_is_not_proved_ends_no_key(scene: OAuthScene, claims: dict[str, object]) -> None:
     await scene.refusal(**claims)
 
     assert (await scene.ada.get("/api/events")).status_code == 200
 
 
-async def test_a_link_that_the_operator_makes_ends_no_key(scene: Scene) -> None:
+async def test_a_link_that_the_operator_makes_ends_no_key(scene: OAuthScene) -> None:
     await scene.link(scene.ada.slug, "ada")
     assert await scene.organizer() == scene.ada.id
 
     assert (await scene.ada.get("/api/events")).status_code == 200
 
 
-async def test_an_organizer_with_another_address_keeps_its_keys(scene: Scene) -> None:
+async def test_an_organizer_with_another_address_keeps_its_keys(scene: OAuthScene) -> None:
     ben = await scene.service.organizer()
 
     await scene.organizer()
@@ -121,9 +120,9 @@ async def test_an_organizer_with_another_address_keeps_its_keys(scene: Scene) ->
     assert (await ben.get("/api/events")).status_code == 200
 
 
-async def test_a_key_that_is_being_ended_cannot_make_another_key(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_key_that_is_being_ended_cannot_make_another_key(scene: OAuthScene) -> None:
     """Else whoever registered the address would keep a way in: its request waits, and is refused then."""
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
     assert (await scene.ada.get("/api/events")).status_code == 200
     async with scene.service.database.transaction() as tx:
         await tx.value("select true from users where id = %(id)s for no key update", {"id": scene.ada.id})

@@ -5,16 +5,17 @@ from typing import Any
 
 import pytest
 
-from holdfast.kit.postgres import lookup_cache
 from tests.cases import in_turn
-from tests.events.oauth.scene import Scene, status_and_code
+from tests.events.oauth.oauth_scene import OAuthScene, status_and_code
 from tests.helpers.agents import STATELESS, Agent
 from tests.helpers.locked_rows import check_unnoticed, hold_locks
 from tests.support import running
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
-async def test_a_token_with_an_organizers_verified_address_acts_for_the_organizer(scene: Scene, version: str) -> None:
+async def test_a_token_with_an_organizers_verified_address_acts_for_the_organizer(
+    scene: OAuthScene, version: str
+) -> None:
     ben = await scene.service.organizer()
     theirs = await ben.create_event()
     agent = scene.agent(version)
@@ -29,12 +30,12 @@ async def test_a_token_with_an_organizers_verified_address_acts_for_the_organize
     assert '"forbidden"' in other["content"][0]["text"]
 
 
-async def test_a_verified_address_finds_its_organizer_in_any_case(scene: Scene) -> None:
+async def test_a_verified_address_finds_its_organizer_in_any_case(scene: OAuthScene) -> None:
     assert await scene.organizer(email="Ada@EXAMPLE.com") == scene.ada.id
 
 
 @in_turn("verified", [None, False, "true", 1, "yes", [True]])
-async def test_an_address_that_is_not_verified_proves_nothing(scene: Scene, verified: Any) -> None:
+async def test_an_address_that_is_not_verified_proves_nothing(scene: OAuthScene, verified: Any) -> None:
     refusal = await scene.refusal(email_verified=verified)
 
     assert "no verified e-mail address" in refusal["error"]
@@ -42,7 +43,7 @@ async def test_an_address_that_is_not_verified_proves_nothing(scene: Scene, veri
     assert await scene.links() == []
 
 
-async def test_a_subject_without_an_organizer_reads_how_to_register_and_then_works(scene: Scene) -> None:
+async def test_a_subject_without_an_organizer_reads_how_to_register_and_then_works(scene: OAuthScene) -> None:
     refusal = await scene.refusal(sub="new", email="new@example.com")
 
     assert refusal["error"].endswith("of 'new', and no organizer is registered with new@example.com.")
@@ -51,7 +52,7 @@ async def test_a_subject_without_an_organizer_reads_how_to_register_and_then_wor
     assert await scene.organizer(sub="new", email="new@example.com") == registered.id
 
 
-async def test_no_token_reaches_a_student_or_an_admin(scene: Scene) -> None:
+async def test_no_token_reaches_a_student_or_an_admin(scene: OAuthScene) -> None:
     event = await scene.ada.create_event()
     await scene.ada.register(event["id"], email="student@example.com")
     await scene.service.run_sql(
@@ -71,7 +72,7 @@ async def test_no_token_reaches_a_student_or_an_admin(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("role", ["admin", "user"])
-async def test_a_link_ends_when_its_account_is_no_organizer_any_more(scene: Scene, role: str) -> None:
+async def test_a_link_ends_when_its_account_is_no_organizer_any_more(scene: OAuthScene, role: str) -> None:
     assert await scene.organizer() == scene.ada.id
     await scene.service.run_sql(
         "update users set role = %(role)s::user_role where id = %(id)s", role=role, id=scene.ada.id
@@ -85,14 +86,14 @@ async def test_a_link_ends_when_its_account_is_no_organizer_any_more(scene: Scen
             assert "acts for no organizer any more" in response.json()["error"]
 
 
-async def test_a_subject_that_equals_an_id_or_slug_of_ours_is_not_linked_by_it(scene: Scene) -> None:
+async def test_a_subject_that_equals_an_id_or_slug_of_ours_is_not_linked_by_it(scene: OAuthScene) -> None:
     [(public_id,)] = await scene.service.run_sql("select public_id from users where id = %(id)s", id=scene.ada.id)
 
     for subject in (str(scene.ada.id), public_id, scene.ada.slug, scene.email, str(scene.ada.key)):
         await scene.refusal(sub=subject, email=None)
 
 
-async def test_a_linked_subject_acts_for_its_organizer_whatever_its_address(scene: Scene) -> None:
+async def test_a_linked_subject_acts_for_its_organizer_whatever_its_address(scene: OAuthScene) -> None:
     ben = await scene.service.organizer(email="ben@example.com")
     assert await scene.organizer() == scene.ada.id
 
@@ -102,14 +103,14 @@ async def test_a_linked_subject_acts_for_its_organizer_whatever_its_address(scen
     assert await scene.links() == [("ada", scene.ada.id, "ada@example.com"), ("ben", ben.id, "ben@example.com")]
 
 
-async def test_the_same_subject_of_another_issuer_is_a_different_subject(scene: Scene) -> None:
+async def test_the_same_subject_of_another_issuer_is_a_different_subject(scene: OAuthScene) -> None:
     ben = await scene.service.organizer()
     await scene.link(ben.slug, "ada", issuer="https://else.example")
 
     assert await scene.organizer() == scene.ada.id
 
 
-async def test_concurrent_first_calls_of_a_subject_make_one_link(scene: Scene) -> None:
+async def test_concurrent_first_calls_of_a_subject_make_one_link(scene: OAuthScene) -> None:
     async with running(scene.service.database.resources.settings) as other:
         tokens = [scene.token(jti=str(number)) for number in range(10)]
         agents = [Agent(process.app, token) for token in tokens for process in (scene.service, other)]
@@ -119,7 +120,7 @@ async def test_concurrent_first_calls_of_a_subject_make_one_link(scene: Scene) -
     assert await scene.links() == [("ada", scene.ada.id, "ada@example.com")]
 
 
-async def test_first_calls_with_two_addresses_at_once_agree_on_one(scene: Scene) -> None:
+async def test_first_calls_with_two_addresses_at_once_agree_on_one(scene: OAuthScene) -> None:
     ben = await scene.service.organizer(email="ben@example.com")
     emails = ["ada@example.com", "ben@example.com"] * 10
 
@@ -129,9 +130,9 @@ async def test_first_calls_with_two_addresses_at_once_agree_on_one(scene: Scene)
     assert set(seen) == {linked} <= {scene.ada.id, ben.id}
 
 
-async def test_a_link_is_cached_for_a_second_at_most(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_link_is_cached_for_a_second_at_most(scene: OAuthScene) -> None:
     await scene.organizer()
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
     await scene.organizer()
     await scene.service.run_sql("delete from oauth_subjects")
 
@@ -141,7 +142,7 @@ async def test_a_link_is_cached_for_a_second_at_most(scene: Scene, monkeypatch: 
 # A second subject
 
 
-async def test_an_address_links_the_first_subject_only(scene: Scene) -> None:
+async def test_an_address_links_the_first_subject_only(scene: OAuthScene) -> None:
     assert await scene.organizer() == scene.ada.id
 
     refusal = await scene.refusal(sub="social|ada")  # as another way to sign in at the same server would have it
@@ -151,7 +152,7 @@ async def test_an_address_links_the_first_subject_only(scene: Scene) -> None:
     assert await scene.links() == [("ada", scene.ada.id, "ada@example.com")]
 
 
-async def test_concurrent_subjects_with_one_address_link_only_one_of_them(scene: Scene) -> None:
+async def test_concurrent_subjects_with_one_address_link_only_one_of_them(scene: OAuthScene) -> None:
     names = [f"ada {number}" for number in range(10)] * 2
     async with running(scene.service.database.resources.settings) as other:
         apps = [scene.service.app] * 10 + [other.app] * 10
@@ -164,7 +165,7 @@ async def test_concurrent_subjects_with_one_address_link_only_one_of_them(scene:
     assert [name for name, answer in zip(names, answers, strict=True) if answer.status_code == 200] == [linked] * 2
 
 
-async def test_an_organizer_the_operator_linked_is_not_linked_by_address_as_well(scene: Scene) -> None:
+async def test_an_organizer_the_operator_linked_is_not_linked_by_address_as_well(scene: OAuthScene) -> None:
     await scene.link(scene.ada.slug, "ada's desk")
 
     await scene.refusal()
@@ -172,13 +173,13 @@ async def test_an_organizer_the_operator_linked_is_not_linked_by_address_as_well
     assert await scene.links() == [("ada's desk", scene.ada.id, None)]
 
 
-async def test_a_link_of_another_issuer_does_not_prevent_a_link_by_address(scene: Scene) -> None:
+async def test_a_link_of_another_issuer_does_not_prevent_a_link_by_address(scene: OAuthScene) -> None:
     await scene.link(scene.ada.slug, "ada", issuer="https://else.example")
 
     assert await scene.organizer() == scene.ada.id
 
 
-async def test_the_operator_links_any_number_of_subjects_to_an_organizer(scene: Scene) -> None:
+async def test_the_operator_links_any_number_of_subjects_to_an_organizer(scene: OAuthScene) -> None:
     await scene.organizer()
     for number in range(3):
         await scene.link(scene.ada.slug, f"ada {number}")
@@ -187,7 +188,7 @@ async def test_the_operator_links_any_number_of_subjects_to_an_organizer(scene: 
     assert await scene.organizer() == scene.ada.id
 
 
-async def test_tokens_that_wait_for_a_locked_organizer_leave_connections_to_others(scene: Scene) -> None:
+async def test_tokens_that_wait_for_a_locked_organizer_leave_connections_to_others(scene: OAuthScene) -> None:
     ben = await scene.service.organizer()
     locked = "select from users where email = %(email)s for update"
 

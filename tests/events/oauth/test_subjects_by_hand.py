@@ -3,12 +3,11 @@
 import pytest
 
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.postgres import lookup_cache
-from tests.events.oauth.scene import Scene
+from tests.events.oauth.oauth_scene import OAuthScene
 
 
-async def test_a_link_made_by_the_operator_applies_at_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only the announcement can be what ends it
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_link_made_by_the_operator_applies_at_once(scene: OAuthScene) -> None:
     ben = await scene.service.organizer()
     for _ in range(2):
         assert await scene.organizer() == scene.ada.id
@@ -19,7 +18,7 @@ async def test_a_link_made_by_the_operator_applies_at_once(scene: Scene, monkeyp
     assert await scene.links() == [("ada", ben.id, None)]
 
 
-async def test_a_linked_subject_is_moved_only_with_the_option_to_move(scene: Scene) -> None:
+async def test_a_linked_subject_is_moved_only_with_the_option_to_move(scene: OAuthScene) -> None:
     ben = await scene.service.organizer()
     await scene.link(scene.ada.slug, "ann")
 
@@ -32,7 +31,7 @@ async def test_a_linked_subject_is_moved_only_with_the_option_to_move(scene: Sce
     assert await scene.links() == [("ann", ben.id, None)]
 
 
-async def test_a_subject_can_be_linked_to_organizers_only(scene: Scene) -> None:
+async def test_a_subject_can_be_linked_to_organizers_only(scene: OAuthScene) -> None:
     await scene.service.run_sql(
         "insert into users (public_id, email, slug, role) values ('aaaaaaaa', 'root@example.com', 'root-root', 'admin')"
     )
@@ -44,8 +43,8 @@ async def test_a_subject_can_be_linked_to_organizers_only(scene: Scene) -> None:
     assert await scene.links() == []
 
 
-async def test_an_unlinked_subject_loses_its_rights_at_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_an_unlinked_subject_loses_its_rights_at_once(scene: OAuthScene) -> None:
     for _ in range(2):
         assert await scene.organizer() == scene.ada.id
 
@@ -56,7 +55,7 @@ async def test_an_unlinked_subject_loses_its_rights_at_once(scene: Scene, monkey
     assert refusal["hint"] == "Ask the operator to link it to one."
 
 
-async def test_an_unlinked_subject_is_not_linked_again_by_an_address(scene: Scene) -> None:
+async def test_an_unlinked_subject_is_not_linked_again_by_an_address(scene: OAuthScene) -> None:
     await scene.service.organizer(email="ben@example.com")
     await scene.organizer()
     await scene.unlink("ada")
@@ -71,7 +70,7 @@ async def test_an_unlinked_subject_is_not_linked_again_by_an_address(scene: Scen
     assert await scene.organizer() == scene.ada.id
 
 
-async def test_a_subject_that_is_not_linked_cannot_be_unlinked(scene: Scene) -> None:
+async def test_a_subject_that_is_not_linked_cannot_be_unlinked(scene: OAuthScene) -> None:
     await scene.link(scene.ada.slug, "ann", issuer="https://else.example")
     await scene.organizer()
     await scene.unlink("ada")
@@ -82,7 +81,7 @@ async def test_a_subject_that_is_not_linked_cannot_be_unlinked(scene: Scene) -> 
     assert await scene.links() == [("ada", None, None), ("ann", scene.ada.id, None)]
 
 
-async def test_an_operator_sees_who_acts_for_an_organizer(scene: Scene) -> None:
+async def test_an_operator_sees_who_acts_for_an_organizer(scene: OAuthScene) -> None:
     ben = await scene.service.organizer()
     await scene.organizer()
     await scene.link(scene.ada.slug, "ann", issuer="https://else.example")

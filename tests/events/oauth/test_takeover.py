@@ -9,7 +9,7 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from holdfast.kit.contract.problems import Problem
-from tests.events.oauth.scene import Scene
+from tests.events.oauth.oauth_scene import OAuthScene
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from tests.events.oauth.scene import Scene
     ["subject = 'eve'", "issuer = 'https://else.example'", "hash = sha256('x')", "user_id = null", "subject = ''"],
 )
 async def test_the_database_refuses_a_change_of_the_subject_or_issuer_of_a_link(
-    scene: Scene, change: LiteralString
+    scene: OAuthScene, change: LiteralString
 ) -> None:
     await scene.organizer()
 
@@ -25,7 +25,7 @@ async def test_the_database_refuses_a_change_of_the_subject_or_issuer_of_a_link(
         await scene.service.run_sql(f"update oauth_subjects set {change}")
 
 
-async def test_the_database_refuses_a_second_link_by_address(scene: Scene) -> None:
+async def test_the_database_refuses_a_second_link_by_address(scene: OAuthScene) -> None:
     await scene.organizer()
 
     with pytest.raises(psycopg.errors.UniqueViolation):
@@ -47,7 +47,7 @@ steps = st.one_of(
 @hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
 @given(story=st.lists(steps, max_size=12))
 async def test_an_address_never_takes_over_the_organizer_of_another_subject(
-    scene: Scene, story: list[tuple[str, str, Any]]
+    scene: OAuthScene, story: list[tuple[str, str, Any]]
 ) -> None:
     names = {"ada": scene.ada}
     names["ben"] = await scene.service.organizer()

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.databases import can_empty
-from tests.events.oauth_server.scene import Scene, furnish_scene
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, furnish_scene
 from tests.support import Service, running
 
 
@@ -35,5 +35,5 @@ def server(request: pytest.FixtureRequest, template_url: str) -> Service:
 
 
 @pytest.fixture
-async def scene(server: Service) -> Scene:
+async def scene(server: Service) -> OAuthServerScene:
     return await furnish_scene(server)

@@ -12,8 +12,8 @@ import httpx2
 import pytest
 
 from holdfast.events.settings import Settings
+from tests.events.oauth_server.oauth_server_scene import App, OAuthServerScene, issued_tokens, serve_furnished
 from tests.events.oauth_server.published import Site, publish_site
-from tests.events.oauth_server.scene import App, Scene, issued_tokens, serve_furnished
 from tests.events.oauth_server.signed_assertions import SigningClient
 
 KEYS = "/oauth/jwks.json"
@@ -180,7 +180,7 @@ async def test_assistants_connect_call_a_tool_and_refresh(
             await _connect(scene, assistant, None)
 
 
-async def _connect(scene: Scene, assistant: Assistant, site: Site | None) -> None:
+async def _connect(scene: OAuthServerScene, assistant: Assistant, site: Site | None) -> None:
     http = scene.service.http
     server = await _authorization_server(http)
     if site:
@@ -235,7 +235,7 @@ def _published(assistant: Assistant, site: Site) -> SigningClient:
     return signer
 
 
-async def _first_calls(scene: Scene, assistant: Assistant, tokens: dict[str, Any]) -> None:
+async def _first_calls(scene: OAuthServerScene, assistant: Assistant, tokens: dict[str, Any]) -> None:
     """What an assistant asks first, in the revision of the protocol that it asks for."""
     agent = scene.agent(tokens, assistant.revision)
     if assistant.revision == STATELESS:

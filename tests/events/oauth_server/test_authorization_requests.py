@@ -7,10 +7,10 @@ from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 import pytest
 
 from tests.cases import in_turn
-from tests.events.oauth_server.scene import (
+from tests.events.oauth_server.oauth_server_scene import (
     REDIRECT,
+    OAuthServerScene,
     Person,
-    Scene,
     redirect_parameters,
     register_client,
     sign_in_person,
@@ -35,7 +35,7 @@ OTHERS = [
 ]
 
 
-async def test_an_authorization_request_returns_from_sign_in_with_its_query_unchanged(scene: Scene) -> None:
+async def test_an_authorization_request_returns_from_sign_in_with_its_query_unchanged(scene: OAuthServerScene) -> None:
     query = urlencode(scene.app.query(state="a b&c=d+e%20/ä", scope="read_events"))
     response = await Person(scene.service).http.get(f"/oauth/authorize?{query}")
 
@@ -45,7 +45,7 @@ async def test_an_authorization_request_returns_from_sign_in_with_its_query_unch
     assert parse_qs(sign_in.query)["return_to"] == [f"/oauth/authorize?{query}"]
 
 
-async def test_the_code_goes_to_the_client_with_its_state_and_our_name(scene: Scene) -> None:
+async def test_the_code_goes_to_the_client_with_its_state_and_our_name(scene: OAuthServerScene) -> None:
     response = await scene.person.decide(scene.app.query(state="a b&c=d+e%20/ä"))
 
     address, _, query = response.headers["location"].partition("?")
@@ -57,11 +57,11 @@ async def test_the_code_goes_to_the_client_with_its_state_and_our_name(scene: Sc
     assert response.headers["referrer-policy"] == "same-origin"
 
 
-async def test_a_redirect_without_a_state_has_none(scene: Scene) -> None:
+async def test_a_redirect_without_a_state_has_none(scene: OAuthServerScene) -> None:
     assert (await scene.person.allow(scene.app.query(state=None))).keys() == {"code", "iss"}
 
 
-async def test_the_query_of_a_redirect_address_is_kept(scene: Scene) -> None:
+async def test_the_query_of_a_redirect_address_is_kept(scene: OAuthServerScene) -> None:
     app = await scene.register(redirect_uris=["https://app.example/done?tab=1"])
 
     answer = await scene.person.allow(app.query())
@@ -69,7 +69,7 @@ async def test_the_query_of_a_redirect_address_is_kept(scene: Scene) -> None:
     assert answer["code"]
 
 
-async def test_the_redirect_address_may_be_left_out_if_the_client_has_only_one(scene: Scene) -> None:
+async def test_the_redirect_address_may_be_left_out_if_the_client_has_only_one(scene: OAuthServerScene) -> None:
     answer = await scene.person.allow(scene.app.query(redirect_uri=None))
     assert (await scene.app.redeem(answer["code"])).status_code == 200
 
@@ -79,7 +79,7 @@ async def test_the_redirect_address_may_be_left_out_if_the_client_has_only_one(s
 
 @in_turn("address", OTHERS)
 async def test_an_authorization_request_never_redirects_to_an_address_the_client_did_not_register(
-    scene: Scene, address: str
+    scene: OAuthServerScene, address: str
 ) -> None:
     for changes in ({}, {"response_type": "token"}, {"scope": "nothing"}):
         response = await scene.person.look(scene.app.query(redirect_uri=address, **changes))
@@ -91,7 +91,7 @@ async def test_an_authorization_request_never_redirects_to_an_address_the_client
 
 @pytest.mark.parametrize("client_id", ["", "client_unknown", "' or true --", "x" * 600, "\0", "http://app.example/c"])
 async def test_an_authorization_request_of_an_unknown_client_is_refused_without_a_redirect(
-    scene: Scene, client_id: str
+    scene: OAuthServerScene, client_id: str
 ) -> None:
     response = await scene.person.look(scene.app.query(client_id=client_id))
 
@@ -101,7 +101,7 @@ async def test_an_authorization_request_of_an_unknown_client_is_refused_without_
 
 
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri", "state", "resource", "code_challenge"])
-async def test_a_repeated_parameter_is_refused_without_a_redirect(scene: Scene, name: str) -> None:
+async def test_a_repeated_parameter_is_refused_without_a_redirect(scene: OAuthServerScene, name: str) -> None:
     query = scene.app.query()
     response = await scene.person.http.get(f"/oauth/authorize?{urlencode(query)}&{name}={query[name]}")
 
@@ -130,7 +130,7 @@ async def test_a_repeated_parameter_is_refused_without_a_redirect(scene: Scene, 
     ],
 )
 async def test_an_error_of_an_authorization_request_goes_to_the_client_by_a_click_of_the_person(
-    scene: Scene, changes: dict[str, str | None], code: str
+    scene: OAuthServerScene, changes: dict[str, str | None], code: str
 ) -> None:
     response = await scene.person.look(scene.app.query(**changes))
     assert response.status_code == 400
@@ -149,12 +149,12 @@ async def test_an_error_of_an_authorization_request_goes_to_the_client_by_a_clic
     assert not {'"', "\\"} & {*answer["error_description"]}
 
 
-async def test_a_resource_with_a_trailing_slash_is_accepted(scene: Scene) -> None:
+async def test_a_resource_with_a_trailing_slash_is_accepted(scene: OAuthServerScene) -> None:
     assert "code" in await scene.person.allow(scene.app.query(resource="http://events.test/mcp/"))
     assert "code" in await scene.person.allow(scene.app.query(resource="HTTP://Events.TEST/mcp"))
 
 
-async def test_parameters_of_other_standards_are_ignored(scene: Scene) -> None:
+async def test_parameters_of_other_standards_are_ignored(scene: OAuthServerScene) -> None:
     assert "code" in await scene.person.allow(scene.app.query(nonce="1", prompt="consent", ui_locales="fr"))
 
 
@@ -168,13 +168,13 @@ async def test_parameters_of_other_standards_are_ignored(scene: Scene) -> None:
     ],
 )
 async def test_known_scopes_are_granted_and_without_any_those_of_events(
-    scene: Scene, scope: str | None, granted: str
+    scene: OAuthServerScene, scope: str | None, granted: str
 ) -> None:
     assert (await scene.connected(scope=scope))["scope"] == granted
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
-async def test_a_redirect_to_this_computer_may_have_any_port(scene: Scene, host: str) -> None:
+async def test_a_redirect_to_this_computer_may_have_any_port(scene: OAuthServerScene, host: str) -> None:
     app = await scene.register(redirect_uris=[f"http://{host}/callback?a=1"])
 
     address = f"http://{host}:49152/callback?a=1"
@@ -194,7 +194,7 @@ async def test_a_redirect_to_this_computer_may_have_any_port(scene: Scene, host:
         assert (await scene.person.look(app.query(redirect_uri=other))).status_code == 400
 
 
-async def test_an_account_that_is_no_organizer_reads_that_it_must_become_one_first(scene: Scene) -> None:
+async def test_an_account_that_is_no_organizer_reads_that_it_must_become_one_first(scene: OAuthServerScene) -> None:
     event = await scene.ada.create_event()
     await scene.ada.register(event["id"], email="ann@example.com")
     [(id,)] = await scene.service.run_sql("select id from users where email = 'ann@example.com'")
@@ -207,7 +207,7 @@ async def test_an_account_that_is_no_organizer_reads_that_it_must_become_one_fir
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 
-async def test_a_person_with_an_unproved_address_cannot_allow_an_app(scene: Scene) -> None:
+async def test_a_person_with_an_unproved_address_cannot_allow_an_app(scene: OAuthServerScene) -> None:
     query = scene.app.query()
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
     squatter = await sign_in_person(scene.service, scene.ada.id, way="password")
@@ -224,7 +224,7 @@ async def test_a_person_with_an_unproved_address_cannot_allow_an_app(scene: Scen
     assert "code" in await proved.allow(query)
 
 
-async def test_a_client_that_is_deleted_while_it_asks_gets_nothing(scene: Scene) -> None:
+async def test_a_client_that_is_deleted_while_it_asks_gets_nothing(scene: OAuthServerScene) -> None:
     app = await register_client(scene.service)
     page = await scene.person.look(app.query())
     await scene.service.run_sql("delete from oauth_clients where id = %(id)s", id=app.id)

@@ -12,8 +12,14 @@ from joserfc.jwk import ECKey, RSAKey
 from holdfast.events.oauth_server import clients
 from holdfast.events.settings import Settings
 from tests.cases import in_turn
+from tests.events.oauth_server.oauth_server_scene import (
+    App,
+    OAuthServerScene,
+    issued_tokens,
+    serve_furnished,
+    status_and_error,
+)
 from tests.events.oauth_server.published import Site, publish_site
-from tests.events.oauth_server.scene import App, Scene, issued_tokens, serve_furnished, status_and_error
 from tests.events.oauth_server.signed_assertions import ISSUER, JWT_BEARER, SigningClient, signing_key
 from tests.outside_servers import raw_answer
 
@@ -23,7 +29,7 @@ KEYS = "/keys.json"
 class Signer:
     """A client that publishes its document and its keys, and has been allowed something."""
 
-    def __init__(self, scene: Scene, site: Site, key: RSAKey | ECKey) -> None:
+    def __init__(self, scene: OAuthServerScene, site: Site, key: RSAKey | ECKey) -> None:
         self.scene = scene
         self.site = site
         self.client = SigningClient(site.address, key=key)

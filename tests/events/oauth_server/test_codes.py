@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from tests.cases import in_turn
-from tests.events.oauth_server.scene import VERIFIER, Scene, issued_tokens, status_and_error
+from tests.events.oauth_server.oauth_server_scene import VERIFIER, OAuthServerScene, issued_tokens, status_and_error
 
 
-async def test_a_code_gets_tokens_that_act_for_the_person_who_allowed_it(scene: Scene) -> None:
+async def test_a_code_gets_tokens_that_act_for_the_person_who_allowed_it(scene: OAuthServerScene) -> None:
     response = await scene.app.redeem((await scene.person.allow(scene.app.query()))["code"])
 
     assert response.headers["cache-control"] == "no-store"
@@ -21,7 +21,7 @@ async def test_a_code_gets_tokens_that_act_for_the_person_who_allowed_it(scene: 
     assert [organizer["slug"] for organizer in result["structuredContent"]["data"]] == [scene.ada.slug]
 
 
-async def test_a_code_or_token_of_oauth_is_never_stored_in_plain_text(scene: Scene) -> None:
+async def test_a_code_or_token_of_oauth_is_never_stored_in_plain_text(scene: OAuthServerScene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
     tokens = issued_tokens(await scene.app.redeem(code))
 
@@ -31,7 +31,7 @@ async def test_a_code_or_token_of_oauth_is_never_stored_in_plain_text(scene: Sce
             assert secret not in stored
 
 
-async def test_a_code_redeemed_twice_ends_its_tokens(scene: Scene) -> None:
+async def test_a_code_redeemed_twice_ends_its_tokens(scene: OAuthServerScene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
     tokens = issued_tokens(await scene.app.redeem(code))
     assert await scene.works(tokens)
@@ -41,7 +41,9 @@ async def test_a_code_redeemed_twice_ends_its_tokens(scene: Scene) -> None:
     assert status_and_error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
-async def test_a_code_redeemed_many_times_at_once_gives_one_set_of_tokens_which_then_ends(scene: Scene) -> None:
+async def test_a_code_redeemed_many_times_at_once_gives_one_set_of_tokens_which_then_ends(
+    scene: OAuthServerScene,
+) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
     answers = await asyncio.gather(*(scene.app.redeem(code) for _ in range(10)))
 
@@ -58,7 +60,7 @@ async def test_a_code_redeemed_many_times_at_once_gives_one_set_of_tokens_which_
     ],
 )
 async def test_a_stolen_code_without_its_verifier_gives_nothing_and_is_spent(
-    scene: Scene, changes: dict[str, str]
+    scene: OAuthServerScene, changes: dict[str, str]
 ) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
 
@@ -66,14 +68,14 @@ async def test_a_stolen_code_without_its_verifier_gives_nothing_and_is_spent(
     assert status_and_error(await scene.app.redeem(code)) == (400, "invalid_grant")
 
 
-async def test_a_code_is_refused_for_another_client_with_the_same_challenge(scene: Scene) -> None:
+async def test_a_code_is_refused_for_another_client_with_the_same_challenge(scene: OAuthServerScene) -> None:
     thief = await scene.register()
     code = (await scene.person.allow(scene.app.query()))["code"]
 
     assert status_and_error(await thief.redeem(code)) == (400, "invalid_grant")
 
 
-async def test_a_code_is_valid_for_a_minute(scene: Scene) -> None:
+async def test_a_code_is_valid_for_a_minute(scene: OAuthServerScene) -> None:
     [early, late] = [(await scene.person.allow(scene.app.query()))["code"] for _ in range(2)]
     age = "update oauth_codes set expires_at = expires_at - %(age)s::interval"
     await scene.service.run_sql(age, age="50 seconds")
@@ -83,7 +85,7 @@ async def test_a_code_is_valid_for_a_minute(scene: Scene) -> None:
     assert status_and_error(await scene.app.redeem(late)) == (400, "invalid_grant")
 
 
-async def test_the_redirect_address_may_be_left_out_when_a_code_is_redeemed(scene: Scene) -> None:
+async def test_the_redirect_address_may_be_left_out_when_a_code_is_redeemed(scene: OAuthServerScene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
 
     assert (await scene.app.redeem(code, redirect_uri=None)).status_code == 200
@@ -106,7 +108,7 @@ async def test_the_redirect_address_may_be_left_out_when_a_code_is_redeemed(scen
     ],
 )
 async def test_an_invalid_token_request_is_refused_and_leaves_the_code_valid(
-    scene: Scene, form: dict[str, str | None], code: str
+    scene: OAuthServerScene, form: dict[str, str | None], code: str
 ) -> None:
     authorization_code = (await scene.person.allow(scene.app.query()))["code"]
 
@@ -114,7 +116,7 @@ async def test_an_invalid_token_request_is_refused_and_leaves_the_code_valid(
     assert (await scene.app.redeem(authorization_code)).status_code == 200
 
 
-async def test_a_token_request_that_is_no_form_is_refused(scene: Scene) -> None:
+async def test_a_token_request_that_is_no_form_is_refused(scene: OAuthServerScene) -> None:
     response = await scene.service.http.post("/oauth/token", json={"grant_type": "refresh_token"})
     assert status_and_error(response) == (415, "unsupported_media_type")
     twice = "grant_type=refresh_token&grant_type=authorization_code&client_id=x"
@@ -124,14 +126,14 @@ async def test_a_token_request_that_is_no_form_is_refused(scene: Scene) -> None:
     assert (await scene.service.http.get("/oauth/token")).status_code == 405
 
 
-async def test_a_code_is_refused_as_a_token_and_as_a_key(scene: Scene) -> None:
+async def test_a_code_is_refused_as_a_token_and_as_a_key(scene: OAuthServerScene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
 
     assert not await scene.works({"access_token": code})
     assert status_and_error(await scene.app.refresh(code)) == (400, "invalid_grant")
 
 
-async def test_an_access_token_is_refused_as_an_api_key(scene: Scene) -> None:
+async def test_an_access_token_is_refused_as_an_api_key(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 

@@ -3,10 +3,10 @@
 import re
 
 from tests.command_line import run_holdfast
-from tests.events.oauth_server.scene import Scene
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene
 
 
-async def test_an_app_is_listed_and_disconnected(scene: Scene) -> None:
+async def test_an_app_is_listed_and_disconnected(scene: OAuthServerScene) -> None:
     tokens = await scene.connected(scope="read_events")
     named = await scene.register(client_name="\x1b[31mred\tapp")
     await scene.person.allow(named.query())

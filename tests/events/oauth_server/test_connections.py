@@ -9,23 +9,23 @@ from holdfast.events.oauth_server.grants import forget_grants
 from holdfast.events.oauth_server.model import Connection, Disconnect, ListConnections
 from holdfast.kit.contract.caller import person
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
-from tests.events.oauth_server.scene import Scene, issued_tokens, status_and_error
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, issued_tokens, status_and_error
 from tests.support import Client, running
 
 
-async def listed(scene: Scene, who: Client) -> list[Connection]:
+async def listed(scene: OAuthServerScene, who: Client) -> list[Connection]:
     caller = person(1, who.id)
     return [
         *await scene.service.database.read(lambda reader: grants.list_connections(reader, caller, ListConnections()))
     ]
 
 
-async def disconnect(scene: Scene, who: Client, client_id: str) -> None:
+async def disconnect(scene: OAuthServerScene, who: Client, client_id: str) -> None:
     caller, command = person(1, who.id), Disconnect(client_id=client_id)
     await scene.service.database.transact(lambda tx: grants.disconnect(tx, caller, command))
 
 
-async def test_a_client_may_do_what_its_scopes_allow_and_nothing_else(scene: Scene) -> None:
+async def test_a_client_may_do_what_its_scopes_allow_and_nothing_else(scene: OAuthServerScene) -> None:
     tokens = await scene.connected(scope="read_events")
     agent = scene.agent(tokens)
 
@@ -37,14 +37,14 @@ async def test_a_client_may_do_what_its_scopes_allow_and_nothing_else(scene: Sce
     assert 'error="insufficient_scope"' in refused.headers["www-authenticate"]
 
 
-async def test_a_token_is_for_agents_and_no_key_of_the_interface(scene: Scene) -> None:
+async def test_a_token_is_for_agents_and_no_key_of_the_interface(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
 
     for headers in ({"Authorization": f"Bearer {tokens['access_token']}"}, {"X-API-Key": tokens["access_token"]}):
         assert (await scene.service.http.get("/api/events", headers=headers)).status_code == 401
 
 
-async def test_a_disconnected_client_loses_all_its_tokens_at_once(scene: Scene) -> None:
+async def test_a_disconnected_client_loses_all_its_tokens_at_once(scene: OAuthServerScene) -> None:
     connected = [await scene.connected() for _ in range(3)]
     other = await scene.register()
     code = (await scene.person.allow(other.query()))["code"]
@@ -59,14 +59,14 @@ async def test_a_disconnected_client_loses_all_its_tokens_at_once(scene: Scene) 
     assert await scene.works(other_tokens)
 
 
-async def test_a_disconnected_client_cannot_redeem_a_pending_code(scene: Scene) -> None:
+async def test_a_disconnected_client_cannot_redeem_a_pending_code(scene: OAuthServerScene) -> None:
     code = (await scene.person.allow(scene.app.query()))["code"]
     await disconnect(scene, scene.ada, scene.app.id)
 
     assert status_and_error(await scene.app.redeem(code)) == (400, "invalid_grant")
 
 
-async def test_a_disconnected_token_is_refused_by_other_processes_too(scene: Scene) -> None:
+async def test_a_disconnected_token_is_refused_by_other_processes_too(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
     async with running(scene.service.database.resources.settings) as other_process:
         here, scene.service = scene.service, other_process
@@ -78,7 +78,7 @@ async def test_a_disconnected_token_is_refused_by_other_processes_too(scene: Sce
         scene.service = here
 
 
-async def test_a_client_that_has_very_many_tokens_is_cut_off_too(scene: Scene) -> None:
+async def test_a_client_that_has_very_many_tokens_is_cut_off_too(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
     all_tokens = [tokens]
     for _ in range(25):
@@ -90,7 +90,7 @@ async def test_a_client_that_has_very_many_tokens_is_cut_off_too(scene: Scene) -
     assert not any([await scene.works(token) for token in all_tokens])
 
 
-async def test_the_list_of_connections_has_each_client_once_with_all_it_may_do(scene: Scene) -> None:
+async def test_the_list_of_connections_has_each_client_once_with_all_it_may_do(scene: OAuthServerScene) -> None:
     await scene.connected(scope="write_events read_events")
     await scene.connected(scope="manage_keys read_events")
     await scene.person.allow((await scene.register(client_name="Never came for its tokens")).query())
@@ -104,7 +104,7 @@ async def test_the_list_of_connections_has_each_client_once_with_all_it_may_do(s
     assert await listed(scene, scene.ada) == []
 
 
-async def test_a_client_of_another_person_cannot_be_seen_or_disconnected(scene: Scene) -> None:
+async def test_a_client_of_another_person_cannot_be_seen_or_disconnected(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
     ben, _ = await scene.somebody()
 
@@ -116,7 +116,7 @@ async def test_a_client_of_another_person_cannot_be_seen_or_disconnected(scene: 
     assert await scene.works(tokens)
 
 
-async def test_every_connection_that_an_account_allowed_can_be_ended(scene: Scene) -> None:
+async def test_every_connection_that_an_account_allowed_can_be_ended(scene: OAuthServerScene) -> None:
     ben, browser = await scene.somebody()
     mine, code = await scene.connected(), (await browser.allow(scene.app.query()))["code"]
     his = issued_tokens(await scene.app.redeem(code))
@@ -127,7 +127,7 @@ async def test_every_connection_that_an_account_allowed_can_be_ended(scene: Scen
     assert await listed(scene, ben)
 
 
-async def test_a_client_that_revokes_its_refresh_token_is_disconnected(scene: Scene) -> None:
+async def test_a_client_that_revokes_its_refresh_token_is_disconnected(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
     response = await scene.app.revoke(tokens["refresh_token"], token_type_hint="access_token")
 
@@ -136,7 +136,7 @@ async def test_a_client_that_revokes_its_refresh_token_is_disconnected(scene: Sc
     assert status_and_error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
-async def test_a_client_that_revokes_its_access_token_keeps_its_refresh_token(scene: Scene) -> None:
+async def test_a_client_that_revokes_its_access_token_keeps_its_refresh_token(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
     assert await scene.works(tokens)
     await scene.app.revoke(tokens["access_token"])
@@ -145,13 +145,13 @@ async def test_a_client_that_revokes_its_access_token_keeps_its_refresh_token(sc
     assert (await scene.app.refresh(tokens["refresh_token"])).status_code == 200
 
 
-async def test_a_revocation_answers_200_whether_or_not_the_token_existed(scene: Scene) -> None:
+async def test_a_revocation_answers_200_whether_or_not_the_token_existed(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
     for token in ("hfrt_unknown", "nonsense", tokens["refresh_token"], tokens["refresh_token"]):
         assert (await scene.app.revoke(token)).status_code == 200
 
 
-async def test_a_token_cannot_be_revoked_by_another_client(scene: Scene) -> None:
+async def test_a_token_cannot_be_revoked_by_another_client(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
     thief = await scene.register()
 
@@ -161,13 +161,13 @@ async def test_a_token_cannot_be_revoked_by_another_client(scene: Scene) -> None
 
 
 @pytest.mark.parametrize("form", [{"token": ""}, {"client_id": ""}])
-async def test_a_request_to_end_a_token_names_it_and_its_client(scene: Scene, form: dict[str, Any]) -> None:
+async def test_a_request_to_end_a_token_names_it_and_its_client(scene: OAuthServerScene, form: dict[str, Any]) -> None:
     data = {"token": "x", "client_id": scene.app.id, **form}
 
     assert status_and_error(await scene.service.http.post("/oauth/revoke", data=data)) == (400, "invalid_request")
 
 
-async def test_a_grant_that_ended_a_day_ago_is_deleted_with_its_tokens(scene: Scene) -> None:
+async def test_a_grant_that_ended_a_day_ago_is_deleted_with_its_tokens(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
     await scene.connected()
     await scene.app.revoke(tokens["refresh_token"])

@@ -7,11 +7,17 @@ import pytest
 from holdfast.accounts import sessions
 from holdfast.events.oauth_server import grants
 from tests.accounts.races import ending
-from tests.events.oauth_server.scene import Person, Scene, action_in, redirect_parameters, sign_in_person
+from tests.events.oauth_server.oauth_server_scene import (
+    OAuthServerScene,
+    Person,
+    action_in,
+    redirect_parameters,
+    sign_in_person,
+)
 from tests.helpers.form_browser import token
 
 
-async def test_the_consent_page_says_which_app_asks_where_it_leads_and_what_it_allows(scene: Scene) -> None:
+async def test_the_consent_page_says_which_app_asks_where_it_leads_and_what_it_allows(scene: OAuthServerScene) -> None:
     page = (await scene.person.look(scene.app.query(scope="read_events manage_keys"))).text
 
     assert "<bdi>Example App</bdi>" in page
@@ -20,7 +26,7 @@ async def test_the_consent_page_says_which_app_asks_where_it_leads_and_what_it_a
     assert "<bdi>ada@example.com</bdi>" in page
     assert "See events, prices, registrations and the people in them." in page
     assert "A key that it makes may do everything and never expires" in page
-    assert "Publishing and changing events" not in page
+    assert "Publish and change events" not in page
 
 
 @pytest.mark.parametrize(
@@ -33,14 +39,14 @@ async def test_the_consent_page_says_which_app_asks_where_it_leads_and_what_it_a
     ],
 )
 async def test_the_consent_page_says_what_kind_of_place_the_answer_goes_to(
-    scene: Scene, address: str, text: str
+    scene: OAuthServerScene, address: str, text: str
 ) -> None:
     app = await scene.register(redirect_uris=[address])
 
     assert text in (await scene.person.look(app.query())).text
 
 
-async def test_the_consent_page_is_in_german_on_request_and_keeps_the_query(scene: Scene) -> None:
+async def test_the_consent_page_is_in_german_on_request_and_keeps_the_query(scene: OAuthServerScene) -> None:
     german = await sign_in_person(scene.service, scene.ada.id, "de")
     page = await german.look(scene.app.query())
     assert page.headers["content-language"] == "de"
@@ -54,7 +60,7 @@ async def test_the_consent_page_is_in_german_on_request_and_keeps_the_query(scen
     assert action_in(english) == f"/oauth/authorize?{query}&lang=en"
 
 
-async def test_a_name_that_is_markup_stays_text(scene: Scene) -> None:
+async def test_a_name_that_is_markup_stays_text(scene: OAuthServerScene) -> None:
     app = await scene.register(client_name='<script>alert("x")</script></bdi><form action=//evil>')
     page = (await scene.person.look(app.query(state='"><script>'))).text
 
@@ -63,7 +69,9 @@ async def test_a_name_that_is_markup_stays_text(scene: Scene) -> None:
     assert page.count("<form") == 1
 
 
-async def test_the_consent_page_cannot_be_framed_and_its_form_leads_only_here_and_to_the_client(scene: Scene) -> None:
+async def test_the_consent_page_cannot_be_framed_and_its_form_leads_only_here_and_to_the_client(
+    scene: OAuthServerScene,
+) -> None:
     policies: list[str] = []
     for address in ("https://app.example/x", "http://localhost:3118/x", "http://[::1]:1/x", "cursor://a/x"):
         app = await scene.register(redirect_uris=[address])
@@ -84,14 +92,14 @@ async def test_the_consent_page_cannot_be_framed_and_its_form_leads_only_here_an
     ]
 
 
-async def test_a_refusal_is_reported_to_the_client_and_leaves_no_grant(scene: Scene) -> None:
+async def test_a_refusal_is_reported_to_the_client_and_leaves_no_grant(scene: OAuthServerScene) -> None:
     answer = redirect_parameters(await scene.person.decide(scene.app.query(), "refuse"))
 
     assert (answer["error"], answer["state"], answer["iss"]) == ("access_denied", "xyz", "http://events.test")
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 
-async def test_opening_the_consent_page_makes_no_grant(scene: Scene) -> None:
+async def test_opening_the_consent_page_makes_no_grant(scene: OAuthServerScene) -> None:
     query = scene.app.query()
     for _ in range(3):
         assert (await scene.person.look(query)).status_code == 200
@@ -104,7 +112,7 @@ async def test_opening_the_consent_page_makes_no_grant(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("decision", ["", "yes", "ALLOW"])
-async def test_a_consent_without_the_button_to_allow_makes_no_grant(scene: Scene, decision: str) -> None:
+async def test_a_consent_without_the_button_to_allow_makes_no_grant(scene: OAuthServerScene, decision: str) -> None:
     response = await scene.person.decide(scene.app.query(), decision)
 
     assert response.status_code == 422
@@ -120,7 +128,9 @@ async def test_a_consent_without_the_button_to_allow_makes_no_grant(scene: Scene
         {"Origin": "null"},
     ],
 )
-async def test_a_consent_form_sent_by_another_site_makes_no_grant(scene: Scene, headers: dict[str, str]) -> None:
+async def test_a_consent_form_sent_by_another_site_makes_no_grant(
+    scene: OAuthServerScene, headers: dict[str, str]
+) -> None:
     page = await scene.person.look(scene.app.query())
     form = {"token": token(page), "decision": "allow"}
     response = await scene.person.http.post(action_in(page), data=form, headers=headers)
@@ -129,7 +139,7 @@ async def test_a_consent_form_sent_by_another_site_makes_no_grant(scene: Scene, 
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 
-async def test_a_consent_form_with_the_token_of_another_person_makes_no_grant(scene: Scene) -> None:
+async def test_a_consent_form_with_the_token_of_another_person_makes_no_grant(scene: OAuthServerScene) -> None:
     _, ben = await scene.somebody()
     for form_token in (token(await ben.look(scene.app.query())), "", "0-0", "nonsense"):
         response = await scene.person.decide(scene.app.query(), token=form_token)
@@ -141,7 +151,7 @@ async def test_a_consent_form_with_the_token_of_another_person_makes_no_grant(sc
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 
-async def test_a_person_who_has_signed_out_cannot_allow_an_app(scene: Scene) -> None:
+async def test_a_person_who_has_signed_out_cannot_allow_an_app(scene: OAuthServerScene) -> None:
     page = await scene.person.look(scene.app.query())
     form = {"token": token(page), "decision": "allow"}
     response = await Person(scene.service).http.post(action_in(page), data=form)
@@ -150,7 +160,7 @@ async def test_a_person_who_has_signed_out_cannot_allow_an_app(scene: Scene) -> 
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 
-async def test_a_consent_while_the_person_is_signed_out_everywhere_makes_no_grant(scene: Scene) -> None:
+async def test_a_consent_while_the_person_is_signed_out_everywhere_makes_no_grant(scene: OAuthServerScene) -> None:
     query = scene.app.query()
     async with ending(scene.service) as this:
         await sessions.end(this.tx, scene.ada.id)
@@ -161,7 +171,7 @@ async def test_a_consent_while_the_person_is_signed_out_everywhere_makes_no_gran
     assert await scene.service.run_sql("select from oauth_grants") == []
 
 
-async def test_a_consent_form_allows_only_the_request_of_its_own_address(scene: Scene) -> None:
+async def test_a_consent_form_allows_only_the_request_of_its_own_address(scene: OAuthServerScene) -> None:
     page = await scene.person.look(scene.app.query(scope="read_events"))
     widened = f"/oauth/authorize?{urlencode(scene.app.query(redirect_uri='https://evil.example/'))}"
     response = await scene.person.http.post(widened, data={"token": token(page), "decision": "allow"})
@@ -171,7 +181,7 @@ async def test_a_consent_form_allows_only_the_request_of_its_own_address(scene: 
 
 
 @pytest.mark.usefixtures("own_server")  # limits are kept in the process
-async def test_an_account_can_allow_a_limited_number_of_apps_an_hour(scene: Scene) -> None:
+async def test_an_account_can_allow_a_limited_number_of_apps_an_hour(scene: OAuthServerScene) -> None:
     for _ in range(60):
         assert (await scene.person.decide(scene.app.query())).status_code == 303
     assert (await scene.person.decide(scene.app.query())).status_code == 429

@@ -6,22 +6,22 @@ from typing import Any
 from holdfast.accounts.agent_limits import GetLimit, ListLimits, SetLimit, list_limits
 from holdfast.events.keys.operations import LIMITS
 from holdfast.kit.contract.caller import system
-from tests.events.oauth_server.scene import Scene
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene
 
 
-async def limit(scene: Scene, daily_limit: int) -> None:
+async def limit(scene: OAuthServerScene, daily_limit: int) -> None:
     command = SetLimit(client_id=scene.app.id, daily_limit=daily_limit)
     await scene.service.database.transact(lambda tx: LIMITS.store(tx, system(scene.ada.id), command))
 
 
-async def register(scene: Scene, tokens: dict[str, Any], event_id: int, email: str) -> str:
+async def register(scene: OAuthServerScene, tokens: dict[str, Any], event_id: int, email: str) -> str:
     """Register a person through the tool; the code of the refusal, or `accepted`."""
     call = {"name": "create_registration", "arguments": {"event_id": event_id, "email": email}}
     result = await scene.agent(tokens).result("tools/call", call)
     return json.loads(result["content"][0]["text"])["code"] if result.get("isError") else "accepted"
 
 
-async def test_an_app_that_is_connected_again_goes_on_with_the_same_count(scene: Scene) -> None:
+async def test_an_app_that_is_connected_again_goes_on_with_the_same_count(scene: OAuthServerScene) -> None:
     event = await scene.ada.create_event(capacity=100)
     first = await scene.connected()
     await limit(scene, 2)
@@ -37,7 +37,7 @@ async def test_an_app_that_is_connected_again_goes_on_with_the_same_count(scene:
     assert (listed.client_id, listed.daily_limit, listed.used) == (scene.app.id, 2, 2)
 
 
-async def test_the_key_of_the_organizer_is_not_limited_with_its_app(scene: Scene) -> None:
+async def test_the_key_of_the_organizer_is_not_limited_with_its_app(scene: OAuthServerScene) -> None:
     event = await scene.ada.create_event(capacity=100)
     await scene.connected()
     await limit(scene, 0)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from holdfast.events.settings import Settings
 from tests.events.oauth_server.connected_apps import AUDIENCE, CLIENT, PROFILE, REDIRECT, ConnectedApps, connected_apps
-from tests.events.oauth_server.scene import Person, action_in, redirect_parameters, sign_in_person
+from tests.events.oauth_server.oauth_server_scene import Person, action_in, redirect_parameters, sign_in_person
 from tests.helpers.form_browser import token
 from tests.support import Client, Service, running
 
@@ -29,7 +29,7 @@ QUERY = {
 }
 
 
-class Scene:
+class ExternalConsentScene:
     """The service beside the other server, and an organizer who is signed in."""
 
     def __init__(self, service: Service, server: ConnectedApps, ada: Client, person: Person) -> None:
@@ -40,13 +40,13 @@ class Scene:
 
 
 @pytest.fixture
-async def scene(settings: Settings) -> AsyncIterator[Scene]:
+async def scene(settings: Settings) -> AsyncIterator[ExternalConsentScene]:
     async with connected_apps() as server, running(settings.model_copy(update=server.settings)) as service:
         ada = await service.organizer(email="ada@example.com")
-        yield Scene(service, server, ada, await sign_in_person(service, ada.id))
+        yield ExternalConsentScene(service, server, ada, await sign_in_person(service, ada.id))
 
 
-async def test_a_person_who_allows_is_sent_back_with_the_code_of_the_other_server(scene: Scene) -> None:
+async def test_a_person_who_allows_is_sent_back_with_the_code_of_the_other_server(scene: ExternalConsentScene) -> None:
     page = await scene.person.look(QUERY)
     assert "Let <bdi>Connected App</bdi> act for you?" in page.text
     assert "See events, prices, registrations and the people in them." in page.text
@@ -72,14 +72,16 @@ async def test_a_person_who_allows_is_sent_back_with_the_code_of_the_other_serve
     }
 
 
-async def test_a_person_who_refuses_is_sent_back_with_access_denied(scene: Scene) -> None:
+async def test_a_person_who_refuses_is_sent_back_with_access_denied(scene: ExternalConsentScene) -> None:
     assert redirect_parameters(await scene.person.decide(QUERY, "refuse")) == {
         "error": "access_denied",
         "state": "a b&c",
     }
 
 
-async def test_the_trusted_auth_token_is_short_and_can_be_checked_with_the_published_keys(scene: Scene) -> None:
+async def test_the_trusted_auth_token_is_short_and_can_be_checked_with_the_published_keys(
+    scene: ExternalConsentScene,
+) -> None:
     for _ in range(2):
         await scene.person.look(QUERY)
     [first, second] = [body["token"] for path, body in scene.server.requests if path == "/v1/sessions/attest"]
@@ -101,7 +103,9 @@ async def test_the_trusted_auth_token_is_short_and_can_be_checked_with_the_publi
     assert scene.server.requests[0][1]["profile_id"] == PROFILE
 
 
-async def test_an_unproved_or_signed_out_person_is_not_revealed_to_the_other_server(scene: Scene) -> None:
+async def test_an_unproved_or_signed_out_person_is_not_revealed_to_the_other_server(
+    scene: ExternalConsentScene,
+) -> None:
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
     squatter = await sign_in_person(scene.service, scene.ada.id, way="password")
     assert (await squatter.look(QUERY)).status_code == 403
@@ -124,7 +128,9 @@ async def test_an_unproved_or_signed_out_person_is_not_revealed_to_the_other_ser
     ],
     ids=str,
 )
-async def test_a_request_that_either_server_refuses_leads_nowhere(scene: Scene, changes: dict[str, str]) -> None:
+async def test_a_request_that_either_server_refuses_leads_nowhere(
+    scene: ExternalConsentScene, changes: dict[str, str]
+) -> None:
     response = await scene.person.look({**QUERY, **changes})
 
     assert response.status_code == 400
@@ -134,7 +140,7 @@ async def test_a_request_that_either_server_refuses_leads_nowhere(scene: Scene, 
     assert not any(path == "/v1/idp/oauth/authorize" for path, _ in scene.server.requests)
 
 
-async def test_a_form_of_another_site_or_session_decides_no_handover(scene: Scene) -> None:
+async def test_a_form_of_another_site_or_session_decides_no_handover(scene: ExternalConsentScene) -> None:
     page = await scene.person.look(QUERY)
     form = {"token": token(page), "decision": "allow"}
     for changes, headers in (({}, {"Sec-Fetch-Site": "cross-site"}), ({"token": "0-0"}, {})):
@@ -147,7 +153,9 @@ async def test_a_form_of_another_site_or_session_decides_no_handover(scene: Scen
 @pytest.mark.parametrize(
     "address", ["https://evil.example/done", f"{REDIRECT}.evil", "https://app.example@evil.example/done"]
 )
-async def test_a_redirect_of_the_other_server_to_a_foreign_address_is_refused(scene: Scene, address: str) -> None:
+async def test_a_redirect_of_the_other_server_to_a_foreign_address_is_refused(
+    scene: ExternalConsentScene, address: str
+) -> None:
     scene.server.leads = address
     response = await scene.person.decide(QUERY)
 
@@ -155,7 +163,7 @@ async def test_a_redirect_of_the_other_server_to_a_foreign_address_is_refused(sc
     assert "location" not in response.headers
 
 
-async def test_a_server_that_fails_is_our_503_and_says_nothing_of_itself(scene: Scene) -> None:
+async def test_a_server_that_fails_is_our_503_and_says_nothing_of_itself(scene: ExternalConsentScene) -> None:
     scene.server.down = True
     response = await scene.person.look(QUERY)
 
@@ -163,7 +171,7 @@ async def test_a_server_that_fails_is_our_503_and_says_nothing_of_itself(scene: 
     assert "sorry" not in response.text
 
 
-async def test_a_handover_page_can_be_opened_twenty_times_a_minute_by_one_account(scene: Scene) -> None:
+async def test_a_handover_page_can_be_opened_twenty_times_a_minute_by_one_account(scene: ExternalConsentScene) -> None:
     statuses = [(await scene.person.look(QUERY)).status_code for _ in range(21)]
 
     assert statuses == [200] * 20 + [429]

@@ -6,7 +6,7 @@ from mcp.client.auth.utils import should_use_client_metadata_url
 from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.scene import Scene
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene
 from tests.support import Service, running
 
 METADATA = "/.well-known/oauth-authorization-server"
@@ -14,7 +14,7 @@ RESOURCE = "/.well-known/oauth-protected-resource/mcp"
 ENDPOINTS = ("/oauth/token", "/oauth/register", "/oauth/revoke")
 
 
-async def test_the_metadata_names_the_issuer_it_was_read_from_to_the_letter(scene: Scene) -> None:
+async def test_the_metadata_names_the_issuer_it_was_read_from_to_the_letter(scene: OAuthServerScene) -> None:
     metadata = (await scene.service.http.get(METADATA)).json()
 
     assert metadata["issuer"] == "http://events.test"
@@ -27,7 +27,7 @@ async def test_the_metadata_names_the_issuer_it_was_read_from_to_the_letter(scen
     assert metadata["scopes_supported"] == ["read_events", "write_events", "manage_keys"]
 
 
-async def test_the_metadata_says_that_clients_use_s256_and_may_sign(scene: Scene) -> None:
+async def test_the_metadata_says_that_clients_use_s256_and_may_sign(scene: OAuthServerScene) -> None:
     metadata = (await scene.service.http.get(METADATA)).json()
 
     for endpoint in ("token", "revocation"):
@@ -41,13 +41,15 @@ async def test_the_metadata_says_that_clients_use_s256_and_may_sign(scene: Scene
     assert metadata["authorization_response_iss_parameter_supported"] is True
 
 
-async def test_the_metadata_lets_the_official_client_use_a_metadata_document(scene: Scene) -> None:
+async def test_the_metadata_lets_the_official_client_use_a_metadata_document(scene: OAuthServerScene) -> None:
     metadata = OAuthMetadata.model_validate((await scene.service.http.get(METADATA)).json())
 
     assert should_use_client_metadata_url(metadata, "https://app.example/client.json")
 
 
-async def test_the_protected_resource_names_our_authorization_server_and_a_401_links_to_it(scene: Scene) -> None:
+async def test_the_protected_resource_names_our_authorization_server_and_a_401_links_to_it(
+    scene: OAuthServerScene,
+) -> None:
     resource = ProtectedResourceMetadata.model_validate((await scene.service.http.get(RESOURCE)).json())
     assert [str(server).rstrip("/") for server in resource.authorization_servers] == ["http://events.test"]
     assert str(resource.resource) == "http://events.test/mcp"
@@ -61,7 +63,7 @@ async def test_the_protected_resource_names_our_authorization_server_and_a_401_l
 
 
 @pytest.mark.parametrize("path", ENDPOINTS)
-async def test_pages_of_any_site_may_use_the_endpoints_of_programs(scene: Scene, path: str) -> None:
+async def test_pages_of_any_site_may_use_the_endpoints_of_programs(scene: OAuthServerScene, path: str) -> None:
     preflight = await scene.service.http.options(path, headers={"Origin": "https://app.example"})
     assert preflight.status_code == 204
     assert preflight.headers["access-control-allow-origin"] == "*"
@@ -74,7 +76,7 @@ async def test_pages_of_any_site_may_use_the_endpoints_of_programs(scene: Scene,
     assert "access-control-allow-credentials" not in refused.headers
 
 
-async def test_pages_of_other_sites_may_read_the_metadata_and_never_the_consent_page(scene: Scene) -> None:
+async def test_pages_of_other_sites_may_read_the_metadata_and_never_the_consent_page(scene: OAuthServerScene) -> None:
     origin = {"Origin": "https://app.example"}
     assert (await scene.service.http.get(METADATA, headers=origin)).headers["access-control-allow-origin"] == "*"
 

@@ -8,15 +8,15 @@ import pytest
 
 from holdfast.events.oauth_server.clients import DEFAULT_CACHE_SECONDS, MAX_CACHE_SECONDS, freshness, is_address
 from holdfast.events.settings import Settings
+from tests.events.oauth_server.oauth_server_scene import App, OAuthServerScene, Person, issued_tokens, serve_furnished
 from tests.events.oauth_server.published import HOST, Site, publish_site
-from tests.events.oauth_server.scene import App, Person, Scene, issued_tokens, serve_furnished
 from tests.outside_servers import raw_answer
 
 
 class Publisher:
     """A client that describes itself, and the service that it asks."""
 
-    def __init__(self, scene: Scene, site: Site) -> None:
+    def __init__(self, scene: OAuthServerScene, site: Site) -> None:
         self.scene = scene
         self.site = site
 
@@ -142,7 +142,9 @@ async def test_an_invalid_metadata_document_is_refused(publisher: Publisher, ans
 
 
 @pytest.mark.parametrize("address", ["https://127.0.0.1.nip.example/c", "https://metadata.internal/c"])
-async def test_a_metadata_document_in_the_network_of_the_operator_is_not_fetched(scene: Scene, address: str) -> None:
+async def test_a_metadata_document_in_the_network_of_the_operator_is_not_fetched(
+    scene: OAuthServerScene, address: str
+) -> None:
     app = App(
         scene.service.http, {"client_id": address, "redirect_uris": ["https://app.example/"]}, "http://events.test"
     )

@@ -18,8 +18,8 @@ from holdfast.events.oauth_server import grants
 from holdfast.events.oauth_server.model import Disconnect, ListConnections
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import person
+from tests.events.oauth_server.oauth_server_scene import ClientStorage, Person, sign_in_person
 from tests.events.oauth_server.published import Site, publish_site
-from tests.events.oauth_server.scene import ClientStorage, Person, sign_in_person
 from tests.serving import listener, running_already, serving
 from tests.support import Client as Organizer
 from tests.support import Service, running

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.events.settings import Settings
-from tests.events.oauth_server.scene import Scene, sign_in_person
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, sign_in_person
 from tests.support import running
 
 QUERY = "response_type=code&client_id=x&redirect_uri=https://app.example/"
@@ -24,7 +24,7 @@ async def test_a_service_without_its_authorization_server_says_so_on_the_page_to
     assert "<form" not in response.text
 
 
-async def test_agents_read_how_they_get_a_token(scene: Scene) -> None:
+async def test_agents_read_how_they_get_a_token(scene: OAuthServerScene) -> None:
     text = (await scene.service.http.get("/agents.md")).text
 
     assert "Access tokens of `http://events.test` are accepted" in text

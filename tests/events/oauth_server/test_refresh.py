@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from holdfast.events.oauth_server.tokens import forget_tokens
-from tests.events.oauth_server.scene import Scene, issued_tokens, status_and_error
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, issued_tokens, status_and_error
 
 
-async def test_a_refresh_token_gets_the_next_pair(scene: Scene) -> None:
+async def test_a_refresh_token_gets_the_next_pair(scene: OAuthServerScene) -> None:
     first = await scene.connected()
     second = issued_tokens(await scene.app.refresh(first["refresh_token"]))
     third = issued_tokens(await scene.app.refresh(second["refresh_token"]))
@@ -18,14 +18,14 @@ async def test_a_refresh_token_gets_the_next_pair(scene: Scene) -> None:
     assert third["scope"] == first["scope"]
 
 
-async def test_the_access_token_before_lasts_as_long_as_it_was_to(scene: Scene) -> None:
+async def test_the_access_token_before_lasts_as_long_as_it_was_to(scene: OAuthServerScene) -> None:
     first = await scene.connected()
     await scene.app.refresh(first["refresh_token"])
 
     assert await scene.works(first)
 
 
-async def test_a_refresh_token_that_comes_again_ends_all_that_came_of_the_consent(scene: Scene) -> None:
+async def test_a_refresh_token_that_comes_again_ends_all_that_came_of_the_consent(scene: OAuthServerScene) -> None:
     first = await scene.connected()
     second = issued_tokens(await scene.app.refresh(first["refresh_token"]))
     third = issued_tokens(await scene.app.refresh(second["refresh_token"]))
@@ -36,7 +36,7 @@ async def test_a_refresh_token_that_comes_again_ends_all_that_came_of_the_consen
         assert status_and_error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
-async def test_a_second_consent_of_the_same_person_survives_a_stolen_refresh_token(scene: Scene) -> None:
+async def test_a_second_consent_of_the_same_person_survives_a_stolen_refresh_token(scene: OAuthServerScene) -> None:
     stolen, other = await scene.connected(), await scene.connected()
     await scene.app.refresh(stolen["refresh_token"])
     await scene.app.refresh(stolen["refresh_token"])
@@ -45,7 +45,7 @@ async def test_a_second_consent_of_the_same_person_survives_a_stolen_refresh_tok
     assert (await scene.app.refresh(other["refresh_token"])).status_code == 200
 
 
-async def test_many_processes_of_a_client_that_refresh_at_once_get_the_same_tokens(scene: Scene) -> None:
+async def test_many_processes_of_a_client_that_refresh_at_once_get_the_same_tokens(scene: OAuthServerScene) -> None:
     first = await scene.connected()
     answers = await asyncio.gather(*(scene.app.refresh(first["refresh_token"]) for _ in range(10)))
 
@@ -55,7 +55,7 @@ async def test_many_processes_of_a_client_that_refresh_at_once_get_the_same_toke
     assert (await scene.app.refresh(every[0]["refresh_token"])).status_code == 200
 
 
-async def test_an_answer_that_got_lost_is_given_again_for_a_minute(scene: Scene) -> None:
+async def test_an_answer_that_got_lost_is_given_again_for_a_minute(scene: OAuthServerScene) -> None:
     first = await scene.connected()
     lost = issued_tokens(await scene.app.refresh(first["refresh_token"]))
     await _use_earlier(scene, "50 seconds")
@@ -69,7 +69,9 @@ async def test_an_answer_that_got_lost_is_given_again_for_a_minute(scene: Scene)
     assert not await scene.works(lost)
 
 
-async def test_a_stolen_refresh_token_used_within_the_minute_is_found_at_the_next_refresh(scene: Scene) -> None:
+async def test_a_stolen_refresh_token_used_within_the_minute_is_found_at_the_next_refresh(
+    scene: OAuthServerScene,
+) -> None:
     first = await scene.connected()
     mine = issued_tokens(await scene.app.refresh(first["refresh_token"]))
     stolen = issued_tokens(await scene.app.refresh(first["refresh_token"]))
@@ -80,7 +82,7 @@ async def test_a_stolen_refresh_token_used_within_the_minute_is_found_at_the_nex
     assert not await scene.works(next_of_mine)
 
 
-async def test_a_used_refresh_token_is_refused_once_its_successor_was_used(scene: Scene) -> None:
+async def test_a_used_refresh_token_is_refused_once_its_successor_was_used(scene: OAuthServerScene) -> None:
     first = await scene.connected()
     second = issued_tokens(await scene.app.refresh(first["refresh_token"]))
     third = issued_tokens(await scene.app.refresh(second["refresh_token"]))
@@ -90,14 +92,14 @@ async def test_a_used_refresh_token_is_refused_once_its_successor_was_used(scene
 
 
 @pytest.mark.parametrize("scope", ["manage_keys", "root", ""])
-async def test_a_repeated_refresh_with_more_scopes_is_refused(scene: Scene, scope: str) -> None:
+async def test_a_repeated_refresh_with_more_scopes_is_refused(scene: OAuthServerScene, scope: str) -> None:
     first = await scene.connected()
     await scene.app.refresh(first["refresh_token"])
 
     assert status_and_error(await scene.app.refresh(first["refresh_token"], scope=scope)) == (400, "invalid_scope")
 
 
-async def test_a_repeated_answer_to_a_refresh_is_stored_sealed(scene: Scene) -> None:
+async def test_a_repeated_answer_to_a_refresh_is_stored_sealed(scene: OAuthServerScene) -> None:
     first = await scene.connected()
     second = issued_tokens(await scene.app.refresh(first["refresh_token"]))
 
@@ -111,7 +113,7 @@ async def test_a_repeated_answer_to_a_refresh_is_stored_sealed(scene: Scene) -> 
     assert await scene.service.run_sql("select count(sealed_successor) from oauth_refresh_tokens") == [(1,)]
 
 
-async def test_a_refresh_token_shown_by_another_client_ends_its_grant(scene: Scene) -> None:
+async def test_a_refresh_token_shown_by_another_client_ends_its_grant(scene: OAuthServerScene) -> None:
     first = await scene.connected()
 
     assert status_and_error(await scene.app.refresh(first["refresh_token"], client_id="client_other")) == (
@@ -122,7 +124,7 @@ async def test_a_refresh_token_shown_by_another_client_ends_its_grant(scene: Sce
     assert not await scene.works(first)
 
 
-async def test_fewer_scopes_may_be_requested_and_later_all_again(scene: Scene) -> None:
+async def test_fewer_scopes_may_be_requested_and_later_all_again(scene: OAuthServerScene) -> None:
     first = await scene.connected(scope="read_events write_events")
     less = issued_tokens(await scene.app.refresh(first["refresh_token"], scope="read_events"))
     assert less["scope"] == "read_events"
@@ -134,14 +136,16 @@ async def test_fewer_scopes_may_be_requested_and_later_all_again(scene: Scene) -
 
 
 @pytest.mark.parametrize("scope", ["manage_keys", "read_events manage_keys", "root", ""])
-async def test_more_scopes_than_were_granted_are_refused_and_the_token_stays_good(scene: Scene, scope: str) -> None:
+async def test_more_scopes_than_were_granted_are_refused_and_the_token_stays_good(
+    scene: OAuthServerScene, scope: str
+) -> None:
     first = await scene.connected(scope="read_events write_events")
 
     assert status_and_error(await scene.app.refresh(first["refresh_token"], scope=scope)) == (400, "invalid_scope")
     assert (await scene.app.refresh(first["refresh_token"])).status_code == 200
 
 
-async def test_an_access_token_is_good_for_an_hour_and_a_refresh_token_for_sixty_days(scene: Scene) -> None:
+async def test_an_access_token_is_good_for_an_hour_and_a_refresh_token_for_sixty_days(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
     await _age(scene, "59 minutes")
     assert await scene.works(tokens)
@@ -154,7 +158,7 @@ async def test_an_access_token_is_good_for_an_hour_and_a_refresh_token_for_sixty
     assert status_and_error(await scene.app.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
-async def test_tokens_that_expired_are_deleted_and_others_stay(scene: Scene) -> None:
+async def test_tokens_that_expired_are_deleted_and_others_stay(scene: OAuthServerScene) -> None:
     old, new = await scene.connected(), await scene.connected()
     new = issued_tokens(await scene.app.refresh(new["refresh_token"]))
     await _age(scene, "3 hours")
@@ -166,12 +170,12 @@ async def test_tokens_that_expired_are_deleted_and_others_stay(scene: Scene) -> 
     assert (await scene.app.refresh(old["refresh_token"])).status_code == 200
 
 
-async def _use_earlier(scene: Scene, age: str) -> None:
+async def _use_earlier(scene: OAuthServerScene, age: str) -> None:
     """Let refresh tokens have been used so much earlier."""
     await scene.service.run_sql("update oauth_refresh_tokens set used_at = used_at - %(age)s::interval", age=age)
 
 
-async def _age(scene: Scene, age: str) -> None:
+async def _age(scene: OAuthServerScene, age: str) -> None:
     """Let so much time pass for the tokens."""
     for table in ("access_tokens", "refresh_tokens", "grants"):
         await scene.service.run_sql(f"update oauth_{table} set expires_at = expires_at - %(age)s::interval", age=age)

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import httpx2
 import pytest
 
 from holdfast.events.oauth_server.clients import forget_clients
 from holdfast.events.oauth_server.grants import forget_grants
 from holdfast.events.settings import Settings
 from tests.cases import in_turn
-from tests.events.oauth_server.scene import Scene, register_client, status_and_error
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, register_client, status_and_error
 from tests.support import running
 
 FINE = [
@@ -55,7 +54,7 @@ UNFIT = [
 ]
 
 
-async def test_a_registered_client_gets_an_id_and_no_secret(scene: Scene) -> None:
+async def test_a_registered_client_gets_an_id_and_no_secret(scene: OAuthServerScene) -> None:
     metadata: dict[str, Any] = {
         "client_name": "Inspector",
         "grant_types": None,
@@ -81,7 +80,7 @@ async def test_a_registered_client_gets_an_id_and_no_secret(scene: Scene) -> Non
 
 
 @in_turn("address", UNFIT)
-async def test_an_address_that_no_client_can_have_is_refused(scene: Scene, address: Any) -> None:
+async def test_an_address_that_no_client_can_have_is_refused(scene: OAuthServerScene, address: Any) -> None:
     response = await scene.service.http.post("/oauth/register", json={"redirect_uris": [*FINE, address]})
 
     assert status_and_error(response) == (400, "invalid_redirect_uri")
@@ -104,21 +103,21 @@ async def test_an_address_that_no_client_can_have_is_refused(scene: Scene, addre
         None,
     ],
 )
-async def test_metadata_that_cannot_be_used_is_refused(scene: Scene, metadata: Any) -> None:
+async def test_metadata_that_cannot_be_used_is_refused(scene: OAuthServerScene, metadata: Any) -> None:
     response = await scene.service.http.post("/oauth/register", json=metadata)
 
     assert status_and_error(response) == (400, "invalid_client_metadata")
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000])
-async def test_a_body_that_is_no_json_is_refused(scene: Scene, body: bytes) -> None:
+async def test_a_body_that_is_no_json_is_refused(scene: OAuthServerScene, body: bytes) -> None:
     headers = {"Content-Type": "application/json"}
     response = await scene.service.http.post("/oauth/register", content=body, headers=headers)
 
     assert status_and_error(response) == (400, "invalid_client_metadata")
 
 
-async def test_the_name_of_a_client_is_one_short_line_without_control_characters(scene: Scene) -> None:
+async def test_the_name_of_a_client_is_one_short_line_without_control_characters(scene: OAuthServerScene) -> None:
     app = await scene.register(client_name="Cla\u202eude\n\x00" + "x" * 500)
     assert app.about["client_name"] == ("Claude " + "x" * 500)[:100]
 
@@ -141,18 +140,14 @@ async def test_all_addresses_share_a_limit_of_clients_an_hour_and_each_has_a_par
     async with running(limited) as service:
         statuses = list[list[int]]()
         for number in range(202):
-            async with _from(service.app, f"10.0.{number // 250}.{number % 250 + 1}") as http:
+            async with service.at(f"10.0.{number // 250}.{number % 250 + 1}") as http:
                 answers = [await http.post("/oauth/register", json={"redirect_uris": FINE}) for _ in range(2)]
                 statuses.append([answer.status_code for answer in answers])
 
     assert statuses == [[201, 201]] * 200 + [[201, 429]] * 2
 
 
-def _from(app: Any, address: str) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app, client=(address, 1)), base_url="http://events.test")
-
-
-async def test_clients_unused_for_a_day_are_deleted(scene: Scene) -> None:
+async def test_clients_unused_for_a_day_are_deleted(scene: OAuthServerScene) -> None:
     await scene.connected()
     unused = await scene.register()
     fresh = await scene.register()
@@ -166,7 +161,7 @@ async def test_clients_unused_for_a_day_are_deleted(scene: Scene) -> None:
     assert (await scene.person.look(unused.query())).status_code == 400
 
 
-async def test_a_client_that_acted_for_a_person_is_kept_for_ninety_days_more(scene: Scene) -> None:
+async def test_a_client_that_acted_for_a_person_is_kept_for_ninety_days_more(scene: OAuthServerScene) -> None:
     await scene.connected()
     await scene.service.run_sql(
         "update oauth_grants set granted_at = now() - interval '89 days', expires_at = now() - interval '2 days'"

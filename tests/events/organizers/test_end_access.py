@@ -7,8 +7,8 @@ import pytest
 from holdfast.events.organizers.accounts import end_access
 from holdfast.events.settings import Settings
 from tests.accounts.races import ending
-from tests.events.console.scene import hidden_field
-from tests.events.oauth_server.scene import Scene, serve_furnished, status_and_error
+from tests.events.console.organizer_scene import hidden_field
+from tests.events.oauth_server.oauth_server_scene import OAuthServerScene, serve_furnished, status_and_error
 from tests.helpers.form_browser import Browser
 
 ADA = "ada@example.com"
@@ -16,17 +16,17 @@ EVERY_SCOPE = "read_events write_events manage_keys"
 
 
 @pytest.fixture
-async def scene(settings: Settings) -> AsyncIterator[Scene]:
+async def scene(settings: Settings) -> AsyncIterator[OAuthServerScene]:
     async with serve_furnished(settings.model_copy(update={"oauth_builtin": True})) as scene:
         yield scene
 
 
-async def keys(scene: Scene) -> list[tuple[str]]:
+async def keys(scene: OAuthServerScene) -> list[tuple[str]]:
     """The names of the keys that work."""
     return await scene.service.run_sql("select name from api_keys where active order by id")
 
 
-async def test_an_owner_who_says_not_mine_ends_connected_apps(scene: Scene) -> None:
+async def test_an_owner_who_says_not_mine_ends_connected_apps(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
     ben, browser = await scene.somebody()
     code = (await browser.allow(scene.app.query()))["code"]
@@ -43,7 +43,7 @@ async def test_an_owner_who_says_not_mine_ends_connected_apps(scene: Scene) -> N
     assert (await ben.get("/api/events")).status_code == 200
 
 
-async def test_an_owner_who_says_mine_keeps_connected_apps(scene: Scene) -> None:
+async def test_an_owner_who_says_mine_keeps_connected_apps(scene: OAuthServerScene) -> None:
     tokens = await scene.connected()
     await scene.service.run_sql("update users set proved_at = null where id = %(id)s", id=scene.ada.id)
     ada = Browser(scene.service)
@@ -54,7 +54,7 @@ async def test_an_owner_who_says_mine_keeps_connected_apps(scene: Scene) -> None
     assert await scene.works(tokens)
 
 
-async def test_a_session_that_is_being_ended_cannot_make_a_key(scene: Scene) -> None:
+async def test_a_session_that_is_being_ended_cannot_make_a_key(scene: OAuthServerScene) -> None:
     thief = Browser(scene.service)
     await thief.sign_in(ADA)
     keys_page = await thief.get("/console/agents")
@@ -68,7 +68,7 @@ async def test_a_session_that_is_being_ended_cannot_make_a_key(scene: Scene) -> 
     assert await keys(scene) == []
 
 
-async def test_an_app_that_is_being_disconnected_makes_no_key_that_lasts(scene: Scene) -> None:
+async def test_an_app_that_is_being_disconnected_makes_no_key_that_lasts(scene: OAuthServerScene) -> None:
     agent = scene.agent(await scene.connected(scope=EVERY_SCOPE))
 
     async with ending(scene.service) as this:
@@ -79,7 +79,7 @@ async def test_an_app_that_is_being_disconnected_makes_no_key_that_lasts(scene: 
     assert await keys(scene) == []
 
 
-async def test_an_app_that_goes_on_makes_keys(scene: Scene) -> None:
+async def test_an_app_that_goes_on_makes_keys(scene: OAuthServerScene) -> None:
     agent = scene.agent(await scene.connected(scope=EVERY_SCOPE))
 
     await agent.call("create_api_key", name="Ticket machine")

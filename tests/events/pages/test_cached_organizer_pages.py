@@ -4,14 +4,11 @@ import pytest
 from prometheus_client import REGISTRY
 
 from holdfast.events.settings import Settings
-from holdfast.kit.postgres import lookup_cache
 from tests.support import Service, eventually, running
 
 
-async def test_a_change_is_shown_on_the_page_of_the_organizer_by_every_process(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only announcements can end what is kept
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_change_is_shown_on_the_page_of_the_organizer_by_every_process(settings: Settings) -> None:
     async with running(settings) as one, running(settings) as other:
         ada = await one.organizer("Ada Events")
         event = await ada.create_event(title="Life drawing", capacity=3, pricing_mode="fixed", price=500)
@@ -69,10 +66,8 @@ async def test_a_change_is_shown_on_the_page_of_the_organizer_by_every_process(
     assert [page.status_code for page in gone] == [404, 404]
 
 
-async def test_a_crowd_at_one_organizer_asks_the_database_once(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_crowd_at_one_organizer_asks_the_database_once(service: Service) -> None:
     ada = await service.organizer()
     await ada.create_event()
     await service.hear()

@@ -10,7 +10,6 @@ from holdfast.events.settings import Settings
 from holdfast.kit.http.answers import LIVE
 from holdfast.kit.pages import page_cache
 from holdfast.kit.pages.page_cache import CachedPage, PageCache, cached_page
-from holdfast.kit.postgres import lookup_cache
 from tests.any_bound import ANY_BOUND
 from tests.events.pages.reading import readable_text
 from tests.helpers.event_visitor import page_state
@@ -51,10 +50,8 @@ async def test_a_change_of_the_organizer_or_the_clock_shows_as_well(service: Ser
     await eventually(says_that_it_is_over)
 
 
-async def test_a_change_of_an_event_is_shown_as_soon_as_it_is_announced(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only the announcement can be what ends it
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_change_of_an_event_is_shown_as_soon_as_it_is_announced(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(capacity=2)
 
@@ -102,8 +99,8 @@ async def test_the_event_page_says_how_many_registrations_are_numbered_and_links
     ]
 
 
-async def test_a_change_is_shown_by_every_process(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_change_is_shown_by_every_process(settings: Settings) -> None:
     async with running(settings) as one, running(settings) as other:
         ada = await one.organizer()
         event = await ada.create_event()
@@ -117,8 +114,8 @@ async def test_a_change_is_shown_by_every_process(settings: Settings, monkeypatc
             assert "Watercolours" in (await process.http.get(event["public_url"])).text
 
 
-async def test_a_crowd_at_one_event_asks_the_database_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_crowd_at_one_event_asks_the_database_once(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
     await service.hear()

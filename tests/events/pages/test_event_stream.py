@@ -14,9 +14,9 @@ import pytest
 from holdfast.events.settings import Settings
 from holdfast.kit.http import event_streams
 from tests.helpers.event_visitor import Visitor
+from tests.helpers.exchange import Event, Stream, parse_event, read_stream
 from tests.helpers.people import sign_up
 from tests.helpers.processes import serving
-from tests.stream_reader import Event, Reader, parse_event, read_stream
 from tests.support import Service, eventually, running
 
 PRICED: dict[str, Any] = {"pricing_mode": "fixed", "price": 1250, "currency": "EUR"}
@@ -31,7 +31,7 @@ def numbers(event: Event) -> dict[str, Any]:
     return {name: value for name, value in event["data"].items() if name not in ("html", "version")}
 
 
-async def next_numbers(reader: Reader) -> Event:
+async def next_numbers(reader: Stream) -> Event:
     """The next event with numbers. A page that was published just before may still be told that it has changed."""
     event = await reader.next()
     return event if event["event"] == "numbers" else await reader.next()
@@ -98,11 +98,7 @@ async def test_a_silent_stream_sends_comments(service: Service, monkeypatch: pyt
     event = await (await service.organizer()).create_event()
 
     async with read_stream(service.app, stream(event)) as reader:
-
-        async def beats() -> bool:
-            return reader.sent.endswith(":\n\n:\n\n")
-
-        await eventually(beats)
+        await eventually(lambda: reader.sent.endswith(":\n\n:\n\n"))
 
 
 async def test_a_change_of_an_event_is_streamed_with_the_parts_it_changes(service: Service) -> None:
@@ -281,7 +277,7 @@ async def test_an_address_with_many_streams_gives_room_to_others(settings: Setti
     async with running(settings.model_copy(update={"max_streams": 4})) as service, contextlib.AsyncExitStack() as stack:
         event = await (await service.organizer()).create_event()
 
-        async def opened(client: str) -> Reader:
+        async def opened(client: str) -> Stream:
             return await stack.enter_async_context(read_stream(service.app, stream(event), client=client))
 
         crowd = [await opened("203.0.113.1") for _ in range(4)]

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from tests.databases import scratch_database
-from tests.events.scene import LEAKS, STYLE
+from tests.events.refusal_scene import LEAKS, STYLE
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
 from tests.support import Service, running, unlimited
 

@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from tests.events.pages.reading import readable_text
+from tests.helpers.exchange import read_stream
 from tests.helpers.people import sign_up
-from tests.stream_reader import read_stream
 from tests.support import Client, Service
 
 

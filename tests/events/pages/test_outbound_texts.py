@@ -26,7 +26,7 @@ from holdfast.events.service import service as build_service
 from tests.events.mails.post import entry
 from tests.events.pages.own_registration import own_path
 from tests.events.queues.browser import Browser
-from tests.events.queues.scene import open_line
+from tests.events.queues.queue_scene import open_queue
 from tests.helpers.event_visitor import Visitor, field_value, page_state
 from tests.support import Client, Service
 
@@ -88,7 +88,7 @@ PARTS = (
 """Parts of pages, in the pages themselves. The cover of an unproved organizer does not exist."""
 
 
-class Scene:
+class OutboundTextScene:
     """An unproved organizer with web addresses in each of its texts, and somebody who is registered."""
 
     def __init__(
@@ -122,16 +122,16 @@ class Scene:
 
 
 @pytest.fixture
-async def scene(service: Service) -> Scene:
+async def scene(service: Service) -> OutboundTextScene:
     stranger = await service.organizer(NAME, is_proved=False, email="owner@example.com")
     event = await stranger.create_event(
         **TEXTS, body="Pay at https://evil.example.com/pay or evil.com now.", capacity=9
     )
     draft = await stranger.create_event(**TEXTS, body="Pay at https://evil.example.com/pay now.", published=False)
-    line = await open_line(service, stranger, title=TEXTS["title"], description="Go to https://evil.example.com/q")
+    queue = await open_queue(service, stranger, title=TEXTS["title"], description="Go to https://evil.example.com/q")
     outcome = await Visitor(service).register(event["id"], ANN)
     await service.settle()
-    return Scene(service, stranger, event, draft["id"], line.id, outcome)
+    return OutboundTextScene(service, stranger, event, draft["id"], queue.id, outcome)
 
 
 class Head(HTMLParser):
@@ -181,7 +181,7 @@ def test_every_public_route_is_covered_by_the_test_of_web_addresses(service: Ser
 @pytest.mark.parametrize("language", ["en", "de"])
 @pytest.mark.parametrize("template", FEEDS)
 async def test_feeds_and_calendar_files_contain_no_web_address_of_an_unproved_organizer(
-    scene: Scene, template: str, language: str
+    scene: OutboundTextScene, template: str, language: str
 ) -> None:
     answer = await scene.get(template, language)
 
@@ -191,11 +191,15 @@ async def test_feeds_and_calendar_files_contain_no_web_address_of_an_unproved_or
 
 
 @pytest.mark.parametrize("template", PAGES)
-async def test_heads_of_pages_contain_no_web_address_of_an_unproved_organizer(scene: Scene, template: str) -> None:
+async def test_heads_of_pages_contain_no_web_address_of_an_unproved_organizer(
+    scene: OutboundTextScene, template: str
+) -> None:
     assert_no_address(Head((await scene.get(template)).text).texts, template)
 
 
-async def test_heads_of_pages_after_a_form_contain_no_web_address_of_an_unproved_organizer(scene: Scene) -> None:
+async def test_heads_of_pages_after_a_form_contain_no_web_address_of_an_unproved_organizer(
+    scene: OutboundTextScene,
+) -> None:
     visitor, framed = Visitor(scene.service, framed=False), Visitor(scene.service)
     own_page = await scene.path("/registrations/{link}")
     token = field_value(await visitor.http.get(f"{own_page}/cancel"), "token")
@@ -224,11 +228,13 @@ async def test_heads_of_pages_after_a_form_contain_no_web_address_of_an_unproved
             assert_no_address(Head(answer.text).texts, name)
 
 
-async def test_the_head_of_a_waiting_room_contains_no_web_address_of_an_unproved_organizer(scene: Scene) -> None:
-    line = await open_line(scene.service, scene.stranger, title=TEXTS["title"])
-    browser = Browser(line)
+async def test_the_head_of_a_waiting_room_contains_no_web_address_of_an_unproved_organizer(
+    scene: OutboundTextScene,
+) -> None:
+    queue = await open_queue(scene.service, scene.stranger, title=TEXTS["title"])
+    browser = Browser(queue)
     waiting = await browser.line_up()
-    await line.tick()
+    await queue.tick()
     released = await browser.look()
 
     for page in (waiting, released):
@@ -269,7 +275,9 @@ def written(kind: Kind, language: str) -> EmailMessage:
     return parsed
 
 
-async def test_calendars_and_previews_contain_web_addresses_once_the_organizer_is_proved(scene: Scene) -> None:
+async def test_calendars_and_previews_contain_web_addresses_once_the_organizer_is_proved(
+    scene: OutboundTextScene,
+) -> None:
     await scene.service.prove(scene.stranger)
 
     for template in (*FEEDS, "/organizers/{slug}/events/{event_id}", "/events/{event_id}/embed"):
@@ -278,7 +286,7 @@ async def test_calendars_and_previews_contain_web_addresses_once_the_organizer_i
         assert any("Sign in at https://evil.example.com/a?b=c now" in unescape(text) for text in texts), template
 
 
-async def test_the_event_page_shows_web_addresses_in_texts_of_an_unproved_organizer(scene: Scene) -> None:
+async def test_the_event_page_shows_web_addresses_in_texts_of_an_unproved_organizer(scene: OutboundTextScene) -> None:
     page = await scene.get("/organizers/{slug}/events/{event_id}")
 
     assert re.search(r"<h1[^>]*>Sign in at https://evil.example.com/a\?b=c now</h1>", page.text)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.events.draws.event_scene import opening_event
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
-from tests.helpers.payments import Scene as Shop
+from tests.helpers.payments import PaymentScene
 from tests.support import Service
 
 ANN = "ann@example.com"
@@ -115,7 +115,7 @@ async def test_a_registration_made_by_the_organizer_is_shown_to_no_browser(servi
     assert_tells_nothing(await Visitor(service).send(event["id"], email=ANN))
 
 
-async def test_a_held_seat_and_its_payment_are_shown_to_the_browser_that_took_it(shop: Shop) -> None:
+async def test_a_held_seat_and_its_payment_are_shown_to_the_browser_that_took_it(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer(), capacity=1, waitinglist_capacity=2)
     ann = await shop.register(event_id, ANN)
     ben = await shop.register(event_id, "ben@example.com")

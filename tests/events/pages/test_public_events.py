@@ -18,9 +18,9 @@ from holdfast.events.service import EVENTS
 from holdfast.events.texts.markdown import one_line
 from holdfast_verify.audit.audit import Audit
 from holdfast_verify.formats.tree import parse_bundle
-from tests.events.log.scene import seal_logs
+from tests.events.log.log_scene import seal_logs
+from tests.helpers.exchange import read_stream
 from tests.helpers.photos import accept_photos, key_of
-from tests.stream_reader import read_stream
 from tests.support import Client, Service, publish_event
 
 DRAFT, WITHDRAWN, CANCELLED = "Draft", "Withdrawn", "Cancelled"
@@ -89,7 +89,7 @@ ABOUT_OTHER_THINGS = (
 """Prefixes of the routes that say nothing about events, or only to those who are signed in or have a signed link."""
 
 
-class Scene(NamedTuple):
+class PublicEventScene(NamedTuple):
     """An organizer with an event of each kind, and another organizer."""
 
     service: Service
@@ -100,7 +100,7 @@ class Scene(NamedTuple):
 
 
 @pytest.fixture
-async def scene(service: Service) -> Scene:
+async def scene(service: Service) -> PublicEventScene:
     ada, ben = await service.organizer(), await service.organizer()
     secrets: dict[str, Any] = {"title": "Hidden event", "body": "kept-secret", "capacity": 71717}
     keys = {kind: key_of(ada.id, letter) for kind, letter in ((DRAFT, "d"), (WITHDRAWN, "w"), (CANCELLED, "c"))}
@@ -116,14 +116,14 @@ async def scene(service: Service) -> Scene:
     for kind in (WITHDRAWN, DRAFT):
         await publish_event(ada, events[kind], False, **secrets, location_name="kept-secret studio")
     await seal_logs(service)
-    return Scene(service, ada, ben, events, keys)
+    return PublicEventScene(service, ada, ben, events, keys)
 
 
 def routes(service: Service) -> list[str]:
     return [route.path for route in EVENTS.build(service.database).endpoints.routes]
 
 
-def filled(path: str, scene: Scene, kind: str) -> str:
+def filled(path: str, scene: PublicEventScene, kind: str) -> str:
     event = scene.events[kind]
     values = {
         "{slug}": scene.ada.slug,
@@ -163,7 +163,7 @@ async def test_every_public_route_is_listed_as_about_events_or_not(service: Serv
 
 
 @pytest.mark.parametrize("kind", [DRAFT, WITHDRAWN, CANCELLED])
-async def test_no_public_address_shows_a_draft_or_withdrawn_event(scene: Scene, kind: str) -> None:
+async def test_no_public_address_shows_a_draft_or_withdrawn_event(scene: PublicEventScene, kind: str) -> None:
     for path in routes(scene.service):
         if path in STREAMS:
             continue
@@ -183,7 +183,7 @@ async def test_no_public_address_shows_a_draft_or_withdrawn_event(scene: Scene, 
 
 
 @pytest.mark.parametrize("kind", [DRAFT, WITHDRAWN, CANCELLED])
-async def test_no_operation_shows_an_event_to_another_organizer(scene: Scene, kind: str) -> None:
+async def test_no_operation_shows_an_event_to_another_organizer(scene: PublicEventScene, kind: str) -> None:
     for operation in OPERATIONS:
         path = re.sub(r"\{event_id\}", str(scene.events[kind]["id"]), operation.path)
         path = re.sub(r"\{[^}]*\}", "1", path)
@@ -196,7 +196,7 @@ async def test_no_operation_shows_an_event_to_another_organizer(scene: Scene, ki
                 assert answer.status_code in {401, 403, 404, 422}
 
 
-async def test_the_log_of_a_withdrawn_event_stays_and_has_nothing_of_the_draft(scene: Scene) -> None:
+async def test_the_log_of_a_withdrawn_event_stays_and_has_nothing_of_the_draft(scene: PublicEventScene) -> None:
     path = f"/log/events/{scene.events[WITHDRAWN]['id']}"
 
     checkpoint = (await scene.service.http.get(f"{path}/checkpoint")).text
@@ -211,7 +211,7 @@ async def test_the_log_of_a_withdrawn_event_stays_and_has_nothing_of_the_draft(s
     ]
 
 
-async def test_a_further_log_begins_when_the_draft_is_published_again(scene: Scene) -> None:
+async def test_a_further_log_begins_when_the_draft_is_published_again(scene: PublicEventScene) -> None:
     event = scene.events[WITHDRAWN]
     path = f"/log/events/{event['id']}"
     await publish_event(scene.ada, event, capacity=5)

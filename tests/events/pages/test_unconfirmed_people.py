@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from holdfast.kit.postgres import lookup_cache
 from tests.helpers.event_visitor import Visitor
 from tests.helpers.form_browser import Browser
 from tests.support import Client, Service, eventually, running
@@ -83,10 +82,8 @@ async def test_all_pages_name_the_organizer_as_soon_as_its_address_is_proved(
     assert "Unconfirmed organizer" not in (await service.http.get(queue)).text
 
 
-async def test_every_process_names_the_organizer_after_the_proof(
-    service: Service, stranger: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_every_process_names_the_organizer_after_the_proof(service: Service, stranger: Client) -> None:
     event = await stranger.create_event()
     path = f"/organizers/victim-bank/events/{event['id']}"
     owner = Browser(service)

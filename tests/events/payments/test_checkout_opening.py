@@ -1,5 +1,6 @@
 """Checkouts are opened in order of arrival, also when that takes long. The time to pay begins when one is ready."""
 
+from tests.helpers.payments import handle_payments
 import asyncio
 import datetime as dt
 import re
@@ -10,15 +11,16 @@ import pytest
 from holdfast.events.payments import checkout, due
 from holdfast.kit.background import row_work
 from holdfast_demo.stripe.errors import Fault
+from tests.helpers.background_loops import at_work
 from tests.helpers.event_visitor import Visitor, page_text
-from tests.helpers.payments import Buyer, Scene, handle_payments
+from tests.helpers.payments import Buyer, PaymentScene
 from tests.support import eventually
 
 ANN, BEN = "ann@example.com", "ben@example.com"
 HOLD = dt.timedelta(minutes=15)
 
 
-async def held(shop: Scene, event_id: int, email: str = ANN) -> Buyer:
+async def held(shop: PaymentScene, event_id: int, email: str = ANN) -> Buyer:
     """Somebody whose seat is held, and whose page was not asked for yet."""
     visitor = Visitor(shop.service)
     buyer = Buyer(shop, visitor, await visitor.register(event_id, email), event_id, email)
@@ -26,7 +28,7 @@ async def held(shop: Scene, event_id: int, email: str = ANN) -> Buyer:
     return buyer
 
 
-async def pass_minutes(shop: Scene, minutes: int) -> None:
+async def pass_minutes(shop: PaymentScene, minutes: int) -> None:
     """Let the seats be held for so many minutes more, and what is to be done with the processor be due."""
     await shop.service.run_sql(
         """
@@ -41,7 +43,7 @@ async def pass_minutes(shop: Scene, minutes: int) -> None:
     )
 
 
-async def time_left(shop: Scene) -> dt.timedelta:
+async def time_left(shop: PaymentScene) -> dt.timedelta:
     """How long the only payment can still be made. The registration says the same."""
     [(left, differs)] = await shop.service.run_sql(
         "select ends_at - now(), ends_at is distinct from held_until"
@@ -58,7 +60,7 @@ def is_whole(left: dt.timedelta) -> bool:
 
 @pytest.mark.parametrize("minutes", [10, 20, 50, 2000])
 async def test_a_person_whose_checkout_opens_late_keeps_the_seat_and_has_the_whole_time_to_pay(
-    shop: Scene, minutes: int
+    shop: PaymentScene, minutes: int
 ) -> None:
     event_id = await shop.event(await shop.organizer())
     ann = await held(shop, event_id)
@@ -76,7 +78,9 @@ async def test_a_person_whose_checkout_opens_late_keeps_the_seat_and_has_the_who
     assert await ann.status() == "registered"
 
 
-async def test_a_person_who_returns_from_paying_sees_no_second_request_to_pay_and_soon_the_seat(shop: Scene) -> None:
+async def test_a_person_who_returns_from_paying_sees_no_second_request_to_pay_and_soon_the_seat(
+    shop: PaymentScene,
+) -> None:
     event_id = await shop.event(await shop.organizer())
     ann = await held(shop, event_id)
     await shop.work()
@@ -91,16 +95,12 @@ async def test_a_person_who_returns_from_paying_sees_no_second_request_to_pay_an
     assert "You have a seat." in page_text(await ann.visitor.http.get(session["success_url"]))
 
 
-async def test_the_time_to_pay_begins_when_a_slow_processor_has_answered(shop: Scene) -> None:
+async def test_the_time_to_pay_begins_when_a_slow_processor_has_answered(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=1))
     await held(shop, event_id)
-
-    async def is_called() -> bool:
-        return bool(shop.processor.things("checkout.session"))
-
     calling = asyncio.create_task(handle_payments(shop.service.database, checkout.OPENING))
-    await eventually(is_called)
+    await eventually(lambda: shop.processor.things("checkout.session"))
     await pass_minutes(shop, 20)
     await calling
     await shop.work()
@@ -110,7 +110,9 @@ async def test_the_time_to_pay_begins_when_a_slow_processor_has_answered(shop: S
 
 
 @pytest.mark.parametrize("minutes", [20, 40, 90])
-async def test_a_person_has_the_whole_time_to_pay_after_an_outage_of_the_processor(shop: Scene, minutes: int) -> None:
+async def test_a_person_has_the_whole_time_to_pay_after_an_outage_of_the_processor(
+    shop: PaymentScene, minutes: int
+) -> None:
     """After 40 minutes it would not open the page that it was told of; after 90 minutes that page has ended."""
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("down", "/checkout/sessions"))
@@ -127,7 +129,7 @@ async def test_a_person_has_the_whole_time_to_pay_after_an_outage_of_the_process
     assert await ann.status() == "registered"
 
 
-async def test_a_person_who_moved_up_has_the_whole_time_to_pay_after_an_outage(shop: Scene) -> None:
+async def test_a_person_who_moved_up_has_the_whole_time_to_pay_after_an_outage(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)
     await shop.register(event_id, ANN)
     ben = await held(shop, event_id, BEN)
@@ -141,7 +143,7 @@ async def test_a_person_who_moved_up_has_the_whole_time_to_pay_after_an_outage(s
     assert dt.timedelta(hours=11.9) < await time_left(shop) <= dt.timedelta(hours=12)
 
 
-async def test_a_checkout_is_not_opened_for_a_removed_registration(shop: Scene) -> None:
+async def test_a_checkout_is_not_opened_for_a_removed_registration(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     ann = await held(shop, event_id)
@@ -153,7 +155,7 @@ async def test_a_checkout_is_not_opened_for_a_removed_registration(shop: Scene) 
     assert await shop.service.run_sql("select state::text from payments") == [("ended",)]
 
 
-async def test_a_checkout_is_not_opened_for_a_cancelled_event(shop: Scene) -> None:
+async def test_a_checkout_is_not_opened_for_a_cancelled_event(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     ann = await held(shop, event_id)
@@ -165,7 +167,7 @@ async def test_a_checkout_is_not_opened_for_a_cancelled_event(shop: Scene) -> No
     assert "The event is cancelled" in page_text(await ann.page())
 
 
-async def test_a_person_removed_while_the_checkout_opens_gets_no_time_to_pay(shop: Scene) -> None:
+async def test_a_person_removed_while_the_checkout_opens_gets_no_time_to_pay(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     shop.processor.plan(Fault("after", "/checkout/sessions"))
@@ -178,16 +180,12 @@ async def test_a_person_removed_while_the_checkout_opens_gets_no_time_to_pay(sho
     assert await shop.service.run_sql("select state::text from payments") == [("ended",)]
 
 
-async def test_concurrent_processes_open_the_same_checkout_with_the_same_request(shop: Scene) -> None:
+async def test_concurrent_processes_open_the_same_checkout_with_the_same_request(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=1))
     await held(shop, event_id)
-
-    async def is_called() -> bool:
-        return bool(shop.processor.things("checkout.session"))
-
     calling = asyncio.create_task(handle_payments(shop.service.database, checkout.OPENING))
-    await eventually(is_called)
+    await eventually(lambda: shop.processor.things("checkout.session"))
     await pass_minutes(shop, 0)
     await handle_payments(shop.service.database, checkout.OPENING)
     await calling
@@ -195,7 +193,7 @@ async def test_concurrent_processes_open_the_same_checkout_with_the_same_request
     assert len(shop.processor.things("checkout.session")) == 1
 
 
-async def test_checkouts_are_opened_in_order_of_arrival_also_after_a_delay(shop: Scene) -> None:
+async def test_checkouts_are_opened_in_order_of_arrival_also_after_a_delay(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer(), capacity=6)
     people = [f"p{number}@example.com" for number in range(6)]
     for email in people:
@@ -207,7 +205,7 @@ async def test_checkouts_are_opened_in_order_of_arrival_also_after_a_delay(shop:
     assert [session["customer_email"] for session in shop.processor.things("checkout.session")] == people
 
 
-async def test_a_payment_does_not_wait_until_all_checkouts_are_opened(shop: Scene) -> None:
+async def test_a_payment_does_not_wait_until_all_checkouts_are_opened(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer(), capacity=5)
     ann = await shop.register(event_id, ANN)
     shop.processor.plan(Fault("slow", "/checkout/sessions", times=9, seconds=4))
@@ -219,45 +217,29 @@ async def test_a_payment_does_not_wait_until_all_checkouts_are_opened(shop: Scen
         return await ann.status() == "registered"
 
     works = due.payment_rows(shop.service.database, tables)
-    working = asyncio.gather(*(row_work.run(shop.service.database, work) for work in works))
-    try:
+    async with at_work(*(row_work.run(shop.service.database, work) for work in works)):
         await ann.pay()
         await shop.hear()
         await eventually(is_seated)
         assert await shop.service.run_sql("select count(*) from payments where state = 'opening'") == [(3,)]
-    finally:
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
 
 
-async def test_a_processor_that_limits_calls_gets_none_for_as_long_as_it_says(shop: Scene) -> None:
+async def test_a_processor_that_limits_calls_gets_none_for_as_long_as_it_says(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer(), capacity=2)
     await held(shop, event_id)
     await held(shop, event_id, BEN)
     shop.processor.plan(Fault("limited", "/checkout/sessions", seconds=1))
-
-    async def are_open() -> bool:
-        return len(shop.processor.things("checkout.session")) == 2
-
     began = time.monotonic()
     [work] = due.payment_rows(shop.service.database, [checkout.OPENING._replace(max_concurrent=1)])
-    working = asyncio.create_task(row_work.run(shop.service.database, work))
-    try:
-
-        async def is_open() -> bool:
-            return bool(shop.processor.things("checkout.session"))
-
-        await eventually(is_open)
+    async with at_work(row_work.run(shop.service.database, work)):
+        await eventually(lambda: shop.processor.things("checkout.session"))
         assert time.monotonic() - began >= 1
-        await eventually(are_open)
-    finally:
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
+        await eventually(lambda: len(shop.processor.things("checkout.session")) == 2)
 
 
 @pytest.mark.parametrize(("kind", "least", "most"), [("limited", 40, 41), ("locked", 0, 2)])
 async def test_a_checkout_is_delayed_for_as_long_as_the_processor_says(
-    shop: Scene, kind: str, least: int, most: int
+    shop: PaymentScene, kind: str, least: int, most: int
 ) -> None:
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault(kind, "/checkout/sessions", seconds=40))  # pyright: ignore[reportArgumentType]

@@ -11,7 +11,7 @@ from holdfast_demo.stripe.currencies import SUPPORTED, require_chargeable
 from holdfast_demo.stripe.errors import StripeRefusal
 from holdfast_demo.stripe.store import Thing
 from tests.helpers.event_visitor import page_text
-from tests.helpers.payments import Buyer, Scene
+from tests.helpers.payments import Buyer, PaymentScene
 from tests.support import Client
 
 AMOUNTS = (0, 1, 5, 9, 10, 11, 29, 30, 49, 50, 51, 99, 100, 199, 200, 999, 1000, 1005, 1499, 1500, 17_499, 17_500)
@@ -43,13 +43,13 @@ def test_an_unknown_currency_is_not_payable() -> None:
     assert not is_payable(1000, "XXX")
 
 
-def charge_in(shop: Scene, currency: str) -> Thing:
+def charge_in(shop: PaymentScene, currency: str) -> Thing:
     """The only charge in a currency."""
     [charge] = [charge for charge in shop.processor.things("charge") if charge["currency"] == currency.lower()]
     return charge
 
 
-async def give_back(shop: Scene, ada: Client, ann: Buyer, amount: int) -> None:
+async def give_back(shop: PaymentScene, ada: Client, ann: Buyer, amount: int) -> None:
     """Give back a part of the last payment by hand."""
     [(id,)] = await shop.service.run_sql("select max(id) from payments")
     handle = ann.path.split("-")[1]
@@ -57,7 +57,7 @@ async def give_back(shop: Scene, ada: Client, ann: Buyer, amount: int) -> None:
     await shop.service.database.transact(lambda tx: refund(tx, api_key(1, ada.id), command))
 
 
-async def test_people_pay_the_price_that_they_see_in_every_kind_of_currency(shop: Scene) -> None:
+async def test_people_pay_the_price_that_they_see_in_every_kind_of_currency(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     expected = [
         ("EUR", 1250, "€12.50", 1250, 62),

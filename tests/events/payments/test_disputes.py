@@ -11,21 +11,21 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
 from tests.events.console.paid_scene import pay_for_seat
 from tests.helpers.event_visitor import page_text
-from tests.helpers.payments import Scene, open_dispute
+from tests.helpers.payments import PaymentScene, open_dispute
 
 Outcome = Literal["won", "lost"]
 
 
-async def states(shop: Scene) -> list[tuple[Any, ...]]:
+async def states(shop: PaymentScene) -> list[tuple[Any, ...]]:
     return await shop.service.run_sql("select state::text, amount from disputes")
 
 
-async def refunds(shop: Scene) -> list[tuple[Any, ...]]:
+async def refunds(shop: PaymentScene) -> list[tuple[Any, ...]]:
     return await shop.service.run_sql("select state::text, error from refunds")
 
 
 @pytest.mark.parametrize("outcome", ["won", "lost"])
-async def test_a_dispute_is_stored_and_shown_until_it_has_ended(shop: Scene, outcome: Outcome) -> None:
+async def test_a_dispute_is_stored_and_shown_until_it_has_ended(shop: PaymentScene, outcome: Outcome) -> None:
     browser, _, page = await pay_for_seat(shop)
     dispute = await open_dispute(shop)
     await shop.deliver()
@@ -47,7 +47,7 @@ async def test_a_dispute_is_stored_and_shown_until_it_has_ended(shop: Scene, out
 
 @pytest.mark.parametrize(("outcome", "becomes", "back"), [("won", "made", 1200), ("lost", "refused", 0)])
 async def test_a_refund_waits_until_a_dispute_is_decided(
-    shop: Scene, outcome: Outcome, becomes: str, back: int
+    shop: PaymentScene, outcome: Outcome, becomes: str, back: int
 ) -> None:
     await pay_for_seat(shop)
     dispute = await open_dispute(shop)
@@ -65,7 +65,9 @@ async def test_a_refund_waits_until_a_dispute_is_decided(
     assert (error is None) is (outcome == "won")
 
 
-async def test_a_decided_dispute_makes_refunds_due_also_without_the_trigger_for_older_versions(shop: Scene) -> None:
+async def test_a_decided_dispute_makes_refunds_due_also_without_the_trigger_for_older_versions(
+    shop: PaymentScene,
+) -> None:
     await shop.service.run_sql("alter table disputes disable trigger free_refunds")
     await pay_for_seat(shop)
     dispute = await open_dispute(shop)
@@ -80,7 +82,7 @@ async def test_a_decided_dispute_makes_refunds_due_also_without_the_trigger_for_
     assert [state for state, _ in await refunds(shop)] == ["made"]
 
 
-async def test_a_refund_that_is_faster_than_the_message_waits_too(shop: Scene) -> None:
+async def test_a_refund_that_is_faster_than_the_message_waits_too(shop: PaymentScene) -> None:
     await pay_for_seat(shop)
     dispute = await open_dispute(shop)
     await shop.service.run_sql("update events set cancelled_at = now()")
@@ -93,7 +95,7 @@ async def test_a_refund_that_is_faster_than_the_message_waits_too(shop: Scene) -
     assert [state for state, _ in await refunds(shop)] == ["made"]
 
 
-async def test_a_disputed_payment_cannot_be_refunded_by_hand(shop: Scene) -> None:
+async def test_a_disputed_payment_cannot_be_refunded_by_hand(shop: PaymentScene) -> None:
     _, ann, _ = await pay_for_seat(shop)
     await open_dispute(shop)
     await shop.deliver()
@@ -110,7 +112,7 @@ async def test_a_disputed_payment_cannot_be_refunded_by_hand(shop: Scene) -> Non
     assert "the bank has not decided yet" in refused.value.errors["amount"][0]
 
 
-async def test_reconciling_finds_a_dispute_of_which_no_message_came_and_agrees_afterwards(shop: Scene) -> None:
+async def test_reconciling_finds_a_dispute_of_which_no_message_came_and_agrees_afterwards(shop: PaymentScene) -> None:
     await pay_for_seat(shop)
     shop.processor.webhooks.dropped = {"charge.dispute.created", "charge.dispute.funds_withdrawn"}
     await open_dispute(shop)
@@ -123,7 +125,7 @@ async def test_reconciling_finds_a_dispute_of_which_no_message_came_and_agrees_a
     assert (await states(shop), again.differences) == ([("open", 1200)], [])
 
 
-async def test_a_dispute_of_an_unknown_payment_changes_nothing(shop: Scene) -> None:
+async def test_a_dispute_of_an_unknown_payment_changes_nothing(shop: PaymentScene) -> None:
     browser, _, page = await pay_for_seat(shop)
     await shop.service.run_sql(
         "insert into disputes (dispute_id, intent_id, state, amount) values ('du_1', 'pi_of_another_shop', 'open', 1)"
@@ -132,7 +134,7 @@ async def test_a_dispute_of_an_unknown_payment_changes_nothing(shop: Scene) -> N
     assert 'name="amount-' in (await browser.get(page)).text
 
 
-async def owner(shop: Scene) -> Caller:
+async def owner(shop: PaymentScene) -> Caller:
     """Whoever has made the event."""
     [(organizer_id,)] = await shop.service.run_sql("select organizer_id from events")
     return api_key(1, organizer_id)

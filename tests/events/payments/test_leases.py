@@ -1,20 +1,21 @@
 """Payments leased by a killed process are due again soon; late results of a stalled process are not stored."""
 
+from tests.helpers.payments import handle_payments
 import asyncio
 import contextlib
 
 import pytest
 
 from holdfast.events.payments import checkout, due
-from holdfast.kit.background import leases, row_work
+from holdfast.kit.background import row_work
 from holdfast_demo.stripe.errors import Fault
-from tests.helpers.payments import Scene, handle_payments
+from tests.helpers.payments import PaymentScene
 from tests.support import eventually
 
 ANN = "ann@example.com"
 
 
-async def begin(shop: Scene, seconds: float) -> "asyncio.Task[int]":
+async def begin(shop: PaymentScene, seconds: float) -> "asyncio.Task[int]":
     """Have a page opened by a call that takes so long. Returns when the call is under way."""
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("slow", "/checkout/sessions", seconds=seconds))
@@ -24,7 +25,9 @@ async def begin(shop: Scene, seconds: float) -> "asyncio.Task[int]":
     return opens
 
 
-async def test_a_payment_that_a_killed_process_had_leased_is_due_again_within_fifteen_seconds(shop: Scene) -> None:
+async def test_a_payment_that_a_killed_process_had_leased_is_due_again_within_fifteen_seconds(
+    shop: PaymentScene,
+) -> None:
     dies = await begin(shop, seconds=30)
     dies.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -34,11 +37,8 @@ async def test_a_payment_that_a_killed_process_had_leased_is_due_again_within_fi
     assert float(str(seconds)) + row_work.POLL_SECONDS <= 15
 
 
-async def test_a_payment_that_a_process_works_on_is_leased_by_no_other_process(
-    shop: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
-    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
+@pytest.mark.usefixtures("short_leases")
+async def test_a_payment_that_a_process_works_on_is_leased_by_no_other_process(shop: PaymentScene) -> None:
     opens = await begin(shop, seconds=2)
 
     handled_by_others = 0
@@ -51,7 +51,7 @@ async def test_a_payment_that_a_process_works_on_is_leased_by_no_other_process(
     assert (state, lease_id) == ("open", None)
 
 
-async def test_a_process_that_lost_its_lease_stores_nothing(shop: Scene) -> None:
+async def test_a_process_that_lost_its_lease_stores_nothing(shop: PaymentScene) -> None:
     opens = await begin(shop, seconds=1)
     await shop.service.run_sql("update payments set lease_id = gen_random_uuid(), due_at = now() + interval '1 hour'")
     await opens
@@ -68,7 +68,7 @@ async def test_a_process_that_lost_its_lease_stores_nothing(shop: Scene) -> None
     assert await shop.service.run_sql("select from payments where state = 'open'")
 
 
-async def test_a_payment_that_becomes_due_during_its_work_is_due_when_the_work_ends(shop: Scene) -> None:
+async def test_a_payment_that_becomes_due_during_its_work_is_due_when_the_work_ends(shop: PaymentScene) -> None:
     opens = await begin(shop, seconds=1)
     await shop.service.run_sql("update payments set due_at = now()")
 
@@ -77,7 +77,7 @@ async def test_a_payment_that_becomes_due_during_its_work_is_due_when_the_work_e
     assert await shop.service.run_sql("select from payments where state = 'open' and due_at <= now()")
 
 
-async def test_a_process_does_not_lease_a_row_again_while_it_handles_the_row(shop: Scene) -> None:
+async def test_a_process_does_not_lease_a_row_again_while_it_handles_the_row(shop: PaymentScene) -> None:
     database = shop.service.database
     work = due.PaymentWork(database, checkout.OPENING, due.ProcessorAccess())
     await shop.register_without_work(await shop.event(await shop.organizer()), ANN)

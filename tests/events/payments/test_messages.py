@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.cases import in_turn
-from tests.helpers.payments import EVENT_BODY, SECRET, Scene, signature_header
+from tests.helpers.payments import EVENT_BODY, SECRET, PaymentScene, signature_header
 from tests.support import Service
 
 ANN = "ann@example.com"
@@ -27,7 +27,7 @@ ANN = "ann@example.com"
     ],
 )
 async def test_a_message_that_the_processor_did_not_sign_now_is_refused(
-    shop: Scene, header: Callable[[], str], why: str
+    shop: PaymentScene, header: Callable[[], str], why: str
 ) -> None:
     headers = {"Stripe-Signature": header(), "Content-Type": "application/json"}
     answer = await shop.service.http.post("/stripe/webhook", content=EVENT_BODY, headers=headers)
@@ -37,7 +37,7 @@ async def test_a_message_that_the_processor_did_not_sign_now_is_refused(
     assert await shop.service.run_sql("select count(*) from processor_events") == [(0,)]
 
 
-async def test_two_secrets_are_accepted_while_one_replaces_the_other(shop: Scene) -> None:
+async def test_two_secrets_are_accepted_while_one_replaces_the_other(shop: PaymentScene) -> None:
     resources = shop.service.database.resources
     both = resources.settings.model_copy(update={"stripe_webhook_secret": f"whsec_new,{SECRET}"})
     shop.service.database.resources = replace(resources, settings=both)
@@ -47,17 +47,17 @@ async def test_two_secrets_are_accepted_while_one_replaces_the_other(shop: Scene
 
 
 @in_turn("body", [b"[]", b'{"id": 7}', b'"text"', b"\xff", b'{"id": "\xff"}', b"[" * 2_000, b'{"x":' + b"[" * 2_000])
-async def test_a_signed_body_that_is_no_event_is_refused(shop: Scene, body: bytes) -> None:
+async def test_a_signed_body_that_is_no_event_is_refused(shop: PaymentScene, body: bytes) -> None:
     assert await shop.tell(signature_header(body), body) == 400
 
 
-async def test_a_message_about_an_unknown_object_is_accepted_and_changes_nothing(shop: Scene) -> None:
+async def test_a_message_about_an_unknown_object_is_accepted_and_changes_nothing(shop: PaymentScene) -> None:
     assert await shop.tell(signature_header(EVENT_BODY), EVENT_BODY) == 204
     assert await shop.tell(signature_header(EVENT_BODY), EVENT_BODY) == 204
     assert await shop.service.run_sql("select id, object_id from processor_events") == [("evt_1", "cs_1")]
 
 
-async def test_a_checkout_of_a_stranger_with_the_same_reference_is_not_taken_for_ours(shop: Scene) -> None:
+async def test_a_checkout_of_a_stranger_with_the_same_reference_is_not_taken_for_ours(shop: PaymentScene) -> None:
     """Whoever follows a payment link of the same account chooses the reference, and other services count from 1 too."""
     event_id = await shop.event(await shop.organizer())
     buyer = await shop.register_without_work(event_id, ANN)
@@ -82,7 +82,7 @@ async def test_a_message_is_refused_without_a_webhook_secret(service: Service) -
     assert (answer.status_code, answer.json()["code"]) == (503, "payments_not_configured")
 
 
-async def test_messages_sent_twice_and_newest_first_seat_a_person_once(shop: Scene) -> None:
+async def test_messages_sent_twice_and_newest_first_seat_a_person_once(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer(), capacity=2)
     shop.processor.webhooks.copies = 2
     shop.processor.webhooks.newest_first = True
@@ -97,7 +97,9 @@ async def test_messages_sent_twice_and_newest_first_seat_a_person_once(shop: Sce
     assert (shop.moved("charge"), shop.moved("refund")) == (2400, 0)
 
 
-async def test_a_lost_message_is_replaced_by_a_request_to_the_processor_at_the_end_of_the_time(shop: Scene) -> None:
+async def test_a_lost_message_is_replaced_by_a_request_to_the_processor_at_the_end_of_the_time(
+    shop: PaymentScene,
+) -> None:
     shop.processor.webhooks.hold = True
     event_id = await shop.event(await shop.organizer())
     ann = await shop.register(event_id, ANN)
@@ -109,7 +111,7 @@ async def test_a_lost_message_is_replaced_by_a_request_to_the_processor_at_the_e
 
 
 @pytest.mark.parametrize("setting", [f"{SECRET}, ", f" ,{SECRET}", f"whsec_new, {SECRET}"])
-async def test_a_blank_webhook_secret_accepts_no_signature(shop: Scene, setting: str) -> None:
+async def test_a_blank_webhook_secret_accepts_no_signature(shop: PaymentScene, setting: str) -> None:
     resources = shop.service.database.resources
     blank = resources.settings.model_copy(update={"stripe_webhook_secret": setting})
     shop.service.database.resources = replace(resources, settings=blank)

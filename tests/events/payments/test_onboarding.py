@@ -3,11 +3,11 @@
 import pytest
 
 from holdfast_demo.stripe.errors import Fault
-from tests.helpers.payments import Scene
+from tests.helpers.payments import PaymentScene
 from tests.support import Service
 
 
-async def test_an_organizer_is_ready_when_the_processor_is_content(shop: Scene) -> None:
+async def test_an_organizer_is_ready_when_the_processor_is_content(shop: PaymentScene) -> None:
     ada = await shop.service.organizer()
     event = await ada.create_event(pricing_mode="fixed", price=1200)
     assert event["payment"]["status"] == "unavailable"
@@ -24,7 +24,7 @@ async def test_an_organizer_is_ready_when_the_processor_is_content(shop: Scene) 
     assert data["agent"]["payment"] == data["payment"]
 
 
-async def test_a_platform_without_accounts_of_version_2_makes_accounts_of_version_1(shop: Scene) -> None:
+async def test_a_platform_without_accounts_of_version_2_makes_accounts_of_version_1(shop: PaymentScene) -> None:
     shop.processor.refuse_accounts_v2()
     ada = await shop.organizer()
 
@@ -34,7 +34,7 @@ async def test_a_platform_without_accounts_of_version_2_makes_accounts_of_versio
     assert [account["object"] for account in shop.processor.things("account")] == ["account"]
 
 
-async def test_two_calls_at_once_make_one_account(shop: Scene) -> None:
+async def test_two_calls_at_once_make_one_account(shop: PaymentScene) -> None:
     import asyncio
 
     ada = await shop.service.organizer()
@@ -58,7 +58,7 @@ async def test_two_calls_at_once_make_one_account(shop: Scene) -> None:
     ],
 )
 async def test_an_onboarding_request_takes_no_body_or_an_empty_object(
-    shop: Scene, content: bytes, kind: str, status: int
+    shop: PaymentScene, content: bytes, kind: str, status: int
 ) -> None:
     ada = await shop.service.organizer()
 
@@ -71,12 +71,12 @@ async def test_an_onboarding_request_takes_no_body_or_an_empty_object(
     assert answer.status_code == status, answer.text
 
 
-async def test_an_admin_cannot_be_onboarded(shop: Scene) -> None:
+async def test_an_admin_cannot_be_onboarded(shop: PaymentScene) -> None:
     answer = await (await shop.service.admin()).post("/api/stripe/onboarding_link")
     assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
 
 
-async def test_an_onboarding_while_the_processor_is_down_is_answered_with_503(shop: Scene) -> None:
+async def test_an_onboarding_while_the_processor_is_down_is_answered_with_503(shop: PaymentScene) -> None:
     ada = await shop.service.organizer()
     shop.processor.plan(Fault("down", "/accounts", times=9))
 

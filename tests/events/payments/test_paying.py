@@ -3,12 +3,12 @@
 import re
 
 from tests.helpers.event_visitor import Visitor, page_text
-from tests.helpers.payments import Scene
+from tests.helpers.payments import PaymentScene
 
 ANN, BEN, CEM = "ann@example.com", "ben@example.com", "cem@example.com"
 
 
-async def test_a_seat_is_held_until_it_is_paid_and_then_belongs_to_the_person(shop: Scene) -> None:
+async def test_a_seat_is_held_until_it_is_paid_and_then_belongs_to_the_person(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
 
@@ -32,7 +32,7 @@ async def test_a_seat_is_held_until_it_is_paid_and_then_belongs_to_the_person(sh
     assert (shop.moved("charge"), shop.moved("application_fee"), shop.moved("refund")) == (1200, 60, 0)
 
 
-async def test_a_seat_that_is_not_paid_in_time_goes_to_the_next_who_gets_time_to_pay(shop: Scene) -> None:
+async def test_a_seat_that_is_not_paid_in_time_goes_to_the_next_who_gets_time_to_pay(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, waitinglist_capacity=5)
     ann = await shop.register(event_id, ANN)
@@ -54,7 +54,7 @@ async def test_a_seat_that_is_not_paid_in_time_goes_to_the_next_who_gets_time_to
     assert await shop.counts(event_id) == {"rejected": 1, "registered": 1}
 
 
-async def test_a_payment_that_was_made_in_the_last_moment_gets_the_seat(shop: Scene) -> None:
+async def test_a_payment_that_was_made_in_the_last_moment_gets_the_seat(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer())
     ann = await shop.register(event_id, ANN)
     await ann.pay()
@@ -64,7 +64,7 @@ async def test_a_payment_that_was_made_in_the_last_moment_gets_the_seat(shop: Sc
     assert await ann.status() == "registered"
 
 
-async def test_a_held_seat_is_not_free_for_others(shop: Scene) -> None:
+async def test_a_held_seat_is_not_free_for_others(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)
 
     people = [await shop.register(event_id, email) for email in (ANN, BEN)]
@@ -73,7 +73,7 @@ async def test_a_held_seat_is_not_free_for_others(shop: Scene) -> None:
     assert "Every seat is taken" in page_text(await Visitor(shop.service).open(event_id))
 
 
-async def test_a_person_whose_held_seat_is_cancelled_cannot_pay_for_it(shop: Scene) -> None:
+async def test_a_person_whose_held_seat_is_cancelled_cannot_pay_for_it(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     ann = await shop.register(event_id, ANN)
@@ -87,7 +87,7 @@ async def test_a_person_whose_held_seat_is_cancelled_cannot_pay_for_it(shop: Sce
     assert await shop.counts(event_id) == {}
 
 
-async def test_a_payment_made_while_the_registration_is_removed_is_refunded_once(shop: Scene) -> None:
+async def test_a_payment_made_while_the_registration_is_removed_is_refunded_once(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     ann = await shop.register(event_id, ANN)
@@ -103,7 +103,7 @@ async def test_a_payment_made_while_the_registration_is_removed_is_refunded_once
     assert shop.moved("transfer_reversal") == shop.moved("transfer")
 
 
-async def test_a_cancelled_event_refunds_its_payments_in_full(shop: Scene) -> None:
+async def test_a_cancelled_event_refunds_its_payments_in_full(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, capacity=3)
     people = [await shop.register(event_id, email) for email in (ANN, BEN, CEM)]
@@ -119,7 +119,7 @@ async def test_a_cancelled_event_refunds_its_payments_in_full(shop: Scene) -> No
     assert {session["status"] for session in shop.processor.things("checkout.session")} == {"complete", "expired"}
 
 
-async def test_a_hold_that_ends_on_another_day_names_the_day(shop: Scene) -> None:
+async def test_a_hold_that_ends_on_another_day_names_the_day(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer())
     ann = await shop.register(event_id, ANN)
     assert re.search(r"held for you until \d+:\d+", page_text(await ann.page()))
@@ -129,7 +129,7 @@ async def test_a_hold_that_ends_on_another_day_names_the_day(shop: Scene) -> Non
     assert re.search(r"held for you until \w+ \d+, \d{4}", page_text(await ann.page()))
 
 
-async def test_capacity_cannot_be_lowered_below_the_seats_that_are_held_or_paid(shop: Scene) -> None:
+async def test_capacity_cannot_be_lowered_below_the_seats_that_are_held_or_paid(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, capacity=3, waitinglist_capacity=5)
     ann, _, _, dan = [await shop.register(event_id, email) for email in (ANN, BEN, CEM, "dan@example.com")]

@@ -10,17 +10,17 @@ from holdfast.events.mails.writing import message
 from holdfast.events.people.model import AccountSelector
 from holdfast.events.people.operations import export, preview
 from tests.helpers.event_visitor import field_value, page_text
-from tests.helpers.payments import ANN, Buyer, Scene, handle_of, open_dispute, own_page_path, pay_for_seat
+from tests.helpers.payments import ANN, Buyer, PaymentScene, handle_of, open_dispute, own_page_path, pay_for_seat
 from tests.support import eventually
 
 
-async def refund_mails(shop: Scene) -> list[str]:
+async def refund_mails(shop: PaymentScene) -> list[str]:
     """Why money goes back, as each mail about it says."""
     rows = await shop.service.run_sql("select arguments ->> 'reason' from mails where kind = 'refund' order by id")
     return [str(reason) for (reason,) in rows]
 
 
-async def money_on_pages(shop: Scene, ann: Buyer) -> list[str]:
+async def money_on_pages(shop: PaymentScene, ann: Buyer) -> list[str]:
     page = await ann.visitor.http.get(await own_page_path(shop, ann))
     return [page_text(page), page_text(await ann.page())]
 
@@ -33,7 +33,7 @@ async def money_on_pages(shop: Scene, ann: Buyer) -> list[str]:
     ],
 )
 async def test_a_person_who_disputes_a_payment_of_a_cancelled_event_reads_what_is_true_at_each_step(
-    shop: Scene, outcome: Literal["won", "lost"], mail: str, sentence: str
+    shop: PaymentScene, outcome: Literal["won", "lost"], mail: str, sentence: str
 ) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
@@ -54,7 +54,7 @@ async def test_a_person_who_disputes_a_payment_of_a_cancelled_event_reads_what_i
         assert sentence in page
 
 
-async def test_a_dispute_received_after_the_refund_corrects_the_mail(shop: Scene) -> None:
+async def test_a_dispute_received_after_the_refund_corrects_the_mail(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
     dispute_id = await open_dispute(shop)
@@ -70,7 +70,7 @@ async def test_a_dispute_received_after_the_refund_corrects_the_mail(shop: Scene
     assert await refund_mails(shop) == [*before, "dispute_lost"]
 
 
-async def test_a_refund_of_a_lost_dispute_is_mailed_once_and_not_as_money_that_comes(shop: Scene) -> None:
+async def test_a_refund_of_a_lost_dispute_is_mailed_once_and_not_as_money_that_comes(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
     dispute_id = await open_dispute(shop)
@@ -83,7 +83,7 @@ async def test_a_refund_of_a_lost_dispute_is_mailed_once_and_not_as_money_that_c
     assert await refund_mails(shop) == ["dispute_lost"]
 
 
-async def test_a_refund_without_a_dispute_is_mailed_once(shop: Scene) -> None:
+async def test_a_refund_without_a_dispute_is_mailed_once(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
 
@@ -95,7 +95,7 @@ async def test_a_refund_without_a_dispute_is_mailed_once(shop: Scene) -> None:
         assert "€12.00 goes back to you." in page
 
 
-async def cancelled(shop: Scene, ann: Buyer) -> str:
+async def cancelled(shop: PaymentScene, ann: Buyer) -> str:
     """What the page says after the question whether to cancel was answered."""
     path = await own_page_path(shop, ann)
     page = await ann.visitor.http.get(f"{path}/cancel")
@@ -104,7 +104,7 @@ async def cancelled(shop: Scene, ann: Buyer) -> str:
     return page_text(await ann.visitor.http.get(path))
 
 
-async def test_a_person_who_cancels_during_a_dispute_reads_that_the_refund_waits(shop: Scene) -> None:
+async def test_a_person_who_cancels_during_a_dispute_reads_that_the_refund_waits(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
     await open_dispute(shop)
@@ -121,7 +121,7 @@ async def test_a_person_who_cancels_during_a_dispute_reads_that_the_refund_waits
     assert await refund_mails(shop) == ["dispute_open"]
 
 
-async def test_a_person_who_cancels_after_a_lost_dispute_is_promised_no_refund(shop: Scene) -> None:
+async def test_a_person_who_cancels_after_a_lost_dispute_is_promised_no_refund(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
     shop.processor.decide(await open_dispute(shop), "lost")
@@ -136,7 +136,7 @@ async def test_a_person_who_cancels_after_a_lost_dispute_is_promised_no_refund(s
     assert await refund_mails(shop) == ["dispute_lost"]
 
 
-async def test_mails_about_a_payment_that_the_bank_gave_back_say_nothing_of_money_back(shop: Scene) -> None:
+async def test_mails_about_a_payment_that_the_bank_gave_back_say_nothing_of_money_back(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
     assert "Refunds" in await mail(shop, ann, "event_changed")
@@ -147,7 +147,9 @@ async def test_mails_about_a_payment_that_the_bank_gave_back_say_nothing_of_mone
     assert "Refunds" not in await mail(shop, ann, "event_changed")
 
 
-async def test_an_amount_noted_by_the_organizer_changes_nothing_for_a_person_who_paid_by_card(shop: Scene) -> None:
+async def test_an_amount_noted_by_the_organizer_changes_nothing_for_a_person_who_paid_by_card(
+    shop: PaymentScene,
+) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
     path = f"/api/registrations/{ann.event_id}/{handle_of(ann)}"
@@ -163,7 +165,7 @@ async def test_an_amount_noted_by_the_organizer_changes_nothing_for_a_person_who
     assert (await shop.service.database.read(lambda reader: find_facts(reader, [mail])))[0].amount_paid == 1200
 
 
-async def test_exported_data_keeps_the_payment_and_the_noted_amount_apart(shop: Scene) -> None:
+async def test_exported_data_keeps_the_payment_and_the_noted_amount_apart(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
     await ada.patch(f"/api/registrations/{ann.event_id}/{handle_of(ann)}", {"registration": {"amount_paid": 0}})
@@ -177,7 +179,7 @@ async def test_exported_data_keeps_the_payment_and_the_noted_amount_apart(shop: 
     assert [registration.amount_paid for registration in previewed.cancelled] == [1200]
 
 
-async def test_a_hold_that_the_processor_has_not_ended_yet_has_no_button_to_pay(shop: Scene) -> None:
+async def test_a_hold_that_the_processor_has_not_ended_yet_has_no_button_to_pay(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     ann = await shop.register(await shop.event(ada), ANN)
     assert await ann.link()
@@ -193,7 +195,7 @@ async def test_a_hold_that_the_processor_has_not_ended_yet_has_no_button_to_pay(
     assert await ann.status() == "held"
 
 
-async def test_a_person_who_pays_for_a_removed_hold_reads_that_the_money_comes_back(shop: Scene) -> None:
+async def test_a_person_who_pays_for_a_removed_hold_reads_that_the_money_comes_back(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     ann = await shop.register(await shop.event(ada), ANN)
     unpaid = ann.path
@@ -211,7 +213,7 @@ async def test_a_person_who_pays_for_a_removed_hold_reads_that_the_money_comes_b
     assert shop.moved("refund") == 1200
 
 
-async def test_the_own_page_of_a_removed_registration_says_what_becomes_of_the_money(shop: Scene) -> None:
+async def test_the_own_page_of_a_removed_registration_says_what_becomes_of_the_money(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
     path = await own_page_path(shop, ann)
@@ -226,7 +228,7 @@ async def test_the_own_page_of_a_removed_registration_says_what_becomes_of_the_m
     assert "€12.00 is to go back to you, but it waits" in page_text(removed)
 
 
-async def test_a_person_who_moved_up_after_days_and_pays_reads_the_outcome(shop: Scene) -> None:
+async def test_a_person_who_moved_up_after_days_and_pays_reads_the_outcome(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, waitinglist_capacity=5)
     ann, ben = await shop.register(event_id, ANN), await shop.register(event_id, "ben@example.com")
@@ -246,7 +248,7 @@ def dated(days: int) -> str:
     return f"If you cancel until {days} days before the event, you get everything back; later you get nothing back."
 
 
-async def test_people_know_before_they_pay_what_goes_back_if_they_cancel(shop: Scene) -> None:
+async def test_people_know_before_they_pay_what_goes_back_if_they_cancel(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     event = (await ada.get(f"/api/events/{event_id}")).json()["data"]
@@ -266,7 +268,7 @@ async def test_people_know_before_they_pay_what_goes_back_if_they_cancel(shop: S
     assert all("Pay €12.00" in text for text in held)
 
 
-async def shows(shop: Scene, address: str, sentence: str) -> bool:
+async def shows(shop: PaymentScene, address: str, sentence: str) -> bool:
     """Whether a page says something, after what was looked up before is not kept any more."""
 
     async def is_there() -> bool:
@@ -276,7 +278,7 @@ async def shows(shop: Scene, address: str, sentence: str) -> bool:
     return True
 
 
-async def test_people_know_after_they_paid_until_when_they_get_everything_back(shop: Scene) -> None:
+async def test_people_know_after_they_paid_until_when_they_get_everything_back(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = 12")
     ann = await pay_for_seat(shop, ada)
@@ -291,7 +293,7 @@ async def test_people_know_after_they_paid_until_when_they_get_everything_back(s
     assert "Das gilt bis 12 Tage vor der Veranstaltung; danach bekommen Sie nichts zurück." in german
 
 
-async def test_a_person_who_cancels_too_late_for_a_refund_reads_the_number_of_days(shop: Scene) -> None:
+async def test_a_person_who_cancels_too_late_for_a_refund_reads_the_number_of_days(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = 40")
     ann = await pay_for_seat(shop, ada)
@@ -307,7 +309,7 @@ async def test_a_person_who_cancels_too_late_for_a_refund_reads_the_number_of_da
     assert f"Y{nothing[1:]}" in page_text(done)
 
 
-async def test_a_fully_refunded_person_does_not_read_that_nothing_comes_back(shop: Scene) -> None:
+async def test_a_fully_refunded_person_does_not_read_that_nothing_comes_back(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = 40")
     ann = await pay_for_seat(shop, ada)
@@ -327,7 +329,7 @@ async def test_a_fully_refunded_person_does_not_read_that_nothing_comes_back(sho
         (12, "Refunds: everything, if you cancel until 12 days before the event; later nothing\n"),
     ],
 )
-async def test_mails_to_people_who_pay_say_what_goes_back(shop: Scene, days: int, line: str) -> None:
+async def test_mails_to_people_who_pay_say_what_goes_back(shop: PaymentScene, days: int, line: str) -> None:
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = %(days)s", days=days)
     event_id = await shop.event(ada)
@@ -344,7 +346,7 @@ async def test_mails_to_people_who_pay_say_what_goes_back(shop: Scene, days: int
     assert "Refunds" not in await mail(shop, ben, "seat")
 
 
-async def mail(shop: Scene, buyer: Buyer, kind: Kind) -> str:
+async def mail(shop: PaymentScene, buyer: Buyer, kind: Kind) -> str:
     """What a mail of a kind says to somebody, if it is written now."""
     [(public_id,)] = await shop.service.run_sql(
         "select public_id from users where email = %(email)s", email=buyer.email

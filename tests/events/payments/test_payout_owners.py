@@ -6,7 +6,7 @@ from typing import Any
 from holdfast_demo.stripe.accounts import LINK
 from tests.helpers.event_visitor import page_text
 from tests.helpers.form_browser import Browser
-from tests.helpers.payments import Scene
+from tests.helpers.payments import PaymentScene
 from tests.support import Client
 
 PAYOUTS = "/console/payouts"
@@ -30,7 +30,7 @@ async def connect(browser: Browser) -> str:
     return address
 
 
-async def signed_in(shop: Scene, whose: str = "mine") -> Browser:
+async def signed_in(shop: PaymentScene, whose: str = "mine") -> Browser:
     """The owner, who has signed in by a link and said whose it is what was made before."""
     browser = Browser(shop.service)
     await browser.sign_in(OWNER)
@@ -38,7 +38,7 @@ async def signed_in(shop: Scene, whose: str = "mine") -> Browser:
     return browser
 
 
-async def test_a_key_gets_a_page_of_ours_that_asks_for_sign_in(shop: Scene) -> None:
+async def test_a_key_gets_a_page_of_ours_that_asks_for_sign_in(shop: PaymentScene) -> None:
     ada = await shop.service.organizer(is_proved=False, email=OWNER)
     link = await ask_for_link(ada)
 
@@ -52,7 +52,7 @@ async def test_a_key_gets_a_page_of_ours_that_asks_for_sign_in(shop: Scene) -> N
     assert [account["id"] for account in shop.processor.things("account")] == [link["stripe_account_id"]]
 
 
-async def test_a_password_is_not_enough_for_payouts_before_the_address_is_proved(shop: Scene) -> None:
+async def test_a_password_is_not_enough_for_payouts_before_the_address_is_proved(shop: PaymentScene) -> None:
     password = "correct horse battery"
     await shop.service.organizer(is_proved=False, email=OWNER, password=password)
     stranger = Browser(shop.service)
@@ -68,7 +68,7 @@ async def test_a_password_is_not_enough_for_payouts_before_the_address_is_proved
     assert shop.processor.things("account") == []
 
 
-async def test_a_password_is_not_enough_for_payouts_even_after_the_address_was_proved(shop: Scene) -> None:
+async def test_a_password_is_not_enough_for_payouts_even_after_the_address_was_proved(shop: PaymentScene) -> None:
     """Whoever made the organizer may have chosen it, and the owner has kept what was made."""
     password = "correct horse battery"
     await shop.service.organizer(is_proved=False, email=OWNER, password=password)
@@ -90,7 +90,7 @@ async def test_a_password_is_not_enough_for_payouts_even_after_the_address_was_p
     assert (await connect(stranger)).startswith(shop.processor.address)
 
 
-async def test_the_page_of_payouts_names_their_organizer(shop: Scene) -> None:
+async def test_the_page_of_payouts_names_their_organizer(shop: PaymentScene) -> None:
     await shop.service.organizer("Ada Events", email=OWNER, slug="ada-events")
     browser = Browser(shop.service)
     await browser.sign_in(OWNER)
@@ -98,7 +98,7 @@ async def test_the_page_of_payouts_names_their_organizer(shop: Scene) -> None:
     assert "the events of Ada Events (/organizers/ada-events)" in page_text(await browser.get(PAYOUTS))
 
 
-async def test_the_link_of_one_organizer_connects_no_other(shop: Scene) -> None:
+async def test_the_link_of_one_organizer_connects_no_other(shop: PaymentScene) -> None:
     meant = await shop.service.organizer()
     await shop.service.organizer("Ada Events", email=OWNER)
     browser = Browser(shop.service)
@@ -111,7 +111,7 @@ async def test_the_link_of_one_organizer_connects_no_other(shop: Scene) -> None:
     assert f'action="{PAYOUTS}/connect"' not in page.text
 
 
-async def test_a_link_to_payouts_leads_through_sign_in_to_the_page_of_that_organizer(shop: Scene) -> None:
+async def test_a_link_to_payouts_leads_through_sign_in_to_the_page_of_that_organizer(shop: PaymentScene) -> None:
     ada = await shop.service.organizer(email=OWNER)
     url = (await ask_for_link(ada))["onboarding_url"]
 
@@ -120,7 +120,7 @@ async def test_a_link_to_payouts_leads_through_sign_in_to_the_page_of_that_organ
     assert led == f"/sign-in?return_to=%2Fconsole%2Fpayouts%3Forganizer%3D{ada.slug}"
 
 
-async def test_an_owner_who_says_not_mine_ends_the_payout_account_and_gets_a_new_one(shop: Scene) -> None:
+async def test_an_owner_who_says_not_mine_ends_the_payout_account_and_gets_a_new_one(shop: PaymentScene) -> None:
     stranger = await shop.service.organizer(is_proved=False, email=OWNER)
     event_id = await shop.event(stranger)
     planted = (await ask_for_link(stranger))["stripe_account_id"]
@@ -144,7 +144,9 @@ async def test_an_owner_who_says_not_mine_ends_the_payout_account_and_gets_a_new
     assert account_id != planted
 
 
-async def test_a_payout_account_made_before_the_proof_counts_only_when_its_owner_confirms_it(shop: Scene) -> None:
+async def test_a_payout_account_made_before_the_proof_counts_only_when_its_owner_confirms_it(
+    shop: PaymentScene,
+) -> None:
     ada = await shop.service.organizer(is_proved=False, email=OWNER)
     event_id = await shop.event(ada)
     known = (await ask_for_link(ada))["stripe_account_id"]
@@ -162,7 +164,7 @@ async def test_a_payout_account_made_before_the_proof_counts_only_when_its_owner
     assert await payment_status(ada, event_id) == "required"
 
 
-async def test_only_the_owner_of_the_address_confirms_an_account(shop: Scene) -> None:
+async def test_only_the_owner_of_the_address_confirms_an_account(shop: PaymentScene) -> None:
     password = "correct horse battery"
     ada = await shop.service.organizer(is_proved=False, email=OWNER, password=password)
     known = (await ask_for_link(ada))["stripe_account_id"]
@@ -176,7 +178,7 @@ async def test_only_the_owner_of_the_address_confirms_an_account(shop: Scene) ->
     assert await shop.service.run_sql("select is_confirmed from payout_accounts") == [(False,)]
 
 
-async def test_an_account_that_is_not_connected_any_more_is_not_confirmed(shop: Scene) -> None:
+async def test_an_account_that_is_not_connected_any_more_is_not_confirmed(shop: PaymentScene) -> None:
     ada = await shop.service.organizer(is_proved=False, email=OWNER)
     await ask_for_link(ada)
     browser = await signed_in(shop)
@@ -187,7 +189,7 @@ async def test_an_account_that_is_not_connected_any_more_is_not_confirmed(shop: 
     assert await shop.service.run_sql("select account_id from payout_accounts") != [("acct_other",)]
 
 
-async def test_an_unconfirmed_payout_account_made_before_the_proof_is_replaced(shop: Scene) -> None:
+async def test_an_unconfirmed_payout_account_made_before_the_proof_is_replaced(shop: PaymentScene) -> None:
     ada = await shop.service.organizer(is_proved=False, email=OWNER)
     planted = (await ask_for_link(ada))["stripe_account_id"]
     await shop.service.run_sql("update payout_accounts set is_confirmed = false, refund_days = 14")
@@ -203,7 +205,7 @@ async def test_an_unconfirmed_payout_account_made_before_the_proof_is_replaced(s
     assert "still needs something from you" in page_text(await browser.get(PAYOUTS))
 
 
-async def test_the_old_address_that_renewed_an_onboarding_link_redirects_to_the_console(shop: Scene) -> None:
+async def test_the_old_address_that_renewed_an_onboarding_link_redirects_to_the_console(shop: PaymentScene) -> None:
     ada = await shop.service.organizer(is_proved=False, email=OWNER)
     await ask_for_link(ada)
     await shop.service.run_sql("update payout_accounts set linked_at = now()")
@@ -219,7 +221,7 @@ async def test_the_old_address_that_renewed_an_onboarding_link_redirects_to_the_
     assert (await Browser(shop.service).get(RETURN)).headers["location"].startswith("/sign-in?")
 
 
-async def test_an_owner_who_returns_from_the_processor_is_ready_without_a_webhook(shop: Scene) -> None:
+async def test_an_owner_who_returns_from_the_processor_is_ready_without_a_webhook(shop: PaymentScene) -> None:
     ada = await shop.service.organizer(is_proved=False, email=OWNER)
     event_id = await shop.event(ada)
     browser = await signed_in(shop)
@@ -234,7 +236,7 @@ async def test_an_owner_who_returns_from_the_processor_is_ready_without_a_webhoo
     assert await payment_status(ada, event_id) == "required"
 
 
-async def test_a_payout_account_is_polled_less_often_the_longer_it_lasts(shop: Scene) -> None:
+async def test_a_payout_account_is_polled_less_often_the_longer_it_lasts(shop: PaymentScene) -> None:
     ada = await shop.service.organizer(is_proved=False, email=OWNER)
     event_id = await shop.event(ada)
     browser = await signed_in(shop)

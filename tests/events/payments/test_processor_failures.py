@@ -4,13 +4,13 @@ import pytest
 
 from holdfast_demo.stripe.errors import Fault
 from tests.helpers.event_visitor import page_text
-from tests.helpers.payments import Scene, own_page_path
+from tests.helpers.payments import PaymentScene, own_page_path
 
 ANN = "ann@example.com"
 
 
 @pytest.mark.parametrize("kind", ["before", "after", "down"])
-async def test_a_checkout_is_opened_once_even_if_the_first_answer_is_lost(shop: Scene, kind: str) -> None:
+async def test_a_checkout_is_opened_once_even_if_the_first_answer_is_lost(shop: PaymentScene, kind: str) -> None:
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault(kind, "/checkout/sessions"))  # pyright: ignore[reportArgumentType]
     ann = await shop.register(event_id, ANN)
@@ -25,7 +25,7 @@ async def test_a_checkout_is_opened_once_even_if_the_first_answer_is_lost(shop: 
     assert await ann.status() == "registered"
 
 
-async def test_a_page_of_a_held_seat_refreshes_until_the_checkout_is_ready(shop: Scene) -> None:
+async def test_a_page_of_a_held_seat_refreshes_until_the_checkout_is_ready(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("before", "/checkout/sessions"))
     ann = await shop.register(event_id, ANN)
@@ -39,7 +39,7 @@ async def test_a_page_of_a_held_seat_refreshes_until_the_checkout_is_ready(shop:
     assert ("Pay €12.00" in page_text(page), "http-equiv" in page.text) == (True, False)
 
 
-async def test_a_checkout_opened_without_an_answer_is_recognized_by_its_payment(shop: Scene) -> None:
+async def test_a_checkout_opened_without_an_answer_is_recognized_by_its_payment(shop: PaymentScene) -> None:
     """Stripe repeats an error of its own for the key of a call, also if it has acted."""
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("remembered", "/checkout/sessions"))
@@ -54,7 +54,7 @@ async def test_a_checkout_opened_without_an_answer_is_recognized_by_its_payment(
 
 @pytest.mark.parametrize(("hours", "state"), [(2, "held"), (25, "rejected")])
 async def test_a_checkout_never_known_to_open_is_tried_again_after_its_end_for_a_day(
-    shop: Scene, hours: int, state: str
+    shop: PaymentScene, hours: int, state: str
 ) -> None:
     event_id = await shop.event(await shop.organizer())
     shop.processor.plan(Fault("remembered", "/checkout/sessions"))
@@ -76,7 +76,7 @@ async def test_a_checkout_never_known_to_open_is_tried_again_after_its_end_for_a
     assert bool(await ann.link()) is (state == "held")
 
 
-async def test_a_payment_that_the_processor_refuses_gives_the_seat_away_and_says_why(shop: Scene) -> None:
+async def test_a_payment_that_the_processor_refuses_gives_the_seat_away_and_says_why(shop: PaymentScene) -> None:
     """The account that the money goes to is closed."""
     event_id = await shop.event(await shop.organizer())
     await shop.service.run_sql("update payout_accounts set account_id = 'acct_closed'")
@@ -89,7 +89,7 @@ async def test_a_payment_that_the_processor_refuses_gives_the_seat_away_and_says
     assert error
 
 
-async def test_a_processor_that_is_away_when_the_time_is_up_keeps_the_seat_held(shop: Scene) -> None:
+async def test_a_processor_that_is_away_when_the_time_is_up_keeps_the_seat_held(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer())
     await shop.register(event_id, ANN)
     shop.processor.plan(Fault("down", "/checkout", times=2))
@@ -103,7 +103,7 @@ async def test_a_processor_that_is_away_when_the_time_is_up_keeps_the_seat_held(
     assert await shop.counts(event_id) == {"rejected": 1}
 
 
-async def test_a_checkout_that_expires_gives_the_seat_away(shop: Scene) -> None:
+async def test_a_checkout_that_expires_gives_the_seat_away(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer())
     ann = await shop.register(event_id, ANN)
 
@@ -113,7 +113,7 @@ async def test_a_checkout_that_expires_gives_the_seat_away(shop: Scene) -> None:
     assert await ann.status() == "rejected"
 
 
-async def test_a_payment_that_comes_after_the_seat_was_given_away_goes_back(shop: Scene) -> None:
+async def test_a_payment_that_comes_after_the_seat_was_given_away_goes_back(shop: PaymentScene) -> None:
     """As after a restored backup: the service believes that the page had ended."""
     event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)
     ann = await shop.register(event_id, ANN)
@@ -130,7 +130,7 @@ async def test_a_payment_that_comes_after_the_seat_was_given_away_goes_back(shop
     assert "goes back to you in full" in page_text(await ann.page())
 
 
-async def test_a_late_payment_takes_the_seat_if_the_waiting_list_is_empty(shop: Scene) -> None:
+async def test_a_late_payment_takes_the_seat_if_the_waiting_list_is_empty(shop: PaymentScene) -> None:
     event_id = await shop.event(await shop.organizer())
     ann = await shop.register(event_id, ANN)
     await shop.service.run_sql(

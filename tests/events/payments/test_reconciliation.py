@@ -12,14 +12,14 @@ from holdfast.events.payments.reconciliation import MEANINGS, ReconciliationRepo
 from holdfast.kit.running.steps import Steps
 from holdfast_demo.stripe.errors import Fault
 from tests.forking import forks
-from tests.helpers.payments import Buyer, Scene
+from tests.helpers.payments import Buyer, PaymentScene
 from tests.helpers.processes import HOLDFAST
 from tests.support import Service
 
 ANN = "ann@example.com"
 
 
-async def paid(shop: Scene, *, delivered: bool = True) -> Buyer:
+async def paid(shop: PaymentScene, *, delivered: bool = True) -> Buyer:
     ann = await shop.register(await shop.event(await shop.organizer()), ANN)
     await ann.pay()
     if delivered:
@@ -27,16 +27,16 @@ async def paid(shop: Scene, *, delivered: bool = True) -> Buyer:
     return ann
 
 
-async def compared(shop: Scene) -> ReconciliationReport:
+async def compared(shop: PaymentScene) -> ReconciliationReport:
     return await reconcile(Steps(shop.service.database))
 
 
-async def differs(shop: Scene) -> list[tuple[str, int | None, int | None]]:
+async def differs(shop: PaymentScene) -> list[tuple[str, int | None, int | None]]:
     """What differs, and the amounts here and there."""
     return [(difference.kind, difference.ours, difference.theirs) for difference in (await compared(shop)).differences]
 
 
-async def test_books_that_agree_have_no_differences_even_after_refunds(shop: Scene) -> None:
+async def test_books_that_agree_have_no_differences_even_after_refunds(shop: PaymentScene) -> None:
     ann = await paid(shop)
     assert await differs(shop) == []
 
@@ -52,13 +52,13 @@ async def test_books_that_agree_have_no_differences_even_after_refunds(shop: Sce
     assert await ann.status() == "registered"
 
 
-async def test_an_unpaid_checkout_is_not_compared(shop: Scene) -> None:
+async def test_an_unpaid_checkout_is_not_compared(shop: PaymentScene) -> None:
     await shop.register(await shop.event(await shop.organizer()), ANN)
 
     assert (await compared(shop)).compared == 0
 
 
-async def test_a_payment_whose_message_was_lost_is_named_and_gets_its_seat(shop: Scene) -> None:
+async def test_a_payment_whose_message_was_lost_is_named_and_gets_its_seat(shop: PaymentScene) -> None:
     ann = await paid(shop, delivered=False)
 
     [difference] = (await compared(shop)).differences
@@ -75,7 +75,7 @@ async def test_a_payment_whose_message_was_lost_is_named_and_gets_its_seat(shop:
     assert await differs(shop) == []
 
 
-async def test_a_payment_unknown_to_us_is_named(shop: Scene) -> None:
+async def test_a_payment_unknown_to_us_is_named(shop: PaymentScene) -> None:
     """As after a restored backup."""
     await paid(shop)
     await shop.service.run_sql("update payments set session_id = 'cs_another'")
@@ -86,21 +86,21 @@ async def test_a_payment_unknown_to_us_is_named(shop: Scene) -> None:
     assert difference.intent_id == shop.processor.things("payment_intent")[0]["id"]
 
 
-async def test_a_payment_with_a_different_amount_is_named(shop: Scene) -> None:
+async def test_a_payment_with_a_different_amount_is_named(shop: PaymentScene) -> None:
     await paid(shop)
     await shop.service.run_sql("update payments set amount = 1300")
 
     assert await differs(shop) == [("other_amount", 1300, 1200)]
 
 
-async def test_a_payment_in_a_different_currency_is_named(shop: Scene) -> None:
+async def test_a_payment_in_a_different_currency_is_named(shop: PaymentScene) -> None:
     await paid(shop)
     await shop.service.run_sql("update payments set currency = 'USD'")
 
     assert await differs(shop) == [("other_amount", 1200, 1200)]
 
 
-async def test_money_that_was_given_back_elsewhere_is_named(shop: Scene) -> None:
+async def test_money_that_was_given_back_elsewhere_is_named(shop: PaymentScene) -> None:
     await paid(shop)
     [intent] = shop.processor.things("payment_intent")
     shop.processor.ask("POST", "/v1/refunds", {"payment_intent": intent["id"], "amount": 300})
@@ -108,7 +108,7 @@ async def test_money_that_was_given_back_elsewhere_is_named(shop: Scene) -> None
     assert await differs(shop) == [("other_refunds", 0, 300)]
 
 
-async def test_a_refund_that_the_bank_returned_is_no_difference(shop: Scene) -> None:
+async def test_a_refund_that_the_bank_returned_is_no_difference(shop: PaymentScene) -> None:
     await paid(shop)
     shop.processor.leave_refunds_pending()
     await shop.service.run_sql(
@@ -121,7 +121,7 @@ async def test_a_refund_that_the_bank_returned_is_no_difference(shop: Scene) -> 
     assert await differs(shop) == []
 
 
-async def test_a_payment_that_the_processor_does_not_have_is_named_after_some_minutes(shop: Scene) -> None:
+async def test_a_payment_that_the_processor_does_not_have_is_named_after_some_minutes(shop: PaymentScene) -> None:
     await paid(shop)
     await shop.service.run_sql("update payments set session_id = 'cs_nowhere', intent_id = 'pi_nowhere'")
     assert [kind for kind, *_ in await differs(shop)] == ["unknown"]
@@ -136,7 +136,7 @@ def counted() -> float:
     return REGISTRY.get_sample_value("holdfast_payment_differences_total", {"kind": "other_amount"}) or 0
 
 
-async def test_the_daily_comparison_counts_what_differs(shop: Scene) -> None:
+async def test_the_daily_comparison_counts_what_differs(shop: PaymentScene) -> None:
     await paid(shop)
     await shop.service.run_sql("update payments set amount = 1300")
     before = counted()
@@ -151,7 +151,7 @@ async def test_without_a_processor_the_daily_comparison_does_nothing(service: Se
 
 
 async def command(
-    shop: Scene, *words: str, database_url: str, tmp_path: Path, key: str | None = None
+    shop: PaymentScene, *words: str, database_url: str, tmp_path: Path, key: str | None = None
 ) -> subprocess.CompletedProcess[str]:
     """The command of operators, in a process of its own."""
     environment = {
@@ -167,7 +167,7 @@ async def command(
 
 
 async def test_the_command_to_reconcile_reports_no_differences_and_exits_with_0(
-    shop: Scene, database_url: str, tmp_path: Path
+    shop: PaymentScene, database_url: str, tmp_path: Path
 ) -> None:
     await paid(shop)
 
@@ -179,7 +179,7 @@ async def test_the_command_to_reconcile_reports_no_differences_and_exits_with_0(
 
 
 async def test_the_command_to_reconcile_has_a_line_for_each_difference_and_exits_with_1(
-    shop: Scene, database_url: str, tmp_path: Path
+    shop: PaymentScene, database_url: str, tmp_path: Path
 ) -> None:
     await paid(shop, delivered=False)
     [intent] = shop.processor.things("payment_intent")
@@ -195,7 +195,7 @@ async def test_the_command_to_reconcile_has_a_line_for_each_difference_and_exits
 
 @pytest.mark.parametrize("days", ["0", "366", "two"])
 async def test_the_command_to_reconcile_refuses_invalid_days(
-    shop: Scene, database_url: str, tmp_path: Path, days: str
+    shop: PaymentScene, database_url: str, tmp_path: Path, days: str
 ) -> None:
     done = await command(shop, "--days", days, database_url=database_url, tmp_path=tmp_path)
 
@@ -203,7 +203,7 @@ async def test_the_command_to_reconcile_refuses_invalid_days(
     assert "--days" in done.stderr
 
 
-async def test_the_command_to_reconcile_has_help(shop: Scene, database_url: str, tmp_path: Path) -> None:
+async def test_the_command_to_reconcile_has_help(shop: PaymentScene, database_url: str, tmp_path: Path) -> None:
     explained = await command(shop, "--help", database_url=database_url, tmp_path=tmp_path)
 
     assert explained.returncode == 0
@@ -211,7 +211,7 @@ async def test_the_command_to_reconcile_has_help(shop: Scene, database_url: str,
 
 
 async def test_the_command_to_reconcile_says_that_the_processor_does_not_answer(
-    shop: Scene, database_url: str, tmp_path: Path
+    shop: PaymentScene, database_url: str, tmp_path: Path
 ) -> None:
     shop.processor.plan(Fault("down", "/checkout/sessions", method="GET"))
 
@@ -223,7 +223,7 @@ async def test_the_command_to_reconcile_says_that_the_processor_does_not_answer(
 
 
 async def test_the_command_to_reconcile_says_that_no_processor_is_set_up(
-    shop: Scene, database_url: str, tmp_path: Path
+    shop: PaymentScene, database_url: str, tmp_path: Path
 ) -> None:
     done = await command(shop, database_url=database_url, tmp_path=tmp_path, key="")
 

@@ -9,17 +9,17 @@ from holdfast.kit.contract.caller import Caller, api_key
 from holdfast.kit.contract.problems import Problem
 from holdfast_demo.stripe.errors import Fault
 from tests.helpers.event_visitor import Visitor, field_value, page_text
-from tests.helpers.payments import ANN, Buyer, Scene, handle_of, own_page_path, pay_for_seat
+from tests.helpers.payments import ANN, Buyer, PaymentScene, handle_of, own_page_path, pay_for_seat
 
 
-async def payment(shop: Scene, caller: Caller, ann: Buyer) -> PaymentView:
+async def payment(shop: PaymentScene, caller: Caller, ann: Buyer) -> PaymentView:
     command = ListPersonPayments(event_id=ann.event_id, user_id=handle_of(ann))
     [view] = await shop.service.database.read(lambda reader: list_payments(reader, caller, command))
     return view
 
 
 @pytest.mark.parametrize(("days", "back"), [(0, 1200), (40, 0)])
-async def test_a_person_who_cancels_gets_the_refund_of_the_rule(shop: Scene, days: int, back: int) -> None:
+async def test_a_person_who_cancels_gets_the_refund_of_the_rule(shop: PaymentScene, days: int, back: int) -> None:
     """The event is in 30 days."""
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = %(days)s", days=days)
@@ -38,7 +38,7 @@ async def test_a_person_who_cancels_gets_the_refund_of_the_rule(shop: Scene, day
     assert shop.moved("refund") == back
 
 
-async def test_the_mail_about_a_refund_knows_the_language_of_a_registration_that_is_gone(shop: Scene) -> None:
+async def test_the_mail_about_a_refund_knows_the_language_of_a_registration_that_is_gone(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada)
     visitor = Visitor(shop.service, language="de")
@@ -56,7 +56,7 @@ async def test_the_mail_about_a_refund_knows_the_language_of_a_registration_that
     assert rows == [("de", "seat_lost")]
 
 
-async def test_a_person_sees_on_the_own_page_what_was_refunded(shop: Scene) -> None:
+async def test_a_person_sees_on_the_own_page_what_was_refunded(shop: PaymentScene) -> None:
     ann = await pay_for_seat(shop, await shop.organizer())
     path = await own_page_path(shop, ann)
     assert "Refunded" not in page_text(await ann.visitor.http.get(path))
@@ -68,7 +68,7 @@ async def test_a_person_sees_on_the_own_page_what_was_refunded(shop: Scene) -> N
     assert "Paid €12.00 Refunded €4.50" in page_text(await ann.visitor.http.get(path))
 
 
-async def test_a_changed_refund_rule_does_not_apply_to_earlier_payments(shop: Scene) -> None:
+async def test_a_changed_refund_rule_does_not_apply_to_earlier_payments(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
     await shop.service.run_sql("update payout_accounts set refund_days = 3650")
@@ -76,7 +76,7 @@ async def test_a_changed_refund_rule_does_not_apply_to_earlier_payments(shop: Sc
     assert "you get €12.00 back" in page_text(await ann.visitor.http.get(await own_page_path(shop, ann)))
 
 
-async def test_a_person_whom_the_organizer_removes_is_refunded_in_full(shop: Scene) -> None:
+async def test_a_person_whom_the_organizer_removes_is_refunded_in_full(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     await shop.service.run_sql("update payout_accounts set refund_days = 3650")
     ann = await pay_for_seat(shop, ada)
@@ -87,7 +87,7 @@ async def test_a_person_whom_the_organizer_removes_is_refunded_in_full(shop: Sce
     assert (shop.moved("refund"), shop.moved("application_fee_refund")) == (1200, 60)
 
 
-async def test_a_part_is_given_back_by_hand_and_never_more_than_was_paid(shop: Scene) -> None:
+async def test_a_part_is_given_back_by_hand_and_never_more_than_was_paid(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
     caller = api_key(1, ada.id)
@@ -111,7 +111,7 @@ async def test_a_part_is_given_back_by_hand_and_never_more_than_was_paid(shop: S
 
 
 @pytest.mark.parametrize("kind", ["before", "after", "remembered", "down"])
-async def test_a_refund_whose_answer_is_lost_is_made_exactly_once(shop: Scene, kind: str) -> None:
+async def test_a_refund_whose_answer_is_lost_is_made_exactly_once(shop: PaymentScene, kind: str) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
     shop.processor.plan(Fault(kind, "/refunds", times=7 if kind == "remembered" else 1))  # pyright: ignore[reportArgumentType]
@@ -125,7 +125,7 @@ async def test_a_refund_whose_answer_is_lost_is_made_exactly_once(shop: Scene, k
     assert shop.moved("refund") == 1200
 
 
-async def test_a_refund_that_the_bank_returns_is_shown_as_refused(shop: Scene) -> None:
+async def test_a_refund_that_the_bank_returns_is_shown_as_refused(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     ann = await pay_for_seat(shop, ada)
     shop.processor.leave_refunds_pending()
@@ -139,7 +139,7 @@ async def test_a_refund_that_the_bank_returns_is_shown_as_refused(shop: Scene) -
     assert (state, bool(re.search("card", str(error)))) == ("refused", True)
 
 
-async def test_no_more_than_was_paid_can_be_stored_as_given_back(shop: Scene) -> None:
+async def test_no_more_than_was_paid_can_be_stored_as_given_back(shop: PaymentScene) -> None:
     ann = await pay_for_seat(shop, await shop.organizer())
     assert ann
     with pytest.raises(Exception, match="no_more_is_given_back_than_was_paid"):

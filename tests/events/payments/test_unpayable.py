@@ -6,7 +6,7 @@ import pytest
 
 from holdfast_demo.stripe.store import Thing
 from tests.helpers.event_visitor import Visitor, field_value, page_state, page_text
-from tests.helpers.payments import Scene
+from tests.helpers.payments import PaymentScene
 from tests.support import Client
 
 ANN, BEN = "ann@example.com", "ben@example.com"
@@ -24,7 +24,7 @@ async def price(ada: Client, event_id: int, amount: int) -> None:
     assert answer.status_code == 200, answer.text
 
 
-async def test_a_price_that_cannot_be_charged_holds_no_seat_and_the_form_says_why(shop: Scene) -> None:
+async def test_a_price_that_cannot_be_charged_holds_no_seat_and_the_form_says_why(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     for currency, fair, unfair in (("EUR", 50, 49), ("JPY", 50, 49), ("KWD", 1230, 1234), ("ISK", 1, 10**10)):
         event_id = await shop.event(ada, currency=currency, price=fair)
@@ -46,7 +46,7 @@ async def test_a_price_that_cannot_be_charged_holds_no_seat_and_the_form_says_wh
         assert await ann.link()
 
 
-async def test_a_registration_by_key_at_a_price_that_cannot_be_charged_is_accepted(shop: Scene) -> None:
+async def test_a_registration_by_key_at_a_price_that_cannot_be_charged_is_accepted(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, price=10)
 
@@ -56,7 +56,7 @@ async def test_a_registration_by_key_at_a_price_that_cannot_be_charged_is_accept
     assert await shop.counts(event_id) == {"registered": 1}
 
 
-async def another_session(shop: Scene, amount: int, currency: str) -> Thing:
+async def another_session(shop: PaymentScene, amount: int, currency: str) -> Thing:
     """A session for another amount than was asked for, which has been paid."""
     [account] = await shop.service.run_sql("select account_id from payout_accounts")
     cost = {"currency": currency, "unit_amount": amount, "product_data": {"name": "Seat"}}
@@ -73,7 +73,7 @@ async def another_session(shop: Scene, amount: int, currency: str) -> Thing:
     ("amount", "currency", "amount_text"), [(700, "eur", "€7.00"), (1300, "eur", "€13.00"), (1200, "usd", "$12.00")]
 )
 async def test_a_payment_of_a_wrong_amount_is_refunded_and_the_seat_goes_to_the_next_person(
-    shop: Scene, amount: int, currency: str, amount_text: str
+    shop: PaymentScene, amount: int, currency: str, amount_text: str
 ) -> None:
     event_id = await shop.event(await shop.organizer(), waitinglist_capacity=1)
     ann, ben = [await shop.register(event_id, email) for email in (ANN, BEN)]

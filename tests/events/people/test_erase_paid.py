@@ -6,11 +6,11 @@ from holdfast.events import ownership
 from holdfast.events.people.model import AccountSelector, Erasure
 from holdfast.events.resources import Tx
 from tests.helpers.locked_rows import hold_locks
-from tests.helpers.payments import Scene
+from tests.helpers.payments import PaymentScene
 from tests.helpers.people import ANN, BOB, erase, wait_for_lock_waiters
 
 
-async def test_an_erasure_whose_seat_goes_to_a_person_who_is_erased_too_is_not_retried(shop: Scene) -> None:
+async def test_an_erasure_whose_seat_goes_to_a_person_who_is_erased_too_is_not_retried(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, waitinglist_capacity=5)
     await (await shop.register(event_id, "ann@example.com")).pay()
@@ -38,7 +38,7 @@ async def test_an_erasure_whose_seat_goes_to_a_person_who_is_erased_too_is_not_r
     assert await shop.counts(event_id) == {"held": 1}
 
 
-async def test_a_seat_that_was_held_for_an_erased_person_goes_to_the_next_in_line(shop: Scene) -> None:
+async def test_a_seat_that_was_held_for_an_erased_person_goes_to_the_next_in_line(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, waitinglist_capacity=5)
     await shop.register(event_id, "ann@example.com")

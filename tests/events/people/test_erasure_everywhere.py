@@ -15,14 +15,14 @@ from holdfast.events.registrations.substring_search import index_batch
 from holdfast.events.resources import Tx
 from holdfast.events.service import EVENTS
 from holdfast.kit.contract.command import Repeatable
-from tests.events.check_in.scene import Entrance
+from tests.events.check_in.check_in_scene import Entrance
 from tests.events.log.pending import accept
 from tests.events.mails.post import tell_changes
 from tests.events.pages.own_data import ask_for_own_data
 from tests.events.pages.own_registration import own_path
 from tests.helpers.form_browser import Browser
 from tests.helpers.locked_rows import hold_locks
-from tests.helpers.payments import Scene as Shop
+from tests.helpers.payments import PaymentScene
 from tests.helpers.people import end_event, erase, handle_of, list_registrations, sign_up
 from tests.helpers.sealing import seal_once
 from tests.support import Client, Service
@@ -78,7 +78,7 @@ async def keyed(ada: Client, event: dict[str, Any], status: int = 202, key: str 
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-async def test_no_column_of_any_table_has_data_or_a_nonce_of_an_erased_person(shop: Shop, sealed: bool) -> None:
+async def test_no_column_of_any_table_has_data_or_a_nonce_of_an_erased_person(shop: PaymentScene, sealed: bool) -> None:
     service, ada = shop.service, await shop.organizer()
     past, coming, called, unsettled, removed = [await ada.create_event(capacity=5) for _ in range(5)]
     for event in (past, coming):

@@ -12,8 +12,8 @@ from holdfast.events.photos.sizes import clear_photos
 from holdfast.events.settings import Settings
 from holdfast.kit.running.steps import Steps
 from tests.events.console.event_scene import foreign_event, stored_events
+from tests.events.console.organizer_scene import hidden_field
 from tests.events.console.organizing import sign_in_organizer
-from tests.events.console.scene import hidden_field
 from tests.helpers.form_browser import Browser, main_text, token
 from tests.helpers.photos import (
     JPEG,
@@ -69,7 +69,9 @@ async def test_metadata_of_a_camera_is_removed(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
-    await send(browser, path_of(event), ("a.jpg", picture(JPEG, comment=b"at home")))
+    camera_picture = picture(JPEG, comment=b"at home")
+    assert b"at home" in camera_picture
+    await send(browser, path_of(event), ("a.jpg", camera_picture))
 
     [address] = (await ada.get(f"/api/events/{event['id']}")).json()["data"]["image_urls"]
     assert b"at home" not in (await service.http.get(address)).content

@@ -70,11 +70,7 @@ runpy.run_module({image.__name__!r}, run_name="__main__")
 
     async def begin(self) -> None:
         """Wait until a GIF file is being decoded."""
-
-        async def is_begun() -> bool:
-            return self.begun > 0
-
-        await eventually(is_begun)
+        await eventually(lambda: self.begun > 0)
 
 
 @pytest.fixture

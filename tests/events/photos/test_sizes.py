@@ -1,6 +1,5 @@
 """Accepted photos get their sizes soon afterwards, pages find them, and they go with their photo."""
 
-import asyncio
 import io
 from collections.abc import AsyncIterator
 
@@ -14,6 +13,7 @@ from holdfast.events.photos.sizes import clear_photos, find_sizes
 from holdfast.events.settings import Settings
 from holdfast.kit.background import row_work
 from holdfast.kit.running.steps import Steps
+from tests.helpers.background_loops import at_work
 from tests.helpers.photos import (
     a_day_passes,
     accept_photos,
@@ -111,16 +111,15 @@ async def test_photos_get_their_sizes_as_soon_as_they_are_accepted(
 ) -> None:
     # Each photo is accepted, and then locked for a moment by the event that shows it.
     monkeypatch.setattr(row_work, "POLL_SECONDS", 3_600.0)
-    making = asyncio.create_task(row_work.run(service.database, sizes.SizesWork(service.database)))
     ada = await service.organizer()
-    for _ in range(2):
-        _, key = await with_photo(ada, service)
+    async with at_work(row_work.run(service.database, sizes.SizesWork(service.database))):
+        for _ in range(2):
+            _, key = await with_photo(ada, service)
 
-        async def has_sizes(key: str = key) -> bool:
-            return (await image_attributes(service, key)).srcset != ""
+            async def has_sizes(key: str = key) -> bool:
+                return (await image_attributes(service, key)).srcset != ""
 
-        await eventually(has_sizes, seconds=60)
-    making.cancel()
+            await eventually(has_sizes, seconds=60)
 
 
 async def test_photos_that_are_older_than_sizes_get_them_too(service: Service) -> None:

@@ -82,8 +82,12 @@ async def test_a_deleted_file_is_gone_and_others_stay(store: Store) -> None:
 
 
 async def test_a_file_can_be_deleted_twice(store: Store) -> None:
+    await store.write(PHOTO, b"photo", JPEG)
+
     await store.delete([PHOTO])
     await store.delete([PHOTO])
+
+    assert await stored_file(store, PHOTO) is None
 
 
 async def test_concurrent_writes_of_different_files_store_all_of_them(store: Store) -> None:
@@ -155,9 +159,9 @@ async def test_an_upload_is_refused_once_its_address_has_expired(service: Servic
 async def test_the_expiry_of_an_upload_address_cannot_be_changed(service: Service, store: Store) -> None:
     url = await store.upload_url(NAME, JPEG, 5, 900)
     query = urlsplit(url).query
-    for name in ("expires", "X-Amz-Expires"):
-        if f"{name}=" in query:
-            await refused(service, store, url.replace(f"{name}=", f"{name}=9"))
+    [name] = [name for name in ("expires", "X-Amz-Expires") if f"{name}=" in query]
+
+    await refused(service, store, url.replace(f"{name}=", f"{name}=9"))
 
 
 async def test_a_store_that_is_out_of_reach_is_unavailable(service: Service, store: Store) -> None:

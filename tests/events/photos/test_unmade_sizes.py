@@ -13,7 +13,6 @@ from holdfast.events.photos import sandbox, scaling, sizes
 from holdfast.events.photos.model import size_name, upload_name
 from holdfast.events.photos.sizes import clear_photos, find_sizes
 from holdfast.events.settings import Settings
-from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LeasedRow
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.steps import Steps
@@ -169,12 +168,6 @@ async def test_a_photo_that_is_deleted_while_it_is_scaled_leaves_no_file(service
 
     assert await photo_states(service) == {}
     assert await stored_sizes(service, key) == []
-
-
-@pytest.fixture
-def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
-    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
 
 
 async def lease_photo(service: Service) -> Sequence[LeasedRow]:

@@ -19,9 +19,7 @@ MEGABYTE = 1_000_000
 
 async def stranger(service: Service, host: str) -> Client:
     """An organizer that somebody at an address has registered."""
-    transport = httpx2.ASGITransport(app=service.app, client=(host, 1))
-    http = httpx2.AsyncClient(transport=transport, base_url=service.database.resources.settings.base_url)
-    return await Service(service.app, http, service.database, service.runner).organizer(is_proved=False)
+    return await Service(service.app, service.at(host), service.database, service.runner).organizer(is_proved=False)
 
 
 async def wish(client: Client, size: int) -> httpx2.Response:

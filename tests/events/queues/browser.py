@@ -4,15 +4,15 @@ import re
 
 import httpx2
 
-from tests.events.queues.scene import QueueScene
+from tests.events.queues.queue_scene import QueueScene
 
 
 class Browser:
     """Somebody who looks at a page and keeps its cookies."""
 
-    def __init__(self, line: QueueScene, path: str | None = None) -> None:
-        self.http = httpx2.AsyncClient(transport=httpx2.ASGITransport(line.service.app), base_url="http://events.test")
-        self.path = path or f"/queues/{line.id}"
+    def __init__(self, queue: QueueScene, path: str | None = None) -> None:
+        self.http = httpx2.AsyncClient(transport=httpx2.ASGITransport(queue.service.app), base_url="http://events.test")
+        self.path = path or f"/queues/{queue.id}"
 
     async def look(self, method: str = "GET") -> httpx2.Response:
         return await self.http.request(method, self.path)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.events.queues.scene import QueueScene, open_line
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service
 
 
 @pytest.fixture
-async def line(service: Service) -> QueueScene:
+async def queue(service: Service) -> QueueScene:
     """A queue that releases one visitor a second."""
-    return await open_line(service)
+    return await open_queue(service)

@@ -8,26 +8,26 @@ from typing import Any
 import httpx2
 
 from holdfast.kit.http.application import Application
-from tests.events.queues.scene import QueueScene, open_line
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.event_visitor import field_value, page_text
 from tests.support import Client, Service
 
 
 @dataclass
 class GuardedEvent:
-    """An event, and the line before it, which releases one visitor a second."""
+    """An event, and the waiting room before it, which releases one visitor a second."""
 
-    line: QueueScene
+    queue: QueueScene
     id: int
     path: str
 
     @property
     def service(self) -> Service:
-        return self.line.service
+        return self.queue.service
 
     @property
     def ada(self) -> Client:
-        return self.line.ada
+        return self.queue.ada
 
     async def event(self) -> dict[str, Any]:
         return (await self.ada.get(f"/api/events/{self.id}")).json()["data"]
@@ -44,8 +44,8 @@ async def guard(service: Service, ada: Client | None = None, **fields: Any) -> G
     """A new event with a waiting room. `fields` are those of the event."""
     ada = ada or await service.organizer()
     event = await ada.create_event(**fields)
-    line = await open_line(service, ada, target_url=None, event_id=event["id"])
-    return GuardedEvent(line, event["id"], event["public_url"].removeprefix("http://events.test"))
+    queue = await open_queue(service, ada, target_url=None, event_id=event["id"])
+    return GuardedEvent(queue, event["id"], event["public_url"].removeprefix("http://events.test"))
 
 
 class GuestBrowser:
@@ -67,7 +67,7 @@ class GuestBrowser:
         )
         end = "/embed" if framed else ""
         self.event_path = f"/events/{guarded.id}/embed" if framed else guarded.path
-        self.room_path = f"/queues/{guarded.line.id}{end}"
+        self.room_path = f"/queues/{guarded.queue.id}{end}"
         self.form_path = f"/events/{guarded.id}{end or '/registrations'}"
         self.released_path = f"/events/{guarded.id}{end}/released"
 
@@ -95,7 +95,7 @@ class GuestBrowser:
     async def go_in(self) -> httpx2.Response:
         """Line up, wait for the release, and enter."""
         await self.line_up()
-        await self.guarded.line.tick()
+        await self.guarded.queue.tick()
         return await self.enter()
 
     async def send(self, page: httpx2.Response, email: str, **fields: str) -> httpx2.Response:

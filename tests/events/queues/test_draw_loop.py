@@ -1,7 +1,5 @@
 """The loops that run in every process: they close, freeze, seal and draw a list by themselves, by the real clock."""
 
-import asyncio
-import contextlib
 import datetime as dt
 from dataclasses import replace
 
@@ -14,7 +12,8 @@ from holdfast.events.service import DRAWS
 from holdfast_verify.formats import beacon, drawn_order
 from tests.events.draws.beacon_double import serving_beacon
 from tests.events.queues.draw_scene import ROUND, DrawScene
-from tests.events.queues.scene import open_line
+from tests.events.queues.queue_scene import open_queue
+from tests.helpers.background_loops import at_work
 from tests.outside_servers import client_reaching
 from tests.support import Service, eventually
 
@@ -31,22 +30,18 @@ async def test_loops_of_two_processes_draw_a_list_without_help(
         resources = service.database.resources
         settings = resources.settings.model_copy(update={"beacon_url": double.server.url.rstrip("/")})
         service.database.resources = replace(resources, settings=settings, beacon=client_reaching(double.server))
-        line = await open_line(service, draw_at=closes.isoformat(), release_rate=600)
-        await line.join("ann", "bob", "cyd")
+        queue = await open_queue(service, draw_at=closes.isoformat(), release_rate=600)
+        await queue.join("ann", "bob", "cyd")
         loops = (sealing.LOOP.run, release.LOOP.run, *(DRAWS.loops[0].run,) * 2)
-        running = [asyncio.create_task(loop(service.database)) for loop in loops]
 
         async def is_empty() -> bool:
-            return not await line.length()
+            return not await queue.length()
 
-        await eventually(is_empty, 30)
-        scene = DrawScene(service, closes, double, QUEUE_DRAWS, line)
-        await scene.seal()
-        assert await scene.faults() == []
-        assert [entry["kind"] for entry in await scene.log()].count("draw") == 1
-        assert len(double.server.requests) <= 2
-        for task in running:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        async with at_work(*(loop(service.database) for loop in loops)):
+            await eventually(is_empty, 30)
+            scene = DrawScene(service, closes, double, QUEUE_DRAWS, queue)
+            await scene.seal()
+            assert await scene.faults() == []
+            assert [entry["kind"] for entry in await scene.log()].count("draw") == 1
+            assert len(double.server.requests) <= 2
         service.database.resources = resources

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from holdfast_verify.formats.drawn_order import draw_order
-from tests.events.draws.scene import PEOPLE
-from tests.events.queues.draw_scene import ROUND, drawing_line
+from tests.events.draws.draw_steps import PEOPLE
+from tests.events.queues.draw_scene import ROUND, drawing_queue
 from tests.node import node
 from tests.support import Service
 
@@ -17,12 +17,12 @@ from tests.support import Service
 async def test_the_page_of_a_queue_says_what_is_drawn_and_then_how_to_check_it(
     service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    async with drawing_line(service, monkeypatch) as draw:
-        path = f"/queues/{draw.line.id}"
-        await draw.line.join(*PEOPLE)
+    async with drawing_queue(service, monkeypatch) as draw:
+        path = f"/queues/{draw.queue.id}"
+        await draw.queue.join(*PEOPLE)
         secret = re.search(r"waiting_room_\d+=([^;]+)", (await service.http.get(path)).headers["set-cookie"])
         assert secret
-        cookie = {"cookie": f"waiting_room_{draw.line.id}={secret[1]}"}
+        cookie = {"cookie": f"waiting_room_{draw.queue.id}={secret[1]}"}
 
         async def page(language: str = "en", address: str = path) -> str:
             answer = await service.http.get(f"{address}?lang={language}", headers=cookie)
@@ -58,4 +58,4 @@ async def test_the_page_of_a_queue_says_what_is_drawn_and_then_how_to_check_it(
         script.write_text(f"{code}console.log(JSON.stringify(await drawnOrder{call.rstrip().removesuffix(';')}));")
         ran = node(tmp_path, script)
         assert json.loads(ran.stdout) == order, ran.stderr
-        assert f'href="/log/queues/{draw.line.id}/checkpoint"' in after
+        assert f'href="/log/queues/{draw.queue.id}/checkpoint"' in after

@@ -18,7 +18,7 @@ async def make(client: Client, **fields: Any) -> tuple[int, dict[str, Any]]:
 
 async def test_the_queue_and_the_event_name_each_other(service: Service) -> None:
     guarded = await guard(service)
-    queue = (await guarded.ada.get(guarded.line.path)).json()["data"]
+    queue = (await guarded.ada.get(guarded.queue.path)).json()["data"]
 
     assert queue["event_id"] == guarded.id
     assert queue["target_url"] == f"http://events.test/events/{guarded.id}/released"
@@ -66,16 +66,16 @@ async def test_the_database_refuses_a_second_room_for_an_event(service: Service)
 
     with pytest.raises(Exception, match="an_event_has_one_waiting_room"):
         await service.run_sql(
-            "update queues set event_id = %(event)s where id = %(id)s", event=guarded.id, id=other.line.id
+            "update queues set event_id = %(event)s where id = %(id)s", event=guarded.id, id=other.queue.id
         )
 
 
 async def test_a_queue_of_an_event_can_be_sent_back_as_read_but_keeps_its_target(service: Service) -> None:
     guarded = await guard(service)
-    queue = (await guarded.ada.get(guarded.line.path)).json()["data"]
+    queue = (await guarded.ada.get(guarded.queue.path)).json()["data"]
 
-    assert (await guarded.ada.patch(guarded.line.path, {"queue_event": queue})).status_code == 200
-    answer = await guarded.ada.patch(guarded.line.path, {"queue_event": {"target_url": "https://shop.example/"}})
+    assert (await guarded.ada.patch(guarded.queue.path, {"queue_event": queue})).status_code == 200
+    answer = await guarded.ada.patch(guarded.queue.path, {"queue_event": {"target_url": "https://shop.example/"}})
     assert (answer.status_code, list(answer.json()["errors"])) == (422, ["target_url"])
 
 
@@ -89,7 +89,7 @@ async def test_the_next_date_of_a_series_takes_the_room_along(service: Service) 
     await service.database.transact(recurrence.continue_series)
     await service.forget()
 
-    queue = (await guarded.ada.get(guarded.line.path)).json()["data"]
+    queue = (await guarded.ada.get(guarded.queue.path)).json()["data"]
     assert queue["event_id"] != guarded.id
     following = (await guarded.ada.get(f"/api/events/{queue['event_id']}")).json()["data"]
     assert following["waiting_room_url"] == queue["waiting_room_url"]
@@ -97,7 +97,7 @@ async def test_the_next_date_of_a_series_takes_the_room_along(service: Service) 
     guest = GuestBrowser(guarded)
     await guest.look(guest.room_path)
     await guest.look(guest.room_path)
-    await guarded.line.tick()
+    await guarded.queue.tick()
     page = await guest.enter()
     assert page_state(page) == "open"
     assert f"/events/{queue['event_id']}/registrations" in page.text
@@ -111,13 +111,13 @@ async def test_a_room_goes_with_its_event_to_another_organizer(service: Service)
     answer = await admin.patch(f"/api/events/{guarded.id}", {"event": {"organizer_id": ben_id}})
 
     assert answer.status_code == 200
-    assert (await ben.get(guarded.line.path)).status_code == 200
-    assert (await guarded.ada.get(guarded.line.path)).status_code == 403
+    assert (await ben.get(guarded.queue.path)).status_code == 200
+    assert (await guarded.ada.get(guarded.queue.path)).status_code == 403
 
 
 async def test_a_new_room_can_be_made_after_the_first_is_deleted(service: Service) -> None:
     guarded = await guard(service)
-    await guarded.ada.delete(guarded.line.path)
+    await guarded.ada.delete(guarded.queue.path)
 
     status, answer = await make(guarded.ada, event_id=guarded.id)
 

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.queues.event_releases import ReleaseTokenReader
 from tests.events.queues.guarded import GuestBrowser, guard, page_text
-from tests.events.queues.scene import open_line
+from tests.events.queues.queue_scene import open_queue
 from tests.helpers.event_visitor import page_state
 from tests.support import Service
 
@@ -116,7 +116,7 @@ async def test_a_visitor_who_has_registered_takes_a_new_place_for_the_next_perso
     room = await guest.look(guest.room_path)
     assert "take a new place" in page_text(room)
     await guest.http.post(guest.room_path)
-    await guarded.line.tick()
+    await guarded.queue.tick()
     assert (await guest.send(await guest.enter(), "ben@example.com")).status_code == 303
     assert await guarded.registered() == {"ann@example.com", "ben@example.com"}
 
@@ -146,17 +146,17 @@ async def test_a_release_that_has_expired_is_refused(service: Service) -> None:
 
 async def test_a_release_token_is_read_only_with_its_signature_and_for_its_own_room(service: Service) -> None:
     guarded = await guard(service)
-    await guarded.line.join("ann")
-    await guarded.line.tick()
-    token = await guarded.line.token("ann")
+    await guarded.queue.join("ann")
+    await guarded.queue.tick()
+    token = await guarded.queue.token("ann")
     reader = ReleaseTokenReader(service.database)
 
-    claims = await reader.read(token, guarded.line.id)
+    claims = await reader.read(token, guarded.queue.id)
     assert claims
     assert claims.sub == "ann"
-    assert await reader.read(token, guarded.line.id + 1) is None
-    assert await reader.read(token[:-2] + "AA", guarded.line.id) is None
-    assert await reader.read("", guarded.line.id) is None
+    assert await reader.read(token, guarded.queue.id + 1) is None
+    assert await reader.read(token[:-2] + "AA", guarded.queue.id) is None
+    assert await reader.read("", guarded.queue.id) is None
 
 
 async def test_cached_pages_of_a_guarded_event_are_the_same_for_all_visitors(service: Service) -> None:
@@ -192,7 +192,7 @@ async def test_the_page_of_an_event_says_what_its_waiting_room_does(
     service: Service, fields: dict[str, object], says: str
 ) -> None:
     guarded = await guard(service)
-    await guarded.line.change(**fields)
+    await guarded.queue.change(**fields)
 
     page = await GuestBrowser(guarded).look()
 
@@ -203,9 +203,9 @@ async def test_the_page_of_an_event_says_what_its_waiting_room_does(
 async def test_an_event_without_its_room_is_open_again(service: Service) -> None:
     guarded = await guard(service)
     guest = GuestBrowser(guarded)
-    assert (await guarded.event())["waiting_room_url"] == f"http://events.test/queues/{guarded.line.id}"
+    assert (await guarded.event())["waiting_room_url"] == f"http://events.test/queues/{guarded.queue.id}"
 
-    assert (await guarded.ada.delete(guarded.line.path)).status_code == 204
+    assert (await guarded.ada.delete(guarded.queue.path)).status_code == 204
 
     assert (await guarded.event())["waiting_room_url"] is None
     page = await guest.look()
@@ -215,7 +215,7 @@ async def test_an_event_without_its_room_is_open_again(service: Service) -> None
 
 async def test_the_number_of_waiting_visitors_is_on_the_page(service: Service) -> None:
     guarded = await guard(service)
-    await guarded.line.join("ann", "ben")
+    await guarded.queue.join("ann", "ben")
     await service.forget()
 
     text = page_text(await GuestBrowser(guarded).look())
@@ -225,6 +225,6 @@ async def test_the_number_of_waiting_visitors_is_on_the_page(service: Service) -
 
 
 async def test_a_room_without_an_event_leads_to_its_own_site(service: Service) -> None:
-    line = await open_line(service)
-    queue = (await line.ada.get(line.path)).json()["data"]
-    assert (queue["event_id"], queue["target_url"]) == (None, "https://shop.example/sale")
+    queue = await open_queue(service)
+    fields = (await queue.ada.get(queue.path)).json()["data"]
+    assert (fields["event_id"], fields["target_url"]) == (None, "https://shop.example/sale")

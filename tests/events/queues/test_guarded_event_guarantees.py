@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from holdfast.events.settings import Settings
 from tests.events.queues.guarded import GuardedEvent, GuestBrowser, guard
-from tests.events.queues.scene import log
+from tests.events.queues.queue_scene import log
 from tests.support import Service, running
 
 
 async def released(guarded: GuardedEvent) -> int:
-    return len(await log(guarded.line))
+    return len(await log(guarded.queue))
 
 
 async def test_a_crowd_at_two_processes_registers_as_many_as_were_released(settings: Settings) -> None:
@@ -24,14 +24,14 @@ async def test_a_crowd_at_two_processes_registers_as_many_as_were_released(setti
         guests = [GuestBrowser(guarded) for _ in range(24)]
         for guest in guests:
             await guest.line_up()
-        await guarded.line.tick(times=16)
+        await guarded.queue.tick(times=16)
         pages = [await guest.enter() for guest in guests[:16]]
         tokens = [guest.http.cookies["event_release"] for guest in guests[:16]]
         clients = [service.app for service in (first, second)]
 
         async def send(number: int) -> int:
             """Somebody sends a form with the release of any of the released, to any of the processes."""
-            theft = GuestBrowser(GuardedEvent(guarded.line, guarded.id, guarded.path), app=chance.choice(clients))
+            theft = GuestBrowser(GuardedEvent(guarded.queue, guarded.id, guarded.path), app=chance.choice(clients))
             theft.http.cookies.set("event_release", chance.choice(tokens), path=f"/events/{guarded.id}")
             answer = await theft.send(chance.choice(pages), f"guest{number % 100}@example.com")
             return answer.status_code
@@ -54,11 +54,11 @@ async def test_a_release_registers_at_most_one_person_in_any_order_of_requests(
     for step, visitor in steps:
         match step:
             case "join":
-                await guarded.line.ask_to_join(f"visitor{visitor}")
+                await guarded.queue.ask_to_join(f"visitor{visitor}")
             case "release":
-                await guarded.line.tick()
+                await guarded.queue.tick()
             case _:
-                status = await guarded.line.status(f"visitor{visitor}")
+                status = await guarded.queue.status(f"visitor{visitor}")
                 people += 1
                 answer = await guarded.ada.post(
                     "/api/registrations",

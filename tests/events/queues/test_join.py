@@ -10,63 +10,63 @@ from holdfast.events.queues.model import JoinQueue
 from holdfast.events.resources import Tx
 from holdfast.kit.contract.caller import access_token
 from holdfast.kit.running.run_modes import Batch, Call
-from tests.events.queues.scene import QueueScene, open_line
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service, eventually, running
 
 
-async def test_a_visitor_who_joins_waits_at_the_end_of_the_line(line: QueueScene) -> None:
-    await line.join("ann", "ben", "cal")
+async def test_a_visitor_who_joins_waits_at_the_end_of_the_line(queue: QueueScene) -> None:
+    await queue.join("ann", "ben", "cal")
 
-    assert [await line.status(visitor) for visitor in ("ann", "ben", "cal")] == [
+    assert [await queue.status(visitor) for visitor in ("ann", "ben", "cal")] == [
         {"status": "waiting", "position": number, "estimated_wait_seconds": number} for number in (1, 2, 3)
     ]
-    assert await line.length() == 3
+    assert await queue.length() == 3
 
 
-async def test_a_visitor_who_joins_again_keeps_the_place(line: QueueScene) -> None:
-    first = await line.join("ann", "ben")
+async def test_a_visitor_who_joins_again_keeps_the_place(queue: QueueScene) -> None:
+    first = await queue.join("ann", "ben")
 
-    assert await line.join("ann", "ben", "ann") == [*first, first[0]]
-    assert (await line.position("ann"), await line.position("ben"), await line.length()) == (1, 2, 2)
+    assert await queue.join("ann", "ben", "ann") == [*first, first[0]]
+    assert (await queue.position("ann"), await queue.position("ben"), await queue.length()) == (1, 2, 2)
 
 
-async def test_a_thousand_duplicates_at_once_are_one_visitor(line: QueueScene) -> None:
-    answers = await asyncio.gather(*(line.ask_to_join("ann") for _ in range(1000)))
+async def test_a_thousand_duplicates_at_once_are_one_visitor(queue: QueueScene) -> None:
+    answers = await asyncio.gather(*(queue.ask_to_join("ann") for _ in range(1000)))
 
     assert {answer.status_code for answer in answers} == {202}
-    assert await line.length() == 1
-    assert await line.position("ann") == 1
+    assert await queue.length() == 1
+    assert await queue.position("ann") == 1
 
 
 async def test_a_storm_of_joins_in_two_processes_gives_every_visitor_one_ticket_and_leaves_no_gap(
-    line: QueueScene, service: Service
+    queue: QueueScene, service: Service
 ) -> None:
     visitors = [f"visitor{number}" for number in range(300)]
     async with running(service.database.resources.settings) as other:
-        twin = QueueScene(other, line.ada, line.id)
-        twin.ada = type(line.ada)(other.http, line.ada.key)
+        twin = QueueScene(other, queue.ada, queue.id)
+        twin.ada = type(queue.ada)(other.http, queue.ada.key)
         answers = await asyncio.gather(
-            *(process.ask_to_join(visitor) for visitor in visitors for process in (line, twin, line, twin))
+            *(process.ask_to_join(visitor) for visitor in visitors for process in (queue, twin, queue, twin))
         )
 
     assert {answer.status_code for answer in answers} == {202}
     tickets = await service.run_sql("select ticket from queue_visitors order by ticket")
     assert tickets == [(number,) for number in range(1, 301)]
-    assert await line.length() == 300
+    assert await queue.length() == 300
 
 
 async def test_a_visitor_who_joined_at_one_process_is_known_to_others_at_once(
-    line: QueueScene, service: Service
+    queue: QueueScene, service: Service
 ) -> None:
     async with running(service.database.resources.settings) as other:
-        twin = type(line.ada)(other.http, line.ada.key)
+        twin = type(queue.ada)(other.http, queue.ada.key)
         for visitor in ("ann", "ben", "cal"):
-            [poll] = await line.join(visitor)
+            [poll] = await queue.join(visitor)
             assert (await twin.get(poll)).json()["status"] == "waiting"
 
 
-async def test_a_visitor_whom_another_process_is_storing_gets_that_ticket(line: QueueScene, service: Service) -> None:
-    call = Call(access_token(line.ada.id), JoinQueue(queue_id=line.id, visitor_id="ann"))
+async def test_a_visitor_whom_another_process_is_storing_gets_that_ticket(queue: QueueScene, service: Service) -> None:
+    call = Call(access_token(queue.ada.id), JoinQueue(queue_id=queue.id, visitor_id="ann"))
 
     async with service.database.transaction() as tx:
         await operations.join(tx, Batch(0, [call]))
@@ -74,11 +74,11 @@ async def test_a_visitor_whom_another_process_is_storing_gets_that_ticket(line: 
         await eventually(lambda: service.run_sql("select from pg_locks where not granted"))
     await meanwhile
 
-    assert await line.length() == 1
+    assert await queue.length() == 1
 
 
-async def test_a_join_that_is_cut_off_before_its_commit_has_never_been(line: QueueScene, service: Service) -> None:
-    call = Call(access_token(line.ada.id), JoinQueue(queue_id=line.id, visitor_id="ann"))
+async def test_a_join_that_is_cut_off_before_its_commit_has_never_been(queue: QueueScene, service: Service) -> None:
+    call = Call(access_token(queue.ada.id), JoinQueue(queue_id=queue.id, visitor_id="ann"))
 
     async def cut_off(tx: Tx) -> None:
         await operations.join(tx, Batch(0, [call]))
@@ -87,130 +87,130 @@ async def test_a_join_that_is_cut_off_before_its_commit_has_never_been(line: Que
     with pytest.raises(ZeroDivisionError):
         await service.database.transact(cut_off)
 
-    assert await line.status("ann") == {"status": "not_in_queue"}
-    await line.join("ben")
-    assert (await line.position("ben"), await line.length()) == (1, 1)
+    assert await queue.status("ann") == {"status": "not_in_queue"}
+    await queue.join("ben")
+    assert (await queue.position("ben"), await queue.length()) == (1, 1)
 
 
 async def test_a_full_queue_refuses_new_visitors_and_keeps_the_waiting_ones(service: Service) -> None:
-    line = await open_line(service, max_queue_size=2, release_rate=30)
-    await line.join("ann", "ben")
+    queue = await open_queue(service, max_queue_size=2, release_rate=30)
+    await queue.join("ann", "ben")
 
-    refused = await line.ask_to_join("cal")
+    refused = await queue.ask_to_join("cal")
 
     assert (refused.status_code, refused.json()["code"]) == (503, "queue_full")
     assert refused.json()["retry_after"] == 2
     assert refused.headers["retry-after"] == "2"
-    assert await line.status("cal") == {"status": "not_in_queue"}
-    await line.join("ben")
-    assert await line.tick(2) == 1
-    await line.join("cal")
-    assert await line.position("cal") == 2
+    assert await queue.status("cal") == {"status": "not_in_queue"}
+    await queue.join("ben")
+    assert await queue.tick(2) == 1
+    await queue.join("cal")
+    assert await queue.position("cal") == 2
 
 
 async def test_concurrent_visitors_fill_a_queue_exactly_to_its_size(service: Service) -> None:
-    line = await open_line(service, max_queue_size=10)
+    queue = await open_queue(service, max_queue_size=10)
 
-    answers = await asyncio.gather(*(line.ask_to_join(f"visitor{number % 40}") for number in range(80)))
+    answers = await asyncio.gather(*(queue.ask_to_join(f"visitor{number % 40}") for number in range(80)))
 
     accepted = [number % 40 for number, answer in enumerate(answers) if answer.status_code == 202]
     assert len(set(accepted)) == 10
     assert len(accepted) == 20
     assert {answer.json().get("code") for answer in answers} == {None, "queue_full"}
-    assert await line.length() == 10
+    assert await queue.length() == 10
 
 
 async def test_a_smaller_maximum_size_removes_no_waiting_visitor(service: Service) -> None:
-    line = await open_line(service)
-    await line.join("ann", "ben", "cal")
-    await line.change(max_queue_size=1)
+    queue = await open_queue(service)
+    await queue.join("ann", "ben", "cal")
+    await queue.change(max_queue_size=1)
 
-    assert await line.position("cal") == 3
-    assert (await line.ask_to_join("dan")).json()["code"] == "queue_full"
-    await line.change(max_queue_size=None)
-    await line.join("dan")
+    assert await queue.position("cal") == 3
+    assert (await queue.ask_to_join("dan")).json()["code"] == "queue_full"
+    await queue.change(max_queue_size=None)
+    await queue.join("dan")
 
 
-async def test_a_paused_queue_takes_no_new_visitors_and_keeps_the_waiting_ones(line: QueueScene) -> None:
-    await line.join("ann")
-    await line.change(active=False)
+async def test_a_paused_queue_takes_no_new_visitors_and_keeps_the_waiting_ones(queue: QueueScene) -> None:
+    await queue.join("ann")
+    await queue.change(active=False)
 
-    refused = await line.ask_to_join("ben")
+    refused = await queue.ask_to_join("ben")
 
     assert (refused.status_code, refused.json()["code"], refused.headers["retry-after"]) == (
         503,
         "queue_inactive",
         "60",
     )
-    await line.join("ann")
-    assert await line.position("ann") == 1
+    await queue.join("ann")
+    assert await queue.position("ann") == 1
 
 
-async def test_an_ended_queue_takes_no_visitors_and_has_none_waiting(line: QueueScene) -> None:
-    await line.join("ann")
-    await line.change(ends_at=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
+async def test_an_ended_queue_takes_no_visitors_and_has_none_waiting(queue: QueueScene) -> None:
+    await queue.join("ann")
+    await queue.change(ends_at=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
 
     for visitor in ("ann", "ben"):
-        refused = await line.ask_to_join(visitor)
+        refused = await queue.ask_to_join(visitor)
         assert (refused.status_code, refused.json()["code"]) == (422, "queue_ended")
-        assert await line.status(visitor) == {"status": "not_in_queue"}
-    assert await line.length() == 0
+        assert await queue.status(visitor) == {"status": "not_in_queue"}
+    assert await queue.length() == 0
 
 
-async def test_a_queue_that_is_prolonged_after_its_end_still_knows_who_waited(line: QueueScene) -> None:
-    await line.join("ann", "ben")
-    await line.change(ends_at=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
-    await line.change(ends_at=None)
+async def test_a_queue_that_is_prolonged_after_its_end_still_knows_who_waited(queue: QueueScene) -> None:
+    await queue.join("ann", "ben")
+    await queue.change(ends_at=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
+    await queue.change(ends_at=None)
 
-    assert (await line.position("ann"), await line.position("ben")) == (1, 2)
+    assert (await queue.position("ann"), await queue.position("ben")) == (1, 2)
 
 
 async def test_visitors_line_up_before_a_queue_starts(service: Service) -> None:
-    line = await open_line(service, starts_at=(datetime.now(UTC) + timedelta(seconds=100)).isoformat())
-    await line.join("ann", "ben")
+    queue = await open_queue(service, starts_at=(datetime.now(UTC) + timedelta(seconds=100)).isoformat())
+    await queue.join("ann", "ben")
 
-    status = await line.status("ben")
+    status = await queue.status("ben")
     assert status["position"] == 2
     assert status["estimated_wait_seconds"] in (101, 102)
 
 
-async def test_a_released_visitor_who_joins_again_keeps_the_turn(line: QueueScene) -> None:
-    await line.join("ann", "ben")
-    await line.tick()
-    token = await line.token("ann")
+async def test_a_released_visitor_who_joins_again_keeps_the_turn(queue: QueueScene) -> None:
+    await queue.join("ann", "ben")
+    await queue.tick()
+    token = await queue.token("ann")
 
-    await line.join("ann")
+    await queue.join("ann")
 
-    assert await line.token("ann") == token
-    assert await line.length() == 1
-
-
-async def test_a_visitor_who_missed_the_turn_joins_again_at_the_end(line: QueueScene) -> None:
-    await line.join("ann", "ben", "cal")
-    await line.tick()
-    await line.pass_time(10 * 60)
-    assert await line.status("ann") == {"status": "not_in_queue"}
-
-    await line.join("ann")
-
-    assert await line.position("ann") == 3
+    assert await queue.token("ann") == token
+    assert await queue.length() == 1
 
 
-async def test_a_visitor_who_used_the_token_joins_again_at_the_end(line: QueueScene) -> None:
-    await line.join("ann", "ben")
-    await line.tick()
-    assert (await line.verify(await line.token("ann"), consume=True)).status_code == 200
-    assert await line.status("ann") == {"status": "not_in_queue"}
+async def test_a_visitor_who_missed_the_turn_joins_again_at_the_end(queue: QueueScene) -> None:
+    await queue.join("ann", "ben", "cal")
+    await queue.tick()
+    await queue.pass_time(10 * 60)
+    assert await queue.status("ann") == {"status": "not_in_queue"}
 
-    await line.join("ann")
+    await queue.join("ann")
 
-    assert await line.position("ann") == 2
+    assert await queue.position("ann") == 3
+
+
+async def test_a_visitor_who_used_the_token_joins_again_at_the_end(queue: QueueScene) -> None:
+    await queue.join("ann", "ben")
+    await queue.tick()
+    assert (await queue.verify(await queue.token("ann"), consume=True)).status_code == 200
+    assert await queue.status("ann") == {"status": "not_in_queue"}
+
+    await queue.join("ann")
+
+    assert await queue.position("ann") == 2
 
 
 async def test_the_database_refuses_a_repeated_ticket_and_serving_beyond_the_tickets(
-    line: QueueScene, service: Service
+    queue: QueueScene, service: Service
 ) -> None:
-    await line.join("ann")
+    await queue.join("ann")
 
     with pytest.raises(Exception, match="a_ticket_belongs_to_one_visitor"):
         await service.run_sql(

@@ -9,7 +9,7 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from holdfast.events.queues import release
-from tests.events.queues.scene import Released, log, open_line
+from tests.events.queues.queue_scene import Released, log, open_queue
 from tests.support import Service
 
 
@@ -41,30 +41,30 @@ steps = st.lists(
 async def test_a_queue_always_keeps_its_rate_and_order_and_no_position_rises(
     service: Service, rate: int, steps: Sequence[Step]
 ) -> None:
-    line = await open_line(service, release_rate=rate)
+    queue = await open_queue(service, release_rate=rate)
     joined: list[str] = []
     seen: dict[str, int] = {}
     for step, amount in [("join", 5), *steps]:
         match step:
             case "tick":
-                await line.tick(amount)
+                await queue.tick(amount)
             case "sleep":
-                await line.pass_time(amount)
+                await queue.pass_time(amount)
             case "join":
                 names = [f"visitor{number}" for number in range(len(joined), len(joined) + int(amount))]
-                answers = await asyncio.gather(*(line.ask_to_join(name) for name in names))
+                answers = await asyncio.gather(*(queue.ask_to_join(name) for name in names))
                 if answers[0].status_code == 202:
                     joined += names
             case _:
-                await line.change(active=step == "resume")
+                await queue.change(active=step == "resume")
         for name in {*joined[:3], *joined[-3:]}:
-            position = await line.position(name) or 0
+            position = await queue.position(name) or 0
             assert position <= seen.get(name, position)
             seen[name] = position
 
-    released = await log(line)
+    released = await log(queue)
     assert [ticket for ticket, _ in released] == list(range(1, len(released) + 1))
-    assert await line.length() == len(joined) - len(released)
+    assert await queue.length() == len(joined) - len(released)
     assert most_in_a_window(released, 60) <= rate
     # In shorter windows there is at most what the catch-up allows.
     for seconds in (1, 5, 20):
@@ -81,20 +81,20 @@ async def test_a_queue_always_keeps_its_rate_and_order_and_no_position_rises(
 async def test_late_releases_delay_no_visitor_beyond_the_estimate(
     service: Service, rate: int, late: Sequence[float], waiting: int
 ) -> None:
-    line = await open_line(service, release_rate=rate)
-    await asyncio.gather(*(line.ask_to_join(f"visitor{number}") for number in range(waiting)))
-    statuses = await asyncio.gather(*(line.status(f"visitor{number}") for number in range(waiting)))
-    await line.pass_time(0)
+    queue = await open_queue(service, release_rate=rate)
+    await asyncio.gather(*(queue.ask_to_join(f"visitor{number}") for number in range(waiting)))
+    statuses = await asyncio.gather(*(queue.status(f"visitor{number}") for number in range(waiting)))
+    await queue.pass_time(0)
     passed = 0.0
     for delay in late:
         # A process comes when somebody is due, and some time later.
         wait = await service.database.read(release.poll_status)
         passed += wait + delay
-        await line.tick(wait + delay)
+        await queue.tick(wait + delay)
 
     waits = {status["position"]: status["estimated_wait_seconds"] for status in statuses}
-    for ticket, at in await log(line):
-        # The last tick was at `line.now`, which is `passed` seconds after all were told. A long delay stays in the
-        # line for good, since an interval must lie between a release and the one `release_rate` later.
+    for ticket, at in await log(queue):
+        # The last tick was at `queue.now`, which is `passed` seconds after all were told. A long delay stays in the
+        # queue for good, since an interval must lie between a release and the one `release_rate` later.
         rounds = 1 + waits[ticket] // 60
-        assert passed - (line.now - at) <= waits[ticket] + rounds * max(late) + 0.5
+        assert passed - (queue.now - at) <= waits[ticket] + rounds * max(late) + 0.5

@@ -8,27 +8,27 @@ from html import unescape
 from holdfast.events.settings import Settings
 from holdfast.kit.pages.layout import CONSOLE_STYLE
 from tests.events.queues.browser import Browser, room_state
-from tests.events.queues.scene import QueueScene, open_line
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service, running
 
 
 async def test_the_cookie_is_out_of_reach_of_scripts_and_of_other_sites(settings: Settings) -> None:
     async with running(settings.model_copy(update={"base_url": "https://events.test"})) as service:
-        line = await open_line(service)
-        page = await service.http.get(f"/queues/{line.id}")
-        framed = await service.http.get(f"/queues/{line.id}/embed")
+        queue = await open_queue(service)
+        page = await service.http.get(f"/queues/{queue.id}")
+        framed = await service.http.get(f"/queues/{queue.id}/embed")
 
     name, *attributes = page.headers["set-cookie"].split("; ")
-    assert name.startswith(f"__Host-waiting_room_{line.id}=")
+    assert name.startswith(f"__Host-waiting_room_{queue.id}=")
     assert attributes == ["Path=/", "Max-Age=2592000", "HttpOnly", "Secure", "SameSite=Lax"]
     name, *attributes = framed.headers["set-cookie"].split("; ")
-    assert name.startswith(f"__Host-framed_waiting_room_{line.id}=")
+    assert name.startswith(f"__Host-framed_waiting_room_{queue.id}=")
     assert attributes == ["Path=/", "Max-Age=2592000", "HttpOnly", "Secure", "SameSite=None", "Partitioned"]
 
 
-async def test_only_the_page_made_for_it_may_be_framed_and_none_runs_foreign_code(line: QueueScene) -> None:
-    page = await line.service.http.get(f"/queues/{line.id}")
-    framed = await line.service.http.get(f"/queues/{line.id}/embed")
+async def test_only_the_page_made_for_it_may_be_framed_and_none_runs_foreign_code(queue: QueueScene) -> None:
+    page = await queue.service.http.get(f"/queues/{queue.id}")
+    framed = await queue.service.http.get(f"/queues/{queue.id}/embed")
 
     for response, ancestors in ((page, "'none'"), (framed, "*")):
         policy = dict(
@@ -45,24 +45,24 @@ async def test_only_the_page_made_for_it_may_be_framed_and_none_runs_foreign_cod
     assert "x-frame-options" not in framed.headers
 
 
-async def test_the_way_in_is_a_link_out_of_the_frame(line: QueueScene) -> None:
-    browser = Browser(line, f"/queues/{line.id}/embed")
+async def test_the_way_in_is_a_link_out_of_the_frame(queue: QueueScene) -> None:
+    browser = Browser(queue, f"/queues/{queue.id}/embed")
     await browser.line_up()
-    await line.tick()
+    await queue.tick()
 
     page = await browser.look()
 
     assert (page.status_code, room_state(page)) == (200, "released")
     link = re.search(r'<a [^>]*href="(https://shop\.example/sale\?queue_token=([^"]+))" target="_top"', page.text)
     assert link
-    assert (await line.verify(link[2])).json()["valid"] is True
+    assert (await queue.verify(link[2])).json()["valid"] is True
     assert 'data-origin="https://shop.example"' in page.text
 
 
 async def test_texts_of_an_organizer_are_escaped_on_the_waiting_room_page(service: Service) -> None:
-    line = await open_line(service, title="<b>Sale</b>", description='<script>alert("1")</script> & more')
+    queue = await open_queue(service, title="<b>Sale</b>", description='<script>alert("1")</script> & more')
 
-    page = await Browser(line).line_up()
+    page = await Browser(queue).line_up()
 
     assert "<b>" not in page.text
     assert "<script>alert" not in page.text

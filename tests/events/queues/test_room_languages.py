@@ -9,15 +9,15 @@ import pytest
 
 from holdfast.events.settings import Settings
 from tests.events.queues.browser import Browser, room_state
-from tests.events.queues.scene import QueueScene, open_line
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service, running
 
 GERMAN = "de-AT,de;q=0.9,en;q=0.5"
 
 
-def german(line: QueueScene) -> Browser:
+def german(queue: QueueScene) -> Browser:
     """A browser that prefers German."""
-    browser = Browser(line)
+    browser = Browser(queue)
     browser.http.headers["Accept-Language"] = GERMAN
     return browser
 
@@ -36,13 +36,13 @@ def page_text(page: httpx2.Response) -> str:
     ],
 )
 async def test_a_place_in_the_queue_is_shown_in_the_language_of_the_visitor(
-    line: QueueScene, language: str, position: str, words: str, progress: str, lost: str, behind: str
+    queue: QueueScene, language: str, position: str, words: str, progress: str, lost: str, behind: str
 ) -> None:
-    await line.service.run_sql("update queues set tickets = 1233")
-    browser = Browser(line)
+    await queue.service.run_sql("update queues set tickets = 1233")
+    browser = Browser(queue)
     browser.http.headers["Accept-Language"] = language
     await browser.line_up()
-    await line.service.run_sql("update queues set tickets = tickets + 7000")
+    await queue.service.run_sql("update queues set tickets = tickets + 7000")
 
     page = await browser.look()
 
@@ -56,17 +56,17 @@ async def test_a_place_in_the_queue_is_shown_in_the_language_of_the_visitor(
     assert f"<dd>{behind}</dd>" in page.text
 
 
-async def test_a_wait_is_shown_in_words_of_the_language(line: QueueScene) -> None:
-    await line.service.run_sql("update queues set tickets = 3900")
+async def test_a_wait_is_shown_in_words_of_the_language(queue: QueueScene) -> None:
+    await queue.service.run_sql("update queues set tickets = 3900")
 
-    page = await german(line).line_up()
+    page = await german(queue).line_up()
 
     assert "Sie sind in höchstens einer Stunde und 10 Minuten an der Reihe." in page_text(page)
 
 
 async def test_moments_are_written_as_in_the_language(service: Service) -> None:
-    line = await open_line(service, starts_at="2099-03-01T17:30:00Z")
-    english, in_german = await Browser(line).line_up(), await german(line).line_up()
+    queue = await open_queue(service, starts_at="2099-03-01T17:30:00Z")
+    english, in_german = await Browser(queue).line_up(), await german(queue).line_up()
 
     moment = 'datetime="2099-03-01T17:30:00Z"'
     assert re.search(rf"It begins on <time {moment}>March 1, 2099, 5:30\sPM UTC</time>\.", english.text)
@@ -75,38 +75,38 @@ async def test_moments_are_written_as_in_the_language(service: Service) -> None:
     assert re.search(r"Aktualisiert</dt><dd><time [^>]*>\d\d:\d\d:\d\d UTC</time>", in_german.text)
 
 
-async def test_the_chosen_language_is_kept_when_a_place_is_taken_again(line: QueueScene) -> None:
-    browser = german(line)
+async def test_the_chosen_language_is_kept_when_a_place_is_taken_again(queue: QueueScene) -> None:
+    browser = german(queue)
     browser.path += "?lang=en"
     await browser.line_up()
-    await line.join("ann")
-    await line.tick()
-    await line.pass_time(11 * 60)
+    await queue.join("ann")
+    await queue.tick()
+    await queue.pass_time(11 * 60)
 
     missed = await browser.look()
     again = await browser.look("POST")
 
     assert (room_state(missed), '<html lang="en">' in missed.text) == ("missed", True)
-    assert (again.status_code, again.headers["location"]) == (303, f"/queues/{line.id}?lang=en")
+    assert (again.status_code, again.headers["location"]) == (303, f"/queues/{queue.id}?lang=en")
     assert "You are number 2 in line." in page_text(await browser.look())
 
 
-async def test_the_other_language_is_a_link_on_the_page_itself_and_in_a_frame(line: QueueScene) -> None:
-    for path in (f"/queues/{line.id}", f"/queues/{line.id}/embed"):
-        page = await line.service.http.get(path, headers={"Accept-Language": GERMAN})
+async def test_the_other_language_is_a_link_on_the_page_itself_and_in_a_frame(queue: QueueScene) -> None:
+    for path in (f"/queues/{queue.id}", f"/queues/{queue.id}/embed"):
+        page = await queue.service.http.get(path, headers={"Accept-Language": GERMAN})
         assert '<a href="?lang=en" hreflang="en" lang="en">English</a>' in page.text
-        line.service.http.cookies.clear()
-        page = await line.service.http.get(f"{path}?lang=en", headers={"Accept-Language": GERMAN})
-        line.service.http.cookies.clear()
+        queue.service.http.cookies.clear()
+        page = await queue.service.http.get(f"{path}?lang=en", headers={"Accept-Language": GERMAN})
+        queue.service.http.cookies.clear()
         assert '<a href="?lang=de" hreflang="de" lang="de">Deutsch</a>' in page.text
         assert "One moment, we are keeping you a place." in page.text
 
 
-async def test_a_german_visitor_is_sent_to_the_target_without_a_language_parameter(line: QueueScene) -> None:
-    browser = german(line)
+async def test_a_german_visitor_is_sent_to_the_target_without_a_language_parameter(queue: QueueScene) -> None:
+    browser = german(queue)
     browser.path += "?lang=de"
     await browser.line_up()
-    await line.tick()
+    await queue.tick()
 
     sent = await browser.look()
 
@@ -117,20 +117,20 @@ async def test_a_german_visitor_is_sent_to_the_target_without_a_language_paramet
 
 async def test_a_visitor_without_a_place_reads_the_reason_in_german(settings: Settings) -> None:
     async with running(settings.model_copy(update={"room_joins_per_minute": 3})) as service:
-        line = await open_line(service)
-        browser = german(line)
+        queue = await open_queue(service)
+        browser = german(queue)
         arriving = await browser.look()
         waiting = await browser.look()
-        await line.change(max_queue_size=1)
-        full = await german(line).line_up()
-        await line.change(active=False)
+        await queue.change(max_queue_size=1)
+        full = await german(queue).line_up()
+        await queue.change(active=False)
         paused = await browser.look()
-        closed = await german(line).line_up()
-        crowded = await german(line).line_up()
+        closed = await german(queue).line_up()
+        crowded = await german(queue).line_up()
         ended_at = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
-        await line.change(active=True, ends_at=ended_at)
+        await queue.change(active=True, ends_at=ended_at)
         ended = await browser.look()
-        await line.ada.delete(line.path)
+        await queue.ada.delete(queue.path)
         gone = await browser.look()
         await service.database.pool.close()
         busy = await browser.look()
@@ -153,11 +153,11 @@ async def test_a_visitor_without_a_place_reads_the_reason_in_german(settings: Se
     assert "Warteraum" in pages["gone"]
 
 
-async def test_the_way_in_from_a_frame_is_in_german_too(line: QueueScene) -> None:
-    browser = german(line)
+async def test_the_way_in_from_a_frame_is_in_german_too(queue: QueueScene) -> None:
+    browser = german(queue)
     browser.path += "/embed"
     await browser.line_up()
-    await line.tick()
+    await queue.tick()
 
     page = await browser.look()
 
@@ -168,9 +168,9 @@ async def test_the_way_in_from_a_frame_is_in_german_too(line: QueueScene) -> Non
 
 async def test_texts_of_an_organizer_cannot_change_the_direction_of_the_text_around_them(service: Service) -> None:
     title, description = "\u202eelas\u2066 </bdi>", "\u2067\u202e\u0041"
-    line = await open_line(service, title=title, description=description)
+    queue = await open_queue(service, title=title, description=description)
 
-    page = await german(line).line_up()
+    page = await german(queue).line_up()
 
     assert "<h1><bdi>\u202eelas\u2066 &lt;/bdi&gt;</bdi></h1>" in page.text
     assert f'<p class="description"><bdi>{description}</bdi></p>' in page.text

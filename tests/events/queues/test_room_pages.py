@@ -8,13 +8,13 @@ import pytest
 from holdfast.events.queues import room
 from holdfast.kit.pages.language import ENGLISH, GERMAN
 from tests.events.queues.browser import Browser, room_position, room_state
-from tests.events.queues.scene import QueueScene, open_line
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service
 
 
-async def test_a_page_looks_again_by_itself_without_scripts(line: QueueScene) -> None:
-    await line.join(*(f"visitor{number}" for number in range(3)))
-    browser = Browser(line)
+async def test_a_page_looks_again_by_itself_without_scripts(queue: QueueScene) -> None:
+    await queue.join(*(f"visitor{number}" for number in range(3)))
+    browser = Browser(queue)
 
     for page in (await browser.look(), await browser.look()):
         again = re.search(r'<noscript><meta http-equiv="refresh" content="(\d+)"></noscript>', page.text)
@@ -53,10 +53,10 @@ def test_a_wait_is_rounded_up_in_words(seconds: int, words: str, german: str) ->
     assert (room.wait_in_words(seconds, ENGLISH), room.wait_in_words(seconds, GERMAN)) == (words, german)
 
 
-async def test_a_paused_queue_says_so_and_keeps_the_place(line: QueueScene) -> None:
-    browser, newcomer = Browser(line), Browser(line)
+async def test_a_paused_queue_says_so_and_keeps_the_place(queue: QueueScene) -> None:
+    browser, newcomer = Browser(queue), Browser(queue)
     await browser.line_up()
-    await line.change(active=False)
+    await queue.change(active=False)
 
     page = await browser.look()
     assert (room_state(page), room_position(page)) == ("paused", 1)
@@ -65,36 +65,36 @@ async def test_a_paused_queue_says_so_and_keeps_the_place(line: QueueScene) -> N
     assert "Your turn comes" not in page.text
     refused = await newcomer.line_up()
     assert (refused.status_code, room_state(refused)) == (503, "closed")
-    await line.change(active=True)
+    await queue.change(active=True)
     assert room_position(await newcomer.look()) == 2
 
 
 async def test_a_full_queue_says_so_until_there_is_a_place(service: Service) -> None:
-    line = await open_line(service, max_queue_size=1)
-    await line.join("ann")
-    browser = Browser(line)
+    queue = await open_queue(service, max_queue_size=1)
+    await queue.join("ann")
+    browser = Browser(queue)
 
     page = await browser.line_up()
     assert (page.status_code, room_state(page)) == (503, "full")
-    await line.tick()
+    await queue.tick()
     assert await browser.state() == "waiting"
 
 
 async def test_before_the_beginning_the_page_says_when_it_is(service: Service) -> None:
     starts_at = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=2)
-    line = await open_line(service, starts_at=starts_at.isoformat())
+    queue = await open_queue(service, starts_at=starts_at.isoformat())
 
-    page = await Browser(line).line_up()
+    page = await Browser(queue).line_up()
 
     assert (room_state(page), room_position(page)) == ("before", 1)
     assert f'datetime="{starts_at:%Y-%m-%dT%H:%M:%SZ}"' in page.text
 
 
 async def test_a_paused_queue_promises_no_wait_before_the_beginning_either(service: Service) -> None:
-    line = await open_line(service, starts_at=(datetime.now(UTC) + timedelta(days=3)).isoformat())
-    browser = Browser(line)
+    queue = await open_queue(service, starts_at=(datetime.now(UTC) + timedelta(days=3)).isoformat())
+    browser = Browser(queue)
     before = await browser.line_up()
-    await line.change(active=False)
+    await queue.change(active=False)
 
     assert "Your turn comes within 3 days" in before.text
     assert "Your turn comes" not in (await browser.look()).text
@@ -102,32 +102,32 @@ async def test_a_paused_queue_promises_no_wait_before_the_beginning_either(servi
 
 async def test_a_page_says_so_when_the_end_will_come_before_the_turn(service: Service) -> None:
     ends_at = (datetime.now(UTC) + timedelta(minutes=30)).isoformat()
-    line = await open_line(service, release_rate=1, ends_at=ends_at)
-    early, late = Browser(line), Browser(line)
+    queue = await open_queue(service, release_rate=1, ends_at=ends_at)
+    early, late = Browser(queue), Browser(queue)
     first = await early.line_up()
-    await line.join(*(f"visitor{number}" for number in range(30)))
+    await queue.join(*(f"visitor{number}" for number in range(30)))
 
     assert "before your turn" not in first.text
     assert "before your turn" in (await late.line_up()).text
 
 
-async def test_the_page_of_an_ended_queue_says_that_it_has_ended(line: QueueScene) -> None:
-    browser = Browser(line)
+async def test_the_page_of_an_ended_queue_says_that_it_has_ended(queue: QueueScene) -> None:
+    browser = Browser(queue)
     await browser.line_up()
-    await line.change(ends_at=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
+    await queue.change(ends_at=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
 
     assert await browser.state() == "ended"
-    assert room_state(await Browser(line).line_up()) == "ended"
+    assert room_state(await Browser(queue).line_up()) == "ended"
 
 
-async def test_a_deleted_or_unknown_queue_has_no_page(line: QueueScene) -> None:
-    browser = Browser(line)
+async def test_a_deleted_or_unknown_queue_has_no_page(queue: QueueScene) -> None:
+    browser = Browser(queue)
     await browser.line_up()
-    await line.ada.delete(line.path)
+    await queue.ada.delete(queue.path)
 
     for path in (browser.path, "/queues/4711", "/queues/x", "/queues/0", "/queues/-1", f"/queues/{'9' * 40}"):
         for end in ("", "/embed"):
-            page = await line.service.http.get(f"{path}{end}")
+            page = await queue.service.http.get(f"{path}{end}")
             assert (page.status_code, room_state(page)) == (404, "gone")
     for method in ("GET", "POST"):
         page = await browser.look(method)
@@ -135,10 +135,10 @@ async def test_a_deleted_or_unknown_queue_has_no_page(line: QueueScene) -> None:
 
 
 @pytest.mark.usefixtures("own_service")
-async def test_without_its_database_the_page_asks_for_patience(line: QueueScene) -> None:
-    browser = Browser(line)
+async def test_without_its_database_the_page_asks_for_patience(queue: QueueScene) -> None:
+    browser = Browser(queue)
     await browser.look()
-    await line.service.database.pool.close()
+    await queue.service.database.pool.close()
 
     page = await browser.look()
 
@@ -146,13 +146,13 @@ async def test_without_its_database_the_page_asks_for_patience(line: QueueScene)
     assert "Traceback" not in page.text
 
 
-async def test_assets_of_the_waiting_room_are_immutable_under_versioned_addresses(line: QueueScene) -> None:
-    page = (await line.service.http.get(f"/queues/{line.id}")).text
+async def test_assets_of_the_waiting_room_are_immutable_under_versioned_addresses(queue: QueueScene) -> None:
+    page = (await queue.service.http.get(f"/queues/{queue.id}")).text
     addresses = re.findall(r'(?:href|src)="(/assets/[^"]+)"', page)
 
     assert len(addresses) == 2
     for address in addresses:
-        response = await line.service.http.get(address)
+        response = await queue.service.http.get(address)
         assert response.status_code == 200
         assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
         assert response.headers["content-type"].split(";")[0] in {"text/css", "text/javascript", "image/svg+xml"}

@@ -12,16 +12,16 @@ from joserfc.jwk import ECKey, KeySet, RSAKey
 
 from holdfast.events.queues import release_tokens
 from holdfast.kit.security.signed_tokens import SIGNING_DELAY_SECONDS
-from tests.events.queues.scene import QueueScene, open_line
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service, running
 
 
 @pytest.fixture
-async def released(line: QueueScene) -> QueueScene:
+async def released(queue: QueueScene) -> QueueScene:
     """A queue from which Ann was released."""
-    await line.join("ann", "ben")
-    await line.tick()
-    return line
+    await queue.join("ann", "ben")
+    await queue.tick()
+    return queue
 
 
 async def published(service: Service) -> KeySet:
@@ -35,9 +35,9 @@ def header_of(token: str) -> dict[str, Any]:
     return dict(jws.extract_compact(token.encode()).headers())
 
 
-async def reason(line: QueueScene, token: str, **options: Any) -> str:
+async def reason(queue: QueueScene, token: str, **options: Any) -> str:
     """Why a token is refused."""
-    answer = await line.verify(token, **options)
+    answer = await queue.verify(token, **options)
     body = answer.json()
     assert (answer.status_code, body["valid"], body["code"]) == (401, False, "invalid_token")
     assert body["error"]
@@ -176,7 +176,7 @@ async def test_a_token_of_a_deleted_queue_or_of_a_place_given_up_is_revoked(
 
 async def test_a_token_of_another_organizer_tells_nothing(released: QueueScene, service: Service) -> None:
     token = await released.token("ann")
-    eve = await open_line(service)
+    eve = await open_queue(service)
 
     assert await reason(eve, token) == "audience"
     await released.verify(token, consume=True)
@@ -244,9 +244,9 @@ async def test_a_token_with_a_wrong_signature_or_header_is_refused(
             assert await reason(released, forgery) in {"signature", "audience", "revoked"}
 
 
-async def test_a_request_to_verify_without_a_token_is_refused_by_name(line: QueueScene) -> None:
+async def test_a_request_to_verify_without_a_token_is_refused_by_name(queue: QueueScene) -> None:
     for body in ({}, {"token": 7}, {"token": None}, {"token": "x", "queue": 1}):
-        answer = await line.ada.post("/api/queues/verify_token", body)
+        answer = await queue.ada.post("/api/queues/verify_token", body)
         assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed")
 
 

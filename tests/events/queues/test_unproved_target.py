@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.events.queues.release_tokens import host
 from tests.events.queues.browser import Browser, room_state
-from tests.events.queues.scene import QueueScene, open_line
+from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.helpers.event_visitor import page_text
 from tests.helpers.form_browser import Browser as OwnersBrowser
 from tests.support import Service
@@ -19,7 +19,7 @@ TARGET = "https://bank.evil.example:8443/login?next=1#top"
 
 async def unproved_line(service: Service, **fields: Any) -> QueueScene:
     stranger = await service.organizer("Victim Bank", is_proved=False, email=OWNER)
-    return await open_line(service, stranger, **{"target_url": TARGET, **fields})
+    return await open_queue(service, stranger, **{"target_url": TARGET, **fields})
 
 
 @pytest.mark.parametrize("page", ["", "/embed"])
@@ -27,10 +27,10 @@ async def unproved_line(service: Service, **fields: Any) -> QueueScene:
 async def test_a_released_visitor_of_an_unproved_organizer_gets_a_question_and_no_redirect(
     service: Service, page: str, method: str
 ) -> None:
-    line = await unproved_line(service)
-    browser = Browser(line, f"/queues/{line.id}{page}")
+    queue = await unproved_line(service)
+    browser = Browser(queue, f"/queues/{queue.id}{page}")
     await browser.line_up()
-    await line.tick()
+    await queue.tick()
 
     answer = await browser.look(method)
 
@@ -49,10 +49,10 @@ async def test_a_released_visitor_of_an_unproved_organizer_gets_a_question_and_n
 
 
 async def test_no_query_and_no_language_skips_the_question(service: Service) -> None:
-    line = await unproved_line(service)
-    browser = Browser(line)
+    queue = await unproved_line(service)
+    browser = Browser(queue)
     await browser.line_up()
-    await line.tick()
+    await queue.tick()
 
     for query in ("?lang=de", "?receipt", "?done", "?queue_token=x", "?at=1"):
         answer = await browser.http.get(f"{browser.path}{query}")
@@ -64,23 +64,23 @@ async def test_no_query_and_no_language_skips_the_question(service: Service) -> 
 
 
 async def test_the_place_is_kept_and_the_token_works_after_the_click(service: Service) -> None:
-    line = await unproved_line(service)
-    browser = Browser(line)
+    queue = await unproved_line(service)
+    browser = Browser(queue)
     await browser.line_up()
-    await line.tick()
+    await queue.tick()
 
     first, second = await browser.look(), await browser.look()
     [token] = {*re.findall(r"queue_token=([\w.-]+)", first.text + second.text)}
 
-    verified = (await line.verify(token)).json()
+    verified = (await queue.verify(token)).json()
     assert (verified["valid"], verified["data"]["target_url"]) == (True, TARGET)
 
 
 async def test_once_the_address_is_proved_visitors_are_redirected(service: Service) -> None:
-    line = await unproved_line(service)
-    browser = Browser(line)
+    queue = await unproved_line(service)
+    browser = Browser(queue)
     await browser.line_up()
-    await line.tick()
+    await queue.tick()
     assert room_state(await browser.look()) == "released"
 
     owner = OwnersBrowser(service)
@@ -93,20 +93,20 @@ async def test_once_the_address_is_proved_visitors_are_redirected(service: Servi
 
 
 async def test_programs_get_the_address_as_the_contract_says(service: Service) -> None:
-    line = await unproved_line(service)
-    await line.join("visitor")
-    await line.tick()
+    queue = await unproved_line(service)
+    await queue.join("visitor")
+    await queue.tick()
 
-    status = await line.status("visitor")
+    status = await queue.status("visitor")
 
     assert status["redirect_url"].startswith("https://bank.evil.example:8443/login?next=1&queue_token=")
 
 
 async def test_the_host_is_text_on_the_page_whatever_is_in_it(service: Service) -> None:
-    line = await unproved_line(service, target_url="https://<b>x</b>.example/")
-    browser = Browser(line)
+    queue = await unproved_line(service, target_url="https://<b>x</b>.example/")
+    browser = Browser(queue)
     await browser.line_up()
-    await line.tick()
+    await queue.tick()
 
     page = await browser.look()
 

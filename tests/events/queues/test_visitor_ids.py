@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from tests.events.queues.scene import QueueScene
+from tests.events.queues.queue_scene import QueueScene
 
 AWKWARD = (
     *("a/b", "/", "//", "a//b", "../1", "a/..", "...", "%", "%2F", "%252F", "%00", "a b", " ", "\t", "\n", ".\n", "+"),
@@ -17,58 +17,58 @@ AWKWARD = (
 )
 
 
-async def test_next_leads_to_the_visitor_whatever_the_id(line: QueueScene) -> None:
-    polls = [poll for visitor in AWKWARD for poll in await line.join(visitor)]
+async def test_next_leads_to_the_visitor_whatever_the_id(queue: QueueScene) -> None:
+    polls = [poll for visitor in AWKWARD for poll in await queue.join(visitor)]
 
     assert len(set(polls)) == len(AWKWARD)
     for number, poll in enumerate(polls, 1):
         assert poll.isascii()
-        assert (await line.ada.get(poll)).json()["position"] == number
+        assert (await queue.ada.get(poll)).json()["position"] == number
     for visitor in AWKWARD:
-        await line.join(visitor)
-    assert await line.length() == len(AWKWARD)
+        await queue.join(visitor)
+    assert await queue.length() == len(AWKWARD)
 
 
-async def test_a_released_visitor_of_any_name_has_a_token_of_that_name(line: QueueScene) -> None:
-    [poll] = await line.join("a/b?\u00e9\U0001f39f")
-    await line.tick()
+async def test_a_released_visitor_of_any_name_has_a_token_of_that_name(queue: QueueScene) -> None:
+    [poll] = await queue.join("a/b?\u00e9\U0001f39f")
+    await queue.tick()
 
-    token = (await line.ada.get(poll)).json()["token"]
-    assert (await line.verify(token)).json()["data"]["visitor_id"] == "a/b?\u00e9\U0001f39f"
+    token = (await queue.ada.get(poll)).json()["token"]
+    assert (await queue.verify(token)).json()["data"]["visitor_id"] == "a/b?\u00e9\U0001f39f"
 
 
 @pytest.mark.parametrize("visitor", ["", ".", "..", "x" * 256, "x" * 10_240, "\x00", "a\x00b", "\U0001f39f" * 256])
-async def test_a_visitor_id_that_no_address_can_hold_is_refused(line: QueueScene, visitor: str) -> None:
-    answer = await line.ask_to_join(visitor)
+async def test_a_visitor_id_that_no_address_can_hold_is_refused(queue: QueueScene, visitor: str) -> None:
+    answer = await queue.ask_to_join(visitor)
 
     assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed")
     assert answer.json()["errors"].keys() == {"visitor_id"}
-    assert await line.length() == 0
+    assert await queue.length() == 0
 
 
 @pytest.mark.parametrize("body", [b'{"visitor_id": "\\ud800"}', b'{"visitor_id": "\xff"}'])
-async def test_a_visitor_id_that_is_not_valid_unicode_is_refused(line: QueueScene, body: bytes) -> None:
-    answer = await line.ada.post(f"{line.path}/join", content=body, headers={"Content-Type": "application/json"})
+async def test_a_visitor_id_that_is_not_valid_unicode_is_refused(queue: QueueScene, body: bytes) -> None:
+    answer = await queue.ada.post(f"{queue.path}/join", content=body, headers={"Content-Type": "application/json"})
 
     assert 400 <= answer.status_code < 500
-    assert await line.length() == 0
+    assert await queue.length() == 0
 
 
 @pytest.mark.parametrize(
     "segment", ["", "%00", "a%00", "%ff", "%ed%a0%80", "%c0%80", "x" * 256, "x" * 10_240, "a/b", "%2e", "%2E%2e"]
 )
-async def test_a_visitor_id_that_cannot_exist_is_answered_with_404(line: QueueScene, segment: str) -> None:
-    answer = await line.ada.get(f"{line.path}/status/{segment}")
+async def test_a_visitor_id_that_cannot_exist_is_answered_with_404(queue: QueueScene, segment: str) -> None:
+    answer = await queue.ada.get(f"{queue.path}/status/{segment}")
 
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
 @hypothesis(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(visitor=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=255))
-async def test_a_visitor_id_of_any_other_text_is_accepted(line: QueueScene, visitor: str) -> None:
+async def test_a_visitor_id_of_any_other_text_is_accepted(queue: QueueScene, visitor: str) -> None:
     if visitor in {".", ".."}:
         return
-    answer = await line.ask_to_join(visitor)
+    answer = await queue.ask_to_join(visitor)
     assert answer.status_code == 202, json.dumps(visitor)
 
-    assert (await line.ada.get(answer.json()["next"]["url"])).json()["status"] == "waiting"
+    assert (await queue.ada.get(answer.json()["next"]["url"])).json()["status"] == "waiting"

@@ -5,7 +5,7 @@ from typing import Any
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.pages.own_registration import ask_to_cancel, cancel_registration, own_path, register_and_settle
 from tests.helpers.event_visitor import Visitor, page_text
-from tests.helpers.payments import Scene
+from tests.helpers.payments import PaymentScene
 from tests.support import Service
 
 PHRASE = "seats were passed on."
@@ -62,7 +62,7 @@ async def test_visitors_see_the_number_of_passed_seats_from_the_third_on(service
     assert "3 Plätze wurden weitergegeben." in page_text(german)
 
 
-async def test_a_seat_that_has_to_be_paid_counts_when_it_is_paid(shop: Scene) -> None:
+async def test_a_seat_that_has_to_be_paid_counts_when_it_is_paid(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, capacity=1, waitinglist_capacity=5)
     ann = await shop.register(event_id, "ann@example.com")
@@ -81,7 +81,7 @@ async def test_a_seat_that_has_to_be_paid_counts_when_it_is_paid(shop: Scene) ->
     assert (await ben.status(), await counted(shop.service, event_id)) == ("registered", 1)
 
 
-async def test_a_person_who_pays_for_a_seat_that_is_being_cancelled_keeps_it(shop: Scene) -> None:
+async def test_a_person_who_pays_for_a_seat_that_is_being_cancelled_keeps_it(shop: PaymentScene) -> None:
     ada = await shop.organizer()
     event_id = await shop.event(ada, capacity=1, waitinglist_capacity=5)
     ann = await shop.register(event_id, "ann@example.com")
@@ -95,6 +95,6 @@ async def test_a_person_who_pays_for_a_seat_that_is_being_cancelled_keeps_it(sho
     assert await ann.status() == "registered"
 
 
-async def own_pages(shop: Scene, *emails: str) -> list[str]:
+async def own_pages(shop: PaymentScene, *emails: str) -> list[str]:
     [(event_id,)] = await shop.service.run_sql("select id from events")
     return [await own_path(shop.service, event_id, email) for email in emails]

@@ -19,9 +19,9 @@ async def register(guarded: GuardedEvent, email: str, token: str | None = None) 
 
 
 async def released(guarded: GuardedEvent, visitor_id: str) -> str:
-    await guarded.line.join(visitor_id)
-    await guarded.line.tick()
-    return await guarded.line.token(visitor_id)
+    await guarded.queue.join(visitor_id)
+    await guarded.queue.tick()
+    return await guarded.queue.token(visitor_id)
 
 
 async def test_the_organizer_registers_people_without_a_release(service: Service) -> None:
@@ -42,9 +42,9 @@ async def test_a_release_that_is_passed_on_registers_one_person(service: Service
     body = refused.json()
     assert (body["code"], body["waiting_room_url"]) == (
         "queue_required",
-        f"http://events.test/queues/{guarded.line.id}",
+        f"http://events.test/queues/{guarded.queue.id}",
     )
-    assert (await guarded.line.verify(token)).json()["reason"] == "used"
+    assert (await guarded.queue.verify(token)).json()["reason"] == "used"
     assert (await register(guarded, "ann@example.com", token)).status_code == 202, "it changes nothing"
     assert await guarded.registered() == {"ann@example.com"}
 
@@ -72,7 +72,7 @@ async def test_calls_at_once_with_one_release_register_one_person(service: Servi
 async def test_a_token_for_an_event_without_a_room_is_ignored(service: Service) -> None:
     guarded = await guard(service)
     token = await released(guarded, "ann")
-    await guarded.ada.delete(guarded.line.path)
+    await guarded.ada.delete(guarded.queue.path)
 
     assert (await register(guarded, "ann@example.com", token)).status_code == 202
 
@@ -88,5 +88,5 @@ async def test_agents_read_the_address_of_the_waiting_room(service: Service) -> 
     body = json.loads(answer["content"][0]["text"])
     assert (body["code"], body["waiting_room_url"]) == (
         "queue_required",
-        f"http://events.test/queues/{guarded.line.id}",
+        f"http://events.test/queues/{guarded.queue.id}",
     )

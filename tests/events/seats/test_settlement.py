@@ -3,6 +3,7 @@
 import asyncio
 
 from holdfast.events.seats import intake, settlement
+from tests.helpers.background_loops import at_work
 from tests.support import Client, Service, eventually
 
 
@@ -109,12 +110,10 @@ async def test_two_settlers_at_once_settle_everything_once(service: Service) -> 
 async def test_the_settlement_loop_settles_registrations_that_are_announced(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event()
-    running = asyncio.create_task(settlement.LOOP.run(service.database))
+    async with at_work(settlement.LOOP.run(service.database)):
+        poll = await ada.register(event["id"], email="ann@example.com")
 
-    poll = await ada.register(event["id"], email="ann@example.com")
+        async def seated() -> bool:
+            return await statuses(ada, [poll]) == ["registered"]
 
-    async def seated() -> bool:
-        return await statuses(ada, [poll]) == ["registered"]
-
-    await eventually(seated, seconds=3)
-    running.cancel()
+        await eventually(seated, seconds=3)

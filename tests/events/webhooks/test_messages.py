@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.webhooks.model import subject_of
-from tests.events.queues.scene import open_line
+from tests.events.queues.queue_scene import open_queue
 from tests.events.webhooks.programs import Programs
 from tests.support import Client, Service
 
@@ -99,7 +99,7 @@ async def make_room(service: Service, ada: Client) -> None:
 
 async def drain(service: Service, ada: Client) -> None:
     """Both visitors of a waiting room are released, one after the other."""
-    line = await open_line(service, ada)
+    line = await open_queue(service, ada)
     await line.join("ann", "ben")
     await line.tick(times=2)
 
@@ -139,7 +139,7 @@ STORIES: dict[str, Story] = {
     "event.cancelled": cancel,
     "event.full": fill,
     "event.available": make_room,
-    "queue.opened": open_line,
+    "queue.opened": open_queue,
     "queue.drained": drain,
     "app.connected": connect_an_app,
     "key.revoked": revoke,
@@ -209,7 +209,7 @@ async def test_a_waiting_room_is_told_when_it_takes_visitors_again_and_not_befor
 ) -> None:
     ada = await service.organizer()
     program = await programs.add(ada, types=["queue.opened"])
-    line = await open_line(service, ada, active=False, title="Rush")
+    line = await open_queue(service, ada, active=False, title="Rush")
     await line.change(title="Crowd")
     await program.deliver()
     assert program.receiver.received == []
@@ -231,7 +231,7 @@ async def test_a_waiting_room_that_is_deleted_was_neither_opened_nor_drained(
     service: Service, programs: Programs
 ) -> None:
     ada = await service.organizer()
-    line = await open_line(service, ada)
+    line = await open_queue(service, ada)
     await line.join("ann")
     program = await programs.add(ada)
 

@@ -54,7 +54,7 @@ async def tell(reader: Reader, caller: Caller, command: AskWho) -> Who:
 OPERATIONS = [Operation("tell", "GET /who", read(tell), bare=True)]
 
 
-class Scene:
+class AgentScene:
     """The service in this process, with one shop."""
 
     def __init__(self, http: httpx2.AsyncClient, database: Database, shop_id: int, key: str) -> None:
@@ -130,8 +130,8 @@ def parts(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @pytest.fixture
-async def scene(settings: Settings) -> AsyncIterator[Scene]:
+async def scene(settings: Settings) -> AsyncIterator[AgentScene]:
     """The endpoints that take credentials, and one shop."""
     async with running(settings) as (http, database):
         shop, key = await database.transact(lambda tx: shops.add(tx, DOMAIN))
-        yield Scene(http, database, shop.id, key)
+        yield AgentScene(http, database, shop.id, key)

@@ -13,12 +13,11 @@ from holdfast.inventory.agents.tokens import TokenSigner
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import SCOPES
-from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.security.api_keys import KeyRing
-from tests.inventory.agents.conftest import BASE_URL, DOMAIN, Scene, running
+from tests.inventory.agents.conftest import BASE_URL, DOMAIN, AgentScene, running
 
 
-async def test_a_key_an_assertion_and_an_access_token_identify_the_same_shop(scene: Scene) -> None:
+async def test_a_key_an_assertion_and_an_access_token_identify_the_same_shop(scene: AgentScene) -> None:
     answers = [
         (await scene.who(credential)).json() for credential in (scene.key, await scene.assertion(), await scene.token())
     ]
@@ -27,7 +26,7 @@ async def test_a_key_an_assertion_and_an_access_token_identify_the_same_shop(sce
     assert answers == [answers[0]] * 3
 
 
-async def test_the_x_api_key_header_accepts_keys_but_no_tokens(scene: Scene) -> None:
+async def test_the_x_api_key_header_accepts_keys_but_no_tokens(scene: AgentScene) -> None:
     response = await scene.http.get("/who", headers={"X-API-Key": scene.key})
     assert response.json()["shop_id"] == scene.shop_id
 
@@ -36,7 +35,7 @@ async def test_the_x_api_key_header_accepts_keys_but_no_tokens(scene: Scene) -> 
         assert (response.status_code, response.json()["error"]) == (401, "invalid_api_key")
 
 
-async def test_a_request_without_a_credential_is_answered_with_401(scene: Scene) -> None:
+async def test_a_request_without_a_credential_is_answered_with_401(scene: AgentScene) -> None:
     for credential in (None, ""):
         response = await scene.who(credential)
         assert (response.status_code, response.json()["error"]) == (401, "missing_api_key")
@@ -44,13 +43,13 @@ async def test_a_request_without_a_credential_is_answered_with_401(scene: Scene)
 
 
 @pytest.mark.parametrize("credential", ["x", "a.b.c", "...", "hf_short", "reg_aaaaaaaaaaaaaaaaaaaaaa", "x" * 50_000])
-async def test_an_invalid_credential_is_answered_with_401(scene: Scene, credential: str) -> None:
+async def test_an_invalid_credential_is_answered_with_401(scene: AgentScene, credential: str) -> None:
     response = await scene.who(credential)
 
     assert (response.status_code, response.json()["error"]) == (401, "invalid_api_key")
 
 
-async def test_a_token_changed_in_any_part_is_refused(scene: Scene) -> None:
+async def test_a_token_changed_in_any_part_is_refused(scene: AgentScene) -> None:
     token = await scene.token()
     for part in range(3):
         pieces = token.split(".")
@@ -61,7 +60,7 @@ async def test_a_token_changed_in_any_part_is_refused(scene: Scene) -> None:
     assert (await scene.who(token)).status_code == 200
 
 
-async def test_a_credential_never_has_more_scopes_than_its_key_has_now(scene: Scene) -> None:
+async def test_a_credential_never_has_more_scopes_than_its_key_has_now(scene: AgentScene) -> None:
     credentials = [await scene.assertion(), await scene.token(scope="read_pools write_pools")]
     await scene.run_sql("update api_keys set scopes = '{read_pools,read_inventory}'")
 
@@ -73,7 +72,7 @@ async def test_a_credential_never_has_more_scopes_than_its_key_has_now(scene: Sc
     assert seen == [["read_inventory", "read_pools"], ["read_pools"]]
 
 
-async def test_an_earlier_credential_does_not_gain_new_scopes_of_its_key(scene: Scene) -> None:
+async def test_an_earlier_credential_does_not_gain_new_scopes_of_its_key(scene: AgentScene) -> None:
     await scene.run_sql("update api_keys set scopes = '{read_pools}'")
     assertion = await scene.assertion()
     await scene.run_sql("update api_keys set scopes = '{read_pools,write_pools}'")
@@ -82,10 +81,10 @@ async def test_an_earlier_credential_does_not_gain_new_scopes_of_its_key(scene: 
 
 
 @contextlib.asynccontextmanager
-async def two_processes(settings: Settings) -> AsyncGenerator[tuple[Scene, Scene]]:
+async def two_processes(settings: Settings) -> AsyncGenerator[tuple[AgentScene, AgentScene]]:
     async with running(settings) as (http, database), running(settings) as (other_http, other_database):
         shop, key = await database.transact(lambda tx: shops.add(tx, DOMAIN))
-        scenes = Scene(http, database, shop.id, key), Scene(other_http, other_database, shop.id, key)
+        scenes = AgentScene(http, database, shop.id, key), AgentScene(other_http, other_database, shop.id, key)
         for scene in scenes:
             heard = asyncio.Event()
             with scene.database.listen("test", lambda _, heard=heard: heard.set()):
@@ -95,10 +94,8 @@ async def two_processes(settings: Settings) -> AsyncGenerator[tuple[Scene, Scene
         yield scenes
 
 
-async def test_a_regenerated_key_ends_its_credentials_in_every_process_at_once(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", 3600.0)  # so that only the announcement can be what ends it
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_regenerated_key_ends_its_credentials_in_every_process_at_once(settings: Settings) -> None:
     async with two_processes(settings) as (one, other):
         credentials = [one.key, await one.assertion(), await other.token()]
         assert [response.status_code for response in await ask(one, other, credentials)] == [200] * 6
@@ -114,7 +111,7 @@ async def test_a_regenerated_key_ends_its_credentials_in_every_process_at_once(
         assert (await other.who(fresh)).status_code == 200
 
 
-async def ask(one: Scene, other: Scene, credentials: Sequence[str]) -> list[httpx2.Response]:
+async def ask(one: AgentScene, other: AgentScene, credentials: Sequence[str]) -> list[httpx2.Response]:
     return [await scene.who(credential) for scene in (one, other) for credential in credentials]
 
 
@@ -124,7 +121,7 @@ async def test_an_identity_of_one_process_is_accepted_by_another(settings: Setti
         assert (await one.who(await other.token())).status_code == 200
 
 
-async def test_a_token_of_another_service_is_refused(scene: Scene) -> None:
+async def test_a_token_of_another_service_is_refused(scene: AgentScene) -> None:
     def credentials(base_url: str) -> Credentials:
         ring: Any = KeyRing(scene.database, shops.find_callers)
         return Credentials(ring, TokenSigner(scene.database, base_url), base_url)

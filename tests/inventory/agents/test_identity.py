@@ -17,10 +17,10 @@ from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import SCOPES
 from holdfast.kit.security.api_keys import mint
 from tests.cases import in_turn
-from tests.inventory.agents.conftest import BASE_URL, DOMAIN, Scene, parts, running
+from tests.inventory.agents.conftest import BASE_URL, DOMAIN, AgentScene, parts, running
 
 
-async def test_an_agent_with_the_key_of_a_shop_is_given_an_identity(scene: Scene) -> None:
+async def test_an_agent_with_the_key_of_a_shop_is_given_an_identity(scene: AgentScene) -> None:
     response = await scene.identify()
 
     assert (response.status_code, response.headers["cache-control"]) == (200, "no-store")
@@ -46,7 +46,7 @@ async def test_an_agent_with_the_key_of_a_shop_is_given_an_identity(scene: Scene
     assert 3500 < (expires - datetime.now(UTC)).total_seconds() < 3700
 
 
-async def test_an_assertion_names_the_agent_and_its_scopes(scene: Scene) -> None:
+async def test_an_assertion_names_the_agent_and_its_scopes(scene: AgentScene) -> None:
     body = (await scene.identify()).json()
     header, claims = parts(body["identity_assertion"])
     jwks = (await scene.http.get("/.well-known/jwks.json")).json()
@@ -67,7 +67,7 @@ async def test_an_assertion_names_the_agent_and_its_scopes(scene: Scene) -> None
     }
 
 
-async def test_a_key_always_has_one_registration_and_each_time_a_new_assertion(scene: Scene) -> None:
+async def test_a_key_always_has_one_registration_and_each_time_a_new_assertion(scene: AgentScene) -> None:
     bodies = [response.json() for response in await asyncio.gather(*(scene.identify() for _ in range(10)))]
 
     assert len({body["registration_id"] for body in bodies}) == 1
@@ -75,7 +75,7 @@ async def test_a_key_always_has_one_registration_and_each_time_a_new_assertion(s
     assert await scene.run_sql("select count(*) from agent_registrations") == [(1,)]
 
 
-async def test_a_new_key_has_a_registration_of_its_own_with_the_scopes_it_has(scene: Scene) -> None:
+async def test_a_new_key_has_a_registration_of_its_own_with_the_scopes_it_has(scene: AgentScene) -> None:
     before = (await scene.identify()).json()
     key = await scene.regenerate("read_pools", "read_inventory")
     after = (await scene.identify({"type": "service_auth", "api_key": key})).json()
@@ -84,7 +84,7 @@ async def test_a_new_key_has_a_registration_of_its_own_with_the_scopes_it_has(sc
     assert after["scopes"] == ["read_inventory", "read_pools"]
 
 
-async def test_agents_of_different_shops_have_different_registrations(scene: Scene) -> None:
+async def test_agents_of_different_shops_have_different_registrations(scene: AgentScene) -> None:
     _, key = await scene.database.transact(lambda tx: shops.add(tx, "ben.myshopify.com"))
     other = (await scene.identify({"type": "service_auth", "api_key": key})).json()
 
@@ -110,7 +110,7 @@ async def test_agents_of_different_shops_have_different_registrations(scene: Sce
     ],
 )
 async def test_a_request_that_is_not_one_for_an_identity_is_refused(
-    scene: Scene, body: dict[str, Any], error: str
+    scene: AgentScene, body: dict[str, Any], error: str
 ) -> None:
     filled = {name: scene.key if value == "KEY" else value for name, value in body.items()}
     response = await scene.identify(filled)
@@ -120,7 +120,7 @@ async def test_a_request_that_is_not_one_for_an_identity_is_refused(
     assert response.json()["error"] == error
 
 
-async def test_registration_by_email_address_is_refused_with_the_right_way(scene: Scene) -> None:
+async def test_registration_by_email_address_is_refused_with_the_right_way(scene: AgentScene) -> None:
     response = await scene.identify({"type": "service_auth", "login_hint": "ada@example.com"})
 
     assert "api_key" in response.json()["message"]
@@ -128,7 +128,7 @@ async def test_registration_by_email_address_is_refused_with_the_right_way(scene
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"x"', b"\xff", b"[" * 100_000, b'{"type":'])
-async def test_a_body_that_is_no_json_object_is_an_invalid_request(scene: Scene, content: bytes) -> None:
+async def test_a_body_that_is_no_json_object_is_an_invalid_request(scene: AgentScene, content: bytes) -> None:
     response = await scene.http.post(
         "/api/agent/identity", content=content, headers={"Content-Type": "application/json"}
     )
@@ -137,21 +137,21 @@ async def test_a_body_that_is_no_json_object_is_an_invalid_request(scene: Scene,
 
 
 @pytest.mark.parametrize("key", ["hf_" + "x" * 43, "ss_live_123", "hf_", "é" * 46, "x" * 100_000, "a.b.c"])
-async def test_an_invalid_key_is_refused_with_a_challenge(scene: Scene, key: str) -> None:
+async def test_an_invalid_key_is_refused_with_a_challenge(scene: AgentScene, key: str) -> None:
     response = await scene.identify({"type": "service_auth", "api_key": key})
 
     assert (response.status_code, response.json()["error"]) == (401, "invalid_api_key")
     assert response.headers["www-authenticate"].startswith("Bearer")
 
 
-async def test_a_revoked_key_gets_no_identity(scene: Scene) -> None:
+async def test_a_revoked_key_gets_no_identity(scene: AgentScene) -> None:
     await scene.identify()
     await scene.regenerate()
 
     assert (await scene.identify()).status_code == 401
 
 
-async def test_an_identity_request_with_another_body_or_method_is_refused(scene: Scene) -> None:
+async def test_an_identity_request_with_another_body_or_method_is_refused(scene: AgentScene) -> None:
     form = await scene.http.post("/api/agent/identity", data={"type": "service_auth", "api_key": scene.key})
     large = await scene.identify({"type": "service_auth", "api_key": "x" * 2_000_000})
     read = await scene.http.get("/api/agent/identity")
@@ -186,7 +186,7 @@ json_values = st.recursive(
 
 @hypothesis(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(body=st.dictionaries(st.sampled_from(["type", "api_key", "x"]), json_values))
-async def test_a_body_of_any_kind_is_refused_at_worst(scene: Scene, body: Mapping[str, Any]) -> None:
+async def test_a_body_of_any_kind_is_refused_at_worst(scene: AgentScene, body: Mapping[str, Any]) -> None:
     content = json.dumps(body).encode()  # with escapes, of half a pair of surrogates too
     response = await scene.http.post(
         "/api/agent/identity", content=content, headers={"Content-Type": "application/json"}

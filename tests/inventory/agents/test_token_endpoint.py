@@ -5,10 +5,10 @@ import pytest
 from holdfast.inventory.agents.model import JWT_BEARER
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops.model import SCOPES
-from tests.inventory.agents.conftest import BASE_URL, Scene, parts, running
+from tests.inventory.agents.conftest import BASE_URL, AgentScene, parts, running
 
 
-async def test_an_assertion_is_exchanged_for_an_access_token(scene: Scene) -> None:
+async def test_an_assertion_is_exchanged_for_an_access_token(scene: AgentScene) -> None:
     assertion = await scene.assertion()
     response = await scene.exchange(assertion=assertion)
 
@@ -23,14 +23,14 @@ async def test_an_assertion_is_exchanged_for_an_access_token(scene: Scene) -> No
     assert claims["scope"] == body["scope"]
 
 
-async def test_an_assertion_can_be_exchanged_again(scene: Scene) -> None:
+async def test_an_assertion_can_be_exchanged_again(scene: AgentScene) -> None:
     assertion = await scene.assertion()
     tokens = [await scene.token(assertion=assertion) for _ in range(3)]
 
     assert len({parts(token)[1]["jti"] for token in tokens}) == 3
 
 
-async def test_a_token_can_be_requested_with_fewer_scopes(scene: Scene) -> None:
+async def test_a_token_can_be_requested_with_fewer_scopes(scene: AgentScene) -> None:
     response = await scene.exchange(scope="write_pools read_inventory")
     assert response.json()["scope"] == "read_inventory write_pools"
 
@@ -39,25 +39,25 @@ async def test_a_token_can_be_requested_with_fewer_scopes(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("resource", [BASE_URL, f"{BASE_URL}/", f"{BASE_URL}/mcp", f"{BASE_URL}/mcp/", ""])
-async def test_a_token_for_this_service_as_resource_is_granted(scene: Scene, resource: str) -> None:
+async def test_a_token_for_this_service_as_resource_is_granted(scene: AgentScene, resource: str) -> None:
     assert (await scene.exchange(resource=resource)).status_code == 200
 
 
 @pytest.mark.parametrize("resource", ["https://other.example", f"{BASE_URL}/other", BASE_URL + ".evil", "mcp"])
-async def test_a_token_for_another_resource_is_refused(scene: Scene, resource: str) -> None:
+async def test_a_token_for_another_resource_is_refused(scene: AgentScene, resource: str) -> None:
     response = await scene.exchange(resource=resource)
 
     assert (response.status_code, response.json()["error"]) == (400, "invalid_target")
 
 
 @pytest.mark.parametrize("scope", ["admin", "read_pools admin", "read_pools,write_pools"])
-async def test_a_scope_the_identity_lacks_is_refused(scene: Scene, scope: str) -> None:
+async def test_a_scope_the_identity_lacks_is_refused(scene: AgentScene, scope: str) -> None:
     response = await scene.exchange(scope=scope)
 
     assert (response.status_code, response.json()["error"]) == (400, "invalid_scope")
 
 
-async def test_an_unsupported_or_invalid_grant_is_refused(scene: Scene) -> None:
+async def test_an_unsupported_or_invalid_grant_is_refused(scene: AgentScene) -> None:
     for form, error in (
         ({}, "invalid_request"),
         ({"grant_type": ""}, "invalid_request"),
@@ -74,11 +74,11 @@ async def test_an_unsupported_or_invalid_grant_is_refused(scene: Scene) -> None:
         assert response.json()["error"] == error
 
 
-async def test_parameters_the_endpoint_does_not_know_are_ignored(scene: Scene) -> None:
+async def test_parameters_the_endpoint_does_not_know_are_ignored(scene: AgentScene) -> None:
     assert (await scene.exchange(client_id="me", audience="you")).status_code == 200
 
 
-async def test_a_parameter_given_twice_is_refused(scene: Scene) -> None:
+async def test_a_parameter_given_twice_is_refused(scene: AgentScene) -> None:
     assertion = await scene.assertion()
     response = await scene.http.post(
         "/oauth/token",
@@ -90,7 +90,7 @@ async def test_a_parameter_given_twice_is_refused(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff=1", b"assertion=%ff", b"&".join([b"a=1"] * 100)])
-async def test_a_form_that_cannot_be_read_is_an_invalid_request(scene: Scene, content: bytes) -> None:
+async def test_a_form_that_cannot_be_read_is_an_invalid_request(scene: AgentScene, content: bytes) -> None:
     response = await scene.http.post(
         "/oauth/token", content=content, headers={"Content-Type": "application/x-www-form-urlencoded"}
     )
@@ -98,13 +98,13 @@ async def test_a_form_that_cannot_be_read_is_an_invalid_request(scene: Scene, co
     assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
 
 
-async def test_a_token_request_in_json_is_refused(scene: Scene) -> None:
+async def test_a_token_request_in_json_is_refused(scene: AgentScene) -> None:
     response = await scene.http.post("/oauth/token", json={"grant_type": JWT_BEARER})
 
     assert (response.status_code, response.json()["error"]) == (415, "unsupported_media_type")
 
 
-async def test_a_revoked_key_ends_the_exchange_of_its_assertions(scene: Scene) -> None:
+async def test_a_revoked_key_ends_the_exchange_of_its_assertions(scene: AgentScene) -> None:
     assertion = await scene.assertion()
     assert (await scene.exchange(assertion=assertion)).status_code == 200
     await scene.regenerate()
@@ -113,14 +113,14 @@ async def test_a_revoked_key_ends_the_exchange_of_its_assertions(scene: Scene) -
     assert (response.status_code, response.json()["error"]) == (400, "invalid_grant")
 
 
-async def test_a_key_that_may_do_nothing_has_no_access_tokens(scene: Scene) -> None:
+async def test_a_key_that_may_do_nothing_has_no_access_tokens(scene: AgentScene) -> None:
     await scene.run_sql("update api_keys set scopes = '{}'")
     response = await scene.exchange()
 
     assert (response.status_code, response.json()["error"]) == (400, "invalid_scope")
 
 
-async def test_the_keys_tokens_are_signed_with_are_public_and_nothing_of_them_is_secret(scene: Scene) -> None:
+async def test_the_keys_tokens_are_signed_with_are_public_and_nothing_of_them_is_secret(scene: AgentScene) -> None:
     response = await scene.http.get("/.well-known/jwks.json")
 
     assert (response.status_code, response.headers["cache-control"]) == (200, "public, max-age=300")

@@ -12,9 +12,9 @@ import pytest
 from holdfast.inventory.settings import Settings
 from holdfast.kit.http import event_streams
 from holdfast.kit.http.event_streams import MAX_RETRY_MS, MIN_RETRY_MS
+from tests.helpers.exchange import Event, parse_event, read_stream
 from tests.helpers.processes import serving
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Inventory, Shop, running
-from tests.stream_reader import Event, parse_event, read_stream
 from tests.support import eventually
 
 
@@ -77,11 +77,7 @@ async def test_a_silent_storefront_stream_sends_comments(
     monkeypatch.setattr(event_streams, "HEARTBEAT_SECONDS", 0.01)
 
     async with read_stream(inventory.app, await stream_url(shop)) as reader:
-
-        async def beats() -> bool:
-            return reader.sent.endswith(":\n\n:\n\n")
-
-        await eventually(beats)
+        await eventually(lambda: reader.sent.endswith(":\n\n:\n\n"))
 
 
 @pytest.mark.parametrize("method", ["POST", "HEAD", "PUT"])

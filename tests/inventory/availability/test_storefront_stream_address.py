@@ -6,8 +6,8 @@ import httpx2
 import pytest
 
 from holdfast.inventory.availability.storefront import TOKEN_SECONDS
+from tests.helpers.exchange import read_stream
 from tests.inventory.support import Inventory, Shop
-from tests.stream_reader import read_stream
 
 
 async def stream_url(shop: Shop) -> str:

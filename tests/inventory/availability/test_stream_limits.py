@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.helpers.exchange import Stream, read_stream
 from tests.inventory.support import Inventory, Shop, running, unlimited
-from tests.stream_reader import Reader, read_stream
 
 LIMITS = {"streams_per_address": 4, "streams_per_key": 2, "streams_per_shop": 6}
 
@@ -28,13 +28,13 @@ async def opened(bounded: Inventory) -> AsyncIterator[contextlib.AsyncExitStack]
         yield stack
 
 
-async def storefront(bounded: Inventory, stack: contextlib.AsyncExitStack, shop: Shop, client: str) -> Reader:
+async def storefront(bounded: Inventory, stack: contextlib.AsyncExitStack, shop: Shop, client: str) -> Stream:
     """Open a storefront's stream from an address."""
     url = (await shop.storefront()).json()["stream_url"]
     return await stack.enter_async_context(read_stream(bounded.app, url, client=client))
 
 
-async def agents(bounded: Inventory, stack: contextlib.AsyncExitStack, shop: Shop, client: str) -> Reader:
+async def agents(bounded: Inventory, stack: contextlib.AsyncExitStack, shop: Shop, client: str) -> Stream:
     """Open the stream of an agent from an address."""
     headers = {"authorization": f"Bearer {shop.key}", "accept": "text/event-stream"}
     return await stack.enter_async_context(
@@ -42,7 +42,7 @@ async def agents(bounded: Inventory, stack: contextlib.AsyncExitStack, shop: Sho
     )
 
 
-def refused(reader: Reader) -> str:
+def refused(reader: Stream) -> str:
     """What is said by the answer that is no stream."""
     assert reader.status == 429
     assert int(reader.headers["retry-after"]) > 0

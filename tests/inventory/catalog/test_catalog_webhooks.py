@@ -13,11 +13,11 @@ from holdfast_demo.shopify.payloads import level as level_payload
 from holdfast_demo.shopify.shops import NewVariant
 from tests.helpers.platform_shop import DOMAIN, SECRET
 from tests.helpers.platform_webhooks import deliver, handle
-from tests.inventory.sync.scene import Scene
+from tests.inventory.sync.sync_scene import SyncScene
 
 
 @pytest.fixture
-def tells(scene: Scene) -> Any:
+def tells(scene: SyncScene) -> Any:
     """Deliver what the platform would tell, at once and in order."""
     waiting: list[tuple[str, Any]] = []
     scene.platform.world.on_message.append(lambda message: waiting.append((message.topic, message.payload)))
@@ -32,7 +32,7 @@ def tells(scene: Scene) -> Any:
     return deliver_all
 
 
-async def test_a_new_product_is_known_with_its_levels(scene: Scene, tells: Any) -> None:
+async def test_a_new_product_is_known_with_its_levels(scene: SyncScene, tells: Any) -> None:
     scene.platform.add_product(DOMAIN, "Socks", [NewVariant("Red", "SOCK-R", stock=3)])
     await tells()
 
@@ -43,7 +43,9 @@ async def test_a_new_product_is_known_with_its_levels(scene: Scene, tells: Any) 
     assert rows == [("Socks", "Red", 3)]
 
 
-async def test_a_changed_variant_gets_its_new_title_and_keeps_whether_it_is_tracked(scene: Scene, tells: Any) -> None:
+async def test_a_changed_variant_gets_its_new_title_and_keeps_whether_it_is_tracked(
+    scene: SyncScene, tells: Any
+) -> None:
     id = scene.variants["Single"].id
     shops.change_variant(scene.platform.world, DOMAIN, id, title="One jar", sku="H1", tracked=False)
     await tells()
@@ -54,7 +56,7 @@ async def test_a_changed_variant_gets_its_new_title_and_keeps_whether_it_is_trac
     assert rows == [("One jar of honey", False)]
 
 
-async def test_an_import_after_a_change_of_the_product_brings_the_words_of_now(scene: Scene, tells: Any) -> None:
+async def test_an_import_after_a_change_of_the_product_brings_the_words_of_now(scene: SyncScene, tells: Any) -> None:
     """The webhook has the date of the product, which another variant may have changed after this one."""
     single, other = scene.variants["Single"], scene.variants["6-pack"]
     scene.platform.clock.advance(5)
@@ -64,12 +66,12 @@ async def test_an_import_after_a_change_of_the_product_brings_the_words_of_now(s
     await tells()
     await scene.inventory.sql(f"update catalog_variants set sku = 'lost' where gid = '{single.gid}'")
     await scene.transact(lambda tx: importing.begin(tx, scene.shop.id))
-    await scene.imported()
+    await scene.finish_import()
 
     assert await scene.inventory.sql(f"select sku from catalog_variants where gid = '{single.gid}'") == [("H1",)]
 
 
-async def test_a_variant_deleted_by_a_webhook_is_deleted_from_the_catalog(scene: Scene, tells: Any) -> None:
+async def test_a_variant_deleted_by_a_webhook_is_deleted_from_the_catalog(scene: SyncScene, tells: Any) -> None:
     shops.remove_variant(scene.platform.world, DOMAIN, scene.variants["Single"].id)
     await tells()
     count = "select (select count(*) from catalog_variants), (select count(*) from levels)"
@@ -81,7 +83,7 @@ async def test_a_variant_deleted_by_a_webhook_is_deleted_from_the_catalog(scene:
     assert await scene.inventory.sql(count) == [(2, 2)]
 
 
-async def test_a_late_webhook_of_a_level_does_not_replace_a_newer_one(scene: Scene, tells: Any) -> None:
+async def test_a_late_webhook_of_a_level_does_not_replace_a_newer_one(scene: SyncScene, tells: Any) -> None:
     late = level_payload(scene.platform.level(DOMAIN, scene.variants["Single"].id))
     scene.platform.clock.advance(5)
     scene.count("Single", 40)
@@ -92,7 +94,7 @@ async def test_a_late_webhook_of_a_level_does_not_replace_a_newer_one(scene: Sce
     assert await scene.row("Single", "available") == (40,)
 
 
-async def test_levels_of_many_webhooks_at_once_have_their_latest_quantities(scene: Scene) -> None:
+async def test_levels_of_many_webhooks_at_once_have_their_latest_quantities(scene: SyncScene) -> None:
     payloads = [level_payload(scene.platform.level(DOMAIN, scene.variants["6-pack"].id))]
     for available in (45, 40):
         scene.platform.clock.advance(5)
@@ -105,7 +107,7 @@ async def test_levels_of_many_webhooks_at_once_have_their_latest_quantities(scen
     assert [await scene.row(title, "available") for title in ("Single", "6-pack")] == [(40,), (8,)]
 
 
-async def test_a_late_webhook_of_a_location_does_not_replace_a_newer_import(scene: Scene) -> None:
+async def test_a_late_webhook_of_a_location_does_not_replace_a_newer_import(scene: SyncScene) -> None:
     def message(day: int, *, active: bool) -> Location:
         return Location("gid://shopify/Location/9", "Stall", active, False, datetime(2026, 11, day, tzinfo=UTC))
 
@@ -117,7 +119,7 @@ async def test_a_late_webhook_of_a_location_does_not_replace_a_newer_import(scen
     assert await scene.inventory.sql("select active from locations where name = 'Stall'") == [(False,)]
 
 
-async def test_locations_come_change_and_go(scene: Scene, tells: Any) -> None:
+async def test_locations_come_change_and_go(scene: SyncScene, tells: Any) -> None:
     place = scene.platform.add_location(DOMAIN, "Market stall")
     scene.platform.stock(DOMAIN, scene.variants["Single"].id, place.id, 2)
     await tells()
@@ -135,7 +137,7 @@ async def test_locations_come_change_and_go(scene: Scene, tells: Any) -> None:
     assert await scene.inventory.sql("select count(*) from levels") == [(5,)]
 
 
-async def test_a_level_that_is_not_stocked_any_more_is_forgotten(scene: Scene, tells: Any) -> None:
+async def test_a_level_that_is_not_stocked_any_more_is_forgotten(scene: SyncScene, tells: Any) -> None:
     level = scene.platform.level(DOMAIN, scene.variants["Single"].id)
     shops.stop_stocking(scene.platform.world, DOMAIN, level.item, level.location)
     await tells()

@@ -12,14 +12,14 @@ from holdfast.inventory.resources import Steps
 from holdfast.inventory.shopify.platform_client import Platform
 from holdfast_demo.shopify.shops import NewVariant, remove_product
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.sync.scene import Scene
+from tests.inventory.sync.sync_scene import SyncScene
 
 COUNTS = (
     "select (select count(*) from catalog_variants), (select count(*) from levels), (select count(*) from locations)"
 )
 
 
-async def test_the_install_imports_variants_locations_and_levels(scene: Scene) -> None:
+async def test_the_install_imports_variants_locations_and_levels(scene: SyncScene) -> None:
     assert await scene.inventory.sql(COUNTS) == [(5, 5, 1)]
     rows = await scene.inventory.sql(
         """select product_title, title, sku, tracked, available
@@ -31,7 +31,7 @@ async def test_the_install_imports_variants_locations_and_levels(scene: Scene) -
     assert (objects, stored, error) == (10, 10, None)
 
 
-async def test_a_variant_deleted_at_the_platform_is_deleted_by_the_next_import(scene: Scene) -> None:
+async def test_a_variant_deleted_at_the_platform_is_deleted_by_the_next_import(scene: SyncScene) -> None:
     tea = next(variant for variant in scene.platform.variants(DOMAIN) if variant.product_title == "Green tea")
     remove_product(scene.platform.world, DOMAIN, tea.product)
     await again(scene)
@@ -40,7 +40,7 @@ async def test_a_variant_deleted_at_the_platform_is_deleted_by_the_next_import(s
 
 
 async def test_an_import_that_is_cut_off_goes_on_behind_what_is_stored(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    scene: SyncScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene.platform.add_product(DOMAIN, "Socks", [NewVariant(str(size), stock=1) for size in range(60)])
     monkeypatch.setattr(importing, "BATCH_LINES", 50)
@@ -69,25 +69,25 @@ async def test_an_import_that_is_cut_off_goes_on_behind_what_is_stored(
         await again(scene)
     assert stored == [50]
 
-    await scene.imported()
+    await scene.finish_import()
 
     assert stored == [50, 50, 30]
     assert await scene.inventory.sql(COUNTS) == [(65, 65, 1)]
 
 
-async def test_an_operation_that_fails_is_begun_again(scene: Scene) -> None:
+async def test_an_operation_that_fails_is_begun_again(scene: SyncScene) -> None:
     scene.platform.bulks.break_after = 1
     with pytest.raises(ImportFailed, match="ended as FAILED: INTERNAL_SERVER_ERROR"):
         await again(scene)
     [(error,)] = await scene.inventory.sql("select error from catalogs")
     assert "INTERNAL_SERVER_ERROR" in error
 
-    await scene.imported()
+    await scene.finish_import()
 
     assert await scene.inventory.sql("select error, finished_at is not null from catalogs") == [(None, True)]
 
 
-async def test_an_import_ends_when_the_shop_is_no_longer_connected(scene: Scene) -> None:
+async def test_an_import_ends_when_the_shop_is_no_longer_connected(scene: SyncScene) -> None:
     await scene.inventory.database.transact(lambda tx: importing.begin(tx, scene.shop.id))
     await scene.inventory.sql("delete from platform_tokens")
     [(import_id,)] = await scene.inventory.sql("select import_id from catalogs")
@@ -99,7 +99,7 @@ async def test_an_import_ends_when_the_shop_is_no_longer_connected(scene: Scene)
     assert await scene.inventory.sql(COUNTS) == [(5, 5, 1)]
 
 
-async def test_a_task_of_an_abandoned_import_does_nothing(scene: Scene) -> None:
+async def test_a_task_of_an_abandoned_import_does_nothing(scene: SyncScene) -> None:
     await scene.inventory.database.transact(lambda tx: importing.begin(tx, scene.shop.id))
     before = await scene.inventory.sql("select * from catalogs")
     await importing.advance_import(scene.steps, ImportTask(scene.shop.id, 1))
@@ -107,11 +107,11 @@ async def test_a_task_of_an_abandoned_import_does_nothing(scene: Scene) -> None:
     assert await scene.inventory.sql("select * from catalogs") == before
 
 
-async def test_every_connected_shop_is_imported_again_each_night(scene: Scene) -> None:
+async def test_every_connected_shop_is_imported_again_each_night(scene: SyncScene) -> None:
     assert await importing.import_all(Steps(scene.inventory.database)) == 1
     assert await scene.inventory.sql("select import_id, finished_at from catalogs") == [(2, None)]
 
 
-async def again(scene: Scene) -> None:
+async def again(scene: SyncScene) -> None:
     await scene.inventory.database.transact(lambda tx: importing.begin(tx, scene.shop.id))
-    await scene.imported()
+    await scene.finish_import()

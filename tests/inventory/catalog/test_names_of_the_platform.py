@@ -9,20 +9,20 @@ from holdfast_demo.shopify.orders import SaleLine
 from tests.cases import in_turn
 from tests.helpers.platform_shop import DOMAIN, SECRET
 from tests.helpers.platform_webhooks import deliver, handle
-from tests.inventory.sync.scene import Scene
+from tests.inventory.sync.sync_scene import SyncScene
 
 PACK = {"title": "Honey jars · 6-pack", "sku": "HONEY-6"}
 
 
 @pytest.fixture
-async def linked(scene: Scene) -> Scene:
+async def linked(scene: SyncScene) -> SyncScene:
     """The shop, whose 6-packs draw on a pool; nothing was said of them. Its 12-packs do not."""
     pool = await scene.shop.pool(60, name="Jars", members=[{"variant_gid": gid(scene), "units_per_sale": 6}])
     scene.pool_id = pool["id"]
     return scene
 
 
-def gid(scene: Scene) -> str:
+def gid(scene: SyncScene) -> str:
     return scene.variants["6-pack"].gid
 
 
@@ -41,19 +41,19 @@ def names(data: dict[str, Any]) -> dict[str, Any]:
         {"text": PACK["title"]},
     ],
 )
-async def test_a_variant_is_found_by_the_names_of_the_platform(linked: Scene, known: dict[str, str]) -> None:
+async def test_a_variant_is_found_by_the_names_of_the_platform(linked: SyncScene, known: dict[str, str]) -> None:
     [data] = (await linked.shop.call("find_variant", **known))["variants"]
 
     assert (data["gid"], names(data)) == (gid(linked), PACK)
     assert (data["effective"], [pool["name"] for pool in data["pools"]]) == (10, ["Jars"])
 
 
-async def test_a_variant_that_was_never_linked_is_not_found(linked: Scene) -> None:
+async def test_a_variant_that_was_never_linked_is_not_found(linked: SyncScene) -> None:
     for known in ({"sku": "HONEY-12"}, {"text": "12-pack"}):
         assert (await linked.shop.call("find_variant", **known))["variants"] == []
 
 
-async def test_a_variant_is_found_by_its_linked_title_and_by_its_title_at_the_platform(linked: Scene) -> None:
+async def test_a_variant_is_found_by_its_linked_title_and_by_its_title_at_the_platform(linked: SyncScene) -> None:
     members = [{"variant_gid": gid(linked), "units_per_sale": 6, "title": "Half a dozen"}]
     await linked.shop.call("link_variants", pool_id=linked.pool_id, members=members)
 
@@ -62,13 +62,13 @@ async def test_a_variant_is_found_by_its_linked_title_and_by_its_title_at_the_pl
         assert names(data) == {"title": "Half a dozen", "sku": "HONEY-6"}
 
 
-async def test_a_pool_names_its_variants(linked: Scene) -> None:
+async def test_a_pool_names_its_variants(linked: SyncScene) -> None:
     [member] = (await linked.shop.call("get_pool", pool_id=linked.pool_id))["members"]
 
     assert names(member) == PACK
 
 
-async def test_an_exported_file_of_variants_imported_again_changes_nothing(linked: Scene) -> None:
+async def test_an_exported_file_of_variants_imported_again_changes_nothing(linked: SyncScene) -> None:
     exported = (await linked.shop.call("export_csv", kind="members"))["csv"]
     assert exported.splitlines()[1] == f"Jars,{gid(linked)},6,HONEY-6,Honey jars · 6-pack,1"
 
@@ -80,7 +80,7 @@ async def test_an_exported_file_of_variants_imported_again_changes_nothing(linke
     assert await linked.inventory.sql("select sku, title from variants") == [(None, None)]
 
 
-async def test_the_reason_of_an_order_entry_has_names_and_its_data_has_ids(linked: Scene) -> None:
+async def test_the_reason_of_an_order_entry_has_names_and_its_data_has_ids(linked: SyncScene) -> None:
     sold = linked.platform.sell(DOMAIN, SaleLine(linked.variants["6-pack"].id, 2))
     await deliver(linked.shop, "orders/create", payloads.order(sold), secret=SECRET.encode())
     await handle(linked.inventory)

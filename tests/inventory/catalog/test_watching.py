@@ -10,7 +10,7 @@ from mcp.client.subscriptions import ResourceUpdated
 from holdfast.inventory.availability.cache import STATUS
 from holdfast.inventory.catalog import importing
 from tests.inventory.catalog.watching import open_agent
-from tests.inventory.sync.scene import Scene
+from tests.inventory.sync.sync_scene import SyncScene
 
 
 async def imported(agent: Client) -> Any:
@@ -19,7 +19,7 @@ async def imported(agent: Client) -> Any:
     return msgspec.json.decode(getattr(content, "text", ""))["imported"]
 
 
-async def test_a_watcher_is_notified_until_the_import_is_done(scene: Scene) -> None:
+async def test_a_watcher_is_notified_until_the_import_is_done(scene: SyncScene) -> None:
     async with (
         asyncio.timeout(20),
         open_agent(scene) as agent,
@@ -30,7 +30,7 @@ async def test_a_watcher_is_notified_until_the_import_is_done(scene: Scene) -> N
         assert await anext(changes) == ResourceUpdated(uri=STATUS)
         begun = await imported(agent)
 
-        bringing = asyncio.create_task(scene.imported())
+        bringing = asyncio.create_task(scene.finish_import())
         while (now := await imported(agent))["status"] != "done":
             assert await anext(changes) == ResourceUpdated(uri=STATUS)
         await bringing
@@ -39,17 +39,17 @@ async def test_a_watcher_is_notified_until_the_import_is_done(scene: Scene) -> N
     assert (now["stored"], now["error"]) == (10, None)
 
 
-async def test_a_watcher_is_notified_at_the_end_of_a_push_of_levels(scene: Scene) -> None:
+async def test_a_watcher_is_notified_at_the_end_of_a_push_of_levels(scene: SyncScene) -> None:
     async with (
         asyncio.timeout(20),
         open_agent(scene) as agent,
         agent.listen(resource_subscriptions=[STATUS]) as changes,
     ):
-        assert await scene.attend() == 1
+        assert await scene.sync_due() == 1
         assert await anext(changes) == ResourceUpdated(uri=STATUS)
 
 
-async def test_a_sync_status_resource_is_listed_for_agents_that_may_read_it(scene: Scene) -> None:
+async def test_a_sync_status_resource_is_listed_for_agents_that_may_read_it(scene: SyncScene) -> None:
     async with open_agent(scene) as agent:
         listed = (await agent.list_resources()).resources
         templates = (await agent.list_resource_templates()).resource_templates

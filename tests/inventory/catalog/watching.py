@@ -7,12 +7,12 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.inventory.sync.scene import Scene
+from tests.inventory.sync.sync_scene import SyncScene
 from tests.serving import listener, running_already, serving
 
 
 @contextlib.asynccontextmanager
-async def open_agent(scene: Scene) -> AsyncGenerator[Client]:
+async def open_agent(scene: SyncScene) -> AsyncGenerator[Client]:
     """The official client of a shop that has been imported."""
     port = listener()
     url = f"http://127.0.0.1:{port.getsockname()[1]}/mcp"

@@ -7,7 +7,7 @@ import pytest
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops.model import SCOPES
 from tests.helpers.platform_shop import Place
-from tests.inventory.console.scene import Admin, in_the_admin
+from tests.inventory.console.merchant_scene import Admin, in_the_admin
 from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.support import Shop
 

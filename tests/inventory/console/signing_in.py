@@ -4,7 +4,7 @@ import httpx2
 
 from holdfast.accounts.signin import links
 from holdfast.inventory.merchants import operations
-from tests.inventory.console.scene import browser_of, hidden_field
+from tests.inventory.console.merchant_scene import browser_of, hidden_field
 from tests.inventory.support import Inventory, Shop
 
 EMAIL = "ada@example.com"

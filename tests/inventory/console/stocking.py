@@ -9,8 +9,8 @@ import httpx2
 
 from holdfast.inventory.settings import Settings
 from tests.helpers.platform_shop import Place
-from tests.inventory.console.scene import SAME_SITE, Admin, hidden_field
-from tests.inventory.sync.scene import Scene, open_installed_shop
+from tests.inventory.console.merchant_scene import SAME_SITE, Admin, hidden_field
+from tests.inventory.sync.sync_scene import SyncScene, open_installed_shop
 
 SPREADSHEETS_PATH = "/console/spreadsheets"
 
@@ -18,7 +18,7 @@ SPREADSHEETS_PATH = "/console/spreadsheets"
 class Stocking(Admin):
     """The merchant, and what is at the platform."""
 
-    def __init__(self, at: Scene, language: str = "en") -> None:
+    def __init__(self, at: SyncScene, language: str = "en") -> None:
         super().__init__(at.installing, language=language)
         self.at_platform = at
         self.shop = at.shop

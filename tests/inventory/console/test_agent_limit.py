@@ -1,7 +1,7 @@
 """The page of the daily limit of a shop's key: a merchant sets how many units agents move in a day."""
 
 from tests.helpers.form_browser import main_text
-from tests.inventory.console.scene import Admin
+from tests.inventory.console.merchant_scene import Admin
 from tests.inventory.support import run_sql
 
 

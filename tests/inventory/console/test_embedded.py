@@ -13,7 +13,7 @@ from holdfast.inventory.shops import operations as shops
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import DOMAIN, Place, beside_the_platform
 from tests.helpers.platform_webhooks import deliver, handle
-from tests.inventory.console.scene import FOREIGN, SAME_SITE, Admin, hidden_field, in_the_admin
+from tests.inventory.console.merchant_scene import FOREIGN, SAME_SITE, Admin, hidden_field, in_the_admin
 from tests.inventory.support import running
 from tests.support import eventually
 

@@ -13,7 +13,7 @@ from holdfast.inventory.console.pools.file_text import ENCODINGS, text_in_encodi
 from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import Place
-from tests.inventory.console.scene import SAME_SITE, hidden_field
+from tests.inventory.console.merchant_scene import SAME_SITE, hidden_field
 from tests.inventory.console.stocking import (
     SPREADSHEETS_PATH,
     Stocking,

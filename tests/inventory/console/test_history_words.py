@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.inventory.stock import expiry
 from tests.helpers.form_browser import main_text
-from tests.inventory.console.scene import Admin
+from tests.inventory.console.merchant_scene import Admin
 from tests.inventory.orders.stories import PlatformOrder, deliver_orders
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, Shop
 

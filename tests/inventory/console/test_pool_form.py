@@ -5,7 +5,7 @@ import pytest
 from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import Place
-from tests.inventory.console.scene import Admin, hidden_field
+from tests.inventory.console.merchant_scene import Admin, hidden_field
 from tests.inventory.console.stocking import open_stocking
 from tests.inventory.support import Shop
 

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.inventory.stock import pool_page
 from tests.helpers.form_browser import main_text
-from tests.inventory.console.scene import Admin
+from tests.inventory.console.merchant_scene import Admin
 from tests.inventory.support import PACKS, SIX_PACK, Shop
 
 pytestmark = pytest.mark.usefixtures("own_inventory")  # It changes the schema.

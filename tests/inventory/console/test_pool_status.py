@@ -1,7 +1,7 @@
 """Pausing a pool and putting it away, and back: each after a question."""
 
 from tests.helpers.form_browser import main_text
-from tests.inventory.console.scene import Admin, hidden_field
+from tests.inventory.console.merchant_scene import Admin, hidden_field
 from tests.inventory.support import PACKS, Shop
 
 

@@ -1,7 +1,7 @@
 """The list of pools: levels, 14 days, how long they last, and what the platform has; searched and filtered."""
 
 from tests.helpers.form_browser import main_text
-from tests.inventory.console.scene import Admin
+from tests.inventory.console.merchant_scene import Admin
 from tests.inventory.console.stocking import Stocking
 from tests.inventory.support import PACKS, SIX_PACK, Shop
 
@@ -45,7 +45,7 @@ async def test_pools_that_differ_at_the_platform_can_be_listed(merchant: Stockin
     single = f"gid://shopify/ProductVariant/{scene.variants['Single'].id}"
     await merchant.shop.pool(50, name="Honey", members=[{"variant_gid": single, "units_per_sale": 1}])
     await merchant.shop.pool(7, name="Lids")
-    await scene.attend()
+    await scene.sync_due()
     assert "in sync" in main_text(await merchant.get())
     assert "No pool matches." in main_text(await merchant.get("/console?status=unsynced"))
 

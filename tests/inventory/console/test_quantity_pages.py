@@ -4,7 +4,7 @@ import pytest
 
 from tests.cases import in_turn
 from tests.helpers.form_browser import main_text
-from tests.inventory.console.scene import FOREIGN, Admin, hidden_field
+from tests.inventory.console.merchant_scene import FOREIGN, Admin, hidden_field
 from tests.inventory.support import Shop
 
 

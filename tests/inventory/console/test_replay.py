@@ -9,7 +9,7 @@ from holdfast.inventory.replays.simulation import replay
 from tests.helpers.form_browser import main_text
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.console.stocking import Stocking
-from tests.inventory.replays.scene import know_levels, sell
+from tests.inventory.replays.replay_scene import know_levels, sell
 from tests.inventory.replays.stories import SINCE, UNTIL, orders, pool
 from tests.inventory.support import Inventory, Shop
 

@@ -2,7 +2,7 @@
 
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.console.scene import Admin
+from tests.inventory.console.merchant_scene import Admin
 from tests.inventory.support import Shop
 
 

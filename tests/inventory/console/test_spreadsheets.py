@@ -11,7 +11,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.spreadsheets.model import MAX_ROWS
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import Place
-from tests.inventory.console.scene import SAME_SITE
+from tests.inventory.console.merchant_scene import SAME_SITE
 from tests.inventory.console.stocking import (
     SPREADSHEETS_PATH,
     Stocking,

@@ -7,7 +7,7 @@ from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.shops import NewVariant
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import DOMAIN, Place
-from tests.inventory.console.scene import SAME_SITE
+from tests.inventory.console.merchant_scene import SAME_SITE
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.console.stocking import Stocking, open_stocking
 from tests.inventory.support import Inventory, Shop
@@ -91,7 +91,7 @@ def fields_of_all(page: str) -> dict[str, str]:
 async def import_products(merchant: Stocking) -> None:
     """Import what the platform has now."""
     await merchant.send("/console/sync", do="import")
-    await merchant.at_platform.imported()
+    await merchant.at_platform.finish_import()
 
 
 async def test_a_suggested_pool_begins_with_the_sum_that_was_shown(merchant: Stocking) -> None:
@@ -108,7 +108,7 @@ async def test_a_suggested_pool_begins_with_the_sum_that_was_shown(merchant: Sto
 
     [pool] = (await merchant.shop.call("list_pools"))["pools"]
     assert (pool["name"], pool["on_hand"]) == ("Lavender soap", 104)
-    await merchant.at_platform.attend()
+    await merchant.at_platform.sync_due()
     soap = [variant for variant in merchant.at_platform.platform.variants(DOMAIN) if "soap" in variant.product_title]
     assert [merchant.at_platform.platform.available(DOMAIN, variant.id) for variant in soap] == [104, 26, 8]
 
@@ -218,7 +218,7 @@ async def test_products_are_imported_by_a_click_that_two_clicks_do_not_begin_twi
     await merchant.send("/console/sync", do="import")
     assert await merchant.inventory.sql(number) == [(failed + 1, None)]
 
-    await merchant.at_platform.imported()
+    await merchant.at_platform.finish_import()
 
     assert "Read: 2 products with 5 variants." in main_text(await merchant.get("/console/suggestions"))
     begun = await merchant.send("/console/sync", do="import")

@@ -24,8 +24,8 @@ async def follow(merchant: Stocking) -> None:
     scene = merchant.at_platform
     made = await merchant.shop.pool(50, name="<b>Honey</b>", unit="jars", members=PACKS)
     scene.pool_id = made["id"]
-    await scene.attend()
-    await scene.rested()
+    await scene.sync_due()
+    await scene.end_push_pause()
 
 
 async def test_the_page_of_the_sync_shows_its_state(pooled: Stocking) -> None:
@@ -43,9 +43,9 @@ async def test_the_first_line_of_the_sync_says_whether_the_merchant_must_act(poo
         return main_text(await pooled.get(PATH)).partition("Your shop is connected. ")[2].partition(".")[0]
 
     await pooled.at_platform.adjust(-6)
-    await pooled.at_platform.rested()
+    await pooled.at_platform.end_push_pause()
     on_the_way = await first_line()
-    await pooled.at_platform.attend()
+    await pooled.at_platform.sync_due()
     calm = await first_line()
     await pooled.inventory.sql("update levels set available = available + 1 where target is not null")
     different = await first_line()
@@ -109,7 +109,7 @@ async def test_a_comparison_shows_what_is_different_and_then_handles_it(pooled: 
     assert await pooled.shop.on_hand(pooled.at_platform.pool_id) == 50
     done = await pooled.confirm(preview, PATH, sure="yes")
     assert (done.status_code, done.headers["location"]) == (303, pooled.at(PATH))
-    await pooled.at_platform.attend()
+    await pooled.at_platform.sync_due()
     assert await pooled.shop.on_hand(pooled.at_platform.pool_id) == 74
     assert "There is nothing to do." in main_text(await pooled.send(PATH, do="reconcile", **form))
 
@@ -137,7 +137,7 @@ async def test_a_comparison_says_that_it_waits_for_the_answer_to_a_call(pooled: 
     scene = pooled.at_platform
     scene.platform.plan(Fault("before", "SetLevels"))
     await scene.adjust(-6)
-    await scene.attend()
+    await scene.sync_due()
     scene.count("12-pack", 6)
 
     preview = await pooled.send(PATH, do="reconcile", pool_id=str(scene.pool_id))
@@ -208,7 +208,6 @@ async def test_a_shop_without_a_platform_sees_that_it_has_none(inventory: Invent
 
     assert "Your shop is not connected with the platform." in main_text(page)
     assert f'href="/auth?shop={shop.domain}"' in page.text
-    assert "the platform has what your pools say" not in page.text
     assert "Correct a pool" not in page.text
 
 

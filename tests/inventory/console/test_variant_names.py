@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.inventory.catalog.model import MAX_VARIANTS
 from tests.helpers.form_browser import main_text
-from tests.inventory.console.scene import Admin
+from tests.inventory.console.merchant_scene import Admin
 from tests.inventory.console.stocking import Stocking
 from tests.inventory.orders.stories import PlatformOrder, deliver_orders
 from tests.inventory.support import PACKS, SINGLE, SIX_PACK, TWELVE_PACK, Shop

@@ -2,7 +2,7 @@
 
 from holdfast.inventory.settings import Settings
 from tests.inventory.console.signing_in import EMAIL, Owner, add_merchant
-from tests.inventory.sync.scene import open_installed_shop
+from tests.inventory.sync.sync_scene import open_installed_shop
 from tests.plain_browser import PlainBrowser
 
 PLACES = ("", "/low-stock", "/holds", "/spreadsheets", "/sync", "/settings", "/suggestions", "/pools/new")

@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from holdfast.inventory.settings import Settings
-from tests.helpers.platform_shop import Place, Scene, beside_the_platform
+from tests.helpers.platform_shop import Place, PlatformScene, beside_the_platform
 
 
 @pytest.fixture
-async def scene(place: Settings | Place) -> AsyncGenerator[Scene]:
+async def scene(place: Settings | Place) -> AsyncGenerator[PlatformScene]:
     async with beside_the_platform(place) as scene:
         yield scene

@@ -19,7 +19,7 @@ from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running import steps
-from tests.helpers.platform_shop import CLIENT, DOMAIN, SECRET, Scene
+from tests.helpers.platform_shop import CLIENT, DOMAIN, SECRET, PlatformScene
 from tests.support import eventually
 
 
@@ -63,7 +63,7 @@ class Endpoint(TokenEndpoint):
 
 
 @pytest.fixture
-async def endpoint(scene: Scene) -> Endpoint:
+async def endpoint(scene: PlatformScene) -> Endpoint:
     await scene.install()
     await scene.inventory.sql("update platform_tokens set generation = 1")  # so that the tests can count from it
     database = scene.inventory.database
@@ -72,18 +72,18 @@ async def endpoint(scene: Scene) -> Endpoint:
     return endpoint
 
 
-async def ends_in(scene: Scene, seconds: float) -> None:
+async def ends_in(scene: PlatformScene, seconds: float) -> None:
     """Let the access token of the shop end in so many seconds, and nobody have the lease."""
     await scene.inventory.sql(
         f"update platform_tokens set expires_at = now() + {seconds} * interval '1 second', leased_until = null"
     )
 
 
-async def get(scene: Scene) -> ShopAccess:
+async def get(scene: PlatformScene) -> ShopAccess:
     return await shop_access(scene.steps, (await scene.shop()).id)
 
 
-async def waits(scene: Scene) -> bool:
+async def waits(scene: PlatformScene) -> bool:
     """Whether somebody waits for a row that somebody else has locked."""
     [(is_waiting,)] = await scene.inventory.sql(
         "select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')"
@@ -91,11 +91,11 @@ async def waits(scene: Scene) -> bool:
     return is_waiting
 
 
-async def together(scene: Scene, times: int) -> Sequence[ShopAccess]:
+async def together(scene: PlatformScene, times: int) -> Sequence[ShopAccess]:
     return await asyncio.gather(*(get(scene) for _ in range(times)))
 
 
-async def test_a_token_is_used_until_a_minute_before_its_end(scene: Scene, endpoint: Endpoint) -> None:
+async def test_a_token_is_used_until_a_minute_before_its_end(scene: PlatformScene, endpoint: Endpoint) -> None:
     await ends_in(scene, 70)
     before = await get(scene)
     await ends_in(scene, 59)
@@ -106,7 +106,7 @@ async def test_a_token_is_used_until_a_minute_before_its_end(scene: Scene, endpo
     assert (await ask(scene.steps, (await scene.shop()).id, NAME)).shop.name
 
 
-async def test_many_calls_that_need_a_fresh_token_fetch_it_once(scene: Scene, endpoint: Endpoint) -> None:
+async def test_many_calls_that_need_a_fresh_token_fetch_it_once(scene: PlatformScene, endpoint: Endpoint) -> None:
     await ends_in(scene, 0)
 
     accesses = await together(scene, 20)
@@ -115,7 +115,7 @@ async def test_many_calls_that_need_a_fresh_token_fetch_it_once(scene: Scene, en
     assert len(endpoint.refresh_tokens) == 1
 
 
-async def test_two_processes_make_one_call_for_a_fresh_token(scene: Scene, endpoint: Endpoint) -> None:
+async def test_two_processes_make_one_call_for_a_fresh_token(scene: PlatformScene, endpoint: Endpoint) -> None:
     await ends_in(scene, 0)
     shop = await scene.shop()
     other = INVENTORY.database(scene.inventory.settings)
@@ -128,7 +128,9 @@ async def test_two_processes_make_one_call_for_a_fresh_token(scene: Scene, endpo
     assert len(endpoint.refresh_tokens) == 1
 
 
-async def test_a_valid_token_is_used_while_another_process_refreshes_it(scene: Scene, endpoint: Endpoint) -> None:
+async def test_a_valid_token_is_used_while_another_process_refreshes_it(
+    scene: PlatformScene, endpoint: Endpoint
+) -> None:
     await ends_in(scene, 30)
     await scene.inventory.sql("update platform_tokens set leased_until = now() + interval '1 hour'")
 
@@ -136,7 +138,7 @@ async def test_a_valid_token_is_used_while_another_process_refreshes_it(scene: S
     assert endpoint.refresh_tokens == []
 
 
-async def test_a_lease_whose_process_died_ends(scene: Scene, endpoint: Endpoint) -> None:
+async def test_a_lease_whose_process_died_ends(scene: PlatformScene, endpoint: Endpoint) -> None:
     await ends_in(scene, 0)
     await scene.inventory.sql("update platform_tokens set leased_until = now() - interval '1 second'")
 
@@ -144,7 +146,7 @@ async def test_a_lease_whose_process_died_ends(scene: Scene, endpoint: Endpoint)
 
 
 async def test_a_process_that_was_killed_keeps_the_tokens_of_a_shop_for_ten_seconds_at_most(
-    scene: Scene, endpoint: Endpoint
+    scene: PlatformScene, endpoint: Endpoint
 ) -> None:
     await ends_in(scene, 0)
     endpoint.answers.clear()
@@ -161,7 +163,7 @@ async def test_a_process_that_was_killed_keeps_the_tokens_of_a_shop_for_ten_seco
 
 
 async def test_a_refresh_that_takes_longer_than_a_lease_is_made_once(
-    scene: Scene, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+    scene: PlatformScene, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leases, "LEASE_SECONDS", 1.5)
     monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
@@ -169,11 +171,7 @@ async def test_a_refresh_that_takes_longer_than_a_lease_is_made_once(
     endpoint.answers.clear()
     began = time.monotonic()
     refreshing = asyncio.create_task(together(scene, 5))
-
-    async def has_lasted_longer() -> bool:
-        return time.monotonic() > began + 2
-
-    await eventually(has_lasted_longer)
+    await eventually(lambda: time.monotonic() > began + 2)
     endpoint.answers.set()
     accesses = await refreshing
 
@@ -181,7 +179,7 @@ async def test_a_refresh_that_takes_longer_than_a_lease_is_made_once(
 
 
 async def test_a_refresh_of_an_ended_install_leaves_the_tokens_of_the_next_one(
-    scene: Scene, endpoint: Endpoint
+    scene: PlatformScene, endpoint: Endpoint
 ) -> None:
     await ends_in(scene, 0)
     endpoint.answers.clear()
@@ -201,7 +199,9 @@ async def test_a_refresh_of_an_ended_install_leaves_the_tokens_of_the_next_one(
     assert (await ask(scene.steps, shop.id, NAME)).shop.name
 
 
-async def test_a_lost_answer_is_requested_again_with_the_same_refresh_token(scene: Scene, endpoint: Endpoint) -> None:
+async def test_a_lost_answer_is_requested_again_with_the_same_refresh_token(
+    scene: PlatformScene, endpoint: Endpoint
+) -> None:
     await ends_in(scene, 0)
     endpoint.loses = True
     with pytest.raises(PlatformUnreachable, match="lost"):
@@ -216,7 +216,7 @@ async def test_a_lost_answer_is_requested_again_with_the_same_refresh_token(scen
 
 
 async def test_an_old_token_is_used_until_its_end_while_the_platform_is_unreachable(
-    scene: Scene, endpoint: Endpoint
+    scene: PlatformScene, endpoint: Endpoint
 ) -> None:
     await ends_in(scene, 30)
     endpoint.faults = [PlatformUnreachable("The platform is away.")] * 2
@@ -228,7 +228,7 @@ async def test_an_old_token_is_used_until_its_end_while_the_platform_is_unreacha
 
 
 async def test_a_refresh_token_that_is_not_valid_ends_the_access_and_says_what_to_do(
-    scene: Scene, endpoint: Endpoint
+    scene: PlatformScene, endpoint: Endpoint
 ) -> None:
     await ends_in(scene, 0)
     endpoint.faults = [PlatformRefusal("status 400: expired", "invalid_grant")]
@@ -245,7 +245,7 @@ async def test_a_refresh_token_that_is_not_valid_ends_the_access_and_says_what_t
 
 
 async def test_a_refused_refresh_does_not_end_an_install_that_came_meanwhile(
-    scene: Scene, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+    scene: PlatformScene, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await ends_in(scene, 0)
 
@@ -261,7 +261,7 @@ async def test_a_refused_refresh_does_not_end_an_install_that_came_meanwhile(
     assert await scene.row("generation", "platform_tokens") == (access.generation,)
 
 
-async def test_a_wrong_client_secret_costs_no_shop_its_tokens(scene: Scene, endpoint: Endpoint) -> None:
+async def test_a_wrong_client_secret_costs_no_shop_its_tokens(scene: PlatformScene, endpoint: Endpoint) -> None:
     await ends_in(scene, 0)
     endpoint.faults = [PlatformRefusal("status 401: Client authentication failed.", "invalid_client")]
     with pytest.raises(PlatformRefusal):
@@ -272,7 +272,7 @@ async def test_a_wrong_client_secret_costs_no_shop_its_tokens(scene: Scene, endp
 
 
 async def test_a_token_that_the_shop_does_not_accept_is_refreshed_once_and_then_used(
-    scene: Scene, endpoint: Endpoint
+    scene: PlatformScene, endpoint: Endpoint
 ) -> None:
     database = scene.inventory.database
     secret = database.resources.secret
@@ -286,7 +286,9 @@ async def test_a_token_that_the_shop_does_not_accept_is_refreshed_once_and_then_
     assert len(endpoint.refresh_tokens) == 1
 
 
-async def test_a_fresh_token_that_the_shop_does_not_accept_yet_is_kept(scene: Scene, endpoint: Endpoint) -> None:
+async def test_a_fresh_token_that_the_shop_does_not_accept_yet_is_kept(
+    scene: PlatformScene, endpoint: Endpoint
+) -> None:
     await ends_in(scene, 0)
     endpoint.token = "not known yet"
     await get(scene)
@@ -298,7 +300,7 @@ async def test_a_fresh_token_that_the_shop_does_not_accept_yet_is_kept(scene: Sc
     assert await scene.row("broken") == (None,)
 
 
-async def test_a_token_that_was_withdrawn_ends_the_access(scene: Scene, endpoint: Endpoint) -> None:
+async def test_a_token_that_was_withdrawn_ends_the_access(scene: PlatformScene, endpoint: Endpoint) -> None:
     scene.platform.oauth.revoke(DOMAIN)
 
     with pytest.raises(Problem) as refused:
@@ -308,7 +310,7 @@ async def test_a_token_that_was_withdrawn_ends_the_access(scene: Scene, endpoint
     assert "was withdrawn" in (await scene.row("broken"))[0]
 
 
-async def test_tokens_that_another_secret_sealed_end_the_access(scene: Scene, endpoint: Endpoint) -> None:
+async def test_tokens_that_another_secret_sealed_end_the_access(scene: PlatformScene, endpoint: Endpoint) -> None:
     await scene.inventory.sql("update platform_tokens set sealed = 'another'")
 
     with pytest.raises(Problem, match="another secret key"):
@@ -316,7 +318,7 @@ async def test_tokens_that_another_secret_sealed_end_the_access(scene: Scene, en
 
 
 async def test_tokens_that_another_secret_sealed_are_good_again_when_the_secret_comes_back(
-    scene: Scene, endpoint: Endpoint
+    scene: PlatformScene, endpoint: Endpoint
 ) -> None:
     [(sealed,)] = await scene.inventory.sql("select sealed from platform_tokens")
     await scene.inventory.sql("update platform_tokens set sealed = 'another'")
@@ -330,7 +332,9 @@ async def test_tokens_that_another_secret_sealed_are_good_again_when_the_secret_
     assert await scene.row("broken") == (None,)
 
 
-async def test_unreadable_tokens_do_not_end_an_install_that_has_replaced_them(scene: Scene, endpoint: Endpoint) -> None:
+async def test_unreadable_tokens_do_not_end_an_install_that_has_replaced_them(
+    scene: PlatformScene, endpoint: Endpoint
+) -> None:
     shop = await scene.shop()
     secret = scene.inventory.database.resources.secret
     [(sealed,)] = await scene.inventory.sql("select sealed from platform_tokens")
@@ -350,7 +354,9 @@ async def test_unreadable_tokens_do_not_end_an_install_that_has_replaced_them(sc
     assert await scene.row("broken") == (None,)
 
 
-async def test_tokens_that_do_not_end_are_used_and_cannot_be_refreshed(scene: Scene, endpoint: Endpoint) -> None:
+async def test_tokens_that_do_not_end_are_used_and_cannot_be_refreshed(
+    scene: PlatformScene, endpoint: Endpoint
+) -> None:
     shop = await scene.shop()
     secret = scene.inventory.database.resources.secret
     await scene.inventory.sql(
@@ -363,7 +369,7 @@ async def test_tokens_that_do_not_end_are_used_and_cannot_be_refreshed(scene: Sc
         await ask(scene.steps, shop.id, NAME)
 
 
-async def test_work_inside_a_shop_has_the_tokens_of_that_shop_alone(scene: Scene, endpoint: Endpoint) -> None:
+async def test_work_inside_a_shop_has_the_tokens_of_that_shop_alone(scene: PlatformScene, endpoint: Endpoint) -> None:
     shop, other = await scene.shop(), await scene.inventory.shop()
     await ends_in(scene, 0)
     inside = steps.Steps(scene.inventory.database, shop.id)

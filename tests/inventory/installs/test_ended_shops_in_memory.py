@@ -9,16 +9,16 @@ from holdfast.accounts import sessions
 from holdfast.inventory.installs import uninstalling
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.merchants import sql as merchants
-from tests.helpers.platform_shop import DOMAIN, Scene, key_in
+from tests.helpers.exchange import read_stream
+from tests.helpers.platform_shop import DOMAIN, PlatformScene, key_in
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.installs.uninstalling import move_uninstall_back, uninstall_app
 from tests.inventory.support import SINGLE, Shop, running
-from tests.stream_reader import read_stream
 from tests.support import eventually
 
 
 @pytest.fixture
-async def shop(scene: Scene) -> Shop:
+async def shop(scene: PlatformScene) -> Shop:
     """A shop that has the app, with a pool of 50, whose numbers were just shown."""
     shop = await scene.shop(key_in((await scene.install()).text))
     await shop.golden()
@@ -27,7 +27,7 @@ async def shop(scene: Scene) -> Shop:
 
 
 @pytest.fixture
-async def other_process(scene: Scene, shop: Shop) -> AsyncIterator[Shop]:
+async def other_process(scene: PlatformScene, shop: Shop) -> AsyncIterator[Shop]:
     """The shop at another process, which has shown its numbers too."""
     async with running(scene.inventory.settings) as second:
         other_shop = shop.through(second)
@@ -39,7 +39,7 @@ async def numbers(shop: Shop) -> int | None:
     return (await shop.storefront()).json()["variants"].get(SINGLE)
 
 
-async def redact(scene: Scene, shop: Shop) -> None:
+async def redact(scene: PlatformScene, shop: Shop) -> None:
     await move_uninstall_back(scene)
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
     await handle(scene.inventory)
@@ -49,14 +49,16 @@ def is_unknown(answer: httpx2.Response) -> bool:
     return answer.status_code == 404 and answer.json()["error"] == "not_found"
 
 
-async def test_a_storefront_of_a_shop_that_has_uninstalled_the_app_is_unknown_at_once(scene: Scene, shop: Shop) -> None:
+async def test_a_storefront_of_a_shop_that_has_uninstalled_the_app_is_unknown_at_once(
+    scene: PlatformScene, shop: Shop
+) -> None:
     await uninstall_app(scene, shop)
 
     assert is_unknown(await shop.storefront())
 
 
 async def test_a_shop_that_uninstalled_is_unknown_in_every_process(
-    scene: Scene, shop: Shop, other_process: Shop
+    scene: PlatformScene, shop: Shop, other_process: Shop
 ) -> None:
     await uninstall_app(scene, shop)
 
@@ -67,7 +69,7 @@ async def test_a_shop_that_uninstalled_is_unknown_in_every_process(
 
 
 async def test_streams_of_a_shop_that_has_uninstalled_the_app_end_and_cannot_be_opened_again(
-    scene: Scene, shop: Shop
+    scene: PlatformScene, shop: Shop
 ) -> None:
     url = (await shop.storefront()).json()["stream_url"]
     async with read_stream(scene.inventory.app, url) as reader:
@@ -79,7 +81,9 @@ async def test_streams_of_a_shop_that_has_uninstalled_the_app_end_and_cannot_be_
     assert is_unknown(await shop.http.get(url))
 
 
-async def test_streams_end_within_seconds_also_where_the_announcement_was_lost(scene: Scene, shop: Shop) -> None:
+async def test_streams_end_within_seconds_also_where_the_announcement_was_lost(
+    scene: PlatformScene, shop: Shop
+) -> None:
     url = (await shop.storefront()).json()["stream_url"]
     async with read_stream(scene.inventory.app, url) as reader:
         await reader.next()
@@ -91,7 +95,7 @@ async def test_streams_end_within_seconds_also_where_the_announcement_was_lost(s
 
 
 async def test_a_shop_that_is_being_deleted_is_unknown_before_and_after_its_rows_are_gone(
-    scene: Scene, shop: Shop
+    scene: PlatformScene, shop: Shop
 ) -> None:
     await uninstall_app(scene, shop)
     await redact(scene, shop)
@@ -102,7 +106,7 @@ async def test_a_shop_that_is_being_deleted_is_unknown_before_and_after_its_rows
     assert is_unknown(await shop.storefront())
 
 
-async def test_a_deleted_shop_is_unknown_to_a_process_that_got_no_notice(scene: Scene, shop: Shop) -> None:
+async def test_a_deleted_shop_is_unknown_to_a_process_that_got_no_notice(scene: PlatformScene, shop: Shop) -> None:
     await scene.inventory.sql("update installs set uninstalled_at = now(), redacted_at = now()")
     await uninstalling.delete(scene.steps, ShopTask(shop.id))
 
@@ -113,7 +117,7 @@ async def test_a_deleted_shop_is_unknown_to_a_process_that_got_no_notice(scene: 
 
 
 async def test_a_shop_that_was_deleted_and_installs_the_app_again_shows_its_new_numbers(
-    scene: Scene, shop: Shop, other_process: Shop
+    scene: PlatformScene, shop: Shop, other_process: Shop
 ) -> None:
     before = (await shop.storefront()).json()["shared_inventory_id"]
     await uninstall_app(scene, shop)
@@ -130,7 +134,7 @@ async def test_a_shop_that_was_deleted_and_installs_the_app_again_shows_its_new_
 
 
 async def test_a_shop_that_installs_the_app_again_within_two_days_shows_its_numbers_again(
-    scene: Scene, shop: Shop
+    scene: PlatformScene, shop: Shop
 ) -> None:
     await uninstall_app(scene, shop)
     assert is_unknown(await shop.storefront())
@@ -144,7 +148,7 @@ async def test_a_shop_that_installs_the_app_again_within_two_days_shows_its_numb
 
 
 async def test_the_key_of_a_shop_that_uninstalled_is_refused_everywhere_and_its_streams_end(
-    scene: Scene, shop: Shop, other_process: Shop
+    scene: PlatformScene, shop: Shop, other_process: Shop
 ) -> None:
     assert await other_process.on_hand(1) == 50
     headers = {"authorization": f"Bearer {shop.key}", "accept": "text/event-stream"}
@@ -162,7 +166,7 @@ async def test_the_key_of_a_shop_that_uninstalled_is_refused_everywhere_and_its_
 
 
 async def test_merchants_of_a_shop_that_uninstalled_are_signed_out_in_every_process(
-    scene: Scene, shop: Shop, other_process: Shop
+    scene: PlatformScene, shop: Shop, other_process: Shop
 ) -> None:
     id = await scene.inventory.database.transact(lambda tx: merchants.add_owner(tx, shop.id, "ada@example.com"))
     assert id is not None

@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.inventory.shopify import signatures
 from holdfast_demo.shopify.endpoints import signature
-from tests.helpers.platform_shop import DOMAIN, SECRET, Scene, key_in
+from tests.helpers.platform_shop import DOMAIN, SECRET, PlatformScene, key_in
 from tests.helpers.platform_webhooks import handle
 from tests.inventory.support import Inventory, Shop
 
@@ -48,21 +48,21 @@ ELSEWHERE = (
 
 
 @pytest.fixture
-async def scene(scene: Scene) -> Scene:
+async def scene(scene: PlatformScene) -> PlatformScene:
     scene.platform.open(ATTACKER)
     scene.platform.world.transport = scene.inventory.http._transport  # pyright: ignore[reportPrivateUsage] - the service in this process
     return scene
 
 
 @pytest.fixture
-async def shop(scene: Scene) -> Shop:
+async def shop(scene: PlatformScene) -> Shop:
     """The shop of somebody else, with a pool of 50."""
     shop = await scene.shop(key_in((await scene.install()).text))
     await shop.golden()
     return shop
 
 
-async def visit(scene: Scene, path: str, parameters: Any = CHOSEN) -> httpx2.Response:
+async def visit(scene: PlatformScene, path: str, parameters: Any = CHOSEN) -> httpx2.Response:
     """Open an address of the attacker's storefront, as a browser does."""
     query = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in parameters)
     headers = {"accept": "text/html"}
@@ -93,7 +93,7 @@ async def send(inventory: Inventory, topic: str, body: bytes, signed: str, shop:
 
 
 @pytest.mark.parametrize("path", ["nope", "availability/", "availability", "stream", "stream/", "", "../auth/"])
-async def test_no_answer_contains_a_signature_usable_for_a_webhook(scene: Scene, shop: Shop, path: str) -> None:
+async def test_no_answer_contains_a_signature_usable_for_a_webhook(scene: PlatformScene, shop: Shop, path: str) -> None:
     answer = await visit(scene, path)
 
     assert SECRET not in answer.text
@@ -105,7 +105,7 @@ async def test_no_answer_contains_a_signature_usable_for_a_webhook(scene: Scene,
     assert signed_for(answer) == []
 
 
-async def test_a_text_signed_for_the_app_proxy_is_refused_as_a_webhook(scene: Scene, shop: Shop) -> None:
+async def test_a_text_signed_for_the_app_proxy_is_refused_as_a_webhook(scene: PlatformScene, shop: Shop) -> None:
     parameters = [
         *CHOSEN,
         *(
@@ -136,7 +136,7 @@ HIDDEN = "&".join(
 @pytest.mark.parametrize("accept", ["text/html", "application/json", ""])
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
 async def test_no_answer_and_no_log_repeats_the_query_of_the_platform(
-    scene: Scene, method: str, accept: str, subtests: pytest.Subtests, capfd: pytest.CaptureFixture[str]
+    scene: PlatformScene, method: str, accept: str, subtests: pytest.Subtests, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for path in PATHS:
         with subtests.test(path=path):
@@ -153,7 +153,7 @@ async def test_no_answer_and_no_log_repeats_the_query_of_the_platform(
 @pytest.mark.parametrize("accept", ["text/html", "application/json"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_no_answer_of_other_addresses_repeats_an_unknown_parameter(
-    scene: Scene, method: str, accept: str, subtests: pytest.Subtests
+    scene: PlatformScene, method: str, accept: str, subtests: pytest.Subtests
 ) -> None:
     query = "&".join(
         f"{name}={SECRET_WORD}" for name in ("signature", "hmac", "id_token", "timestamp", "z", SECRET_WORD)

@@ -7,18 +7,18 @@ from typing import Any
 import httpx2
 
 from holdfast.inventory.installs.access import shop_access
-from tests.helpers.platform_shop import DOMAIN, Scene, key_in
+from tests.helpers.platform_shop import DOMAIN, PlatformScene, key_in
 
 NESTED = base64.urlsafe_b64encode(b'{"x":' + b"[" * 2_000).rstrip(b"=").decode()
 """The header of a token, nested too deeply to be read."""
 
 
-async def open_session(scene: Scene, token: str | None) -> httpx2.Response:
+async def open_session(scene: PlatformScene, token: str | None) -> httpx2.Response:
     headers = {"authorization": f"Bearer {token}"} if token is not None else {}
     return await scene.inventory.http.post("/auth/session", headers=headers)
 
 
-async def test_a_shop_that_only_the_platform_knows_of_is_installed_by_token_exchange(scene: Scene) -> None:
+async def test_a_shop_that_only_the_platform_knows_of_is_installed_by_token_exchange(scene: PlatformScene) -> None:
     scene.platform.install(DOMAIN)
 
     answer = await open_session(scene, scene.platform.oauth.session_token(DOMAIN))
@@ -32,7 +32,7 @@ async def test_a_shop_that_only_the_platform_knows_of_is_installed_by_token_exch
     assert (await shop_access(scene.steps, shop.id)).token
 
 
-async def test_a_shop_that_is_connected_is_named_and_nothing_is_exchanged(scene: Scene) -> None:
+async def test_a_shop_that_is_connected_is_named_and_nothing_is_exchanged(scene: PlatformScene) -> None:
     key = key_in((await scene.install()).text)
     before = await scene.row("generation", "platform_tokens")
 
@@ -44,7 +44,9 @@ async def test_a_shop_that_is_connected_is_named_and_nothing_is_exchanged(scene:
     assert await scene.row("generation", "platform_tokens") == before
 
 
-async def test_a_shop_with_withdrawn_tokens_is_connected_again_when_its_merchant_opens_the_app(scene: Scene) -> None:
+async def test_a_shop_with_withdrawn_tokens_is_connected_again_when_its_merchant_opens_the_app(
+    scene: PlatformScene,
+) -> None:
     await scene.install()
     await scene.inventory.sql("delete from platform_tokens")
     await scene.inventory.sql("update installs set broken = 'The access was withdrawn.'")
@@ -55,7 +57,7 @@ async def test_a_shop_with_withdrawn_tokens_is_connected_again_when_its_merchant
     assert (await shop_access(scene.steps, (await scene.shop()).id)).token
 
 
-async def test_a_session_token_that_is_none_is_refused_so_that_a_fresh_one_is_sent(scene: Scene) -> None:
+async def test_a_session_token_that_is_none_is_refused_so_that_a_fresh_one_is_sent(scene: PlatformScene) -> None:
     changed: list[dict[str, Any]] = [
         {"aud": "another app"},
         {"iss": "https://ben.myshopify.com/admin"},
@@ -72,7 +74,7 @@ async def test_a_session_token_that_is_none_is_refused_so_that_a_fresh_one_is_se
     assert await scene.inventory.sql("select from shops") == []
 
 
-async def test_a_session_token_of_a_shop_without_the_app_is_refused_by_the_platform(scene: Scene) -> None:
+async def test_a_session_token_of_a_shop_without_the_app_is_refused_by_the_platform(scene: PlatformScene) -> None:
     answer = await open_session(scene, scene.platform.oauth.session_token(DOMAIN))
 
     assert (answer.status_code, answer.json()["error"]) == (400, "platform_refused")

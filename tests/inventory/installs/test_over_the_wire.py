@@ -8,13 +8,13 @@ from holdfast.inventory.orders import part as orders
 from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.settings import Settings
 from holdfast_demo.shopify.orders import SaleLine
-from tests.helpers.platform_shop import DOMAIN, Scene, beside_the_platform, key_in
+from tests.helpers.platform_shop import DOMAIN, PlatformScene, beside_the_platform, key_in
 from tests.helpers.platform_webhooks import handle
 from tests.serving import listener, running_already, serving
 from tests.support import eventually
 
 
-async def arrived(scene: Scene, topic: str) -> bytes | None:
+async def arrived(scene: PlatformScene, topic: str) -> bytes | None:
     """What the platform said last of a topic, as it is stored; waits until it has arrived."""
     last = "select payload from webhooks where topic = %(topic)s order by id desc limit 1"
 

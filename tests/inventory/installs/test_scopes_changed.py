@@ -3,18 +3,18 @@
 import pytest
 
 from holdfast.inventory.installs import operations
-from tests.helpers.platform_shop import DOMAIN, Scene
+from tests.helpers.platform_shop import DOMAIN, PlatformScene
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.support import Shop
 
 
 @pytest.fixture
-async def shop(scene: Scene) -> Shop:
+async def shop(scene: PlatformScene) -> Shop:
     await scene.install()
     return await scene.shop()
 
 
-async def grant(scene: Scene, shop: Shop, *scopes: str) -> str:
+async def grant(scene: PlatformScene, shop: Shop, *scopes: str) -> str:
     """Grant just these scopes at the platform, which tells of it. Returns how the shop is connected then."""
     platform_shop = scene.platform.shop(DOMAIN)
     platform_shop.scopes = list(scopes)
@@ -24,7 +24,7 @@ async def grant(scene: Scene, shop: Shop, *scopes: str) -> str:
     return (await scene.inventory.database.read(operations.connection_statuses))[shop.id]
 
 
-async def test_a_shop_that_grants_too_few_scopes_reads_which_are_missing(scene: Scene, shop: Shop) -> None:
+async def test_a_shop_that_grants_too_few_scopes_reads_which_are_missing(scene: PlatformScene, shop: Shop) -> None:
     less = await grant(scene, shop, "read_products", "write_inventory", "read_locations")
     enough = await grant(scene, shop, "read_products", "write_inventory", "read_orders", "read_locations")
 

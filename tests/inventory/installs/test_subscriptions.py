@@ -9,7 +9,7 @@ from holdfast.inventory.orders import part as orders
 from holdfast.inventory.service import HANDLERS
 from holdfast.inventory.webhooks.payloads import fields_of
 from holdfast_demo.shopify.model import Subscription
-from tests.helpers.platform_shop import BASE_URL, DOMAIN, Scene
+from tests.helpers.platform_shop import BASE_URL, DOMAIN, PlatformScene
 from tests.inventory.support import Shop
 
 TOPICS = ("orders/updated", "inventory_levels/update", "app/uninstalled", "shop/redact")
@@ -17,12 +17,12 @@ ADDRESS = f"{BASE_URL}/webhooks/shopify"
 
 
 @pytest.fixture
-async def shop(scene: Scene) -> Shop:
+async def shop(scene: PlatformScene) -> Shop:
     await scene.install()
     return await scene.shop()
 
 
-def platform_subscriptions(scene: Scene) -> list[tuple[str, str]]:
+def platform_subscriptions(scene: PlatformScene) -> list[tuple[str, str]]:
     """The subscriptions at the platform: topic and address."""
     return sorted(
         (subscription.topic, subscription.uri)
@@ -30,7 +30,7 @@ def platform_subscriptions(scene: Scene) -> list[tuple[str, str]]:
     )
 
 
-async def test_an_install_enqueues_the_task_that_subscribes(scene: Scene, shop: Shop) -> None:
+async def test_an_install_enqueues_the_task_that_subscribes(scene: PlatformScene, shop: Shop) -> None:
     tasks = await scene.inventory.sql("select args from procrastinate_jobs where task_name = 'subscribe_shop'")
 
     assert tasks == [({"tenant": shop.id, "arguments": {"shop_id": shop.id}},)]
@@ -38,7 +38,9 @@ async def test_an_install_enqueues_the_task_that_subscribes(scene: Scene, shop: 
     assert ("APP_UNINSTALLED", ADDRESS) in platform_subscriptions(scene)
 
 
-async def test_missing_subscriptions_are_made_and_those_to_other_addresses_are_ended(scene: Scene, shop: Shop) -> None:
+async def test_missing_subscriptions_are_made_and_those_to_other_addresses_are_ended(
+    scene: PlatformScene, shop: Shop
+) -> None:
     moved = Subscription(topic="ORDERS_UPDATED", uri="https://old.example.com/webhooks/shopify")
     needless = Subscription(topic="SHOP_UPDATE", uri=ADDRESS)
     for subscription in (moved, needless):
@@ -54,7 +56,7 @@ async def test_missing_subscriptions_are_made_and_those_to_other_addresses_are_e
         ]
 
 
-async def test_subscriptions_that_the_platform_ended_are_made_again(scene: Scene, shop: Shop) -> None:
+async def test_subscriptions_that_the_platform_ended_are_made_again(scene: PlatformScene, shop: Shop) -> None:
     await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)
     for subscription in scene.platform.world.store.select(Subscription, DOMAIN):
         scene.platform.world.store.remove(DOMAIN, subscription)
@@ -65,7 +67,7 @@ async def test_subscriptions_that_the_platform_ended_are_made_again(scene: Scene
     assert len(platform_subscriptions(scene)) == 3
 
 
-async def test_a_subscription_sends_only_the_fields_that_are_stored(scene: Scene, shop: Shop) -> None:
+async def test_a_subscription_sends_only_the_fields_that_are_stored(scene: PlatformScene, shop: Shop) -> None:
     await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)
 
     fields = {
@@ -75,7 +77,7 @@ async def test_a_subscription_sends_only_the_fields_that_are_stored(scene: Scene
     assert fields["ORDERS_UPDATED"] == fields_of("orders/updated")
 
 
-async def test_a_shop_without_access_is_not_subscribed(scene: Scene, shop: Shop) -> None:
+async def test_a_shop_without_access_is_not_subscribed(scene: PlatformScene, shop: Shop) -> None:
     scene.platform.oauth.revoke(DOMAIN)
 
     await subscriptions.subscribe(scene.steps_of(shop), ShopTask(shop.id), TOPICS)
@@ -84,7 +86,7 @@ async def test_a_shop_without_access_is_not_subscribed(scene: Scene, shop: Shop)
     assert await subscriptions.subscribe_all(scene.steps) == 0
 
 
-async def test_a_topic_that_the_platform_refuses_does_not_stop_the_others(scene: Scene, shop: Shop) -> None:
+async def test_a_topic_that_the_platform_refuses_does_not_stop_the_others(scene: PlatformScene, shop: Shop) -> None:
     installed = scene.platform.shop(DOMAIN)
     granted, installed.scopes = installed.scopes, ["read_products"]
     scene.platform.world.store.put(DOMAIN, installed)

@@ -10,7 +10,7 @@ from holdfast.inventory.installs.access import shop_access
 from holdfast.inventory.installs.model import ShopTask
 from holdfast.kit.contract.problems import Problem
 from holdfast_demo.shopify.errors import Fault
-from tests.helpers.platform_shop import DOMAIN, KEY_PATTERN, Scene, key_in
+from tests.helpers.platform_shop import DOMAIN, KEY_PATTERN, PlatformScene, key_in
 from tests.helpers.platform_webhooks import deliver, handle, install_app
 from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_uninstall, uninstall_app
 from tests.inventory.samples import furnish_shop
@@ -22,14 +22,14 @@ def ago(**time: float) -> str:
 
 
 @pytest.fixture
-async def shop(scene: Scene) -> Shop:
+async def shop(scene: PlatformScene) -> Shop:
     """A shop that has the app, with a pool of 50."""
     shop = await scene.shop(key_in((await scene.install()).text))
     await shop.golden()
     return shop
 
 
-async def test_the_key_and_the_tokens_of_a_shop_end_at_once(scene: Scene, shop: Shop) -> None:
+async def test_the_key_and_the_tokens_of_a_shop_end_at_once(scene: PlatformScene, shop: Shop) -> None:
     identity = (await shop.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": shop.key})).json()[
         "identity_assertion"
     ]
@@ -44,7 +44,9 @@ async def test_the_key_and_the_tokens_of_a_shop_end_at_once(scene: Scene, shop: 
     assert await scene.inventory.sql("select from platform_tokens") == []
 
 
-async def test_webhooks_not_yet_handled_are_dropped_when_the_app_is_uninstalled(scene: Scene, shop: Shop) -> None:
+async def test_webhooks_not_yet_handled_are_dropped_when_the_app_is_uninstalled(
+    scene: PlatformScene, shop: Shop
+) -> None:
     await scene.inventory.sql(
         "insert into webhooks (shop_id, webhook_id, topic, payload) values (%(shop)s, 'w', 'orders/updated', '{}')",
         shop=shop.id,
@@ -55,7 +57,9 @@ async def test_webhooks_not_yet_handled_are_dropped_when_the_app_is_uninstalled(
     assert await scene.inventory.sql("select topic from webhooks") == [("app/uninstalled",)]
 
 
-async def test_a_shop_that_installs_the_app_again_finds_its_pools_and_gets_a_new_key(scene: Scene, shop: Shop) -> None:
+async def test_a_shop_that_installs_the_app_again_finds_its_pools_and_gets_a_new_key(
+    scene: PlatformScene, shop: Shop
+) -> None:
     await uninstall_app(scene, shop)
 
     page = await scene.install()
@@ -67,7 +71,9 @@ async def test_a_shop_that_installs_the_app_again_finds_its_pools_and_gets_a_new
     assert (await shop_access(scene.steps, shop.id)).token
 
 
-async def test_an_uninstall_of_an_earlier_install_that_comes_late_ends_nothing(scene: Scene, shop: Shop) -> None:
+async def test_an_uninstall_of_an_earlier_install_that_comes_late_ends_nothing(
+    scene: PlatformScene, shop: Shop
+) -> None:
     await tell_of_uninstall(scene, shop, triggered_at=ago(days=7))
 
     assert await shop.on_hand(1) == 50
@@ -75,7 +81,9 @@ async def test_an_uninstall_of_an_earlier_install_that_comes_late_ends_nothing(s
 
 
 @pytest.mark.parametrize("body", [{}, {"myshopify_domain": "ben.myshopify.com"}, {"shop_domain": None}])
-async def test_an_uninstall_whose_body_names_another_shop_ends_nothing(scene: Scene, shop: Shop, body: Any) -> None:
+async def test_an_uninstall_whose_body_names_another_shop_ends_nothing(
+    scene: PlatformScene, shop: Shop, body: Any
+) -> None:
     """The headers of a webhook are not signed: the body of another one could come under them."""
     scene.platform.uninstall(DOMAIN)
     await tell_of_uninstall(scene, shop, body)
@@ -83,7 +91,7 @@ async def test_an_uninstall_whose_body_names_another_shop_ends_nothing(scene: Sc
     assert await shop.on_hand(1) == 50
 
 
-async def test_an_uninstall_that_the_platform_does_not_confirm_ends_nothing(scene: Scene, shop: Shop) -> None:
+async def test_an_uninstall_that_the_platform_does_not_confirm_ends_nothing(scene: PlatformScene, shop: Shop) -> None:
     """A signature alone is not enough: the platform still accepts the tokens."""
     await tell_of_uninstall(scene, shop)
     [(waits,)] = await scene.inventory.sql("select due_at > now() from webhooks where topic = 'app/uninstalled'")
@@ -96,7 +104,7 @@ async def test_an_uninstall_that_the_platform_does_not_confirm_ends_nothing(scen
     assert (await shop_access(scene.steps, shop.id)).token
 
 
-async def test_an_uninstall_is_confirmed_with_tokens_that_are_refreshed_first(scene: Scene, shop: Shop) -> None:
+async def test_an_uninstall_is_confirmed_with_tokens_that_are_refreshed_first(scene: PlatformScene, shop: Shop) -> None:
     await scene.inventory.sql("update platform_tokens set generation = 1, expires_at = now() - interval '1 hour'")
 
     await tell_of_uninstall(scene, shop)
@@ -105,7 +113,7 @@ async def test_an_uninstall_is_confirmed_with_tokens_that_are_refreshed_first(sc
     assert await scene.row("generation", "platform_tokens") == (2,)
 
 
-async def test_an_uninstall_waits_while_the_platform_cannot_be_reached(scene: Scene, shop: Shop) -> None:
+async def test_an_uninstall_waits_while_the_platform_cannot_be_reached(scene: PlatformScene, shop: Shop) -> None:
     scene.platform.plan(Fault("down", times=100))
 
     await tell_of_uninstall(scene, shop)
@@ -114,7 +122,7 @@ async def test_an_uninstall_waits_while_the_platform_cannot_be_reached(scene: Sc
     assert await scene.inventory.sql("select due_at > now() from webhooks where handled_at is null") == [(True,)]
 
 
-async def test_a_shop_is_not_deleted_before_the_platform_requests_it(scene: Scene, shop: Shop) -> None:
+async def test_a_shop_is_not_deleted_before_the_platform_requests_it(scene: PlatformScene, shop: Shop) -> None:
     await uninstall_app(scene, shop)
 
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
@@ -123,7 +131,7 @@ async def test_a_shop_is_not_deleted_before_the_platform_requests_it(scene: Scen
     assert await scene.row("redacted_at") == (None,)
 
 
-async def test_a_request_to_delete_that_comes_early_is_done_when_it_is_due(scene: Scene, shop: Shop) -> None:
+async def test_a_request_to_delete_that_comes_early_is_done_when_it_is_due(scene: PlatformScene, shop: Shop) -> None:
     await uninstall_app(scene, shop)
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
     await handle(scene.inventory)
@@ -139,7 +147,7 @@ async def test_a_request_to_delete_that_comes_early_is_done_when_it_is_due(scene
     assert await scene.inventory.sql("select from shops") == []
 
 
-async def test_a_waiting_request_to_delete_does_not_delete_a_later_install(scene: Scene, shop: Shop) -> None:
+async def test_a_waiting_request_to_delete_does_not_delete_a_later_install(scene: PlatformScene, shop: Shop) -> None:
     await uninstall_app(scene, shop)
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN}, triggered_at=ago(minutes=1))
     await handle(scene.inventory)
@@ -151,7 +159,7 @@ async def test_a_waiting_request_to_delete_does_not_delete_a_later_install(scene
     assert await scene.inventory.sql("select from webhooks where topic = 'shop/redact' and handled_at is null") == []
 
 
-async def test_an_uninstall_received_twice_is_done_once(scene: Scene, shop: Shop) -> None:
+async def test_an_uninstall_received_twice_is_done_once(scene: PlatformScene, shop: Shop) -> None:
     await uninstall_app(scene, shop)
     await uninstall_app(scene, shop)
 
@@ -160,7 +168,7 @@ async def test_an_uninstall_received_twice_is_done_once(scene: Scene, shop: Shop
 
 
 async def test_all_data_of_a_shop_is_deleted_when_the_platform_says_so_and_none_of_others(
-    scene: Scene,
+    scene: PlatformScene,
 ) -> None:
     inventory = scene.inventory
     shop, other = await furnish_shop(inventory), await inventory.shop()
@@ -185,7 +193,7 @@ async def test_all_data_of_a_shop_is_deleted_when_the_platform_says_so_and_none_
 
 
 async def test_the_task_that_deletes_is_enqueued_with_the_confirmation_of_the_platform(
-    scene: Scene, shop: Shop
+    scene: PlatformScene, shop: Shop
 ) -> None:
     await uninstall_app(scene, shop)
     await move_uninstall_back(scene)
@@ -196,7 +204,7 @@ async def test_the_task_that_deletes_is_enqueued_with_the_confirmation_of_the_pl
     assert tasks == [({"tenant": None, "arguments": {"shop_id": shop.id}},)]
 
 
-async def test_a_shop_that_has_the_app_is_never_deleted(scene: Scene, shop: Shop) -> None:
+async def test_a_shop_that_has_the_app_is_never_deleted(scene: PlatformScene, shop: Shop) -> None:
     await deliver(shop, "shop/redact", {"shop_domain": DOMAIN})
     await handle(scene.inventory)
     await uninstalling.delete(scene.steps, ShopTask(shop.id))
@@ -204,14 +212,18 @@ async def test_a_shop_that_has_the_app_is_never_deleted(scene: Scene, shop: Shop
     assert await shop.on_hand(1) == 50
 
 
-async def test_the_ledger_of_a_shop_that_is_not_being_deleted_cannot_be_deleted(scene: Scene, shop: Shop) -> None:
+async def test_the_ledger_of_a_shop_that_is_not_being_deleted_cannot_be_deleted(
+    scene: PlatformScene, shop: Shop
+) -> None:
     await uninstall_app(scene, shop)
 
     with pytest.raises(Exception, match="the ledger is append-only"):
         await scene.inventory.sql("delete from ledger")
 
 
-async def test_a_shop_that_the_platform_forgot_to_delete_is_deleted_after_30_days(scene: Scene, shop: Shop) -> None:
+async def test_a_shop_that_the_platform_forgot_to_delete_is_deleted_after_30_days(
+    scene: PlatformScene, shop: Shop
+) -> None:
     await uninstall_app(scene, shop)
     assert await uninstalling.redact_forgotten(scene.steps) == 0
     await scene.inventory.sql("update installs set uninstalled_at = now() - interval '31 days'")
@@ -223,7 +235,9 @@ async def test_a_shop_that_the_platform_forgot_to_delete_is_deleted_after_30_day
 
 
 @pytest.mark.parametrize("topic", ["customers/data_request", "customers/redact"])
-async def test_requests_about_customers_are_answered_and_change_nothing(scene: Scene, shop: Shop, topic: str) -> None:
+async def test_requests_about_customers_are_answered_and_change_nothing(
+    scene: PlatformScene, shop: Shop, topic: str
+) -> None:
     before = await scene.inventory.everything()
 
     answer = await deliver(shop, topic, {"shop_domain": DOMAIN, "customer": {"id": 1, "email": "ada@example.com"}})

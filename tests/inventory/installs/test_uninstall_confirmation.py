@@ -13,36 +13,36 @@ from holdfast.inventory.installs.model import ShopTask
 from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
 from holdfast_demo.shopify.errors import Fault
-from tests.helpers.platform_shop import CLIENT, DOMAIN, SECRET, Scene, key_in
+from tests.helpers.platform_shop import CLIENT, DOMAIN, SECRET, PlatformScene, key_in
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.installs.uninstalling import move_uninstall_back, tell_of_uninstall
 from tests.inventory.support import Shop
 
 
 @pytest.fixture
-async def shop(scene: Scene) -> Shop:
+async def shop(scene: PlatformScene) -> Shop:
     """A shop that has the app, with a pool of 50."""
     shop = await scene.shop(key_in((await scene.install()).text))
     await shop.golden()
     return shop
 
 
-async def deliver_deletion(scene: Scene, shop: Shop) -> None:
+async def deliver_deletion(scene: PlatformScene, shop: Shop) -> None:
     """Let the service hear that everything of the shop is to be deleted, whether the platform wants that or not."""
     assert (await deliver(shop, "shop/redact", {"shop_domain": shop.domain})).status_code == 200
     await handle(scene.inventory)
 
 
-ENDS: list[Callable[[Scene, Shop], Awaitable[None]]] = [tell_of_uninstall, deliver_deletion]
+ENDS: list[Callable[[PlatformScene, Shop], Awaitable[None]]] = [tell_of_uninstall, deliver_deletion]
 
 
-async def state(scene: Scene) -> tuple[bool, bool]:
+async def state(scene: PlatformScene) -> tuple[bool, bool]:
     """Whether the shop has uninstalled the app, and whether everything of it is to be deleted."""
     uninstalled, redacted = await scene.row("uninstalled_at is not null, redacted_at is not null")
     return uninstalled, redacted
 
 
-async def due_again(scene: Scene) -> int:
+async def due_again(scene: PlatformScene) -> int:
     """Let what waits be tried again now. Returns how many deliveries that were."""
     await scene.inventory.sql("update webhooks set due_at = now() where handled_at is null and due_at is not null")
     await scene.inventory.sql("update platform_tokens set leased_until = null")
@@ -51,7 +51,7 @@ async def due_again(scene: Scene) -> int:
 
 @pytest.mark.parametrize("end", ENDS)
 async def test_a_shop_that_has_the_app_keeps_its_data_whatever_webhooks_say(
-    scene: Scene, shop: Shop, end: Callable[[Scene, Shop], Awaitable[None]]
+    scene: PlatformScene, shop: Shop, end: Callable[[PlatformScene, Shop], Awaitable[None]]
 ) -> None:
     await end(scene, shop)
 
@@ -62,7 +62,7 @@ async def test_a_shop_that_has_the_app_keeps_its_data_whatever_webhooks_say(
 
 @pytest.mark.parametrize("end", ENDS)
 async def test_an_expired_access_token_is_refreshed_before_the_platform_is_called(
-    scene: Scene, shop: Shop, end: Callable[[Scene, Shop], Awaitable[None]]
+    scene: PlatformScene, shop: Shop, end: Callable[[PlatformScene, Shop], Awaitable[None]]
 ) -> None:
     scene.platform.clock.advance(3 * 3600)
     await scene.inventory.sql("update platform_tokens set generation = 1, expires_at = now() - interval '1 hour'")
@@ -75,7 +75,7 @@ async def test_an_expired_access_token_is_refreshed_before_the_platform_is_calle
 
 @pytest.mark.parametrize("end", ENDS)
 async def test_a_shop_whose_tokens_the_platform_has_ended_but_that_has_the_app_keeps_everything(
-    scene: Scene, shop: Shop, end: Callable[[Scene, Shop], Awaitable[None]]
+    scene: PlatformScene, shop: Shop, end: Callable[[PlatformScene, Shop], Awaitable[None]]
 ) -> None:
     scene.platform.oauth.revoke(DOMAIN)
 
@@ -85,7 +85,7 @@ async def test_a_shop_whose_tokens_the_platform_has_ended_but_that_has_the_app_k
     assert await shop.on_hand(1) == 50
 
 
-async def test_a_shop_that_was_installed_again_at_the_platform_is_not_deleted(scene: Scene, shop: Shop) -> None:
+async def test_a_shop_that_was_installed_again_at_the_platform_is_not_deleted(scene: PlatformScene, shop: Shop) -> None:
     """Its merchant has not opened the app since, so the service has no token for it."""
     scene.platform.uninstall(DOMAIN)
     await tell_of_uninstall(scene, shop)
@@ -100,7 +100,7 @@ async def test_a_shop_that_was_installed_again_at_the_platform_is_not_deleted(sc
 
 
 async def test_a_shop_without_the_app_is_deleted_even_if_its_uninstall_was_never_received(
-    scene: Scene, shop: Shop
+    scene: PlatformScene, shop: Shop
 ) -> None:
     scene.platform.uninstall(DOMAIN)
 
@@ -113,7 +113,7 @@ async def test_a_shop_without_the_app_is_deleted_even_if_its_uninstall_was_never
 
 @pytest.mark.parametrize("end", ENDS)
 async def test_while_the_platform_does_not_answer_the_webhook_waits_and_is_then_done(
-    scene: Scene, shop: Shop, end: Callable[[Scene, Shop], Awaitable[None]]
+    scene: PlatformScene, shop: Shop, end: Callable[[PlatformScene, Shop], Awaitable[None]]
 ) -> None:
     scene.platform.uninstall(DOMAIN)
     scene.platform.plan(Fault("down", times=2))
@@ -131,7 +131,7 @@ async def test_while_the_platform_does_not_answer_the_webhook_waits_and_is_then_
 
 @pytest.mark.parametrize("end", ENDS)
 async def test_a_refusal_caused_by_our_settings_does_not_end_an_install(
-    scene: Scene, shop: Shop, end: Callable[[Scene, Shop], Awaitable[None]]
+    scene: PlatformScene, shop: Shop, end: Callable[[PlatformScene, Shop], Awaitable[None]]
 ) -> None:
     scene.platform.oauth.revoke(DOMAIN)
     database = scene.inventory.database
@@ -146,7 +146,7 @@ async def test_a_refusal_caused_by_our_settings_does_not_end_an_install(
 
 @pytest.mark.parametrize("end", ENDS)
 async def test_a_shop_whose_tokens_cannot_be_read_keeps_everything_until_the_platform_has_refused_them(
-    scene: Scene, shop: Shop, end: Callable[[Scene, Shop], Awaitable[None]]
+    scene: PlatformScene, shop: Shop, end: Callable[[PlatformScene, Shop], Awaitable[None]]
 ) -> None:
     """The app is of another organization than the shop: the platform gives it no token by itself, whatever it has."""
     scene.platform.world.app.of_shops = False
@@ -165,7 +165,7 @@ async def test_a_shop_whose_tokens_cannot_be_read_keeps_everything_until_the_pla
 
 @pytest.mark.parametrize("end", ENDS)
 async def test_a_shop_of_another_organization_that_refuses_its_tokens_has_uninstalled_the_app(
-    scene: Scene, shop: Shop, end: Callable[[Scene, Shop], Awaitable[None]]
+    scene: PlatformScene, shop: Shop, end: Callable[[PlatformScene, Shop], Awaitable[None]]
 ) -> None:
     scene.platform.world.app.of_shops = False
     scene.platform.uninstall(DOMAIN)
@@ -175,7 +175,9 @@ async def test_a_shop_of_another_organization_that_refuses_its_tokens_has_uninst
     assert (await state(scene))[0]
 
 
-async def test_a_shop_the_platform_gives_no_answer_about_is_not_deleted_after_30_days(scene: Scene, shop: Shop) -> None:
+async def test_a_shop_the_platform_gives_no_answer_about_is_not_deleted_after_30_days(
+    scene: PlatformScene, shop: Shop
+) -> None:
     scene.platform.uninstall(DOMAIN)
     await tell_of_uninstall(scene, shop)
     await scene.inventory.sql("update installs set uninstalled_at = now() - interval '31 days'")
@@ -192,7 +194,7 @@ async def test_a_shop_the_platform_gives_no_answer_about_is_not_deleted_after_30
 class InstalledMeanwhile(TokenEndpoint):
     """Answers that the shop does not have the app; and then its merchant installs it."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: PlatformScene) -> None:
         super().__init__(scene.inventory.database.resources.platform, CLIENT, SECRET)
         self._scene = scene
 
@@ -204,7 +206,7 @@ class InstalledMeanwhile(TokenEndpoint):
 
 @pytest.mark.parametrize("end", ENDS)
 async def test_a_shop_installed_again_while_the_platform_is_called_keeps_its_data(
-    scene: Scene, shop: Shop, end: Callable[[Scene, Shop], Awaitable[None]]
+    scene: PlatformScene, shop: Shop, end: Callable[[PlatformScene, Shop], Awaitable[None]]
 ) -> None:
     scene.platform.uninstall(DOMAIN)
     database = scene.inventory.database
@@ -216,7 +218,7 @@ async def test_a_shop_installed_again_while_the_platform_is_called_keeps_its_dat
     assert await scene.row("count(*)", "platform_tokens") == (1,)
 
 
-async def test_a_shop_that_is_no_more_at_the_platform_does_not_have_the_app(scene: Scene, shop: Shop) -> None:
+async def test_a_shop_that_is_no_more_at_the_platform_does_not_have_the_app(scene: PlatformScene, shop: Shop) -> None:
     scene.platform.uninstall(DOMAIN)
     scene.platform.world.store.remove(DOMAIN, scene.platform.shop(DOMAIN))
 

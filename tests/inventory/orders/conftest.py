@@ -7,7 +7,7 @@ import pytest
 from holdfast.inventory.settings import Settings
 from tests.helpers.platform_shop import Place
 from tests.helpers.platform_webhooks import install_app
-from tests.inventory.orders.scene import Scene, open_scene
+from tests.inventory.orders.order_scene import OrderScene, open_scene
 from tests.inventory.support import Inventory, Shop
 
 
@@ -19,6 +19,6 @@ async def golden(inventory: Inventory) -> Shop:
 
 
 @pytest.fixture
-async def scene(place: Settings | Place) -> AsyncIterator[Scene]:
+async def scene(place: Settings | Place) -> AsyncIterator[OrderScene]:
     async with open_scene(place) as scene:
         yield scene

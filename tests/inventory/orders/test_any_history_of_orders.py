@@ -16,7 +16,7 @@ from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from holdfast_demo.shopify.platform_state import WebhookMessage
 from tests.databases import scratch_database
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.orders.scene import UNITS, Scene, open_scene
+from tests.inventory.orders.order_scene import UNITS, OrderScene, open_scene
 from tests.inventory.support import unlimited
 
 WHOLE = ("orders/create", "orders/updated", "orders/cancelled")
@@ -43,8 +43,8 @@ steps = st.lists(
 class Disorder(NamedTuple):
     """What becomes of the messages of a story, by chance: how many are lost and doubled, and whether they are late.
 
-    whole    only those arrive that bring the whole order
-    haste    whether everything happens in the same second
+    only_whole    only those arrive that bring the whole order
+    haste         whether everything happens in the same second
     """
 
     seed: int
@@ -61,7 +61,7 @@ disorders = st.builds(
 )
 
 
-def act(scene: Scene, orders: list[int], step: Step) -> None:
+def act(scene: OrderScene, orders: list[int], step: Step) -> None:
     """Let one thing happen at the platform, if it is possible there."""
     platform = scene.platform
     match step:
@@ -76,7 +76,7 @@ def act(scene: Scene, orders: list[int], step: Step) -> None:
             pass
 
 
-def change(scene: Scene, order: Order, line: LineItem, step: Any) -> None:
+def change(scene: OrderScene, order: Order, line: LineItem, step: Any) -> None:
     platform = scene.platform
     match step:
         case ("edit", _, quantity, restock, further) if not order.cancelled and quantity >= line.fulfilled:
@@ -92,7 +92,7 @@ def change(scene: Scene, order: Order, line: LineItem, step: Any) -> None:
             pass
 
 
-def order_at(scene: Scene, orders: list[int], place: int) -> Order | None:
+def order_at(scene: OrderScene, orders: list[int], place: int) -> Order | None:
     by_id = {order.id: order for order in scene.platform.orders(DOMAIN)}
     return by_id[orders[place % len(orders)]] if orders else None
 
@@ -116,7 +116,7 @@ def order_of(message: WebhookMessage) -> int:
     return payload.get("order_id") or payload.get("order_edit", payload).get("order_id") or payload["id"]
 
 
-def units_of_order(scene: Scene, order: Order) -> int:
+def units_of_order(scene: OrderScene, order: Order) -> int:
     """What an order has taken of the pool, reckoned by what is not with the shop any more."""
     units = dict(zip(scene.variants, UNITS, strict=True))
     came_back = {line.id: 0 for line in order.lines}
@@ -135,7 +135,7 @@ def tell(
     with scratch_database(inventory_template, "orders") as url, asyncio.Runner() as runner:
         stack = contextlib.AsyncExitStack()
         settings = unlimited(url, tmp_path_factory.mktemp("data"))
-        scene: Scene = runner.run(stack.enter_async_context(open_scene(settings)))
+        scene: OrderScene = runner.run(stack.enter_async_context(open_scene(settings)))
 
         async def story(history: list[Step], disorder: Disorder) -> None:
             orders = [scene.sell((0, 5), (1, 2)).id]

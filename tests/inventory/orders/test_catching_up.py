@@ -2,10 +2,10 @@
 
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.orders.scene import Scene, catch_up_orders
+from tests.inventory.orders.order_scene import OrderScene, catch_up_orders
 
 
-async def test_orders_and_refunds_without_webhooks_are_counted_once(scene: Scene) -> None:
+async def test_orders_and_refunds_without_webhooks_are_counted_once(scene: OrderScene) -> None:
     refunded = scene.sell((0, 1))
     await scene.deliver_all()
     scene.platform.clock.advance(2)
@@ -23,7 +23,7 @@ async def test_orders_and_refunds_without_webhooks_are_counted_once(scene: Scene
     assert await scene.left() == 50 - 13
 
 
-async def test_an_order_changed_twice_in_a_second_is_found_although_one_webhook_came(scene: Scene) -> None:
+async def test_an_order_changed_twice_in_a_second_is_found_although_one_webhook_came(scene: OrderScene) -> None:
     edited, refunded = scene.sell((0, 4)), scene.sell((1, 1))
     scene.sell((2, 1))
     await scene.deliver_all()
@@ -37,7 +37,7 @@ async def test_an_order_changed_twice_in_a_second_is_found_although_one_webhook_
     assert await scene.left() == 50 - 1 - 12
 
 
-async def test_more_orders_than_a_page_are_found(scene: Scene) -> None:
+async def test_more_orders_than_a_page_are_found(scene: OrderScene) -> None:
     for _ in range(60):
         scene.sell((0, 1))
     many = scene.sell(*[(0, 1)] * 6)
@@ -47,7 +47,7 @@ async def test_more_orders_than_a_page_are_found(scene: Scene) -> None:
     assert many.gid in {entry["source_ref"] for entry in await scene.shop.entries()}
 
 
-async def test_orders_of_a_shop_without_access_are_not_fetched(scene: Scene) -> None:
+async def test_orders_of_a_shop_without_access_are_not_fetched(scene: OrderScene) -> None:
     await scene.inventory.sql("delete from platform_tokens")
     scene.sell((0, 1))
 
@@ -55,7 +55,7 @@ async def test_orders_of_a_shop_without_access_are_not_fetched(scene: Scene) -> 
     assert await scene.left() == 50
 
 
-async def test_orders_of_a_shop_that_never_linked_a_variant_are_not_fetched(scene: Scene) -> None:
+async def test_orders_of_a_shop_that_never_linked_a_variant_are_not_fetched(scene: OrderScene) -> None:
     await scene.inventory.sql("delete from links")
     scene.sell((0, 1))
 

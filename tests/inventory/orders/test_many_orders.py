@@ -3,7 +3,7 @@
 from holdfast_demo.shopify.orders import LineEdit
 from tests.helpers.platform_shop import DOMAIN
 from tests.helpers.platform_webhooks import deliver, handle, install_app
-from tests.inventory.orders.scene import Scene
+from tests.inventory.orders.order_scene import OrderScene
 from tests.inventory.orders.stories import PlatformOrder, delivery_errors
 from tests.inventory.support import SINGLE, SIX_PACK, Inventory, Shop
 
@@ -53,7 +53,7 @@ async def test_an_order_that_a_pool_cannot_count_holds_back_no_other(inventory: 
     assert f"{large.gid} cannot be counted: pool 1 can hold" in error
 
 
-async def test_orders_that_must_be_read_are_counted_beside_those_that_came_whole(scene: Scene) -> None:
+async def test_orders_that_must_be_read_are_counted_beside_those_that_came_whole(scene: OrderScene) -> None:
     unclear = scene.sell((0, 5))
     scene.platform.edit(DOMAIN, unclear.id, LineEdit(unclear.lines[0].id, 2))
     scene.sell((1, 2))

@@ -3,10 +3,10 @@
 from holdfast_demo.shopify.orders import LineEdit, LineReturn, SaleLine
 from tests.helpers.platform_shop import DOMAIN
 from tests.helpers.platform_webhooks import handle
-from tests.inventory.orders.scene import Scene
+from tests.inventory.orders.order_scene import OrderScene
 
 
-async def test_an_order_is_counted_from_its_refund_when_nothing_else_arrives(scene: Scene) -> None:
+async def test_an_order_is_counted_from_its_refund_when_nothing_else_arrives(scene: OrderScene) -> None:
     order = scene.sell((1, 3))
     scene.platform.refund(DOMAIN, order.id, LineReturn(order.lines[0].id, 1))
 
@@ -17,7 +17,7 @@ async def test_an_order_is_counted_from_its_refund_when_nothing_else_arrives(sce
     assert (entry["kind"], entry["delta"], entry["source"]) == ("sale", -12, "webhook")
 
 
-async def test_an_edit_is_counted_up_and_down_and_with_a_further_variant(scene: Scene) -> None:
+async def test_an_edit_is_counted_up_and_down_and_with_a_further_variant(scene: OrderScene) -> None:
     order = scene.sell((0, 2))
     await scene.deliver_all()
     line = order.lines[0].id
@@ -35,7 +35,7 @@ async def test_an_edit_is_counted_up_and_down_and_with_a_further_variant(scene: 
     assert await scene.left() == 50 - 1 - 6
 
 
-async def test_an_order_that_changed_twice_in_a_second_is_counted_as_it_became(scene: Scene) -> None:
+async def test_an_order_that_changed_twice_in_a_second_is_counted_as_it_became(scene: OrderScene) -> None:
     order = scene.sell((0, 9))
     for quantity in (7, 3):
         scene.platform.edit(DOMAIN, order.id, LineEdit(order.lines[0].id, quantity))
@@ -46,7 +46,7 @@ async def test_an_order_that_changed_twice_in_a_second_is_counted_as_it_became(s
     assert await scene.left() == 50 - 3
 
 
-async def test_many_lines_and_refunds_are_read_page_by_page(scene: Scene) -> None:
+async def test_many_lines_and_refunds_are_read_page_by_page(scene: OrderScene) -> None:
     order = scene.sell(*[(0, 2)] * 60)
     for line in order.lines[:25]:
         scene.platform.refund(DOMAIN, order.id, LineReturn(line.id, 1, restock=False))
@@ -58,7 +58,7 @@ async def test_many_lines_and_refunds_are_read_page_by_page(scene: Scene) -> Non
     assert await scene.left() == 50 - 120 + 25
 
 
-async def test_a_refund_of_an_order_that_cannot_be_read_any_more_changes_nothing(scene: Scene) -> None:
+async def test_a_refund_of_an_order_that_cannot_be_read_any_more_changes_nothing(scene: OrderScene) -> None:
     order = scene.sell((0, 9))
     await scene.deliver_all()
     scene.platform.cancel(DOMAIN, order.id)
@@ -78,7 +78,7 @@ async def test_a_refund_of_an_order_that_cannot_be_read_any_more_changes_nothing
     assert await scene.left() == 41
 
 
-async def test_a_state_older_than_a_received_refund_is_not_counted(scene: Scene) -> None:
+async def test_a_state_older_than_a_received_refund_is_not_counted(scene: OrderScene) -> None:
     order = scene.sell((0, 9))
     await scene.deliver_all()
     scene.platform.refund(DOMAIN, order.id, LineReturn(order.lines[0].id, 4))
@@ -90,7 +90,7 @@ async def test_a_state_older_than_a_received_refund_is_not_counted(scene: Scene)
     assert error == f"The platform shows an old state of order {order.id}."
 
 
-async def test_an_order_that_stays_older_than_its_edit_is_counted_after_a_minute(scene: Scene) -> None:
+async def test_an_order_that_stays_older_than_its_edit_is_counted_after_a_minute(scene: OrderScene) -> None:
     order = scene.sell((0, 9))
     await scene.deliver_all()
     scene.platform.edit(DOMAIN, order.id, LineEdit(order.lines[0].id, 4))
@@ -107,7 +107,7 @@ async def test_an_order_that_stays_older_than_its_edit_is_counted_after_a_minute
     assert await scene.left() == 46
 
 
-async def test_an_order_of_which_a_line_is_missing_is_read(scene: Scene) -> None:
+async def test_an_order_of_which_a_line_is_missing_is_read(scene: OrderScene) -> None:
     order = scene.sell((0, 2), (1, 1))
     await scene.deliver_all()
     scene.platform.clock.advance(2)

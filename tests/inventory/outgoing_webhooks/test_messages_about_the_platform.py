@@ -9,7 +9,7 @@ from holdfast.inventory.shopify.domains import REQUIRED
 from holdfast_demo.shopify.model import gid
 from tests.helpers.platform_shop import DOMAIN, Place, beside_the_platform
 from tests.inventory.outgoing_webhooks.programs import programs_of
-from tests.inventory.sync.scene import Scene, open_pooled_shop
+from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
 
 opened = asynccontextmanager(programs_of)
 
@@ -42,7 +42,7 @@ async def test_a_dry_run_of_reconcile_sends_no_message(place: Settings | Place) 
         assert await program.contents() == []
 
 
-async def edit_and_reconcile(scene: Scene, *, dry_run: bool) -> None:
+async def edit_and_reconcile(scene: SyncScene, *, dry_run: bool) -> None:
     scene.count("6-pack", 10)
     report = await scene.shop.call("reconcile", pool_id=scene.pool_id, dry_run=dry_run)
     assert [difference["difference"] for difference in report["drift"]] == [2]

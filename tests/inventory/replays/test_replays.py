@@ -12,11 +12,11 @@ from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast_demo.shopify.errors import Fault
 from holdfast_demo.shopify.orders import LineReturn
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.replays.scene import begin_replay, finish_replay, get_replay, know_levels, sell
-from tests.inventory.sync.scene import Scene
+from tests.inventory.replays.replay_scene import begin_replay, finish_replay, get_replay, know_levels, sell
+from tests.inventory.sync.sync_scene import SyncScene
 
 
-async def run_replay(scene: Scene) -> ReplayResult:
+async def run_replay(scene: SyncScene) -> ReplayResult:
     """The result of a new replay."""
     await know_levels(scene)
     return await finish_replay(scene, await begin_replay(scene))
@@ -27,7 +27,7 @@ def oversold_orders(result: ReplayResult) -> Sequence[tuple[str, int, int]]:
     return [(sell.order, sell.requested, sell.missing) for pool in result.pools for sell in pool.oversells]
 
 
-async def test_orders_of_thirty_days_are_replayed_by_the_levels_of_today(scene: Scene) -> None:
+async def test_orders_of_thirty_days_are_replayed_by_the_levels_of_today(scene: SyncScene) -> None:
     for days in (45, 31):
         sell(scene, days, ("Single", 5))
     for title, available in (("Single", 50), ("6-pack", 8), ("12-pack", 4)):
@@ -44,7 +44,7 @@ async def test_orders_of_thirty_days_are_replayed_by_the_levels_of_today(scene: 
     assert [(pack.began_with, pack.sold) for pack in honey.packs] == [(50, 22), (8, 0), (4, 3)]
 
 
-async def test_a_replay_writes_nothing_to_pools_or_to_the_shop(scene: Scene) -> None:
+async def test_a_replay_writes_nothing_to_pools_or_to_the_shop(scene: SyncScene) -> None:
     sell(scene, 3, ("Single", 2))
     await know_levels(scene)
     everything = """
@@ -61,7 +61,7 @@ async def test_a_replay_writes_nothing_to_pools_or_to_the_shop(scene: Scene) -> 
     assert await scene.inventory.sql("select * from replay_pages") == []
 
 
-async def test_a_replay_does_not_count_restocked_units_as_sold_but_counts_lost_ones(scene: Scene) -> None:
+async def test_a_replay_does_not_count_restocked_units_as_sold_but_counts_lost_ones(scene: SyncScene) -> None:
     cancelled, lost = sell(scene, 9, ("6-pack", 2)), sell(scene, 8, ("6-pack", 1))
     part = sell(scene, 7, ("Single", 10), ("6-pack", 3))
     scene.platform.cancel(DOMAIN, cancelled.id)
@@ -75,7 +75,7 @@ async def test_a_replay_does_not_count_restocked_units_as_sold_but_counts_lost_o
     assert (result.orders, honey.orders) == (3, 2)
 
 
-async def test_lines_of_products_that_are_gone_are_counted_and_take_nothing(scene: Scene) -> None:
+async def test_lines_of_products_that_are_gone_are_counted_and_take_nothing(scene: SyncScene) -> None:
     tea = scene.platform.variants(DOMAIN)[3]
     scene.variants["Tea"] = tea
     sell(scene, 5, ("Tea", 1), ("Single", 1))
@@ -88,7 +88,7 @@ async def test_lines_of_products_that_are_gone_are_counted_and_take_nothing(scen
     assert (result.gone_lines, result.orders, result.pools[0].orders) == (2, 2, 1)
 
 
-async def test_a_replay_reads_all_pages_and_large_orders_and_continues_after_stored_ones(scene: Scene) -> None:
+async def test_a_replay_reads_all_pages_and_large_orders_and_continues_after_stored_ones(scene: SyncScene) -> None:
     for number in range(130):
         sell(scene, 25 - number / 10, ("Single", 1))
     large = sell(scene, 1, *[("Single", 1)] * 12)
@@ -109,7 +109,7 @@ async def test_a_replay_reads_all_pages_and_large_orders_and_continues_after_sto
 
 
 async def test_a_replay_of_very_many_orders_takes_the_newest_and_says_so(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    scene: SyncScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operations, "MAX_ORDERS", 40)
     placed = [sell(scene, 25 - number / 4, ("Single", 1)) for number in range(50)]
@@ -120,13 +120,13 @@ async def test_a_replay_of_very_many_orders_takes_the_newest_and_says_so(
     assert result.since.timestamp() == int(placed[10].created)
 
 
-async def test_a_shop_without_orders_has_nothing_to_replay(scene: Scene) -> None:
+async def test_a_shop_without_orders_has_nothing_to_replay(scene: SyncScene) -> None:
     result = await run_replay(scene)
 
     assert (result.orders, result.oversells, result.more, result.pools[0].began_with) == (0, 0, 0, 50)
 
 
-async def test_a_failed_replay_is_reported_and_continues_with_the_next_attempt(scene: Scene) -> None:
+async def test_a_failed_replay_is_reported_and_continues_with_the_next_attempt(scene: SyncScene) -> None:
     sell(scene, 3, ("Single", 1))
     task = await begin_replay(scene)
     scene.platform.plan(Fault("down", times=3))
@@ -145,13 +145,13 @@ async def test_a_failed_replay_is_reported_and_continues_with_the_next_attempt(s
     assert (await finish_replay(scene, again)).orders == 1
 
 
-async def test_a_second_click_begins_no_second_replay(scene: Scene) -> None:
+async def test_a_second_click_begins_no_second_replay(scene: SyncScene) -> None:
     first = await begin_replay(scene)
 
     assert await begin_replay(scene) == first
 
 
-async def test_a_shop_without_access_or_without_suggestions_begins_none(scene: Scene) -> None:
+async def test_a_shop_without_access_or_without_suggestions_begins_none(scene: SyncScene) -> None:
     await scene.link()
     with pytest.raises(Problem) as nothing:
         await begin_replay(scene)

@@ -6,10 +6,10 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from tests.helpers.platform_shop import Place
-from tests.inventory.sync.scene import Scene, open_pooled_shop
+from tests.inventory.sync.sync_scene import SyncScene, open_pooled_shop
 
 
 @pytest.fixture
-async def scene(place: Settings | Place) -> AsyncGenerator[Scene]:
+async def scene(place: Settings | Place) -> AsyncGenerator[SyncScene]:
     async with open_pooled_shop(place) as scene:
         yield scene

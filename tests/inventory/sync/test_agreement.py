@@ -11,13 +11,13 @@ from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.orders import SaleLine
 from tests.helpers.platform_shop import DOMAIN
 from tests.helpers.platform_webhooks import handle
-from tests.inventory.sync.scene import PACKS, Scene, deliver_message
+from tests.inventory.sync.sync_scene import PACKS, SyncScene, deliver_message
 
 ORDERS = 200 if os.environ.get("HOLDFAST_SOAK") else 12
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_pool_and_platform_agree_after_webhooks_in_any_order(scene: Scene, seed: int) -> None:
+async def test_pool_and_platform_agree_after_webhooks_in_any_order(scene: SyncScene, seed: int) -> None:
     chance = random.Random(seed)
     numbers = itertools.count(1)
     messages: list[tuple[str, Any, str]] = []
@@ -43,13 +43,13 @@ async def test_pool_and_platform_agree_after_webhooks_in_any_order(scene: Scene,
                 messages.pop()
         await handle(scene.inventory)
         if chance.random() < 0.5:
-            await scene.rested()
-            await scene.attend()
+            await scene.end_push_pause()
+            await scene.sync_due()
     for message in messages:
         await deliver_message(scene, message)
     await handle(scene.inventory)
     for _ in range(4):
-        await scene.over()
+        await scene.end_grace_and_sync()
 
     on_hand = await scene.shop.on_hand(scene.pool_id)
     sold = [

@@ -30,7 +30,13 @@ from holdfast_demo.shopify.shops import NewVariant
 from tests.databases import scratch_database
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.support import unlimited
-from tests.inventory.sync.scene import PlatformMessage, Scene, deliver_and_sync, listen_to_platform, open_installed_shop
+from tests.inventory.sync.sync_scene import (
+    PlatformMessage,
+    SyncScene,
+    deliver_and_sync,
+    listen_to_platform,
+    open_installed_shop,
+)
 
 SOAK = bool(os.environ.get("HOLDFAST_SOAK"))
 COUNTED, COUNTED_ELSEWHERE = 1_000, 100_000
@@ -60,7 +66,7 @@ class Story:
     """
 
     def __init__(
-        self, scene: Scene, variant: Variant, pool_id: int, messages: list[PlatformMessage], *, shares: bool
+        self, scene: SyncScene, variant: Variant, pool_id: int, messages: list[PlatformMessage], *, shares: bool
     ) -> None:
         self.scene = scene
         self.platform = scene.platform
@@ -141,7 +147,7 @@ class Story:
 
     async def read_levels(self) -> None:
         """Let an import find the levels as they are."""
-        observed = self.scene.observed(self.variant)
+        observed = self.scene.levels_of(self.variant)
         await self.scene.transact(lambda tx: levels.observe(tx, self.scene.shop.id, observed, import_id=1))
 
     async def tell(self, random: Random, *, everything: bool) -> None:
@@ -155,7 +161,7 @@ class Story:
         """Let everything be told, and the grace of all differences be over."""
         await self.tell(Random(seed), everything=True)
         for _ in range(4):
-            await self.scene.over()
+            await self.scene.end_grace_and_sync()
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +169,7 @@ def play(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
     """Lets a story happen, and compares the pool with what happened."""
     with scratch_database(inventory_template, "levels") as url, asyncio.Runner() as runner:
         stack = contextlib.AsyncExitStack()
-        scene: Scene = runner.run(
+        scene: SyncScene = runner.run(
             stack.enter_async_context(open_installed_shop(unlimited(url, tmp_path_factory.mktemp("data"))))
         )
         numbers = itertools.count(1)
@@ -187,8 +193,8 @@ def play(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> I
             pool = await scene.shop.pool(50, name=name, members=members)
             await scene.inventory.sql("update links set since = since - interval '200 seconds'")
             scene.platform.clock.advance(3)
-            await scene.rested()
-            await scene.attend()
+            await scene.end_push_pause()
+            await scene.sync_due()
             messages.clear()
             return Story(scene, variant, pool["id"], messages, shares=shares)
 

@@ -9,17 +9,17 @@ from holdfast.inventory.resources import Tx
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.model import ObservedLevel, OrderLevelChange
 from holdfast.inventory.sync.planning import plan
-from tests.inventory.sync.scene import Scene
+from tests.inventory.sync.sync_scene import SyncScene
 from tests.support import eventually
 
 
-async def test_a_sync_that_waits_for_a_level_does_not_block_requests_for_a_sync(scene: Scene) -> None:
+async def test_a_sync_that_waits_for_a_level_does_not_block_requests_for_a_sync(scene: SyncScene) -> None:
     await scene.adjust(-6)
     tasks: list[asyncio.Task[int]] = []
 
     async def change(tx: Tx) -> None:
         await tx.tuples("select from levels for update")
-        tasks.append(asyncio.create_task(scene.attend()))
+        tasks.append(asyncio.create_task(scene.sync_due()))
         await eventually(lambda: is_waiting(scene))
         await tx.run("select from syncs for update nowait")
         await levels.request_sync(tx, scene.shop.id)
@@ -29,8 +29,8 @@ async def test_a_sync_that_waits_for_a_level_does_not_block_requests_for_a_sync(
     assert scene.levels() == (44, 7, 3)
 
 
-async def test_observations_of_two_locations_at_once_are_both_considered(scene: Scene) -> None:
-    [here] = scene.seen("Single")
+async def test_observations_of_two_locations_at_once_are_both_considered(scene: SyncScene) -> None:
+    [here] = scene.reported_levels("Single")
     second = structs.replace(here, location_gid="gid://shopify/Location/7", gid="gid://shopify/InventoryLevel/7")
 
     async def hear(observed: ObservedLevel, available: int) -> None:
@@ -38,8 +38,8 @@ async def test_observations_of_two_locations_at_once_are_both_considered(scene: 
         await scene.transact(lambda tx: levels.observe(tx, scene.shop.id, [level], is_just_read=True))
 
     await hear(second, 50)
-    await scene.due()
-    await scene.attend()
+    await scene.make_due()
+    await scene.sync_due()
     await hear(here, 51)  # one came back here, and soon one is sold there
     tasks: list[asyncio.Task[None]] = []
 
@@ -59,7 +59,7 @@ async def test_observations_of_two_locations_at_once_are_both_considered(scene: 
     assert rows == [(49, 50), (51, 51)]
 
 
-async def is_waiting(scene: Scene) -> bool:
+async def is_waiting(scene: SyncScene) -> bool:
     """Whether somebody waits for a lock."""
     [(waiting,)] = await scene.inventory.sql(
         "select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')"
@@ -72,7 +72,7 @@ WRITERS = 8
 ROUNDS = 12
 
 
-async def test_many_concurrent_changes_of_the_same_levels_wait_for_each_other_and_all_succeed(scene: Scene) -> None:
+async def test_many_concurrent_changes_of_the_same_levels_wait_for_each_other_and_all_succeed(scene: SyncScene) -> None:
     """Who hears of levels, and who reckons them, are run as they are once: nothing is tried again here."""
     seen = await many_levels(scene)
     database, shop_id = scene.inventory.database, scene.shop.id
@@ -97,7 +97,7 @@ async def test_many_concurrent_changes_of_the_same_levels_wait_for_each_other_an
     assert targets == [(on_hand,)]
 
 
-async def many_levels(scene: Scene) -> list[ObservedLevel]:
+async def many_levels(scene: SyncScene) -> list[ObservedLevel]:
     """Levels of as many variants that draw on the pool; what is stored first comes last in the order of locks."""
     numbers = [*reversed(range(9_000, 9_000 + ITEMS))]
     gids = [f"gid://shopify/ProductVariant/{number}" for number in numbers]
@@ -115,7 +115,7 @@ async def many_levels(scene: Scene) -> list[ObservedLevel]:
         gids=gids,
         items=items,
     )
-    [known] = scene.seen("Single")
+    [known] = scene.reported_levels("Single")
     seen = [
         structs.replace(known, item_gid=item, gid=f"gid://shopify/InventoryLevel/many-{number}")
         for number, item in zip(numbers, items, strict=True)

@@ -8,27 +8,27 @@ import pytest
 from holdfast.inventory.settings import Settings
 from tests.helpers.platform_shop import Place
 from tests.inventory.support import ToolRefusal, set_daily_limit
-from tests.inventory.sync.scene import PACKS, Scene, open_installed_shop
+from tests.inventory.sync.sync_scene import PACKS, SyncScene, open_installed_shop
 
 
 @pytest.fixture
-async def scene(place: Settings | Place) -> AsyncGenerator[Scene]:
+async def scene(place: Settings | Place) -> AsyncGenerator[SyncScene]:
     """A shop with an empty pool, and 50 singles, 8 6-packs and 4 12-packs at the platform."""
     async with open_installed_shop(place) as scene:
         scene.pool_id = (await scene.shop.pool(0))["id"]
         yield scene
 
 
-async def link(scene: Scene, *titles: str, **more: Any) -> Any:
+async def link(scene: SyncScene, *titles: str, **more: Any) -> Any:
     members = [{"variant_gid": scene.variants[title].gid, "units_per_sale": PACKS[title]} for title in titles]
     arguments = {"pool_id": scene.pool_id, "members": members, "initial": "sum_from_platform", **more}
     return await scene.shop.call("link_variants", **arguments)
 
 
-async def test_the_first_stock_is_that_of_the_platform_and_the_levels_follow(scene: Scene) -> None:
+async def test_the_first_stock_is_that_of_the_platform_and_the_levels_follow(scene: SyncScene) -> None:
     tried = await link(scene, *PACKS, dry_run=True)
     linked = await link(scene, *PACKS)
-    await scene.attend()
+    await scene.sync_due()
 
     assert tried["pool"]["on_hand"] == linked["pool"]["on_hand"] == 50 + 8 * 6 + 4 * 12
     [entry] = await scene.shop.entries()
@@ -37,7 +37,7 @@ async def test_the_first_stock_is_that_of_the_platform_and_the_levels_follow(sce
     assert await scene.inventory.differences() == []
 
 
-async def test_the_first_stock_counts_against_the_daily_limit_of_the_key(scene: Scene) -> None:
+async def test_the_first_stock_counts_against_the_daily_limit_of_the_key(scene: SyncScene) -> None:
     await set_daily_limit(scene.inventory, scene.shop, 145)
 
     with pytest.raises(ToolRefusal) as refused:
@@ -47,7 +47,7 @@ async def test_the_first_stock_counts_against_the_daily_limit_of_the_key(scene: 
     assert await scene.shop.on_hand(scene.pool_id) == 0
 
 
-async def test_a_first_stock_adds_only_newly_linked_variants(scene: Scene) -> None:
+async def test_a_first_stock_adds_only_newly_linked_variants(scene: SyncScene) -> None:
     await link(scene, "Single")
     await scene.adjust(-10)
     await link(scene, "Single", "6-pack")
@@ -55,14 +55,14 @@ async def test_a_first_stock_adds_only_newly_linked_variants(scene: Scene) -> No
     assert await scene.shop.on_hand(scene.pool_id) == 40 + 8 * 6
 
 
-async def test_a_pool_linked_without_a_first_stock_keeps_its_quantity(scene: Scene) -> None:
+async def test_a_pool_linked_without_a_first_stock_keeps_its_quantity(scene: SyncScene) -> None:
     await link(scene, *PACKS, initial="keep_pool")
 
     assert await scene.shop.on_hand(scene.pool_id) == 0
     assert await scene.shop.entries() == []
 
 
-async def test_a_first_stock_of_unknown_variants_or_of_another_pool_is_refused(scene: Scene) -> None:
+async def test_a_first_stock_of_unknown_variants_or_of_another_pool_is_refused(scene: SyncScene) -> None:
     other = await scene.shop.pool(
         9, name="Other", members=[{"variant_gid": scene.variants["Single"].gid, "units_per_sale": 1}]
     )
@@ -78,7 +78,7 @@ async def test_a_first_stock_of_unknown_variants_or_of_another_pool_is_refused(s
     assert await scene.shop.on_hand(other["id"]) == 9
 
 
-async def test_a_first_stock_from_the_platform_needs_the_scope_to_write_quantities(scene: Scene) -> None:
+async def test_a_first_stock_from_the_platform_needs_the_scope_to_write_quantities(scene: SyncScene) -> None:
     await scene.inventory.regenerate(scene.shop, "read_pools", "write_pools")
 
     member = {"variant_gid": scene.variants["Single"].gid, "units_per_sale": 1}

@@ -10,15 +10,15 @@ from holdfast.kit.contract.problems import VALIDATION_FAILED, Problem
 from holdfast_demo.shopify import payloads
 from tests.helpers.platform_shop import DOMAIN, SECRET, Place, beside_the_platform
 from tests.helpers.platform_webhooks import deliver, handle
-from tests.inventory.sync.scene import Scene, add_location, singles_by_location, spread_shares
+from tests.inventory.sync.sync_scene import SyncScene, add_location, singles_by_location, spread_shares
 
 
-async def import_again(scene: Scene) -> None:
+async def import_again(scene: SyncScene) -> None:
     await scene.transact(lambda tx: importing.begin(tx, scene.shop.id))
-    await scene.imported()
+    await scene.finish_import()
 
 
-async def test_a_new_shop_has_its_stock_at_one_location(scene: Scene) -> None:
+async def test_a_new_shop_has_its_stock_at_one_location(scene: SyncScene) -> None:
     await add_location(scene, "Market stall")
     await import_again(scene)
 
@@ -38,15 +38,15 @@ async def test_the_location_of_a_new_shop_is_the_one_that_stocks_most_variants(p
         first = platform.variants(DOMAIN)[0]
         platform.world.levels.remove(DOMAIN, first.item, warehouse.id)
         await installing.install()
-        scene = Scene(installing, await installing.shop())
-        await scene.imported()
+        scene = SyncScene(installing, await installing.shop())
+        await scene.finish_import()
 
         shares = await scene.transact(lambda tx: operations.spreading(tx, scene.shop.id))
 
     assert {location.name: location.percent for location in shares.locations} == {"Warehouse": 0, "Market stall": 100}
 
 
-async def test_a_deleted_location_passes_its_share_to_another_one(scene: Scene) -> None:
+async def test_a_deleted_location_passes_its_share_to_another_one(scene: SyncScene) -> None:
     stall = await add_location(scene, "Market stall")
     warehouse = scene.platform.locations(DOMAIN)[0]
 
@@ -57,7 +57,7 @@ async def test_a_deleted_location_passes_its_share_to_another_one(scene: Scene) 
     assert [(location["gid"], location["percent"]) for location in status["locations"]] == [(stall.gid, 100)]
 
 
-async def test_quantities_are_spread_by_the_rule(scene: Scene) -> None:
+async def test_quantities_are_spread_by_the_rule(scene: SyncScene) -> None:
     first, second = scene.platform.locations(DOMAIN)[0], await add_location(scene, "Market stall")
 
     stored = await spread_shares(scene, LocationPercent(first.gid, 70), LocationPercent(second.gid, 30))
@@ -72,7 +72,7 @@ async def test_quantities_are_spread_by_the_rule(scene: Scene) -> None:
     assert await singles_by_location(scene) == (49, 49)
 
 
-async def test_the_whole_quantity_at_several_locations_warns(scene: Scene) -> None:
+async def test_the_whole_quantity_at_several_locations_warns(scene: SyncScene) -> None:
     assert (await spread_shares(scene)).warning is None
     await add_location(scene, "Market stall")
 
@@ -82,13 +82,13 @@ async def test_the_whole_quantity_at_several_locations_warns(scene: Scene) -> No
         assert "the same stock can be sold once at each of them" in (warning or "")
 
 
-async def test_a_shop_without_an_open_location_that_has_a_share_is_warned(scene: Scene) -> None:
+async def test_a_shop_without_an_open_location_that_has_a_share_is_warned(scene: SyncScene) -> None:
     await scene.inventory.sql("update locations set active = false")
 
     assert "no level is set" in (await scene.shop.call("get_sync_status"))["rule_warning"]
 
 
-async def test_the_location_of_a_fulfillment_service_is_read_and_set_only_when_it_is_named(scene: Scene) -> None:
+async def test_the_location_of_a_fulfillment_service_is_read_and_set_only_when_it_is_named(scene: SyncScene) -> None:
     service = await add_location(scene, "Parcel house", service=True)
     await spread_shares(scene)
     assert await singles_by_location(scene) == (50, 0)
@@ -103,14 +103,14 @@ async def test_the_location_of_a_fulfillment_service_is_read_and_set_only_when_i
     assert await singles_by_location(scene) == (50, 50)
 
 
-async def test_a_location_of_which_nothing_is_known_is_not_set(scene: Scene) -> None:
+async def test_a_location_of_which_nothing_is_known_is_not_set(scene: SyncScene) -> None:
     await spread_shares(scene)
     await add_location(scene, "Somewhere", heard=False)
 
     assert await singles_by_location(scene) == (50, 0)
 
 
-async def test_a_location_is_not_set_until_its_owner_is_known(scene: Scene) -> None:
+async def test_a_location_is_not_set_until_its_owner_is_known(scene: SyncScene) -> None:
     """Subscriptions that were made before do not tell that."""
     await spread_shares(scene)
     location = await add_location(scene, "Somewhere", heard=False)
@@ -125,7 +125,7 @@ async def test_a_location_is_not_set_until_its_owner_is_known(scene: Scene) -> N
 
 
 @pytest.mark.parametrize("shares", [[99], [50, 50], [0, 100], [None, 100]])
-async def test_invalid_shares_of_locations_are_refused(scene: Scene, shares: list[int | None]) -> None:
+async def test_invalid_shares_of_locations_are_refused(scene: SyncScene, shares: list[int | None]) -> None:
     gid = scene.platform.locations(DOMAIN)[0].gid
     percentages = [
         LocationPercent("gid://shopify/Location/1" if percent is None else gid, percent or 0) for percent in shares

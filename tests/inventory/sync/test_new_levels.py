@@ -6,13 +6,13 @@ import pytest
 
 from holdfast_demo.shopify.orders import LineReturn, SaleLine
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.sync.scene import Scene, deliver_and_sync, listen_to_platform
+from tests.inventory.sync.sync_scene import SyncScene, deliver_and_sync, listen_to_platform
 
 
-async def the_end(scene: Scene) -> tuple[int, list[str]]:
+async def the_end(scene: SyncScene) -> tuple[int, list[str]]:
     """What the pool has, and the kinds of its entries, when all differences are handled."""
     for _ in range(4):
-        await scene.over()
+        await scene.end_grace_and_sync()
     return await scene.shop.on_hand(scene.pool_id), [entry["kind"] for entry in await scene.shop.entries()]
 
 
@@ -21,7 +21,7 @@ ORDERS = [*itertools.permutations(range(4))]
 
 @pytest.mark.parametrize("places", ORDERS[:: len(ORDERS) // 12], ids=str)
 async def test_a_sale_at_a_till_where_the_variant_was_not_stocked_is_counted_once(
-    scene: Scene, places: tuple[int, ...]
+    scene: SyncScene, places: tuple[int, ...]
 ) -> None:
     messages = listen_to_platform(scene)
     stall = scene.platform.add_location(DOMAIN, "Market stall")
@@ -34,7 +34,7 @@ async def test_a_sale_at_a_till_where_the_variant_was_not_stocked_is_counted_onc
 
 @pytest.mark.parametrize("level_first", [True, False])
 async def test_a_return_at_a_location_where_the_variant_was_not_stocked_is_counted_once(
-    scene: Scene, level_first: bool
+    scene: SyncScene, level_first: bool
 ) -> None:
     messages = listen_to_platform(scene)
     stall = scene.platform.add_location(DOMAIN, "Market stall")
@@ -50,7 +50,7 @@ async def test_a_return_at_a_location_where_the_variant_was_not_stocked_is_count
     assert scene.platform.level(DOMAIN, scene.variants["Single"].id).available == 48
 
 
-async def test_a_sale_at_a_level_of_which_no_webhook_comes_is_no_edit(scene: Scene) -> None:
+async def test_a_sale_at_a_level_of_which_no_webhook_comes_is_no_edit(scene: SyncScene) -> None:
     messages = listen_to_platform(scene)
     stall = scene.platform.add_location(DOMAIN, "Market stall")
     scene.platform.sell(DOMAIN, SaleLine(scene.variants["Single"].id, 6), even_if_sold_out=True, till=stall.id)
@@ -59,7 +59,7 @@ async def test_a_sale_at_a_level_of_which_no_webhook_comes_is_no_edit(scene: Sce
     assert await the_end(scene) == (44, ["sale", "set"])
 
 
-async def test_a_sale_at_a_level_that_is_gone_again_is_no_edit(scene: Scene) -> None:
+async def test_a_sale_at_a_level_that_is_gone_again_is_no_edit(scene: SyncScene) -> None:
     messages = listen_to_platform(scene)
     stall = scene.platform.add_location(DOMAIN, "Market stall")
     single = scene.variants["Single"]
@@ -73,7 +73,7 @@ async def test_a_sale_at_a_level_that_is_gone_again_is_no_edit(scene: Scene) -> 
     assert await the_end(scene) == (44, ["sale", "set"])
 
 
-async def test_an_edit_at_a_location_that_is_left_alone_takes_no_sale_for_itself(scene: Scene) -> None:
+async def test_an_edit_at_a_location_that_is_left_alone_takes_no_sale_for_itself(scene: SyncScene) -> None:
     messages = listen_to_platform(scene)
     stall = scene.platform.add_location(DOMAIN, "Market stall")
     single = scene.variants["Single"]
@@ -83,7 +83,7 @@ async def test_an_edit_at_a_location_that_is_left_alone_takes_no_sale_for_itself
     scene.platform.clock.advance(2)
     scene.platform.count(DOMAIN, single.id, 10, stall.id)
     await deliver_and_sync(scene, *messages)
-    await scene.over()
+    await scene.end_grace_and_sync()
     messages.clear()
     for _ in range(3):
         scene.platform.clock.advance(2)
@@ -94,7 +94,7 @@ async def test_an_edit_at_a_location_that_is_left_alone_takes_no_sale_for_itself
     assert await the_end(scene) == (47, ["sale", "sale", "sale", "set"])
 
 
-async def test_a_sale_received_after_another_level_began_is_explained_at_its_own(scene: Scene) -> None:
+async def test_a_sale_received_after_another_level_began_is_explained_at_its_own(scene: SyncScene) -> None:
     messages = listen_to_platform(scene)
     single = scene.variants["Single"]
     scene.platform.sell(DOMAIN, SaleLine(single.id, 6))

@@ -1,6 +1,5 @@
 """Numbers for the cart check: the metafields of variants have the quantities of their pools."""
 
-import asyncio
 import json
 from typing import Any
 
@@ -21,11 +20,11 @@ from holdfast_demo.shopify.shops import NewVariant
 from tests.helpers.background_loops import at_work
 from tests.helpers.platform_shop import DOMAIN
 from tests.helpers.platform_webhooks import handle
-from tests.inventory.sync.scene import PACKS, Scene, deliver_message
+from tests.inventory.sync.sync_scene import PACKS, SyncScene, deliver_message
 from tests.support import eventually
 
 
-async def grant(scene: Scene, *more: str) -> None:
+async def grant(scene: SyncScene, *more: str) -> None:
     """Let the app do what it must, and more, from now on."""
     shop = scene.platform.shop(DOMAIN)
     shop.scopes = [*REQUIRED, *more]
@@ -34,61 +33,59 @@ async def grant(scene: Scene, *more: str) -> None:
 
 
 @pytest.fixture
-async def checked(scene: Scene) -> Scene:
+async def checked(scene: SyncScene) -> SyncScene:
     """The shop, which has granted the cart check."""
     await grant(scene, "write_products")
-    await scene.attend()
+    await scene.sync_due()
     return scene
 
 
-def metafield_value(scene: Scene, title: str) -> Any:
+def metafield_value(scene: SyncScene, title: str) -> Any:
     """What the metafield of a variant says; None if there is none."""
     metafield = metafields.find(scene.platform.world, DOMAIN, scene.variants[title].gid, "$app:stock", "pools")
     return metafield and json.loads(metafield.value)
 
 
-def pools(scene: Scene) -> list[Any]:
+def pools(scene: SyncScene) -> list[Any]:
     values = [metafield_value(scene, title) for title in PACKS]
     return [value and value["pools"] for value in values]
 
 
-async def later(scene: Scene, hours: float = 0.001) -> None:
+async def later(scene: SyncScene, hours: float = 0.001) -> None:
     """Let everything have been written a while ago, and attend to it."""
     await scene.inventory.sql(
         "update cart_numbers set written_at = written_at - %(hours)s * interval '1 hour'", hours=hours
     )
-    await scene.due()
-    await scene.attend()
+    await scene.make_due()
+    await scene.sync_due()
 
 
-async def test_a_shop_without_the_scope_of_the_cart_check_gets_no_metafields(scene: Scene) -> None:
+async def test_a_shop_without_the_scope_of_the_cart_check_gets_no_metafields(scene: SyncScene) -> None:
     await scene.adjust(-6)
-    await scene.attend()
+    await scene.sync_due()
 
     assert pools(scene) == [None, None, None]
     status = (await scene.shop.call("get_sync_status"))["cart_check"]
     assert status == {"granted": False, "variants": 0, "pending": 0, "error": None}
 
 
-async def test_a_shop_that_grants_it_gets_the_numbers_of_all_variants(checked: Scene) -> None:
+async def test_a_shop_that_grants_it_gets_the_numbers_of_all_variants(checked: SyncScene) -> None:
     assert pools(checked) == [[[checked.pool_id, units, 50]] for units in PACKS.values()]
     status = (await checked.shop.call("get_sync_status"))["cart_check"]
     assert status == {"granted": True, "variants": 3, "pending": 0, "error": None}
 
 
-async def test_a_sale_reaches_the_numbers_while_the_service_runs(checked: Scene) -> None:
+async def test_a_sale_reaches_the_numbers_while_the_service_runs(checked: SyncScene) -> None:
     await checked.inventory.sql("update cart_numbers set written_at = written_at - interval '2 seconds'")
     before = metafield_value(checked, "Single")["v"]
     async with at_work(row_work.run(checked.inventory.database, SyncWork(checked.inventory.database))):
         await checked.adjust(-6)
-        await eventually(
-            lambda: asyncio.sleep(0, pools(checked) == [[[checked.pool_id, n, 44]] for n in PACKS.values()])
-        )
+        await eventually(lambda: pools(checked) == [[[checked.pool_id, n, 44]] for n in PACKS.values()])
 
     assert metafield_value(checked, "Single")["v"] > before
 
 
-async def test_a_cart_that_takes_too_much_of_the_pool_is_stopped_at_the_platform(checked: Scene) -> None:
+async def test_a_cart_that_takes_too_much_of_the_pool_is_stopped_at_the_platform(checked: SyncScene) -> None:
     single, six = checked.variants["Single"].id, checked.variants["6-pack"].id
 
     with pytest.raises(CheckoutStopped, match="not enough left"):
@@ -96,7 +93,7 @@ async def test_a_cart_that_takes_too_much_of_the_pool_is_stopped_at_the_platform
     await checked.platform.buy(DOMAIN, SaleLine(single, 44), SaleLine(six, 1))
 
 
-async def test_units_bought_in_a_checkout_are_missing_in_the_metafields(checked: Scene) -> None:
+async def test_units_bought_in_a_checkout_are_missing_in_the_metafields(checked: SyncScene) -> None:
     messages: list[WebhookMessage] = []
     checked.platform.world.on_message.append(messages.append)
     await checked.platform.buy(DOMAIN, SaleLine(checked.variants["6-pack"].id, 1))
@@ -112,7 +109,9 @@ async def test_units_bought_in_a_checkout_are_missing_in_the_metafields(checked:
     await checked.platform.buy(DOMAIN, SaleLine(single, 32), SaleLine(twelve, 1))
 
 
-async def test_kits_name_all_their_pools_and_what_may_go_below_zero_or_is_paused_is_left_out(checked: Scene) -> None:
+async def test_kits_name_all_their_pools_and_what_may_go_below_zero_or_is_paused_is_left_out(
+    checked: SyncScene,
+) -> None:
     six = checked.variants["6-pack"].gid
     lids = await checked.shop.pool(9, members=[{"variant_gid": six, "units_per_sale": 1}])
     await later(checked)
@@ -129,7 +128,7 @@ async def test_kits_name_all_their_pools_and_what_may_go_below_zero_or_is_paused
     assert pools(checked) == [[], [], []]
 
 
-async def test_an_unlinked_variant_stops_no_cart(checked: Scene) -> None:
+async def test_an_unlinked_variant_stops_no_cart(checked: SyncScene) -> None:
     await checked.shop.call("unlink_variants", pool_id=checked.pool_id, variant_gids=[checked.variants["Single"].gid])
     await later(checked)
 
@@ -137,9 +136,9 @@ async def test_an_unlinked_variant_stops_no_cart(checked: Scene) -> None:
     assert (await checked.shop.call("get_sync_status"))["cart_check"]["variants"] == 2
 
 
-async def test_a_variant_is_not_written_again_within_two_seconds(checked: Scene) -> None:
+async def test_a_variant_is_not_written_again_within_two_seconds(checked: SyncScene) -> None:
     await checked.adjust(-6)
-    await checked.attend()
+    await checked.sync_due()
     assert pools(checked)[0] == [[checked.pool_id, 1, 50]]
     [(due,)] = await checked.inventory.sql("select extract(epoch from due_at - now())::float8 from syncs")
     assert 0 < due <= 2
@@ -149,7 +148,7 @@ async def test_a_variant_is_not_written_again_within_two_seconds(checked: Scene)
     assert pools(checked)[0] == [[checked.pool_id, 1, 44]]
 
 
-async def test_numbers_for_the_cart_check_are_renewed_before_they_expire(checked: Scene) -> None:
+async def test_numbers_for_the_cart_check_are_renewed_before_they_expire(checked: SyncScene) -> None:
     first = metafield_value(checked, "Single")["until"]
     metafield = metafields.find(checked.platform.world, DOMAIN, checked.variants["Single"].gid, "$app:stock", "pools")
     assert metafield
@@ -164,7 +163,7 @@ async def test_numbers_for_the_cart_check_are_renewed_before_they_expire(checked
 
 
 @pytest.mark.parametrize("kind", ["before", "after", "down", "throttle"])
-async def test_numbers_whose_outcome_is_unknown_are_written_again(checked: Scene, kind: str) -> None:
+async def test_numbers_whose_outcome_is_unknown_are_written_again(checked: SyncScene, kind: str) -> None:
     await checked.adjust(-6)
     checked.platform.plan(Fault(kind, "WriteNumbers"))  # pyright: ignore[reportArgumentType]
     await later(checked)
@@ -177,7 +176,7 @@ async def test_numbers_whose_outcome_is_unknown_are_written_again(checked: Scene
     assert (await checked.shop.call("get_sync_status"))["cart_check"]["pending"] == 0
 
 
-async def test_a_metafield_written_by_another_app_is_read_and_overwritten(checked: Scene) -> None:
+async def test_a_metafield_written_by_another_app_is_read_and_overwritten(checked: SyncScene) -> None:
     metafield = {"ownerId": checked.variants["Single"].gid, "namespace": "$app:stock", "key": "pools", "type": "json"}
     metafields.write(checked.platform.world, checked.platform.shop(DOMAIN), [{**metafield, "value": "17"}])
     await checked.adjust(-6)
@@ -188,7 +187,7 @@ async def test_a_metafield_written_by_another_app_is_read_and_overwritten(checke
     assert pools(checked) == [[[checked.pool_id, units, 44]] for units in PACKS.values()]
 
 
-async def test_a_variant_unknown_to_the_platform_does_not_delay_others(checked: Scene) -> None:
+async def test_a_variant_unknown_to_the_platform_does_not_delay_others(checked: SyncScene) -> None:
     member = {"variant_gid": "gid://shopify/ProductVariant/999", "units_per_sale": 1}
     await checked.shop.call("link_variants", pool_id=checked.pool_id, members=[member])
     await checked.adjust(-6)
@@ -199,7 +198,7 @@ async def test_a_variant_unknown_to_the_platform_does_not_delay_others(checked: 
     assert (status["pending"], "Owner does not exist" in status["error"]) == (1, True)
 
 
-async def test_a_grant_that_was_withdrawn_is_noticed_and_levels_go_on(checked: Scene) -> None:
+async def test_a_grant_that_was_withdrawn_is_noticed_and_levels_go_on(checked: SyncScene) -> None:
     there_now = checked.platform.shop(DOMAIN)
     there_now.scopes = [*REQUIRED]
     checked.platform.world.store.put(DOMAIN, there_now)
@@ -212,10 +211,10 @@ async def test_a_grant_that_was_withdrawn_is_noticed_and_levels_go_on(checked: S
     assert status["error"] is None
 
     await grant(checked)
-    await checked.attend()
+    await checked.sync_due()
 
     assert (await checked.shop.call("get_sync_status"))["cart_check"]["variants"] == 0
-    assert await checked.attend() == 0
+    assert await checked.sync_due() == 0
 
 
 def calls() -> float:
@@ -223,12 +222,12 @@ def calls() -> float:
     return REGISTRY.get_sample_value("holdfast_platform_calls_total", {"query": "write_numbers", "how": "done"}) or 0
 
 
-async def test_a_call_writes_up_to_25_variants(checked: Scene) -> None:
+async def test_a_call_writes_up_to_25_variants(checked: SyncScene) -> None:
     made = checked.platform.add_product(DOMAIN, "Candle", [NewVariant(f"No. {n}") for n in range(60)])
     members = [{"variant_gid": variant.gid, "units_per_sale": 1} for variant in made]
     before = calls()
     pool = await checked.shop.pool(7, members=members)
-    await checked.attend()
+    await checked.sync_due()
 
     assert calls() == before + 3
     world = checked.platform.world
@@ -238,12 +237,12 @@ async def test_a_call_writes_up_to_25_variants(checked: Scene) -> None:
     )
 
 
-async def test_a_shop_that_installs_the_app_again_gets_its_numbers_again(checked: Scene) -> None:
+async def test_a_shop_that_installs_the_app_again_gets_its_numbers_again(checked: SyncScene) -> None:
     await checked.transact(lambda tx: cart_check.forget(tx, checked.shop.id))
     checked.platform.world.store.db.execute("delete from things where kind = 'Metafield'")
     assert pools(checked) == [None, None, None]
 
-    await checked.attend()
+    await checked.sync_due()
 
     assert pools(checked) == [[[checked.pool_id, units, 50]] for units in PACKS.values()]
     assert cart_check.forget in AFTER_INSTALL

@@ -11,10 +11,10 @@ from holdfast_demo.shopify.orders import SaleLine
 from tests.helpers.platform_shop import DOMAIN, SECRET
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.inventory.support import Shop
-from tests.inventory.sync.scene import Scene
+from tests.inventory.sync.sync_scene import SyncScene
 
 
-async def test_the_status_says_how_levels_follow(scene: Scene) -> None:
+async def test_the_status_says_how_levels_follow(scene: SyncScene) -> None:
     status = await scene.shop.call("get_sync_status")
 
     assert (status["connected"], status["error"], status["levels"], status["pending"]) == (True, None, 3, 0)
@@ -24,19 +24,19 @@ async def test_the_status_says_how_levels_follow(scene: Scene) -> None:
     assert status["rule_warning"] is None
 
 
-async def test_a_change_of_a_pool_is_pending_until_its_levels_are_set(scene: Scene) -> None:
+async def test_a_change_of_a_pool_is_pending_until_its_levels_are_set(scene: SyncScene) -> None:
     await scene.adjust(-6)
     changed = await pending(scene)
     await scene.transact(lambda tx: plan(tx, scene.shop.id))
     reckoned = await pending(scene)
-    await scene.attend()
+    await scene.sync_due()
 
     assert (changed, reckoned, await pending(scene)) == (3, 3, 0)
 
 
-async def test_only_the_levels_of_pools_that_changed_are_pending(scene: Scene) -> None:
+async def test_only_the_levels_of_pools_that_changed_are_pending(scene: SyncScene) -> None:
     other = await scene.shop.pool(7, name="Other")
-    await scene.attend()
+    await scene.sync_due()
     await scene.shop.call("adjust_pool_quantity", pool_id=other["id"], delta=1)
 
     assert await pending(scene) == 0
@@ -45,10 +45,10 @@ async def test_only_the_levels_of_pools_that_changed_are_pending(scene: Scene) -
     assert (await scene.shop.call("get_sync_status", pool_id=other["id"]))["pending"] == 0
 
 
-async def test_variants_that_have_just_been_linked_are_pending(scene: Scene) -> None:
+async def test_variants_that_have_just_been_linked_are_pending(scene: SyncScene) -> None:
     gids = [variant.gid for variant in scene.variants.values()]
     await scene.shop.call("unlink_variants", pool_id=scene.pool_id, variant_gids=gids)
-    await scene.attend()
+    await scene.sync_due()
     before = await scene.shop.call("get_sync_status")
     members = [{"variant_gid": gid, "units_per_sale": 2} for gid in gids]
     await scene.shop.call("link_variants", pool_id=scene.pool_id, members=members)
@@ -56,16 +56,16 @@ async def test_variants_that_have_just_been_linked_are_pending(scene: Scene) -> 
     assert (before["levels"], before["pending"], await pending(scene)) == (0, 0, 3)
 
 
-async def pending(scene: Scene) -> int:
+async def pending(scene: SyncScene) -> int:
     """How many levels the status says are yet to be set."""
     return (await scene.shop.call("get_sync_status"))["pending"]
 
 
-async def test_the_lag_from_a_sale_to_its_last_level_is_counted(scene: Scene) -> None:
+async def test_the_lag_from_a_sale_to_its_last_level_is_counted(scene: SyncScene) -> None:
     sold = scene.platform.sell(DOMAIN, SaleLine(scene.variants["6-pack"].id, 1))
     await deliver(scene.shop, "orders/create", payloads.order(sold), secret=SECRET.encode())
     await handle(scene.inventory)
-    await scene.attend()
+    await scene.sync_due()
 
     assert scene.levels() == (44, 7, 3)
     lag = (await scene.shop.call("get_sync_status"))["lag"]
@@ -84,7 +84,7 @@ async def test_drift_and_resync_name_pools_that_are_there(shop: Shop) -> None:
         assert (await shop.refused(tool, pool_id=999))["code"] == "not_found"
 
 
-async def test_reconcile_reports_differences_and_applies_them_on_request(scene: Scene) -> None:
+async def test_reconcile_reports_differences_and_applies_them_on_request(scene: SyncScene) -> None:
     scene.count("12-pack", 6)
     report = await scene.shop.call("reconcile", pool_id=scene.pool_id)
     assert [
@@ -93,7 +93,7 @@ async def test_reconcile_reports_differences_and_applies_them_on_request(scene: 
     assert await scene.shop.on_hand(scene.pool_id) == 50
 
     applied = await scene.shop.call("reconcile", pool_id=scene.pool_id, dry_run=False)
-    await scene.attend()
+    await scene.sync_due()
 
     assert not applied["dry_run"]
     assert await scene.shop.on_hand(scene.pool_id) == 74
@@ -101,7 +101,7 @@ async def test_reconcile_reports_differences_and_applies_them_on_request(scene: 
     assert (await scene.shop.call("reconcile", pool_id=scene.pool_id))["drift"] == []
 
 
-async def test_reconcile_says_what_it_waits_for_and_goes_on_when_that_is_counted(scene: Scene) -> None:
+async def test_reconcile_says_what_it_waits_for_and_goes_on_when_that_is_counted(scene: SyncScene) -> None:
     scene.count("12-pack", 6)
     await wait_with_an_order(scene)
 
@@ -124,10 +124,10 @@ async def test_reconcile_says_what_it_waits_for_and_goes_on_when_that_is_counted
 
 
 @pytest.mark.parametrize("kind", ["before", "after"])
-async def test_reconcile_says_that_it_waits_for_a_call_that_is_not_answered_yet(scene: Scene, kind: Any) -> None:
+async def test_reconcile_says_that_it_waits_for_a_call_that_is_not_answered_yet(scene: SyncScene, kind: Any) -> None:
     scene.platform.plan(Fault(kind, "SetLevels"))
     await scene.adjust(-6)
-    await scene.attend()
+    await scene.sync_due()
     scene.count("12-pack", 6)
 
     report = await scene.shop.call("reconcile", pool_id=scene.pool_id)
@@ -142,25 +142,25 @@ async def test_reconcile_says_that_it_waits_for_a_call_that_is_not_answered_yet(
     assert (await scene.shop.call("get_sync_status"))["waiting"] == [waiting]
     assert await scene.shop.on_hand(scene.pool_id) == 44
     await scene.inventory.sql("update syncs set leased_until = null")
-    await scene.attend()
-    await scene.rested()
-    await scene.attend()
+    await scene.sync_due()
+    await scene.end_push_pause()
+    await scene.sync_due()
 
     assert (await scene.shop.call("reconcile", pool_id=scene.pool_id, dry_run=False))["waits_for"] == []
     assert await scene.shop.on_hand(scene.pool_id) > 44
     assert (await scene.shop.call("get_sync_status"))["waiting"] == []
 
 
-async def test_reconcile_of_a_pool_waits_for_no_call_about_another(scene: Scene) -> None:
+async def test_reconcile_of_a_pool_waits_for_no_call_about_another(scene: SyncScene) -> None:
     other = await scene.shop.pool(7, name="Other")
     scene.platform.plan(Fault("after", "SetLevels"))
     await scene.adjust(-6)
-    await scene.attend()
+    await scene.sync_due()
 
     assert (await scene.shop.call("reconcile", pool_id=other["id"], dry_run=False))["waits_for"] == []
 
 
-async def wait_with_an_order(scene: Scene) -> None:
+async def wait_with_an_order(scene: SyncScene) -> None:
     """An order that cannot be counted yet, and is tried again in an hour."""
     await scene.inventory.sql(
         f"""insert into webhooks (shop_id, topic, webhook_id, due_at, payload, attempts, error)
@@ -168,7 +168,7 @@ async def wait_with_an_order(scene: Scene) -> None:
     )
 
 
-async def test_an_unreadable_order_does_not_block_reconcile(scene: Scene) -> None:
+async def test_an_unreadable_order_does_not_block_reconcile(scene: SyncScene) -> None:
     scene.count("12-pack", 6)
     await deliver(scene.shop, "orders/create", {"id": "seven"}, secret=SECRET.encode())
     await handle(scene.inventory)
@@ -179,7 +179,7 @@ async def test_an_unreadable_order_does_not_block_reconcile(scene: Scene) -> Non
     assert await scene.shop.on_hand(scene.pool_id) == 74
 
 
-async def test_reconcile_without_the_platform_is_refused(scene: Scene) -> None:
+async def test_reconcile_without_the_platform_is_refused(scene: SyncScene) -> None:
     scene.platform.plan(Fault("down", "ReadItemLevels"))
     answer = await scene.shop.ask("reconcile", {"pool_id": scene.pool_id})
     assert (answer.status_code, answer.json()["error"]) == (503, "service_unavailable")
@@ -188,13 +188,13 @@ async def test_reconcile_without_the_platform_is_refused(scene: Scene) -> None:
     assert (await scene.shop.refused("reconcile", pool_id=scene.pool_id))["code"] == "shop_not_connected"
 
 
-async def test_the_policy_of_a_pool_can_be_changed(scene: Scene) -> None:
+async def test_the_policy_of_a_pool_can_be_changed(scene: SyncScene) -> None:
     change = await scene.shop.call("update_pool", pool_id=scene.pool_id, policy="flag")
 
     assert change["pool"]["policy"] == "flag"
 
 
-async def test_variants_are_searched_whether_or_not_they_are_linked(scene: Scene) -> None:
+async def test_variants_are_searched_whether_or_not_they_are_linked(scene: SyncScene) -> None:
     variants = (await scene.shop.call("search_variants", query="honey"))["variants"]
     assert [(variant["title"], variant["available"], variant["pool_ids"]) for variant in variants] == [
         ("12-pack", 4, [scene.pool_id]),

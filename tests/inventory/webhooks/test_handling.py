@@ -16,7 +16,6 @@ from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks import sql as webhooks
 from holdfast.inventory.webhooks.inbox import MAX_ATTEMPTS, WebhookWork
 from holdfast.inventory.webhooks.model import Delivery, WaitingWebhook
-from holdfast.kit.background import leases
 from holdfast.kit.background.leases import LEASE_SECONDS
 from holdfast.kit.background.row_work import run
 from holdfast.kit.contract.problems import Problem
@@ -158,7 +157,7 @@ async def test_a_delivery_whose_process_died_is_due_again_after_the_lease(scene:
     scene.meanwhile = hang
     await scene.receive("w1")
     async with at_work(handle_all(scene.handling)):
-        await eventually(lambda: asyncio.sleep(0, bool(scene.handled)))
+        await eventually(lambda: scene.handled)
     scene.meanwhile = lambda _: None
 
     assert await handle_all(scene.handling) == 0
@@ -167,17 +166,16 @@ async def test_a_delivery_whose_process_died_is_due_again_after_the_lease(scene:
     assert (await scene.row())[0] is True
 
 
+@pytest.mark.usefixtures("short_leases")
 async def test_a_delivery_in_work_is_leased_by_no_other_process(
     scene: DeliveryScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
     monkeypatch.setattr(webhooks, "LEASE_SECONDS", 0.5)
-    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.1)
     longer = asyncio.Event()
     scene.meanwhile = lambda _: longer.wait()
     await scene.receive("w1")
     handles = asyncio.create_task(handle_all(scene.handling))
-    await eventually(lambda: asyncio.sleep(0, bool(scene.handled)))
+    await eventually(lambda: scene.handled)
     asyncio.get_running_loop().call_later(2.0, longer.set)
 
     handled_by_others = 0
@@ -217,7 +215,7 @@ async def test_deliveries_are_handled_as_they_come_while_the_service_runs(scene:
     async with at_work(run(scene.inventory.database, scene.handling)):
         await scene.receive(*(f"w{number}" for number in range(30)))
 
-        await eventually(lambda: asyncio.sleep(0, len(scene.handled) == 30))
+        await eventually(lambda: len(scene.handled) == 30)
         count = "select count(*) from webhooks where handled_at is null"
         await eventually(lambda: nothing_left(scene, count))
     assert sorted(delivery.webhook_id for delivery in scene.handled) == sorted(f"w{number}" for number in range(30))
@@ -240,7 +238,7 @@ async def test_a_shop_whose_deliveries_hang_does_not_delay_those_of_others(scene
     await other.receive(*(f"other {number}" for number in range(5)))
     work = WebhookWork(scene.inventory.database, {"orders/updated": hang_for_one})
     async with at_work(run(scene.inventory.database, work)):
-        await eventually(lambda: asyncio.sleep(0, sum(delivery.shop_id != slow for delivery in scene.handled) == 5))
+        await eventually(lambda: sum(delivery.shop_id != slow for delivery in scene.handled) == 5)
         assert sum(delivery.shop_id == slow for delivery in scene.handled) <= 3
 
 

@@ -99,8 +99,8 @@ async def test_jobs_that_wait_are_in_the_metrics(service: Service, monkeypatch: 
               from (values (now() - interval '3 minutes'), (now() + interval '1 day')) as job (at)
             """
         )
-        await eventually(lambda: asyncio.sleep(0, 180 <= waiting() < 240))
+        await eventually(lambda: 180 <= waiting() < 240)
         await service.run_sql("update procrastinate_events set at = at - interval '5 minutes'")
-        await eventually(lambda: asyncio.sleep(0, waiting() >= 300))
+        await eventually(lambda: waiting() >= 300)
         free.set()
-        await eventually(lambda: asyncio.sleep(0, waiting() < 60))
+        await eventually(lambda: waiting() < 60)

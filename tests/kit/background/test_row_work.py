@@ -105,7 +105,7 @@ async def test_a_row_is_found_by_its_notification_or_by_a_poll(
 ) -> None:
     monkeypatch.setattr(row_work, "POLL_SECONDS", poll_seconds)
     async with running_loop(work):
-        await eventually(lambda: asyncio.sleep(0, work.polls))
+        await eventually(lambda: work.polls)
         await add(work, 1, notify=notify)
         await eventually(lambda: finished(work, 1))
 
@@ -123,7 +123,7 @@ async def test_rows_are_handled_up_to_the_limit_at_once_and_all_in_the_end(work:
     work.may_finish.clear()
     await add(work, *range(7))
     async with running_loop(work):
-        await eventually(lambda: asyncio.sleep(0, len(work.begun) == 2))
+        await eventually(lambda: len(work.begun) == 2)
         await add(work, 8)
         assert len(work.begun) == 2
         work.may_finish.set()
@@ -151,14 +151,16 @@ async def test_a_row_that_another_transaction_has_locked_is_handled_when_it_is_f
 async def test_a_row_of_a_lost_lease_is_left_to_the_process_that_has_it(
     work: Parcels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 3600.0)  # so that the lease is lost, and does not expire
     monkeypatch.setattr(leases, "RENEW_SECONDS", 0.05)
     work.may_finish.clear()
     await add(work, 1)
     handling = asyncio.create_task(handle_all(work))
-    await eventually(lambda: asyncio.sleep(0, work.begun))
+    await eventually(lambda: work.begun)
     await work.database.transact(lambda tx: tx.run("update parcels set lease_id = gen_random_uuid()"))
 
-    assert await handling == 1
+    async with asyncio.timeout(5):
+        assert await handling == 1
     assert work.finished == []
 
 

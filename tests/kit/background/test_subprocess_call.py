@@ -193,11 +193,7 @@ async def test_no_orphan_is_left_when_the_process_that_calls_is_killed(function:
     with _asking(function) as asking:
         assert asking.stdout
         asking.stdout.readline()
-
-        async def has_child() -> bool:
-            return bool(psutil.Process(asking.pid).children())
-
-        await eventually(has_child)
+        await eventually(lambda: psutil.Process(asking.pid).children())
         [orphan] = psutil.Process(asking.pid).children()
         asking.kill()
 

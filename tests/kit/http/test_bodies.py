@@ -71,11 +71,7 @@ async def begin(site: Site, bodies: ArrivingBodies, address: str) -> Client:
     """A client that has sent a part of a body, which the server has read."""
     client, before = await site.client(address), bodies.received
     await client.send(HEAD % (2 * PART) + b"x" * PART)
-
-    async def is_read() -> bool:
-        return bodies.received >= before + PART
-
-    await eventually(is_read)
+    await eventually(lambda: bodies.received >= before + PART)
     return client
 
 
@@ -112,8 +108,4 @@ async def test_a_body_that_is_complete_or_abandoned_frees_its_room(small: tuple[
         await clients[0].send(b"x" * PART)
         assert (await clients[0].answer()) == (200, b"%d" % (2 * PART))
         clients[1].close()
-
-        async def is_empty() -> bool:
-            return bodies.size == 0
-
-        await eventually(is_empty)
+        await eventually(lambda: bodies.size == 0)

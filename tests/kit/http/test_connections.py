@@ -20,6 +20,7 @@ from holdfast.kit.http.connection_limits import ConnectionLimits
 from holdfast.kit.running.slots import Slots
 from tests.any_bound import ANY_BOUND
 from tests.kit.sockets import REQUEST, Site, serving
+from tests.support import eventually
 
 HUGE = 16 * 1024 * 1024
 """Bytes of an answer that no buffer of the system can hold."""
@@ -220,9 +221,7 @@ async def test_a_client_that_reads_slowly_gets_the_whole_answer(hasty: Site) -> 
 
 async def until_left(site: Site, connections: int) -> None:
     """Wait until the server has cut off all connections but so many."""
-    async with asyncio.timeout(10):
-        while site.connections > connections:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    await eventually(lambda: site.connections <= connections)
 
 
 async def test_the_oldest_unread_answer_is_dropped_when_too_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -404,6 +403,8 @@ async def test_a_refused_connection_gets_the_envelope_of_its_service() -> None:
 
 async def eventually_served(site: Site) -> None:
     """Connect until a request is served."""
-    async with asyncio.timeout(10):
-        while not await (await site.client()).is_served():
-            pass
+
+    async def is_served() -> bool:
+        return await (await site.client()).is_served()
+
+    await eventually(is_served)

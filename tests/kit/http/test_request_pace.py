@@ -203,11 +203,7 @@ async def site(pace: Held, begun: list[str]) -> AsyncIterator[Site]:
 
 async def waits(pace: Held, count: int = 1) -> None:
     """When so many requests wait."""
-
-    async def are_waiting() -> bool:
-        return pace.count() == count
-
-    await eventually(are_waiting)
+    await eventually(lambda: pace.count() == count)
 
 
 async def test_a_health_check_is_answered_while_requests_wait(site: Site, pace: Held, begun: list[str]) -> None:
@@ -239,11 +235,7 @@ async def test_a_request_whose_client_has_gone_is_not_begun(site: Site, pace: He
     await client.send(REQUEST)
     await waits(pace)
     client.close()
-
-    async def has_gone() -> bool:
-        return site.connections == 0
-
-    await eventually(has_gone)
+    await eventually(lambda: site.connections == 0)
     pace.release()
     later = await site.client()
     await later.send(HEALTH)

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from holdfast.events.api import OPERATIONS
 from holdfast.events.site import SITE
 from holdfast.kit.contract.client import address
-from tests.kit.wire import code_of, request_directly, with_key
+from tests.kit.raw_requests import code_of, request_directly, with_key
 from tests.support import Client, Service
 
 

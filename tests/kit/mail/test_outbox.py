@@ -151,14 +151,11 @@ async def test_the_process_that_writes_ends_when_there_were_no_mails_for_long(
             return subprocess_functions.__name__.rpartition(".")[2] in " ".join(process.cmdline())
         return False
 
-    async def has_ended() -> bool:
-        return not any(map(writes, psutil.Process().children()))
-
     sending_mails = asyncio.create_task(rendering.run_sender(service.database, subprocess_functions.written, render))
     for recipient in ("ann@example.com", "bob@example.com"):
         await post_mails(service, recipient)
         await wait_until_all_ended(service)
-        await eventually(has_ended)
+        await eventually(lambda: not any(map(writes, psutil.Process().children())))
     await end_tasks([sending_mails])
 
     assert server.recipients() == ["ann@example.com", "bob@example.com"]

@@ -1,6 +1,5 @@
 """Each mail is sent once, for every behaviour of the mail server."""
 
-import asyncio
 import contextlib
 import re
 from typing import Any
@@ -12,9 +11,9 @@ from structlog.testing import capture_logs
 
 from holdfast.events.settings import Settings
 from holdfast.kit.background.row_work import RetryBackoff
-from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.mail import outbox, sender
 from holdfast.kit.postgres.database import Reader
+from tests.helpers.background_loops import at_work
 from tests.kit.mail.posting import PEOPLE, has_received, mail_states, post_mails, run_senders, wait_until_all_ended
 from tests.smtp import BREAK, NEVER, Server
 from tests.support import Service, eventually, running
@@ -114,9 +113,8 @@ async def test_a_process_that_stops_measuring_shows_no_metrics_of_waiting_mails(
         return (await waiting())[0] == "1.0"
 
     await post_mails(service, "ann@example.com")
-    measuring = asyncio.create_task(outbox.MEASURE.run(service.database))
-    await eventually(waits)
-    await end_tasks([measuring])
+    async with at_work(outbox.MEASURE.run(service.database)):
+        await eventually(waits)
 
     assert await waiting() == ["0.0", "0.0"]
 

@@ -233,13 +233,9 @@ async def test_a_process_whose_lease_does_not_last_sends_nothing(loss: str, serv
         return REGISTRY.get_sample_value("holdfast_due_work_lost_total", {"work": "mails"}) or 0
 
     before = lost()
-
-    async def is_lost() -> bool:
-        return lost() > before
-
     await post_mails(service, "ann@example.com")
     async with run_senders(service, render=render):
-        await eventually(is_lost)
+        await eventually(lambda: lost() > before)
         assert server.received == []
     await service.run_sql("update mail_shares set lease_id = null, due_at = now()")
     async with run_senders(service):

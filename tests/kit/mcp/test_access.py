@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.kit.contract.problems import MISSING_API_KEY, Problem
 from tests.cases import in_turn
-from tests.helpers.agents import EVENTS, JSON, STATELESS, Agent, Exchange, Header, Kitchen, error_of, open_kitchen
+from tests.helpers.agents import EVENTS, JSON, STATELESS, Agent, Header, Kitchen, begin_request, error_of, open_kitchen
 from tests.kit.mcp.pantry import Pantry
 
 METADATA = 'resource_metadata="http://pantry.test/.well-known/oauth-protected-resource/mcp"'
@@ -66,7 +66,7 @@ async def test_a_revoked_key_is_a_key_no_more(kitchen: Kitchen, old: Agent) -> N
 
 
 async def test_a_key_never_travels_in_the_address(old: Agent) -> None:
-    exchange = Exchange(old.app, "POST", [JSON], json.dumps(old.request("ping")).encode())
+    exchange = begin_request(old.app, "POST", [JSON], json.dumps(old.request("ping")).encode())
 
     assert (await exchange.response()).status_code == 401
 
@@ -93,7 +93,7 @@ async def test_a_service_may_have_its_own_envelope_of_errors(pantry_url: str) ->
 )
 async def test_a_page_of_a_foreign_origin_cannot_call_the_endpoint(agent: Agent, origin: bytes) -> None:
     for method, headers in (("POST", agent.headers()), ("GET", agent.headers()), ("OPTIONS", [])):
-        response = await Exchange(agent.app, method, [*headers, (b"origin", origin)]).response()
+        response = await begin_request(agent.app, method, [*headers, (b"origin", origin)]).response()
 
         assert response.status_code == 403
         assert response.json()["code"] == "forbidden"
@@ -122,7 +122,7 @@ async def test_a_page_of_an_allowed_origin_can_call_the_endpoint_and_read_the_an
 
 
 async def test_a_preflight_request_of_an_allowed_origin_is_answered(kitchen: Kitchen) -> None:
-    response = await Exchange(kitchen.app, "OPTIONS", [(b"origin", b"https://friend.example")]).response()
+    response = await begin_request(kitchen.app, "OPTIONS", [(b"origin", b"https://friend.example")]).response()
 
     assert (response.status_code, response.content) == (204, b"")
     assert response.headers["access-control-allow-methods"] == "GET, POST"
@@ -139,14 +139,14 @@ async def test_a_method_that_is_not_supported_is_answered_with_405_and_allow(
     old: Agent, new: Agent, method: str
 ) -> None:
     for agent, allow in ((old, "GET, POST"), (new, "POST")):
-        response = await Exchange(agent.app, method, agent.headers()).response()
+        response = await begin_request(agent.app, method, agent.headers()).response()
 
         assert response.status_code == 405
         assert response.headers["allow"] == allow
 
 
 async def test_a_get_in_the_era_of_2026_is_answered_with_405(new: Agent) -> None:
-    response = await Exchange(new.app, "GET", new.headers()).response()
+    response = await begin_request(new.app, "GET", new.headers()).response()
 
     assert (response.status_code, response.headers["allow"]) == (405, "POST")
 
@@ -154,7 +154,7 @@ async def test_a_get_in_the_era_of_2026_is_answered_with_405(new: Agent) -> None
 async def test_a_silent_service_has_no_stream_to_get(pantry_url: str) -> None:
     async with open_kitchen(Pantry(pantry_url, silent=True)) as kitchen:
         agent = await kitchen.agent("read_jars")
-        response = await Exchange(kitchen.app, "GET", agent.headers()).response()
+        response = await begin_request(kitchen.app, "GET", agent.headers()).response()
 
         assert (response.status_code, response.headers["allow"]) == (405, "POST")
         introduction = await agent.result("initialize", {"protocolVersion": "2025-11-25"})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.agents import STATELESS, Agent, Exchange, open_kitchen
+from tests.helpers.agents import STATELESS, Agent, begin_request, open_kitchen
 from tests.kit.mcp.pantry import Pantry
 
 SUBSCRIPTION: dict[str, Any] = {"notifications": {"resourcesListChanged": True}}
@@ -68,7 +68,7 @@ async def test_an_opened_stream_counts_towards_the_rate_limit(pantry_url: str) -
         for _ in range(2):
             await (await agent.get()).exchange.leave()
 
-        refused = await Exchange(kitchen.app, "GET", agent.headers()).response()
+        refused = await begin_request(kitchen.app, "GET", agent.headers()).response()
 
         assert refused.status_code == 429
 

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.kit.http.event_streams import MAX_RETRY_MS, MIN_RETRY_MS
 from holdfast.kit.mcp import Change
-from tests.helpers.agents import EVENTS, LISTED, UPDATED, Agent, Exchange, Kitchen, open_kitchen
+from tests.helpers.agents import EVENTS, LISTED, UPDATED, Agent, Kitchen, begin_request, open_kitchen
 from tests.kit.mcp.pantry import Pantry
 
 
@@ -137,11 +137,11 @@ async def test_a_stream_sends_only_changes_its_caller_may_read(kitchen: Kitchen,
 async def test_a_stream_needs_a_client_that_accepts_events(kitchen: Kitchen, old: Agent) -> None:
     key = (b"authorization", f"Bearer {old.key}".encode())
     for accept in (b"application/json", b""):
-        response = await Exchange(old.app, "GET", [key, (b"accept", accept)]).response()
+        response = await begin_request(old.app, "GET", [key, (b"accept", accept)]).response()
         assert response.status_code == 406
-    response = await Exchange(old.app, "GET", [EVENTS]).response()
+    response = await begin_request(old.app, "GET", [EVENTS]).response()
     assert response.status_code == 401
-    response = await Exchange(old.app, "GET", [EVENTS, key, (b"mcp-protocol-version", b"1999-01-01")]).response()
+    response = await begin_request(old.app, "GET", [EVENTS, key, (b"mcp-protocol-version", b"1999-01-01")]).response()
     assert response.status_code == 400
     stream = await old.open("GET", [EVENTS, key])
     assert stream.status == 200

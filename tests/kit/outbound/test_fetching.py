@@ -168,11 +168,7 @@ class SlowHosts:
 
     async def begin(self, count: int) -> None:
         """Wait until this many names are being looked up, and longer if more begin."""
-
-        async def have_begun() -> bool:
-            return len(self.hosts) >= count
-
-        await eventually(have_begun)
+        await eventually(lambda: len(self.hosts) >= count)
         await turns()
 
 

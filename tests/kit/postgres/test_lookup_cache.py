@@ -10,7 +10,6 @@ from holdfast.kit.running.admission import Admission
 from tests.any_bound import ANY_BOUND
 from tests.support import Service
 
-HOUR = 3600.0
 CHANNEL = "shelves"
 
 
@@ -40,8 +39,7 @@ async def announce(service: Service, payload: str) -> None:
 
 
 @pytest.fixture
-async def shelf(service: Service, monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", HOUR)
+async def shelf(service: Service, only_notices_end_caches: None) -> Shelf:
     await service.hear()
     return Shelf(service)
 

@@ -35,12 +35,9 @@ async def test_clocks_that_differ_are_logged_once_and_again_when_they_agree(
         questions += 1
         return time.time() - (HOUR if questions < 20 else 0)
 
-    async def agree() -> bool:
-        return len(clock_lines(logs)) == 2
-
     with capture_logs() as logs:
         async with watching(service, clock):
-            await eventually(agree)
+            await eventually(lambda: len(clock_lines(logs)) == 2)
 
     (differ, seconds), (again, _) = clock_lines(logs)
     assert differ == "the clocks of this machine and of the database differ; set both by NTP: timedatectl set-ntp true"
@@ -49,11 +46,8 @@ async def test_clocks_that_differ_are_logged_once_and_again_when_they_agree(
 
 
 async def test_clocks_that_agree_are_not_logged(service: Service) -> None:
-    async def has_query() -> bool:
-        return REGISTRY.get_sample_value("holdfast_database_up", {"service": "events"}) == 1
-
     with capture_logs() as logs:
         async with watching(service):
-            await eventually(has_query)
+            await eventually(lambda: REGISTRY.get_sample_value("holdfast_database_up", {"service": "events"}) == 1)
 
     assert clock_lines(logs) == []

@@ -29,14 +29,11 @@ async def test_a_second_machine_is_warned_of_unshared_state_with_the_setting_for
 ) -> None:
     with psycopg.connect(settings.database_url, application_name=ANOTHER), capture_logs() as logs:
 
-        async def are_warned() -> bool:
-            return len(warnings()) == 2
-
         def warnings() -> list[str]:
             return [log["event"] for log in logs if log["log_level"] == "warning"]
 
         async with running(settings):
-            await eventually(are_warned)
+            await eventually(lambda: len(warnings()) == 2)
 
     limits, photos = warnings()
     assert limits.startswith("several machines use this database, but each counts rate limits by itself")

@@ -4,7 +4,6 @@ import os
 import subprocess
 from pathlib import Path
 
-import httpx2
 import pytest
 from prometheus_client.mmap_dict import MmapedDict
 
@@ -16,22 +15,13 @@ from tests.support import Service, running
 TOKEN = "figures-" * 4
 
 
-def _from(service: Service, address: str) -> httpx2.AsyncClient:
-    """A client at an address, of the application that a client of the service has."""
-    transport = service.http._transport  # pyright: ignore[reportPrivateUsage] - the application has no other name
-    assert isinstance(transport, httpx2.ASGITransport)
-    return httpx2.AsyncClient(
-        transport=httpx2.ASGITransport(transport.app, client=(address, 1)), base_url="http://events.test"
-    )
-
-
 @pytest.mark.parametrize(
     ("address", "status"), [("127.0.0.1", 200), ("127.9.9.9", 200), ("::1", 200), ("192.0.2.1", 403), ("::2", 403)]
 )
 async def test_metrics_without_a_token_are_shown_to_the_same_machine_only(
     service: Service, address: str, status: int
 ) -> None:
-    async with _from(service, address) as client:
+    async with service.at(address) as client:
         answer = await client.get("/metrics")
 
     assert answer.status_code == status
@@ -66,7 +56,7 @@ def test_metrics_of_work_in_progress_of_a_killed_worker_are_left_out(
 
 async def test_metrics_with_a_token_are_shown_to_its_holder_only(settings: Settings) -> None:
     guarded = settings.model_copy(update={"metrics_token": TOKEN})
-    async with running(guarded) as service, _from(service, "192.0.2.1") as client:
+    async with running(guarded) as service, service.at("192.0.2.1") as client:
         figures = await client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
         refused = [
             await http.get("/metrics", headers=headers)

@@ -12,7 +12,7 @@ from holdfast.kit.running.admission import MAX_RETRY_SECONDS, MIN_IN_PROGRESS, A
 MANY = MIN_IN_PROGRESS
 
 
-class Scene:
+class AdmissionScene:
     """An admission with a clock of its own, and work that ends when it is seconds to."""
 
     def __init__(self) -> None:
@@ -56,11 +56,11 @@ class Scene:
 
 
 @pytest.fixture
-async def scene() -> Scene:
-    return Scene()
+async def scene() -> AdmissionScene:
+    return AdmissionScene()
 
 
-async def test_reads_are_refused_first_then_changes_then_what_follows_up(scene: Scene) -> None:
+async def test_reads_are_refused_first_then_changes_then_what_follows_up(scene: AdmissionScene) -> None:
     await scene.begin(MANY)
     order: list[list[Priority]] = []
     for _ in range(9):
@@ -71,21 +71,21 @@ async def test_reads_are_refused_first_then_changes_then_what_follows_up(scene: 
     assert order == [[], [], *[[read]] * 2, *[[read, change]] * 4, [read, change, follow_up]]
 
 
-async def test_a_request_is_not_refused_while_little_is_in_progress(scene: Scene) -> None:
+async def test_a_request_is_not_refused_while_little_is_in_progress(scene: AdmissionScene) -> None:
     await scene.begin(MANY - 1)
     scene.now += 3600
 
     assert scene.refused() == []
 
 
-async def test_a_burst_of_work_is_accepted_completely(scene: Scene) -> None:
+async def test_a_burst_of_work_is_accepted_completely(scene: AdmissionScene) -> None:
     for _ in range(20):
         await scene.begin(MANY)
         scene.now += 0.05
         assert scene.refused() == []
 
 
-async def test_refusals_end_when_the_work_is_finished(scene: Scene) -> None:
+async def test_refusals_end_when_the_work_is_finished(scene: AdmissionScene) -> None:
     await scene.begin(MANY)
     scene.now += 60
     assert len(scene.refused()) == 3
@@ -96,7 +96,7 @@ async def test_refusals_end_when_the_work_is_finished(scene: Scene) -> None:
     assert scene.refused() == []
 
 
-async def test_one_long_piece_of_work_gets_no_other_refused(scene: Scene) -> None:
+async def test_one_long_piece_of_work_gets_no_other_refused(scene: AdmissionScene) -> None:
     await scene.begin(1)
     scene.now += 60
     await scene.begin(10 * MANY)
@@ -105,7 +105,7 @@ async def test_one_long_piece_of_work_gets_no_other_refused(scene: Scene) -> Non
     assert scene.refused() == []
 
 
-async def test_refused_clients_get_times_to_return_as_fast_as_work_is_finished(scene: Scene) -> None:
+async def test_refused_clients_get_times_to_return_as_fast_as_work_is_finished(scene: AdmissionScene) -> None:
     await scene.begin(2 * MANY)
     await scene.finish_steadily(20)
 
@@ -114,7 +114,7 @@ async def test_refused_clients_get_times_to_return_as_fast_as_work_is_finished(s
     assert [pauses.count(seconds) for seconds in range(1, 6)] == [20] * 5
 
 
-async def test_an_idle_hour_before_does_not_slow_the_turns_of_refused_clients(scene: Scene) -> None:
+async def test_an_idle_hour_before_does_not_slow_the_turns_of_refused_clients(scene: AdmissionScene) -> None:
     await scene.begin(10 * MANY)
     scene.now += 3600
     await scene.finish(1)
@@ -129,7 +129,7 @@ async def test_an_idle_hour_before_does_not_slow_the_turns_of_refused_clients(sc
     ("problem", "seconds"), [(NOT_FOUND(), 1), (SERVICE_UNAVAILABLE(retry_after=1), MAX_RETRY_SECONDS)]
 )
 async def test_work_that_failed_for_want_of_room_does_not_count_as_finished(
-    scene: Scene, problem: Problem, seconds: int
+    scene: AdmissionScene, problem: Problem, seconds: int
 ) -> None:
     await scene.begin(2 * MANY)
     await scene.finish_steadily(20, problem)
@@ -137,14 +137,14 @@ async def test_work_that_failed_for_want_of_room_does_not_count_as_finished(
     assert [scene.retry_after(Priority.READ) for _ in range(15)][-1] == seconds
 
 
-async def test_the_time_to_wait_never_exceeds_its_maximum(scene: Scene) -> None:
+async def test_the_time_to_wait_never_exceeds_its_maximum(scene: AdmissionScene) -> None:
     await scene.begin(MANY)
     scene.now += 10
 
     assert max(scene.retry_after(Priority.READ) or 0 for _ in range(1000)) == MAX_RETRY_SECONDS
 
 
-async def test_a_piece_of_work_that_is_cancelled_is_in_progress_no_more(scene: Scene) -> None:
+async def test_a_piece_of_work_that_is_cancelled_is_in_progress_no_more(scene: AdmissionScene) -> None:
     work: Callable[[], Awaitable[None]] = scene.admission.counted(asyncio.Event().wait)  # type: ignore[assignment]
     tasks = [asyncio.ensure_future(work()) for _ in range(MANY)]
     await asyncio.sleep(0)
@@ -158,7 +158,7 @@ async def test_a_piece_of_work_that_is_cancelled_is_in_progress_no_more(scene: S
     assert scene.refused() == []
 
 
-async def test_work_that_waits_for_its_own_tenant_gets_only_this_tenant_refused(scene: Scene) -> None:
+async def test_work_that_waits_for_its_own_tenant_gets_only_this_tenant_refused(scene: AdmissionScene) -> None:
     with contextlib.ExitStack() as works:
         for _ in range(MANY):
             works.enter_context(scene.admission.work(7))
@@ -169,7 +169,7 @@ async def test_work_that_waits_for_its_own_tenant_gets_only_this_tenant_refused(
     assert scene.retry_after(Priority.READ, 7) is None
 
 
-async def test_work_that_waits_for_one_tenant_gets_no_other_tenant_refused(scene: Scene) -> None:
+async def test_work_that_waits_for_one_tenant_gets_no_other_tenant_refused(scene: AdmissionScene) -> None:
     await scene.begin(MANY - 1)
     with scene.admission.work() as work:
         scene.now += 10

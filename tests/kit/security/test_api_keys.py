@@ -16,12 +16,9 @@ from holdfast.events.resources import Reader
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
-from holdfast.kit.postgres import lookup_cache
 from holdfast.kit.security import api_keys
 from holdfast.kit.security.api_keys import KeyRing, digest, mint
 from tests.support import Client, Service, running
-
-HOUR = 3600.0
 
 
 class Finder:
@@ -130,10 +127,8 @@ async def test_look_ups_that_come_at_once_share_one_statement(service: Service) 
     assert finder.sizes == [25]  # the same key is looked up once
 
 
-async def test_a_revoked_key_is_refused_at_once_by_every_process(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", HOUR)  # so that only the announcement can be what ends it
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_revoked_key_is_refused_at_once_by_every_process(settings: Settings) -> None:
     async with two_processes(settings) as (one, other):
         ada = await one.organizer()
         id, secret = await new_key(ada)
@@ -151,10 +146,8 @@ async def test_a_revoked_key_is_refused_at_once_by_every_process(
             assert (await Client(process.http, ada.key).get("/api/events")).status_code == 200
 
 
-async def test_a_listener_that_may_have_missed_a_revocation_forgets_every_key(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", HOUR)
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_listener_that_may_have_missed_a_revocation_forgets_every_key(settings: Settings) -> None:
     async with two_processes(settings) as (one, other):
         ada = await one.organizer()
         _, secret = await new_key(ada)
@@ -175,10 +168,8 @@ async def test_a_listener_that_may_have_missed_a_revocation_forgets_every_key(
         assert response.json()["code"] == "invalid_api_key"
 
 
-async def test_a_revocation_during_a_look_up_is_not_undone_by_it(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookup_cache, "TTL_SECONDS", HOUR)
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_a_revocation_during_a_look_up_is_not_undone_by_it(service: Service) -> None:
     await service.hear()
     ada = await service.organizer()
     id, secret = await new_key(ada)

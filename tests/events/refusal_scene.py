@@ -1,6 +1,7 @@
 """An organizer with an event, a registration and keys, for tests that share it: what is refused changes nothing."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,12 +30,18 @@ LEAKS = re.compile(
 )
 """Words of our own code, the driver or the database, which no answer may have."""
 
+
+def failures_in(log: Iterable[str]) -> list[str]:
+    """The lines of a log that say that a request has failed."""
+    return [line for line in log if "Traceback" in line or "request failed" in line]
+
+
 STYLE = re.compile(r"<style.*?</style>", re.DOTALL)
 """The style of a page. Its selectors have the words of statements."""
 
 
 @dataclass
-class Scene:
+class RefusalScene:
     """A service with something in it to ask for, asked by the organizer who owns it."""
 
     service: Service

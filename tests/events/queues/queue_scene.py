@@ -13,7 +13,7 @@ SHIFT: LiteralString = """
     with moved as (
         select %(took)s * interval '1 second' as took, (%(seconds)s - %(took)s) * interval '1 second' as by,
                %(seconds)s * interval '1 second' as past, to_timestamp(%(now)s) as now),
-    lines as (
+    moved_queue as (
         update queues
            set paced_at = least(paced_at + took, now) - past, rated_at = least(rated_at + took, now) - past,
                starts_at = starts_at - by, ends_at = ends_at - by
@@ -95,24 +95,24 @@ class QueueScene:
         return released
 
 
-async def open_line(service: Service, ada: Client | None = None, **fields: Any) -> QueueScene:
+async def open_queue(service: Service, ada: Client | None = None, **fields: Any) -> QueueScene:
     """A new queue of a new organizer, or of one there is."""
     ada = ada or await service.organizer()
-    line = QueueScene(service, ada, (await ada.create_queue(**fields))["id"])
-    line.now = await line.clock()
-    return line
+    queue = QueueScene(service, ada, (await ada.create_queue(**fields))["id"])
+    queue.now = await queue.clock()
+    return queue
 
 
 Released = list[tuple[int, float]]
 """Tickets and the second in which they were released."""
 
 
-async def log(line: QueueScene) -> Released:
-    rows = await line.service.run_sql(
+async def log(queue: QueueScene) -> Released:
+    rows = await queue.service.run_sql(
         """
         select first_ticket, last_ticket, extract(epoch from released_at)::float8
           from queue_releases where queue_id = %(id)s order by last_ticket
         """,
-        id=line.id,
+        id=queue.id,
     )
     return [(ticket, at) for first, last, at in rows for ticket in range(first, last + 1)]

@@ -7,12 +7,12 @@ from holdfast.kit.contract.caller import person
 from holdfast_demo.shopify.model import Order
 from holdfast_demo.shopify.orders import SaleLine
 from tests.helpers.platform_shop import DOMAIN
-from tests.inventory.sync.scene import Scene
+from tests.inventory.sync.sync_scene import SyncScene
 
 DAY = 86_400
 
 
-def sell(scene: Scene, days_ago: float, *sold: tuple[str, int]) -> Order:
+def sell(scene: SyncScene, days_ago: float, *sold: tuple[str, int]) -> Order:
     """An order of the past: the titles of variants, and how many of each."""
     clock = scene.platform.clock
     clock.advance(-days_ago * DAY)
@@ -23,12 +23,12 @@ def sell(scene: Scene, days_ago: float, *sold: tuple[str, int]) -> Order:
         clock.advance(days_ago * DAY)
 
 
-async def know_levels(scene: Scene) -> None:
+async def know_levels(scene: SyncScene) -> None:
     """Know what the platform has now."""
-    await scene.transact(lambda tx: levels.observe(tx, scene.shop.id, scene.seen(), is_just_read=True))
+    await scene.transact(lambda tx: levels.observe(tx, scene.shop.id, scene.reported_levels(), is_just_read=True))
 
 
-async def begin_replay(scene: Scene) -> ReplayTask:
+async def begin_replay(scene: SyncScene) -> ReplayTask:
     """Begin a replay. Returns its task."""
     caller = person(1, scene.shop.id)
     await scene.transact(lambda tx: operations.begin(tx, caller, BeginReplay()))
@@ -36,14 +36,14 @@ async def begin_replay(scene: Scene) -> ReplayTask:
     return ReplayTask(scene.shop.id, replay_id)
 
 
-async def get_replay(scene: Scene) -> Replay:
+async def get_replay(scene: SyncScene) -> Replay:
     caller = person(1, scene.shop.id)
     return await scene.inventory.database.read(
         lambda reader: operations.get(reader, caller, GetReplay()), scene.shop.id
     )
 
 
-async def finish_replay(scene: Scene, task: ReplayTask) -> ReplayResult:
+async def finish_replay(scene: SyncScene, task: ReplayTask) -> ReplayResult:
     """Do all steps of a replay. Returns its result."""
     while (replay := await get_replay(scene)).status == "running":
         await operations.advance(scene.steps, task)

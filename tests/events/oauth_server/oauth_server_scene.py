@@ -94,7 +94,7 @@ class App:
         return await self.http.post("/oauth/revoke", data={"token": token, "client_id": self.id, **changes})
 
 
-class Scene:
+class OAuthServerScene:
     """The service, an organizer who is signed in, and a client."""
 
     def __init__(self, service: Service, ada: Client, person: Person, app: App) -> None:
@@ -145,16 +145,16 @@ async def register_client(service: Service, **metadata: Any) -> App:
 
 
 @contextlib.asynccontextmanager
-async def serve_furnished(settings: Settings, **resources: Any) -> AsyncGenerator[Scene]:
+async def serve_furnished(settings: Settings, **resources: Any) -> AsyncGenerator[OAuthServerScene]:
     """The service with an organizer and a client."""
     async with running(settings, resources=resources) as service:
         yield await furnish_scene(service)
 
 
-async def furnish_scene(service: Service) -> Scene:
+async def furnish_scene(service: Service) -> OAuthServerScene:
     """An organizer and a client in a service."""
     ada = await service.organizer(email="ada@example.com")
-    return Scene(service, ada, await sign_in_person(service, ada.id), await register_client(service))
+    return OAuthServerScene(service, ada, await sign_in_person(service, ada.id), await register_client(service))
 
 
 def redirect_parameters(response: httpx2.Response) -> dict[str, str]:

@@ -34,7 +34,7 @@ COUNT: LiteralString = """
 """
 
 
-class Scene:
+class IdempotencyScene:
     """An organizer with an event, photos and a queue, and requests that create something."""
 
     def __init__(self, service: Service, ada: Client, event_id: int, queue_id: int) -> None:

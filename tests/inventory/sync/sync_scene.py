@@ -17,8 +17,7 @@ from holdfast.kit.running import steps as kit
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.model import Location, Variant, gid
-from tests.helpers.platform_shop import DOMAIN, SECRET, Place, beside_the_platform
-from tests.helpers.platform_shop import Scene as Installing
+from tests.helpers.platform_shop import DOMAIN, SECRET, Place, PlatformScene, beside_the_platform
 from tests.helpers.platform_webhooks import deliver, handle
 from tests.helpers.row_work import handle_all
 from tests.inventory.support import Inventory, Shop
@@ -29,10 +28,10 @@ PlatformMessage = tuple[str, Any]
 PACKS = {"Single": 1, "6-pack": 6, "12-pack": 12}
 
 
-class Scene:
+class SyncScene:
     """The service, the platform and the shop."""
 
-    def __init__(self, installing: Installing, shop: Shop) -> None:
+    def __init__(self, installing: PlatformScene, shop: Shop) -> None:
         self.installing = installing
         self.inventory: Inventory = installing.inventory
         self.platform: ShopifyDouble = installing.platform
@@ -60,39 +59,42 @@ class Scene:
         ]
         self.pool_id = (await self.shop.pool(50, members=members))["id"]
 
-    async def attend(self) -> int:
-        """Attend to all levels that need it now."""
+    async def sync_due(self) -> int:
+        """Sync all levels that are due."""
         return await handle_all(SyncWork(self.inventory.database))
 
-    async def rested(self) -> None:
+    async def end_push_pause(self) -> None:
         """Let the levels have been pushed a while ago, and be due."""
         await self.inventory.sql("update levels set pushed_at = pushed_at - interval '1 second'")
-        await self.due()
+        await self.make_due()
 
-    async def due(self) -> None:
+    async def make_due(self) -> None:
+        """Let all levels be due."""
         await self.inventory.sql("update syncs set due_at = now()")
 
-    async def over(self) -> None:
-        """Let the grace of all differences be over, and attend to them."""
+    async def end_grace_and_sync(self) -> None:
+        """Let the grace of all differences be over, and sync."""
         await self.inventory.sql("update levels set suspect_at = now() where suspect_at is not null")
-        await self.rested()
-        await self.attend()
+        await self.end_push_pause()
+        await self.sync_due()
 
     async def adjust(self, delta: int) -> None:
         await self.shop.call("adjust_pool_quantity", pool_id=self.pool_id, delta=delta)
 
-    async def hears(self, *titles: str, available: int | None = None) -> None:
-        """Hear of levels from the platform, as they are or as they are said to be."""
-        await self.transact(lambda tx: levels.observe(tx, self.shop.id, self.seen(*titles, available=available)))
+    async def observe_levels(self, *titles: str, available: int | None = None) -> None:
+        """Store what the platform reports of levels, as they are or as they are said to be, and have them synced."""
+        await self.transact(
+            lambda tx: levels.observe(tx, self.shop.id, self.reported_levels(*titles, available=available))
+        )
         await self.transact(lambda tx: levels.request_sync(tx, self.shop.id))
 
-    def seen(self, *titles: str, available: int | None = None) -> list[ObservedLevel]:
+    def reported_levels(self, *titles: str, available: int | None = None) -> list[ObservedLevel]:
         """What the platform would say of levels: as they are, or as they are said to be."""
         return [
-            level for title in titles or PACKS for level in self.observed(self.variants[title], available=available)
+            level for title in titles or PACKS for level in self.levels_of(self.variants[title], available=available)
         ]
 
-    def observed(self, variant: Variant, *, available: int | None = None) -> list[ObservedLevel]:
+    def levels_of(self, variant: Variant, *, available: int | None = None) -> list[ObservedLevel]:
         """What the platform would say of the levels of a variant."""
         return [
             ObservedLevel(
@@ -115,7 +117,7 @@ class Scene:
         )
         return row
 
-    async def imported(self) -> None:
+    async def finish_import(self) -> None:
         """Bring the import of the shop to its end."""
         await eventually(self._is_imported)
 
@@ -127,47 +129,47 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def open_installed_shop(place: Settings | Place) -> AsyncGenerator[Scene]:
+async def open_installed_shop(place: Settings | Place) -> AsyncGenerator[SyncScene]:
     """A shop that has the app, whose levels are known, and that has no pool yet."""
     async with beside_the_platform(place) as installing:
         scopes = ("read_inventory", "write_inventory", "read_pools", "write_pools")
-        scene = Scene(installing, await installing.installed(*scopes))
-        await scene.imported()
+        scene = SyncScene(installing, await installing.installed(*scopes))
+        await scene.finish_import()
         yield scene
 
 
 @contextlib.asynccontextmanager
-async def open_pooled_shop(place: Settings | Place, policy: str = "adopt") -> AsyncGenerator[Scene]:
+async def open_pooled_shop(place: Settings | Place, policy: str = "adopt") -> AsyncGenerator[SyncScene]:
     """The same with a pool of 50, and levels that agree with it."""
     async with open_installed_shop(place) as scene:
         await scene.link()
         if policy != "adopt":
             await scene.shop.call("update_pool", pool_id=scene.pool_id, policy=policy)
-        await scene.attend()
-        await scene.rested()
+        await scene.sync_due()
+        await scene.end_push_pause()
         yield scene
 
 
-async def deliver_message(scene: Scene, message: tuple[str, Any, str]) -> None:
+async def deliver_message(scene: SyncScene, message: tuple[str, Any, str]) -> None:
     topic, payload, id = message
     if topic in HANDLERS:
         answer = await deliver(scene.shop, topic, payload, secret=SECRET.encode(), webhook_id=id)
         assert answer.status_code == 200
 
 
-def count_level_calls(scene: Scene) -> int:
+def count_level_calls(scene: SyncScene) -> int:
     """How many calls have changed levels of the shop."""
     return scene.platform.world.store.db.execute(
         "select count(*) from things where kind = 'InventoryAdjustmentGroup' and shop = ?", (DOMAIN,)
     ).fetchone()[0]
 
 
-def sale_of(scene: Scene, title: str, change: int) -> OrderLevelChange:
+def sale_of(scene: SyncScene, title: str, change: int) -> OrderLevelChange:
     """A sale of this moment."""
     return OrderLevelChange(scene.variants[title].gid, change, datetime.now(UTC))
 
 
-async def add_location(scene: Scene, name: str, *, service: bool = False, heard: bool = True) -> Location:
+async def add_location(scene: SyncScene, name: str, *, service: bool = False, heard: bool = True) -> Location:
     """Add a location that stocks singles, none as yet. `heard`: the platform tells of the location too."""
     location = scene.platform.add_location(DOMAIN, name, service=service)
     level = scene.platform.stock(DOMAIN, scene.variants["Single"].id, location.id, 0)
@@ -178,19 +180,19 @@ async def add_location(scene: Scene, name: str, *, service: bool = False, heard:
     return location
 
 
-async def singles_by_location(scene: Scene) -> tuple[int, ...]:
+async def singles_by_location(scene: SyncScene) -> tuple[int, ...]:
     """How many singles the platform has at each location, after all levels were attended to."""
-    await scene.rested()
-    await scene.attend()
+    await scene.end_push_pause()
+    await scene.sync_due()
     single, locations = scene.variants["Single"], scene.platform.locations(DOMAIN)
     return tuple(scene.platform.level(DOMAIN, single.id, location.id).available for location in locations)
 
 
-async def spread_shares(scene: Scene, *shares: LocationPercent) -> Spreading:
+async def spread_shares(scene: SyncScene, *shares: LocationPercent) -> Spreading:
     return await scene.transact(lambda tx: operations.spread(tx, scene.shop.id, shares))
 
 
-def listen_to_platform(scene: Scene) -> list[PlatformMessage]:
+def listen_to_platform(scene: SyncScene) -> list[PlatformMessage]:
     """A list to which everything is added that the platform tells from now on."""
     messages: list[PlatformMessage] = []
 
@@ -202,10 +204,10 @@ def listen_to_platform(scene: Scene) -> list[PlatformMessage]:
     return messages
 
 
-async def deliver_and_sync(scene: Scene, *messages: PlatformMessage) -> None:
+async def deliver_and_sync(scene: SyncScene, *messages: PlatformMessage) -> None:
     """Deliver messages one after the other, and sync after each."""
     for topic, payload in messages:
         assert (await deliver(scene.shop, topic, payload, secret=SECRET.encode())).status_code == 200
         await handle(scene.inventory)
-        await scene.rested()
-        await scene.attend()
+        await scene.end_push_pause()
+        await scene.sync_due()

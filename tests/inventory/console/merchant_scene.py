@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import httpx2
 
 from holdfast.inventory.settings import Settings
-from tests.helpers.platform_shop import BASE_URL, DOMAIN, Place, Scene, beside_the_platform
+from tests.helpers.platform_shop import BASE_URL, DOMAIN, Place, PlatformScene, beside_the_platform
 from tests.inventory.support import Inventory
 
 SAME_SITE = {"origin": BASE_URL, "sec-fetch-site": "same-origin"}
@@ -29,7 +29,7 @@ def browser_of(inventory: Inventory, language: str) -> httpx2.AsyncClient:
 class Admin:
     """The admin of a shop, in a browser: it loads pages of the app in a frame."""
 
-    def __init__(self, scene: Scene, domain: str = DOMAIN, *, language: str = "en", user: int = 1) -> None:
+    def __init__(self, scene: PlatformScene, domain: str = DOMAIN, *, language: str = "en", user: int = 1) -> None:
         self.scene = scene
         self.inventory: Inventory = scene.inventory
         self.domain = domain

@@ -20,10 +20,10 @@ TOPICS = ("orders/create", "orders/updated", "orders/cancelled", "orders/edited"
 UNITS = (1, 6, 12)
 
 
-class Scene:
+class OrderScene:
     """A shop that has the app, with a pool of 50 that its honey is sold from.
 
-    told        what the platform told of orders, and was not delivered
+    messages    what the platform has to tell of orders, and was not delivered
     variants    the ids of single, 6-pack and 12-pack
     """
 
@@ -74,14 +74,14 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def open_scene(place: Settings | Place) -> AsyncGenerator[Scene]:
+async def open_scene(place: Settings | Place) -> AsyncGenerator[OrderScene]:
     """A scene, for as long as the block lasts."""
     async with beside_the_platform(place) as stage:
         shop = await stage.installed(*SCOPES)
         owner = stage.platform.shop(DOMAIN)
         owner.points = 100_000
         stage.platform.world.store.put(DOMAIN, owner)
-        scene = Scene(stage.inventory, stage.platform, shop)
+        scene = OrderScene(stage.inventory, stage.platform, shop)
         members = [
             {"variant_gid": f"gid://shopify/ProductVariant/{id}", "units_per_sale": units}
             for id, units in zip(scene.variants, UNITS, strict=True)
@@ -90,6 +90,6 @@ async def open_scene(place: Settings | Place) -> AsyncGenerator[Scene]:
         yield scene
 
 
-async def catch_up_orders(scene: Scene) -> int:
+async def catch_up_orders(scene: OrderScene) -> int:
     """Of how many orders the platform had not told what they are like."""
     return await catch_up(steps.Steps(scene.inventory.database), ShopTask(scene.shop.id))

@@ -15,7 +15,7 @@ from tests.helpers.agents import Agent
 from tests.support import Client, Service, running
 
 
-class Scene:
+class OAuthScene:
     """The service, an organizer who has an account at the authorization server too, and agents with tokens."""
 
     def __init__(self, service: Service, server: AuthorizationServer, ada: Client, email: str) -> None:
@@ -76,10 +76,10 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def furnish_scene(settings: Settings, server: AuthorizationServer) -> AsyncGenerator[Scene]:
+async def furnish_scene(settings: Settings, server: AuthorizationServer) -> AsyncGenerator[OAuthScene]:
     async with running(settings) as service:
         ada = await service.organizer(email="ada@example.com")
-        yield Scene(service, server, ada, "ada@example.com")
+        yield OAuthScene(service, server, ada, "ada@example.com")
 
 
 def status_and_code(response: httpx2.Response) -> tuple[int, str]:
