@@ -1,7 +1,6 @@
 """The pages of webhooks in Chromium: accessible, and in every width."""
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
 import pytest_asyncio
@@ -11,7 +10,7 @@ from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_boxes, open_context, session_cookie, too_wide, violations
 from tests.events.webhooks.programs import Program, Programs
-from tests.helpers.webhook_receiver import Answer
+from tests.helpers.webhook_receiver import Answer, receivers_of
 from tests.serving import listener, running_already, serving
 from tests.support import running
 
@@ -34,10 +33,10 @@ async def office(settings: Settings) -> AsyncIterator[Office]:
     async with (
         running(settings) as service,
         serving(running_already(service.app), at),
-        AsyncExitStack() as stack,
+        receivers_of(service.database) as receivers,
     ):
         ada = await service.organizer()
-        program = await Programs(service, stack).add(ada, types=["event.created", "event.full", "event.cancelled"])
+        program = await Programs(service, receivers).add(ada, types=["event.created", "event.full", "event.cancelled"])
         statuses = [204, 204, 500, 0]
         program.receiver.answer = lambda _: Answer(statuses.pop(0) if statuses else 204)
         for title in ("Jazz", "Portraits", LONG):

@@ -1,11 +1,11 @@
 """The head log has each signed head of every other log once, in order, also when processes are killed."""
 
-from tests.helpers.sealing import seal_once
 import asyncio
 from collections import Counter
 
 from holdfast.events.log import head_log, sealing
 from tests.events.log.log_scene import HOST, LogScene, begin_log_generations, head_log_scene, open_log
+from tests.helpers.sealing import seal_once
 from tests.support import Service
 
 

@@ -1,6 +1,5 @@
 """Publishing the head log with cosignatures of witnesses, without waiting for a slow, wrong or missing one."""
 
-from tests.helpers.sealing import seal_once
 import asyncio
 from dataclasses import replace
 from functools import partial
@@ -21,6 +20,7 @@ from holdfast_verify.witness.directory import WitnessDirectory
 from tests.events.log.log_scene import LogScene, head_log_scene, open_log, seal_logs
 from tests.events.log.outside_witness import OutsideWitness
 from tests.helpers.background_loops import at_work
+from tests.helpers.sealing import seal_once
 from tests.support import Service, eventually
 
 

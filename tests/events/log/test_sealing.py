@@ -1,6 +1,5 @@
 """Pending rows become entries of the log, once and in order, in any batches and by any process."""
 
-from tests.helpers.sealing import seal_once
 import asyncio
 import json
 import random
@@ -14,6 +13,7 @@ from holdfast.events.log import keys, sealing
 from holdfast_verify.formats.entries import commitment, person_text
 from tests.events.log.log_scene import START, begin_log, open_log
 from tests.helpers.background_loops import at_work
+from tests.helpers.sealing import seal_once
 from tests.support import Service, eventually
 
 

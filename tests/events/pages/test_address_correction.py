@@ -5,7 +5,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from holdfast.events.log import sealing
 from tests.events.check_in.check_in_scene import link_of
 from tests.events.pages.reading import readable_text
 from tests.helpers.event_visitor import Visitor, page_state

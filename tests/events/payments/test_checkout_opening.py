@@ -1,6 +1,5 @@
 """Checkouts are opened in order of arrival, also when that takes long. The time to pay begins when one is ready."""
 
-from tests.helpers.payments import handle_payments
 import asyncio
 import datetime as dt
 import re
@@ -13,7 +12,7 @@ from holdfast.kit.background import row_work
 from holdfast_demo.stripe.errors import Fault
 from tests.helpers.background_loops import at_work
 from tests.helpers.event_visitor import Visitor, page_text
-from tests.helpers.payments import Buyer, PaymentScene
+from tests.helpers.payments import Buyer, PaymentScene, handle_payments
 from tests.support import eventually
 
 ANN, BEN = "ann@example.com", "ben@example.com"

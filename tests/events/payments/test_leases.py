@@ -1,6 +1,5 @@
 """Payments leased by a killed process are due again soon; late results of a stalled process are not stored."""
 
-from tests.helpers.payments import handle_payments
 import asyncio
 import contextlib
 
@@ -9,7 +8,7 @@ import pytest
 from holdfast.events.payments import checkout, due
 from holdfast.kit.background import row_work
 from holdfast_demo.stripe.errors import Fault
-from tests.helpers.payments import PaymentScene
+from tests.helpers.payments import PaymentScene, handle_payments
 from tests.support import eventually
 
 ANN = "ann@example.com"

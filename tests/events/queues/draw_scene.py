@@ -1,6 +1,5 @@
 """A queue with a draw by a real round of the beacon, whose time a test moves to one hour from now."""
 
-from holdfast.events.queues.model import QUEUE_DRAWS
 import datetime as dt
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from holdfast.events.queues.model import QUEUE_DRAWS
 from tests.events.draws.draw_steps import ROUND, DrawSteps, list_closing
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service

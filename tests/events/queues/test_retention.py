@@ -1,8 +1,8 @@
 """Visitors are deleted 30 days after their release, and with their queue; waiting ones never."""
 
-from holdfast.events.queues import retention
 import pytest
 
+from holdfast.events.queues import retention
 from tests.events.log.log_scene import seal_logs
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service

@@ -1,9 +1,8 @@
 """The stream of the console names the pools that have changed, as long as the session lasts."""
 
-from holdfast.inventory.shops.operations import announce_sync_status
 import pytest
 
-from holdfast.inventory.shops import model
+from holdfast.inventory.shops.operations import announce_sync_status
 from tests.helpers.exchange import read_stream
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop
