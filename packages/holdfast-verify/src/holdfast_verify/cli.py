@@ -78,7 +78,7 @@ def verify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that nobody jumped the line.
+    """Check that the public order was kept.
 
     Of a log: the signature of its head, the hashes of all entries, that each outcome follows by the rules, and that the
     head log of the service has the head; earlier logs of the same event are read too. Of a receipt: its signature, that

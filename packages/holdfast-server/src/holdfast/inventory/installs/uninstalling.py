@@ -1,4 +1,5 @@
-"""The end of an install: its key, its tokens and the sessions of its merchants end at once, its data 48 hours later.
+"""The end of an install: its key, its tokens and the sessions of its merchants end at once. Its data is deleted when
+the platform asks, at the earliest 40 hours later; without a request, after 30 days.
 
 A webhook alone ends nothing: a forged one could end any shop, its headers are not signed, and one may come late. So the
 body must name the shop too, and an install that is newer than the cause of the webhook is not ended. Before anything is
