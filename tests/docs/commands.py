@@ -21,10 +21,10 @@ INTRODUCTION = """\
 # All commands
 <!-- python -m tests.docs.commands -->
 
-This is what `--help` of each command prints. `.venv/bin/holdfast` is the command in a checkout, and
-[`/opt/holdfast/bin/holdfast`](deploy.md#installing) after an installation. Commands read the [settings](settings.md) of the
-services from their environment, and act on the database directly: a service need not run. `holdfast --version` prints the
-version and the newest migrations.
+This is what `--help` of each command prints. The command is `.venv/bin/holdfast` in a checkout, and
+[`/opt/holdfast/bin/holdfast`](deploy.md#installing) after an installation. Commands read the [settings](settings.md)
+of the services from their environment, and most act on the database directly: a service need not run. `holdfast
+--version` prints the version and the newest migrations.
 """
 
 OF_EACH_SERVICE = """\
@@ -48,7 +48,7 @@ class Command(NamedTuple):
         """The command with the name of its service left out, to compare it with that of the other service."""
         return self._replace(text=self.text.replace(TITLES[service], "the service"))
 
-    def help_without_defaults(self) -> object:
+    def without_defaults(self) -> object:
         """What the command of both services has in common, if it is one: defaults, such as ports, may differ."""
         return self.usage, self.text, {name: text.partition(" Default:")[0] for name, text in self.options.items()}
 
@@ -112,17 +112,14 @@ def page() -> str:
     shared = {
         words: command
         for words, command in own["events"].items()
-        if words in own["inventory"] and own["inventory"][words].help_without_defaults() == command.help_without_defaults()
+        if words in own["inventory"] and own["inventory"][words].without_defaults() == command.without_defaults()
     }
     parts = [INTRODUCTION, "## Both services\n"]
     parts += [_block(("holdfast", *words), each) for words, each in everything.items() if words[0] not in TITLES]
     parts += ["## Each service\n", OF_EACH_SERVICE]
     for words, command in shared.items():
         other = own["inventory"][words]
-        options = {
-            name: text if text == other.options[name] else f"{text[:-1]} (inventory: {other.options[name].split()[-1][:-1]})."
-            for name, text in command.options.items()
-        }
+        options = {name: _with_default_of(other.options[name], text) for name, text in command.options.items()}
         parts.append(_block(("holdfast", "SERVICE", *words), command._replace(options=options)))
     for service in TITLES:
         parts.append(f"## {service.capitalize()}\n")
@@ -130,6 +127,11 @@ def page() -> str:
             _block(("holdfast", service, *words), each) for words, each in own[service].items() if words not in shared
         ]
     return "\n".join(parts)
+
+
+def _with_default_of(inventory: str, text: str) -> str:
+    """The text of an option, with the default that the command of inventory has, if it is another one."""
+    return text if text == inventory else f"{text[:-1]} (inventory: {inventory.rsplit(maxsplit=1)[-1][:-1]})."
 
 
 def _block(words: tuple[str, ...], command: Command) -> str:

@@ -37,9 +37,9 @@ def present(path: Path) -> str:
 def shown_commands(text: str) -> Iterator[str]:
     """What a document shows as commands of the program, without the name of the program."""
     prose = FENCE.sub("", text)
-    code = [*(re.sub(r"\\\n *", "", block) for block in FENCE.findall(text)), *SPAN.findall(prose)]
+    code = [re.sub(r"\\\n *", "", block) for block in FENCE.findall(text)]
+    code += [" ".join(span.split()) for span in SPAN.findall(prose)]
     for part in code:
-        part = " ".join(part.split()) if "\n" in part and part in prose else part
         for match in COMMAND.finditer(part):
             if not OTHER_NAMES.search(part[: match.start()]) and match[1].strip() not in OTHER_TEXTS:
                 yield match[1].strip()

@@ -77,7 +77,7 @@ Send an idempotency_key with each write, so that you can repeat it safely when a
 the same key is refused: `idempotency_key_reused`. To be sure that
 nothing changed since you read, send expected_version or expected_quantity; an error `stale` carries the present values.
 hold_quantity keeps stock for a buyer; record_sale sells, and with hold_id turns the hold into the sale.
-Nothing is ever taken below zero, or below what is held for somebody, unless the pool allows it: `not_enough_stock`
+Nothing is ever taken below zero, or below what is on hold, unless the pool allows it: `not_enough_stock`
 says how much there is. Every change of a quantity is an entry of the history; revert_entry undoes one.
 
 read_pools and write_pools are for configuration, read_inventory and write_inventory for quantities. Lists take limit

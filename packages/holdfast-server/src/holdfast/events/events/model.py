@@ -213,7 +213,7 @@ class UpdateEvent(Command):
     timezone: Timezone | UnsetType = UNSET
     cancellation_hours: CancellationHours | UnsetType = UNSET
     ends_at: EndsAt | UnsetType = UNSET
-    published: Annotated[bool, Meta(description="False: only before anybody registers.")] | UnsetType = UNSET
+    published: Annotated[bool, Meta(description="False: only before the first registration.")] | UnsetType = UNSET
     public_log: PublicLog | UnsetType = UNSET
     opens_at: OpensAt | UnsetType = UNSET
     ends_registration: Annotated[bool, Meta(description="Tools: `datetime` may be past.")] = False
@@ -241,7 +241,7 @@ class Agent(Struct):
     payment: Payment
     deliverables: Deliverables
     hosted_registration_ready: Annotated[
-        bool, Meta(description="False when nobody can register, or nobody can pay for a paid event.")
+        bool, Meta(description="False if registration is closed, or a paid event cannot be paid.")
     ]
     agent_payment_required: Literal[False] = False
     hosted_registration: Literal[True] = True
@@ -354,7 +354,7 @@ class EventRow(DrawColumns, kw_only=True):
     def is_running(self, now: dt.datetime) -> bool:
         """Whether the event has begun, and its end is still to come. Without an end it is over when it begins.
 
-        Its status is `expired` from its beginning: nobody can register any more.
+        Its status is `expired` from its beginning: registration is closed.
         """
         return self.status == "expired" and self.ends_at is not None and now < self.ends_at
 

@@ -306,7 +306,7 @@ def _refused_changes(command: UpdateEvent, before: EventRow, after: EventRow) ->
 async def _change_draw(tx: Tx, command: UpdateEvent, before: EventRow, after: EventRow) -> EventRow:
     """The event after an update, with its draw. Raises `validation_failed` if it cannot be so.
 
-    Once somebody has registered, or the event has opened, only a void draw can be given up. The entries get their
+    After the first registration, or once the event has opened, only a void draw can be given up. The entries get their
     places in the order of arrival then.
     """
     draw_at = before.draw_at if command.opens_at is UNSET else command.opens_at

@@ -92,7 +92,7 @@ async def get(reader: Reader, batch: Batch[GetRegistration]) -> Sequence[Registr
 async def accept(tx: Tx, batch: Batch[AcceptRegistration]) -> Sequence[Accepted | Problem | LockedRow]:
     """Register a person for an event.
 
-    Accepted means stored, not seated: ask at `next.url`, or get_registration. Registering somebody again changes
+    Accepted means stored, not seated: ask at `next.url`, or get_registration. Registering a person again changes
     nothing, unless there was no place.
     """
     settings = tx.resources.settings
@@ -121,7 +121,7 @@ async def add(tx: Tx, batch: Batch[AddPerson]) -> Sequence[Accepted | Problem | 
 async def update(tx: Tx, caller: Caller, command: UpdateRegistration) -> Registration:
     """Set a registration's status or the amount paid.
 
-    Putting someone on the waiting list gives the seat to the first there; the person stays until you set the status to
+    Putting a person on the waiting list gives the seat to the first there; the person stays until you set the status to
     registered.
     """
     before = await _find_settled(tx, caller, command)
@@ -410,7 +410,7 @@ REFUSALS: Mapping[str, Callable[[int], Problem]] = {
         f"Every seat of event {event_id} is taken and its waiting list has no room."
     ),
     "no_such_user": lambda _: invalid(
-        {"user_id": ["nobody known to you has this public id; register by email instead"]}
+        {"user_id": ["no person known to you has this public id; register by email instead"]}
     ),
     "account_being_created": lambda _: SERVICE_UNAVAILABLE("The account could not be created just now.", retry_after=1),
     "removed": lambda _: SERVICE_UNAVAILABLE("The registration was removed at the same time.", retry_after=1),

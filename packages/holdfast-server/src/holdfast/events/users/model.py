@@ -61,7 +61,7 @@ EmailOrPlaceholder = Annotated[
 
 
 class User(Struct):
-    """Someone with an account."""
+    """A person with an account."""
 
     id: int
     public_id: PublicId

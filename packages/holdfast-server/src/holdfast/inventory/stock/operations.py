@@ -80,7 +80,7 @@ async def set(tx: Tx, batch: Batch[SetPoolQuantity]) -> Sequence[StockChange | P
 async def adjust(tx: Tx, batch: Batch[AdjustPoolQuantity]) -> Sequence[StockChange | Problem]:
     """Add to what a pool has on hand, or take from it.
 
-    It never takes more than is there, or what is held for somebody, unless the pool allows it.
+    It never takes more than is there, or what is on hold, unless the pool allows it.
     """
 
     def draft(stock: Stock, command: AdjustPoolQuantity) -> Draft:
@@ -136,7 +136,7 @@ async def transfer(tx: Tx, batch: Batch[TransferQuantity]) -> Sequence[StockChan
 
 @refuses(NOT_FOUND, POOL_NOT_ACTIVE, NOT_ENOUGH_STOCK, VALIDATION_FAILED, DAILY_LIMIT_REACHED)
 async def hold(tx: Tx, batch: Batch[HoldQuantity]) -> Sequence[StockChange | Problem]:
-    """Keep a quantity for somebody until a moment; it is no longer available to others.
+    """Keep a quantity for one buyer until a moment; it is no longer available to others.
 
     With `variant_gid` every pool the variant draws on is held, or none. It ends by itself after `ttl_s` seconds.
     """

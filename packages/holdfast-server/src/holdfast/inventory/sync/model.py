@@ -220,7 +220,7 @@ class Drift(Struct):
     difference: int
     cause: Annotated[
         Literal["pending", "unexplained", "parked"],
-        Meta(description="`unexplained`: somebody changed it there, or a sale was not told yet."),
+        Meta(description="`unexplained`: it was changed there, or a sale was not reported yet."),
     ]
     note: str | None
 

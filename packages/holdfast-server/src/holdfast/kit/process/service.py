@@ -43,7 +43,7 @@ PROXY_HEADERS = {b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", 
 """Headers that proxies add."""
 
 METRICS_CLOSED = (
-    "/metrics answers programs on the same machine only, and nobody through a proxy. To read it from elsewhere, set"
+    "/metrics answers programs on the same machine only, and none through a proxy. To read it from elsewhere, set"
     " METRICS_TOKEN on the service and send it as `Authorization: Bearer …`.\n"
 )
 METRICS_REFUSED = "Send the METRICS_TOKEN of this service as `Authorization: Bearer …`.\n"
