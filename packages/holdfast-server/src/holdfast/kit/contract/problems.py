@@ -152,7 +152,7 @@ IDEMPOTENCY_KEY_REUSED = ProblemType(
     "Idempotency-Key",
 )
 RATE_LIMITED = ProblemType(
-    "rate_limited", 429, "Too many requests.", "Wait for the number of seconds in Retry-After, then go on more slowly."
+    "rate_limited", 429, "Too many requests.", "Wait for the number of seconds in Retry-After, then continue more slowly."
 )
 DAILY_LIMIT_REACHED = ProblemType(
     "daily_limit_reached",
