@@ -329,4 +329,4 @@ async def check_in(tx: Tx, caller: Caller, command: CheckInPeople) -> BulkResult
 
 CHECK_IN_PEOPLE = Operation("check_in_people", None, single(check_in))
 BY_HAND = (CHECK_IN_PEOPLE,)
-"""It has no route and no tool: the console calls it."""
+"""An operation of the console alone: it has no route of the API and no tool."""

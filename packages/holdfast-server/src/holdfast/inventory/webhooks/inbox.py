@@ -307,7 +307,7 @@ async def list_waiting_order_webhooks(reader: Reader, shop_id: int) -> list[Wait
 
 
 async def list_retrying_order_webhooks(reader: Reader, shop_id: int) -> list[WaitingWebhook]:
-    """Those of them that are retrying."""
+    """The retrying webhooks about orders of a shop."""
     return await sql.list_waiting_order_webhooks(reader, shop_id, MAX_WAITING, only_retrying=True)
 
 

@@ -156,7 +156,7 @@ class Service:
         )
 
     def all_routes(self) -> Sequence[Route]:
-        """Its routes, those of its operations, and those that every service has."""
+        """The routes of the service, of its operations, and those that every service has."""
         refuse = envelope(self.error_body)
         operations = rest.routes(self.operations, self.runner, self.authenticate, self.limits, refuse)
         return [
