@@ -185,7 +185,6 @@ OBJECTS: Mapping[str, Mapping[str, Any]] = {
         "min_price": None,
         "organizer_id": 2,
         "recurrence_frequency": "none",
-        "receipt": "The signed promise; see the public log of the order.",
     "recurrence_interval": 0,
         "waitinglist_capacity": 5,
         "current_price": 1500,
