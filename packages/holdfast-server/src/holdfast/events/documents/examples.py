@@ -185,7 +185,7 @@ OBJECTS: Mapping[str, Mapping[str, Any]] = {
         "min_price": None,
         "organizer_id": 2,
         "recurrence_frequency": "none",
-    "recurrence_interval": 0,
+        "recurrence_interval": 0,
         "waitinglist_capacity": 5,
         "current_price": 1500,
         "latitude": 52.4987,
