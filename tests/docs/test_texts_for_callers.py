@@ -20,6 +20,7 @@ from holdfast.inventory.settings import Settings as InventorySettings
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.mcp.tools import definition
 from tests.docs import commands
+from tests.docs.test_commands import ROOT, pages, present
 
 SERVER = Path(__file__).parents[2] / "packages" / "holdfast-server" / "src" / "holdfast"
 PAGES = ("events/documents/agents.md", "inventory/auth.md")
@@ -76,6 +77,13 @@ def test_texts_of_the_interfaces_name_people_by_their_roles() -> None:
 
     assert len(read) > 400
     assert found == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_documents_name_people_by_their_roles(page: Path) -> None:
+    # The pages about style and words name the words that are not used; a title of a decision stays.
+    if page.name not in {"style.md", "words.md"} and "decisions" not in page.parts:
+        assert [found for found in ROLELESS.findall(present(page)) if found.lower() not in ALLOWED] == []
 
 
 @pytest.mark.parametrize("word", ["Nobody", "whoever", "somebody", "anyone"])
