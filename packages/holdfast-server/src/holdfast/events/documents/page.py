@@ -194,8 +194,8 @@ def _page(spec: Spec, nouns: Nouns, template: str, **values: Any) -> str:
         objects=answer_schemas(spec),
         words=in_words,
         prose=_prose,
-        titles=lambda noun: TITLES.get(noun, noun.capitalize()),
-        meaning=lambda name, schema: schema.get("description") or WORDS.get(name, ""),
+        titles=_title,
+        meaning=_meaning,
         first_call=FIRST_CALL.format(base_url=spec["servers"][0]["url"]),
         verifying=VERIFYING,
         **values,
@@ -262,6 +262,15 @@ def _answer(spec: Spec, response: Spec, changes: Spec) -> AnswerExample:
     if changes:
         example = {**example, "data": {**example["data"], **changes}}
     return AnswerExample(inner if "$ref" in inner else None, json.dumps(example, indent=2, ensure_ascii=False))
+
+
+def _title(noun: str) -> str:
+    return TITLES.get(noun, noun.capitalize())
+
+
+def _meaning(name: str, schema: Schema) -> str:
+    """What a member or a parameter is, in the words of its schema or else of the examples."""
+    return schema.get("description") or WORDS.get(name, "")
 
 
 def _prose(text: str) -> Markup:
