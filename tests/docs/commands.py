@@ -105,26 +105,28 @@ def _one_line(text: str | None) -> str:
 def page() -> str:
     """The text of the page."""
     everything = dict(commands(tree()))
-    own = {
+    of_service = {
         service: {words[1:]: command.of(service) for words, command in everything.items() if words[0] == service}
         for service in TITLES
     }
     shared = {
         words: command
-        for words, command in own["events"].items()
-        if words in own["inventory"] and own["inventory"][words].without_defaults() == command.without_defaults()
+        for words, command in of_service["events"].items()
+        if (other := of_service["inventory"].get(words)) and other.without_defaults() == command.without_defaults()
     }
     parts = [INTRODUCTION, "## Both services\n"]
-    parts += [_block(("holdfast", *words), each) for words, each in everything.items() if words[0] not in TITLES]
+    parts += [_block(("holdfast", *words), command) for words, command in everything.items() if words[0] not in TITLES]
     parts += ["## Each service\n", OF_EACH_SERVICE]
     for words, command in shared.items():
-        other = own["inventory"][words]
+        other = of_service["inventory"][words]
         options = {name: _with_default_of(other.options[name], text) for name, text in command.options.items()}
         parts.append(_block(("holdfast", "SERVICE", *words), command._replace(options=options)))
     for service in TITLES:
         parts.append(f"## {service.capitalize()}\n")
         parts += [
-            _block(("holdfast", service, *words), each) for words, each in own[service].items() if words not in shared
+            _block(("holdfast", service, *words), command)
+            for words, command in of_service[service].items()
+            if words not in shared
         ]
     return "\n".join(parts)
 

@@ -34,7 +34,7 @@ def present(path: Path) -> str:
     return text.partition("\n## Unreleased\n")[2].partition("\n## ")[0] if path.name == "CHANGELOG.md" else text
 
 
-def shown_commands(text: str) -> Iterator[str]:
+def example_commands(text: str) -> Iterator[str]:
     """What a document shows as commands of the program, without the name of the program."""
     prose = FENCE.sub("", text)
     code = [re.sub(r"\\\n *", "", block) for block in FENCE.findall(text)]
@@ -45,10 +45,10 @@ def shown_commands(text: str) -> Iterator[str]:
                 yield match[1].strip()
 
 
-def fault(shown: str) -> str | None:
+def fault(example: str) -> str | None:
     """What is wrong with a command that a document shows; None: nothing."""
     command: Any = commands.tree()
-    words = shown.replace("…", "...").partition(" #")[0].removeprefix("holdfast ").split()
+    words = example.replace("…", "...").partition(" #")[0].removeprefix("holdfast ").split()
     for number, word in enumerate(words):
         if not hasattr(command, "commands"):
             break
@@ -58,9 +58,10 @@ def fault(shown: str) -> str | None:
             return f"no command `{word}`"
         command = command.commands[word]
         words[number] = ""
-    known = {name for parameter in command.params for name in [*parameter.opts, *parameter.secondary_opts]}
-    unknown = [word for word in words if word.startswith("--") and word.partition("=")[0] not in known | {"--help"}]
-    return f"no option {', '.join(unknown)}" if unknown else None
+    options = {name for parameter in command.params for name in [*parameter.opts, *parameter.secondary_opts]}
+    options_of_words = [word for word in words if word.startswith("--")]
+    wrong_options = [word for word in options_of_words if word.partition("=")[0] not in options | {"--help"}]
+    return f"no option {', '.join(wrong_options)}" if wrong_options else None
 
 
 def test_the_page_of_commands_is_that_of_the_command_line() -> None:
@@ -69,19 +70,19 @@ def test_the_page_of_commands_is_that_of_the_command_line() -> None:
 
 @pytest.mark.parametrize("page", pages(), ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_command_that_a_document_shows_exists(page: Path) -> None:
-    faults = {shown: found for shown in shown_commands(present(page)) if (found := fault(shown))}
+    faults = {example: error for example in example_commands(present(page)) if (error := fault(example))}
 
     assert faults == {}
 
 
 def test_the_documents_show_most_commands() -> None:
-    shown = [command for page in pages() if page != commands.PAGE for command in shown_commands(present(page))]
+    examples = [command for page in pages() if page != commands.PAGE for command in example_commands(present(page))]
 
-    assert len(shown) > 80
+    assert len(examples) > 80
 
 
 @pytest.mark.parametrize(
-    ("shown", "expected"),
+    ("example", "expected"),
     [
         ("events check", "no command `check`"),
         ("check --service events --pint clock", "no option --pint"),
@@ -89,5 +90,5 @@ def test_the_documents_show_most_commands() -> None:
         ("... reseal", None),
     ],
 )
-def test_a_command_that_does_not_exist_is_found(shown: str, expected: str | None) -> None:
-    assert fault(shown) == expected
+def test_a_command_that_does_not_exist_is_found(example: str, expected: str | None) -> None:
+    assert fault(example) == expected

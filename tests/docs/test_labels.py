@@ -1,4 +1,4 @@
-"""Pages of the consoles are named in documents as they are in the navigation, and buttons as they are on pages."""
+"""Pages of the consoles have the names of the navigation in documents, and buttons those of pages."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -49,11 +49,11 @@ def labels(text: str) -> Iterator[str]:
 
 
 def test_every_label_that_a_document_names_is_on_a_page() -> None:
-    known = texts_of_pages() | OF_OTHERS | NO_LABELS
-    named = [(page, label) for page in PAGES for label in labels((ROOT / page).read_text(encoding="utf-8"))]
+    existing = texts_of_pages() | OF_OTHERS | NO_LABELS
+    labels_of_pages = [(page, label) for page in PAGES for label in labels((ROOT / page).read_text(encoding="utf-8"))]
 
-    assert len(named) > 25
-    assert [f"{page}: {label}" for page, label in named if label not in known] == []
+    assert len(labels_of_pages) > 25
+    assert [f"{page}: {label}" for page, label in labels_of_pages if label not in existing] == []
 
 
 @pytest.mark.parametrize(

@@ -57,5 +57,5 @@ def test_a_document_is_tidy_markdown(page: str) -> None:
         ("| a | b|\n", "1: no space before the end of a row"),
     ],
 )
-def test_what_is_not_tidy_is_found(text: str, fault: str) -> None:
+def test_untidy_markdown_is_found(text: str, fault: str) -> None:
     assert fault in [*faults(text)]

@@ -67,23 +67,23 @@ def texts() -> Iterator[tuple[str, str]]:
 
 
 def test_texts_of_the_interfaces_name_people_by_their_roles() -> None:
-    read = list(texts())
-    found = [
+    all_texts = list(texts())
+    matches = [
         f"{place}: {match[0]} in {text[max(0, match.start() - 40) : match.end() + 40]!r}"
-        for place, text in read
+        for place, text in all_texts
         for match in ROLELESS.finditer(text)
         if match[0].lower() not in ALLOWED
     ]
 
-    assert len(read) > 400
-    assert found == []
+    assert len(all_texts) > 400
+    assert matches == []
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_documents_name_people_by_their_roles(page: Path) -> None:
     # The pages about style and words name the words that are not used; a title of a decision stays.
     if page.name not in {"style.md", "words.md"} and "decisions" not in page.parts:
-        assert [found for found in ROLELESS.findall(present(page)) if found.lower() not in ALLOWED] == []
+        assert [word for word in ROLELESS.findall(present(page)) if word.lower() not in ALLOWED] == []
 
 
 @pytest.mark.parametrize("word", ["Nobody", "whoever", "somebody", "anyone"])

@@ -117,7 +117,7 @@ def test_the_page_of_webhooks_names_the_limits_of_the_code() -> None:
 
 
 @pytest.mark.parametrize("name", message_types.PAGES)
-def test_each_page_of_webhooks_lists_every_type_with_its_data(name: str) -> None:
+def test_every_page_of_webhooks_lists_every_type_with_its_data(name: str) -> None:
     assert (message_types.DOCS / name).read_text(encoding="utf-8") == message_types.page(name), (
         "python -m tests.docs.message_types"
     )
