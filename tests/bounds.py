@@ -275,14 +275,14 @@ callers wait or are refused. Words in capitals are [settings](../settings.md), w
 behind one address, such as an office, share this too |
 | What one stranger can do | the most that a caller without a credential, with one address or /48, can do to others |
 
-* "In turns": after one turn of an owner, each other one that waits has a turn.
+* "In turns": no owner has a second turn before each owner that waits has had one.
 * "Gives way": when all are taken, the address with the most gives one to an address with fewer.
 * "Unconfirmed organizer": its address is not confirmed. A stranger can register a few in an hour, and has their shares.
 * "No share": one owner has no limit. An empty cell: the column does not apply.
 * Rate limits ("an hour", "a minute") are counted in each process, or in all together with `RATE_LIMIT_STORAGE_URL`.
 * Name a proxy in front in `TRUSTED_PROXIES`. Otherwise all callers have its address.
 
-Limits of some kinds are alike. The first kind has short tables below, the others have none:
+Limits of these kinds follow one rule each. Only the first kind has tables below:
 
 """
 

@@ -189,3 +189,31 @@ def test_files_that_the_code_cites_exist() -> None:
         for path, line, file in cited
         if not any((start / file).is_file() for start in CITED_FROM)
     ] == []
+
+
+DEPENDENT_BEGINNING = re.compile(
+    r"(?:The same\b|(?:Those|Its|Their|Of|It|They|These|So many)\b(?! is called)|What came of\b)"
+)
+"""The beginning of a docstring whose noun stands elsewhere."""
+
+
+def dependent_docstrings(path: str, tree: ast.Module) -> Iterator[str]:
+    """The docstrings, also those of constants and fields, that begin with a word that points outside."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            text = node.value.value.lstrip()
+            if DEPENDENT_BEGINNING.match(text):
+                yield f"{path}:{node.lineno} {text.splitlines()[0][:60]}"
+
+
+def test_a_docstring_has_a_noun_of_its_own() -> None:
+    assert [
+        name
+        for path in sorted((ROOT / "packages").glob("*/src/**/*.py"))
+        for name in dependent_docstrings(str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8")))
+    ] == []
+
+
+@pytest.mark.parametrize("text", ["Those of one address.", "The same for a form.", "It has no route.", "So many more."])
+def test_a_docstring_that_points_outside_is_noticed(text: str) -> None:
+    assert [*dependent_docstrings("x.py", ast.parse(f'PATH = "/"\n"""{text}"""\n'))]

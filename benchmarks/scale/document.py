@@ -69,6 +69,32 @@ def plan_table(plan: Plan) -> str:
     return "\n\n".join(parts)
 
 
+def summary(together: Sequence[Plan]) -> str:
+    """What limits each plan: what saturates first, and what would be next."""
+    names = (
+        "One event that 14 million people want",
+        "100,000 organizers on one Saturday",
+        "50,000 shops on a black Friday",
+    )
+    lines: list[str] = []
+    for name, plan in zip(names, together, strict=True):
+        first, second = plan.resources[:2]
+        lines.append(
+            f"* **{name}**: {first.what}, of which it takes {number(first.times)} times what there is; then "
+            f"{second.what} ({number(second.times)} times)."
+        )
+    return "\n".join(lines)
+
+
+def mail(measured: Costs) -> str:
+    single = measured.single
+    service, database = (single[f"mail, microseconds of {part}"] / 1000 for part in ("the service", "PostgreSQL"))
+    return (
+        f"A mail costs {number(service)} ms of the service and {number(database)} ms of PostgreSQL; one process sends "
+        f"{number(single['mails a second'])} a second ([measured](benchmarks.md#mails) on another day)."
+    )
+
+
 def needs(together: Sequence[Plan]) -> str:
     """What the plans take, and what that costs: a column for each plan."""
     rows = [
@@ -110,6 +136,8 @@ def blocks(measured: Costs, cells: Cells) -> dict[str, Callable[[], str]]:
     """What makes each table of the page."""
     together = [plan(measured, cells) for plan in (plans.crowd, plans.saturday, plans.friday)]
     return {
+        "summary": lambda: summary(together),
+        "mail": lambda: mail(measured),
         "check": lambda: checked.table_of_results(table),
         "common inputs": lambda: inputs_list(inputs.COMMON),
         "one process": lambda: one_process(measured, cells),

@@ -60,11 +60,11 @@ FIRST_MINUTE = Input("share of them that comes in the first minute", 0.3, "")
 SEATS = Input("seats", 60_000, "a stadium")
 RELEASED = Input("people released a second", 100, "the seats last ten minutes")
 SCRIPTS = Input(
-    "share of people whose pages ask the edge",
+    "share of people whose pages ask the cache",
     0.98,
     "the others have no scripts",
 )
-PROGRESS_BYTES = Input("bytes of an answer of the edge", 2_000, "")
+PROGRESS_BYTES = Input("bytes of an answer of the cache", 2_000, "")
 CROWD = (PEOPLE, MINUTES, FIRST_MINUTE, SEATS, RELEASED, SCRIPTS, PROGRESS_BYTES)
 
 ORGANIZERS = Input("organizers", 100_000, "")

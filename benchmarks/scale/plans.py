@@ -173,20 +173,20 @@ def crowd(costs: Costs, cells: Cells) -> Plan:
     settled = 1e6 / single["settlement, microseconds"]
     mails = MAIL_PROCESSES * single["mails a second"]
     resources = [
-        Resource("the row of one queue", "places a second", first, row, only_one=True),
+        Resource("the row of one waiting room", "places a second", first, row, only_one=True),
         Resource("settlement by one process", "registrations a second", rate, settled, only_one=True),
         Resource("mails of 64 shards", "mails a second", rate, mails, only_one=True),
     ]
     progress = questions * inputs.SCRIPTS.value * inputs.PROGRESS_BYTES.value
-    edge = people * calls["pages of an event"].received + progress
+    from_cache = people * calls["pages of an event"].received + progress
     facts = [
         ("people a second in the first minute", first, ""),
         ("people in the waiting room at most", longest, ""),
-        ("questions to the edge in the busiest second", max(loads), ""),
+        ("questions to the cache in the busiest second", max(loads), ""),
         ("pages of the waiting room in the busiest second", busiest["pages of the waiting room"], ""),
         ("people refused in the busiest second", max(again), ""),
-        ("cores for the questions without an edge", max(loads) * page.service, ""),
-        ("bytes from the edge", edge / GB, "GB"),
+        ("cores for the questions without a cache", max(loads) * page.service, ""),
+        ("bytes from the cache", from_cache / GB, "GB"),
         ("minutes until the last mail is sent", inputs.SEATS.value / min(mails, rate) / 60, ""),
     ]
     people_wait = [
@@ -204,7 +204,7 @@ def crowd(costs: Costs, cells: Cells) -> Plan:
         hours=0.5,
         waits=people_wait,
         mails=inputs.SEATS.value,
-        sent=edge,
+        sent=from_cache,
     )
 
 
@@ -274,7 +274,7 @@ def friday(costs: Costs, cells: Cells) -> Plan:
     resources = [Resource("the turn of one shop", "seconds a second", of_shop, 1, only_one=True)]
     facts = [
         ("orders a second, all shops", orders, ""),
-        ("webhooks a second", orders * single["order, webhooks"], ""),
+        ("partner webhooks a second", orders * single["order, webhooks"], ""),
         ("calls to the platform a second", orders * single["order, calls to the platform"], ""),
         ("such shops on one primary", one_primary / of_shop, ""),
     ]

@@ -75,6 +75,23 @@ FAULTS = {
         "insert into photos (key, state, content_type, content_length)"
         " values ('photos/admin/aaaaaaaaaaaaaaaaaaaaaa.jpg', 'accepted', 'image/jpeg', 9)",
     ),
+    "a network that reaches no endpoint of webhooks": Fault(
+        "events webhook endpoints",
+        "All 3 endpoints to which webhooks are sent fail.",
+        "look at its firewall and its DNS",
+        "insert into webhook_endpoints (tenant_id, url, types, is_ordered, sealed, failing_since)"
+        " select number, 'https://shop.example/', '{}', false, '', now() from generate_series(1, 3) as number",
+    ),
+    "a webhook that no process sends": Fault(
+        "inventory webhook endpoints",
+        "A webhook for a program waits for 1 hour.",
+        "holdfast inventory worker",
+        SHOP
+        + "insert into webhook_endpoints (tenant_id, url, types, is_ordered, sealed, next_due_at, leased_until)"
+        + " select id, 'https://shop.example/', '{}', false, '', now() - interval '1 hour',"
+        + " now() - interval '2 hours' from shops",
+        running=1,
+    ),
     "a webhook that was given up": Fault(
         "inventory webhooks",
         "1 webhook was given up after many attempts, last orders/updated: no such order.",

@@ -9,7 +9,7 @@ from tests.contents import ROOT
 PAGE = ROOT / "docs" / "architecture.md"
 SOURCE = ROOT / "packages" / "holdfast-server" / "src" / "holdfast"
 
-MAX_WORDS = 1500
+MAX_WORDS = 1600
 
 
 def test_every_file_and_folder_that_the_page_names_is_there() -> None:
@@ -19,7 +19,7 @@ def test_every_file_and_folder_that_the_page_names_is_there() -> None:
     assert {path for path in paths if not (SOURCE / path).exists()} == set()
 
 
-def test_the_architecture_has_at_most_1500_words() -> None:
+def test_the_architecture_has_at_most_1600_words() -> None:
     assert len(PAGE.read_text(encoding="utf-8").split()) <= MAX_WORDS
 
 

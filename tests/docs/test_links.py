@@ -8,7 +8,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     str(path.relative_to(ROOT))
-    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "tests/README.md"]
+    for path in [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / folder / "README.md" for folder in ("tests", "deploy", "extensions")),
+    ]
     if path.is_file()
 )
 
@@ -131,3 +135,18 @@ def test_code_names_a_decision_by_its_number_in_one_form() -> None:
 
     assert len(named) > 10
     assert wrong == []
+
+
+def test_the_index_of_documents_links_every_page() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    linked = {(ROOT / "docs" / link).resolve() for link in re.findall(r"\]\(([^()#\s]+)(?:#[^()\s]*)?\)", index)}
+    pages = {path for path in (ROOT / "docs").rglob("*.md") if "decisions" not in path.parts}
+
+    assert pages - linked == {ROOT / "docs" / "README.md"}
+
+
+@pytest.mark.parametrize("folder", ["deploy", "extensions"])
+def test_the_readme_of_a_folder_names_every_folder_in_it(folder: str) -> None:
+    text = (ROOT / folder / "README.md").read_text(encoding="utf-8")
+
+    assert {path.name for path in (ROOT / folder).iterdir() if path.is_dir() and f"`{path.name}/`" not in text} == set()

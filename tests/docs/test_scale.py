@@ -1,11 +1,12 @@
 """The model of `docs/scale.md` is right where the answer is known, and the tables of the page are those it gives."""
 
+import re
 from functools import partial
 from random import Random
 
 import pytest
 
-from benchmarks.scale import document, plans
+from benchmarks.scale import costs, document, plans
 from benchmarks.scale.clients import ClosedLoop, OpenLoop
 from benchmarks.scale.costs import QUANTILES, CallCosts, Cost
 from benchmarks.scale.engine import Cores, Lock, Simulation
@@ -124,4 +125,18 @@ def test_waits_behind_a_resource_follow_from_arrivals_and_served_requests() -> N
 def test_the_tables_of_the_page_follow_from_the_committed_costs() -> None:
     page = document.PAGE.read_text(encoding="utf-8")
     assert page == document.written(page), "python -m benchmarks.scale.document"
-    assert page.count(f"{document.COMMAND} -->") == 10
+    assert page.count(f"{document.COMMAND} -->") == 12
+
+
+def test_the_costs_of_a_mail_are_those_of_the_benchmarks() -> None:
+    section = (document.PAGE.parent / "benchmarks.md").read_text(encoding="utf-8").split("\n## Mails\n")[1]
+    [figures] = re.findall(
+        r"^\| answers at once .*\| 1 \| (\d+) \| ([\d.]+) ms \| ([\d.]+) ms \|$", section, re.MULTILINE
+    )
+    single = costs.read().single
+
+    assert [
+        single["mails a second"],
+        single["mail, microseconds of the service"] / 1000,
+        single["mail, microseconds of PostgreSQL"] / 1000,
+    ] == pytest.approx([float(figure) for figure in figures], rel=0.2)

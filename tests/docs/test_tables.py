@@ -21,6 +21,27 @@ from holdfast.kit.process.service_process import ServiceProcess
 from holdfast.kit.running.operation import Operations
 
 DOCS = Path(__file__).parents[2] / "docs"
+SETTINGS_OF_LIMITS = {
+    "registrations": "registrations_per_minute",
+    "photos": "photos_per_minute",
+    "uploads": "photos_per_minute",
+    "keys": "keys_per_hour",
+    "queue joins": "joins_per_minute",
+    "organizer registration": "organizers_per_hour",
+}
+"""The setting of each rate limit that operations of the events service have."""
+
+WORDS_FOR_OPERATIONS = {
+    "create_api_key": "New API keys",
+    "create_onboarding_link": "onboarding links",
+    "create_webhook_endpoint": "make",
+    "rotate_webhook_secret": "rotate",
+    "ping_webhook_endpoint": "test",
+    "resend_webhook_message": "send again",
+    "resend_webhook_messages": "send again",
+}
+"""How the description of a setting names an operation that counts against its limit, if not by its path."""
+
 OWN_NAMES = {"database_url", "base_url", "secret_key", "old_secret_key"}
 
 
@@ -94,6 +115,20 @@ def test_settings_says_between_which_numbers_a_setting_is(product: ServiceProces
 
     assert len(ranges) >= 7
     assert {text: numbers for text, numbers in ranges.items() if numbers not in text} == {}
+
+
+def test_the_setting_of_a_rate_limit_names_every_operation_that_counts_against_it() -> None:
+    limited = [operation for operation in EVENTS_OPERATIONS if operation.limit]
+    unnamed: list[str] = []
+    for operation in limited:
+        description = str(EVENTS.settings.model_fields[SETTINGS_OF_LIMITS[str(operation.limit)]].description)
+        path = re.sub(r"{(?:\w+_)?(\w+)}", r"<\1>", " ".join(str(operation.route).split()))
+        words = WORDS_FOR_OPERATIONS.get(operation.name, path)
+        if words not in description and words not in re.sub(r"<\w+_", "<", description):
+            unnamed.append(f"{operation.name}: {words!r} is not in {description!r}")
+
+    assert len(limited) > 10
+    assert unnamed == []
 
 
 def test_the_memory_of_a_process_is_that_of_the_benchmark() -> None:

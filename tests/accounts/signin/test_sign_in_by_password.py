@@ -5,7 +5,7 @@ from collections import Counter
 
 from holdfast.accounts.signin import operations
 from holdfast.events.settings import Settings
-from holdfast.kit.contract.caller import Caller, nobody
+from holdfast.kit.contract.caller import Caller, stranger
 from tests.accounts.races import ending
 from tests.helpers.form_browser import Browser
 from tests.support import Service, eventually, running
@@ -77,7 +77,7 @@ async def wait_for_place(caller: Caller) -> None:
 
 async def test_a_crowd_from_one_address_delays_a_password_of_another_by_one_turn(service: Service) -> None:
     await ada(service)
-    crowd = [nobody(f"network {0x20010DB8_0000_0000 + number:016x}") for number in range(40)]
+    crowd = [stranger(f"network {0x20010DB8_0000_0000 + number:016x}") for number in range(40)]
     end = asyncio.Event()
 
     async def hold(caller: Caller) -> None:
@@ -97,7 +97,7 @@ async def test_a_password_try_that_would_wait_too_long_is_refused_and_does_not_c
     await ada(service)
     browser = Browser(service)
 
-    caller = nobody("address 127.0.0.1")
+    caller = stranger("address 127.0.0.1")
     async with operations.password_turn(caller):
         waiting = [asyncio.create_task(wait_for_place(caller)) for _ in range(operations.MAX_WAITING)]
         await asyncio.sleep(0)

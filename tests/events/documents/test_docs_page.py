@@ -2,21 +2,28 @@
 
 import json
 import re
+import time
 from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
+from typing import Any
 from urllib.parse import urlsplit
 
+import jsonschema
 import pytest
 
 from holdfast.events.api import OPERATIONS
-from holdfast.events.documents.page import BODIES
+from holdfast.events.documents import examples, openapi, page
+from holdfast.events.documents.examples import BODIES
 from holdfast.kit.contract.command import check
 from holdfast.kit.running.operation import Operation
+from holdfast.kit.webhooks.signing import new_secret, signed_headers
 from tests.support import Service
 
 TAKING_A_BODY = [operation for operation in OPERATIONS if operation.has_body_fields]
-IDS = {"event_id": 7, "queue_id": 7, "id": 7, "user_id": "sht2pjgt", "endpoint_id": 7}
+IDS = examples.PARAMETERS
+SPEC = openapi.document("Events", "1", "", examples.BASE, OPERATIONS, ())
+SCHEMAS = SPEC["components"]["schemas"]
 
 
 class Page(HTMLParser):
@@ -46,7 +53,7 @@ class Page(HTMLParser):
 NOUNS = sorted({operation.noun for operation in OPERATIONS})
 
 
-async def page(service: Service, noun: str) -> str:
+async def noun_page(service: Service, noun: str) -> str:
     return (await service.http.get(f"/docs/{noun}")).text
 
 
@@ -71,14 +78,15 @@ async def test_the_index_names_every_operation_and_leads_to_it_on_the_page_of_it
         assert operation.name in index.ids
         assert f"/docs/{operation.noun}#{operation.name}" in index.addresses
         assert operation.path in index.text
-        assert operation.summary in index.text
+        assert operation.name.replace("_", " ").capitalize().replace("api key", "API key") in index.text
+        assert operation.summary.rpartition(",")[2].strip() in index.text
     assert {*NOUNS, "objects"} <= {address.removeprefix("/docs/") for address in index.addresses}
 
 
 async def test_every_operation_is_on_the_page_of_its_noun_with_its_example(service: Service) -> None:
     for noun in NOUNS:
         operations = [operation for operation in OPERATIONS if operation.noun == noun]
-        text = await page(service, noun)
+        text = await noun_page(service, noun)
         parsed_page = Page(text)
 
         for operation in operations:
@@ -90,7 +98,7 @@ async def test_every_operation_is_on_the_page_of_its_noun_with_its_example(servi
 
 
 async def test_no_page_refers_to_another_host_or_to_what_is_not_there(service: Service) -> None:
-    pages = {f"/docs/{noun}": Page(await page(service, noun)) for noun in (*NOUNS, "objects")}
+    pages = {f"/docs/{noun}": Page(await noun_page(service, noun)) for noun in (*NOUNS, "objects")}
     pages["/docs"] = Page((await service.http.get("/docs")).text)
 
     for path, parsed_page in pages.items():
@@ -105,7 +113,7 @@ async def test_no_page_refers_to_another_host_or_to_what_is_not_there(service: S
 
 
 async def test_the_example_of_an_organizer_registers_one(service: Service) -> None:
-    section = (await page(service, "organizers")).split('id="register_organizer"')[1]
+    section = (await noun_page(service, "organizers")).split('id="register_organizer"')[1]
     body = re.search(r"-d &#39;(.*?)&#39;</code>", section, re.DOTALL)
     assert body
 
@@ -132,3 +140,69 @@ async def test_the_api_reference_may_not_be_framed_and_loads_only_its_style_and_
         assert f"'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'" in policy
     for address in re.findall(r'<(?:link[^>]* href|script src)="([^"]+)"', answer.text):
         assert (await service.http.get(address)).status_code == 200
+
+
+@pytest.mark.parametrize("name", examples.OBJECTS)
+def test_the_example_of_an_object_has_its_members_and_fits_its_schema(name: str) -> None:
+    schema, example = SCHEMAS[name], examples.OBJECTS[name]
+
+    assert {*example} <= {*schema["properties"]}
+    jsonschema.validate(example, {**schema, "components": SPEC["components"]}, jsonschema.Draft202012Validator)
+
+
+def test_every_object_of_an_answer_has_an_example_of_its_own() -> None:
+    written_in_another = {"RegistrationNextStep", "QueueNextStep", "Error"}
+
+    assert {
+        name
+        for name in openapi.answer_schemas(SPEC)
+        if not name.endswith("Page") and name not in {*examples.OBJECTS, *written_in_another}
+    } == set()
+
+
+def test_the_answers_of_operations_fit_their_schemas_and_differ_only_in_members_of_the_object() -> None:
+    for operations in page.operations_by_noun(SPEC).values():
+        for operation in operations:
+            responses = SPEC["paths"][operation.path][operation.method.lower()]["responses"]
+            for status, answer in operation.answers.items():
+                if answer.example is not None:
+                    schema = responses[status]["content"]["application/json"]["schema"]
+                    jsonschema.validate(
+                        json.loads(answer.example),
+                        {**schema, "components": SPEC["components"]},
+                        jsonschema.Draft202012Validator,
+                    )
+
+
+def test_the_example_of_an_event_is_true_to_itself_and_to_the_other_examples() -> None:
+    event, registration = examples.OBJECTS["Event"], examples.OBJECTS["Registration"]
+
+    assert event["cancelled_at"] is None
+    assert event["status"] == "active"
+    assert event["registration_count"] < event["capacity"]
+    assert event["price"] == event["current_price"] == registration["amount_paid"] > 0
+    assert event["payment"] == event["agent"]["payment"]
+    assert event["payment"]["event_is_paid"]
+    assert event["id"] == registration["event_id"] == examples.PARAMETERS["event_id"]
+    assert registration["id"] == f"{registration['event_id']}-{registration['user_id']}"
+    assert event["organizer_id"] == examples.OBJECTS["Organizer"]["id"] == examples.OBJECTS["Queue"]["organizer_id"]
+    assert {"cancel_event", "create_event"} <= {*examples.CHANGES}
+
+
+async def test_a_reader_of_objects_finds_a_word_at_every_member(service: Service) -> None:
+    text = await noun_page(service, "objects")
+
+    assert re.findall(r"<dt><code>(\w+)</code>[^<]*(?:<[^d][^>]*>[^<]*)*</dt>\s*<dd></dd>", text) == []
+
+
+def test_the_receiver_of_webhooks_on_the_page_takes_what_is_signed_and_nothing_else() -> None:
+    program: dict[str, Any] = {}
+    exec(page.VERIFYING, program)
+    secret = new_secret("v1")
+    headers = signed_headers([secret], "msg_1", int(time.time()), b"{}")
+
+    assert program["is_genuine"](secret, headers, b"{}")
+    assert not program["is_genuine"](secret, headers, b"{ }")
+    assert not program["is_genuine"](new_secret("v1"), headers, b"{}")
+    late = signed_headers([secret], "msg_1", int(time.time()) - 3600, b"{}")
+    assert not program["is_genuine"](secret, late, b"{}")

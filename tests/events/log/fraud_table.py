@@ -111,7 +111,7 @@ ORDER_FRAUDS = {
         ALL_READERS,
     ),
     "fork": FraudRow(
-        "goes on from an older data directory",
+        "continues from an older data directory",
         SAVED,
         "The saved head has … entries, but the log has only … now",
         "readers with an earlier head, a receipt of what was lost, or a witness",

@@ -50,7 +50,7 @@ async def test_a_subject_is_linked_listed_moved_and_unlinked(operator: Operator,
     assert operator.links() == [(ISSUER, "auth0|[7]", ben.id, None)]
 
     output = operator.says("unlink", "auth0|[7]")
-    assert output == f"auth0|[7] of {ISSUER} acts for nobody any more; it did for {ben.slug}.\n"
+    assert output == f"auth0|[7] of {ISSUER} no longer acts for {ben.slug}.\n"
     assert operator.links() == [(ISSUER, "auth0|[7]", None, None)]
 
 

@@ -50,7 +50,10 @@ async def test_a_token_for_an_unconfirmed_organizer_is_refused_with_a_link_to_th
     refusal = await scene.refusal(sub="ben", email=BEN)
 
     base_url = scene.service.database.resources.settings.base_url
-    assert "nobody has confirmed that the organizer with the address ben@example.com" in refusal["error"]
+    assert (
+        "the owner of ben@example.com has not confirmed that the organizer with this address is theirs"
+        in refusal["error"]
+    )
     assert refusal["hint"].startswith(f"Open {base_url}/console in a browser, sign in by a link")
     assert await scene.links() == []
     assert (await ben.get("/api/events")).status_code == 200

@@ -10,7 +10,7 @@ from holdfast.events import ownership
 from holdfast.events.people import proof
 from holdfast.events.people.model import DataLink, path
 from holdfast.events.people.proof import EraseOwnData, ExportOwnData, PreviewOwnErasure
-from holdfast.kit.contract.caller import nobody
+from holdfast.kit.contract.caller import stranger
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.security.service_secret import Secret
 from tests.events.pages.own_data import Reader, ask_for_own_data, sent_links
@@ -152,7 +152,7 @@ async def run(service: Service, command: ExportOwnData | PreviewOwnErasure | Era
     work: Any = {ExportOwnData: proof.export, PreviewOwnErasure: proof.preview, EraseOwnData: ownership.erase_own}[
         type(command)
     ]
-    await service.database.transact(lambda tx: work(tx, nobody("address 192.0.2.1"), command))
+    await service.database.transact(lambda tx: work(tx, stranger("address 192.0.2.1"), command))
 
 
 async def test_a_newer_link_to_the_data_ends_the_older_one(service: Service) -> None:

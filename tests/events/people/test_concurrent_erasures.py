@@ -13,7 +13,7 @@ from holdfast.events.mails import sending, sql
 from holdfast.events.resources import Tx
 from holdfast.events.seats import intake, settlement
 from holdfast.events.users.directory import UserDirectory
-from holdfast.kit.contract.caller import nobody
+from holdfast.kit.contract.caller import stranger
 from holdfast.kit.contract.problems import Problem
 from tests.helpers.form_browser import Browser
 from tests.helpers.locked_rows import hold_locks
@@ -30,7 +30,7 @@ from tests.helpers.people import (
 )
 from tests.support import Service
 
-STRANGER = nobody("address 192.0.2.1")
+STRANGER = stranger("address 192.0.2.1")
 
 
 @contextlib.asynccontextmanager

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.events.pages.registration.form_pages import SIGN_UP
 from holdfast.events.registrations.sign_up import SignUp, SignUpResult, clean_name
-from holdfast.kit.contract.caller import nobody
+from holdfast.kit.contract.caller import stranger
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.runner import Runner
 from tests.support import Service
@@ -20,7 +20,7 @@ async def sign_up(service: Service, *people: tuple[int, str], secret: str = "0" 
         SignUp(event_id=event_id, email=email, name=None, language="en", secret=secret) for event_id, email in people
     ]
     answers: list[Any] = await asyncio.gather(
-        *(runner[SIGN_UP](nobody("address 192.0.2.1"), command) for command in commands), return_exceptions=True
+        *(runner[SIGN_UP](stranger("address 192.0.2.1"), command) for command in commands), return_exceptions=True
     )
     return [answer.code if isinstance(answer, Problem) else answer for answer in answers]
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from holdfast.kit.contract.bounds import Bound
-from holdfast.kit.contract.caller import nobody
+from holdfast.kit.contract.caller import stranger
 from holdfast.kit.contract.client import (
     CLIENT,
     Client,
@@ -19,7 +19,7 @@ from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.slots import Slots
 
 BOUND = Bound(name="Tests", service="both", total="", tenant="", address="", reserved="", stranger="")
-OWNER = nobody("address 192.0.2.1").owner
+OWNER = stranger("address 192.0.2.1").owner
 
 
 async def test_shared_work_keeps_its_turn_after_the_first_client_is_gone() -> None:

@@ -9,7 +9,7 @@ import pytest
 from limits import RateLimitItemPerMinute
 from structlog.testing import capture_logs
 
-from holdfast.kit.contract.caller import Caller, nobody, person
+from holdfast.kit.contract.caller import Caller, person, stranger
 from holdfast.kit.contract.client import address
 from holdfast.kit.contract.problems import COMMON_PROBLEMS, FORBIDDEN, RATE_LIMITED, SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
@@ -162,9 +162,9 @@ def test_an_error_page_says_the_cause_of_a_refusal(site: Site, problem: Problem,
 @pytest.mark.parametrize(
     ("who", "english", "german"),
     [
-        (nobody(address({"client": ("192.0.2.1", 1)})).name, "from your network.", "Aus Ihrem Netz"),
-        (nobody(address({"client": ("2001:db8::1", 1)})).name, "from your network.", "Aus Ihrem Netz"),
-        (nobody(address({})).name, "from your network.", "Aus Ihrem Netz"),
+        (stranger(address({"client": ("192.0.2.1", 1)})).name, "from your network.", "Aus Ihrem Netz"),
+        (stranger(address({"client": ("2001:db8::1", 1)})).name, "from your network.", "Aus Ihrem Netz"),
+        (stranger(address({})).name, "from your network.", "Aus Ihrem Netz"),
         (person(3, 7).name, "from your account.", "Aus Ihrem Konto"),
         ("account 3", "from your account.", "Aus Ihrem Konto"),
         ("event 7", "come here just now.", "Hier kommen gerade"),

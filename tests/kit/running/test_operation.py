@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from holdfast.kit.contract.caller import Caller, api_key, nobody
+from holdfast.kit.contract.caller import Caller, api_key, stranger
 from holdfast.kit.contract.command import Command, Id, check
 from holdfast.kit.contract.problems import Problem, ProblemType, refuses
 from holdfast.kit.postgres.database import Reader, Tx
@@ -16,7 +16,7 @@ from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import Batch, Batched, Single, Stepwise, batched, read, single, steps
 from holdfast.kit.running.steps import Conclusion, Steps
 
-NOBODY = nobody("address 192.0.2.1")
+STRANGER = stranger("address 192.0.2.1")
 
 BROKEN = ProblemType("lamp_broken", 409, "The lamp is broken.", "Repair it first.")
 
@@ -103,7 +103,7 @@ def test_the_docstring_of_an_operation_is_its_description_and_the_first_line_its
     [
         (api_key(1, 7), True, False, False),
         (api_key(2, None), True, True, True),
-        (NOBODY, False, False, False),
+        (STRANGER, False, False, False),
     ],
 )
 def test_a_caller_may_access_its_own_tenant_and_an_admin_every_tenant(

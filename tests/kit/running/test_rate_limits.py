@@ -20,7 +20,7 @@ from structlog.testing import capture_logs
 
 from holdfast.events.service import EVENTS
 from holdfast.events.settings import Settings
-from holdfast.kit.contract.caller import nobody
+from holdfast.kit.contract.caller import stranger
 from holdfast.kit.contract.client import WIDE_SHARE, source
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.process.checks.check_list import run_checks
@@ -65,7 +65,7 @@ async def test_rate_limits_are_counted_for_one_caller_and_one_limit() -> None:
 @pytest.mark.usefixtures("clock")
 async def test_a_request_that_fails_is_counted_as_refused_also_when_the_limit_is_reached() -> None:
     limits = Limits("memory://", LIMITS, refused={"three": RateLimitItemPerMinute(2)})
-    caller = nobody("192.0.2.1")
+    caller = stranger("192.0.2.1")
     for _ in range(3):
         await limits.admit("three", caller)
     for _ in range(2):

@@ -8,7 +8,7 @@ import msgspec
 import psycopg
 import pytest
 
-from holdfast.kit.contract.caller import Caller, nobody
+from holdfast.kit.contract.caller import Caller, stranger
 from holdfast.kit.contract.command import Command, Repeatable
 from holdfast.kit.contract.problems import NOT_FOUND, Problem
 from holdfast.kit.postgres.database import Reader, Tx
@@ -18,7 +18,7 @@ from holdfast.kit.running.runner import Runner
 from holdfast.kit.running.steps import Conclusion, Steps
 from tests.support import Service
 
-NOBODY = nobody("address 192.0.2.1")
+STRANGER = stranger("address 192.0.2.1")
 
 
 class Put(Command):
@@ -81,29 +81,29 @@ async def shelf(service: Service) -> list[int]:
 
 
 async def test_an_operation_is_stored_when_it_answers(runner: Runner, service: Service) -> None:
-    assert await runner[PUT](NOBODY, Put(pages=7)) == 7
+    assert await runner[PUT](STRANGER, Put(pages=7)) == 7
     assert await shelf(service) == [7]
 
 
 async def test_a_refused_operation_changes_nothing(runner: Runner, service: Service) -> None:
     with pytest.raises(Problem, match="nothing in it"):
-        await runner[PUT](NOBODY, Put(pages=0))
+        await runner[PUT](STRANGER, Put(pages=0))
     assert await shelf(service) == []
 
 
 async def test_an_operation_that_makes_its_transactions_itself_keeps_what_it_had_done(
     runner: Runner, service: Service
 ) -> None:
-    assert await runner[PUT_BETWEEN](NOBODY, Put(pages=7)) == 7
+    assert await runner[PUT_BETWEEN](STRANGER, Put(pages=7)) == 7
     with pytest.raises(Problem, match="does not fit"):
-        await runner[PUT_BETWEEN](NOBODY, Put(pages=501))
+        await runner[PUT_BETWEEN](STRANGER, Put(pages=501))
 
     assert await shelf(service) == [7, 7, 501]
 
 
 async def test_callers_who_wait_share_one_run_and_each_gets_its_own_answer(runner: Runner, service: Service) -> None:
     outcomes = await asyncio.gather(
-        *(runner[PUT_MANY](NOBODY, Put(pages=pages)) for pages in (1, 0, 3)), return_exceptions=True
+        *(runner[PUT_MANY](STRANGER, Put(pages=pages)) for pages in (1, 0, 3)), return_exceptions=True
     )
 
     assert [outcomes[0], outcomes[2]] == [3, 3]
@@ -113,7 +113,7 @@ async def test_callers_who_wait_share_one_run_and_each_gets_its_own_answer(runne
 
 async def test_a_call_the_database_refuses_takes_no_other_call_with_it(runner: Runner, service: Service) -> None:
     outcomes = await asyncio.gather(
-        *(runner[PUT_MANY](NOBODY, Put(pages=pages)) for pages in (1, 2, 5000, 4)), return_exceptions=True
+        *(runner[PUT_MANY](STRANGER, Put(pages=pages)) for pages in (1, 2, 5000, 4)), return_exceptions=True
     )
 
     assert [isinstance(outcome, int) for outcome in outcomes] == [True, True, False, True]
@@ -121,8 +121,8 @@ async def test_a_call_the_database_refuses_takes_no_other_call_with_it(runner: R
 
 
 async def test_reads_run_without_a_transaction_and_changes_in_one(runner: Runner) -> None:
-    assert await runner[READ](NOBODY, Look()) is False
-    assert await runner[CHANGE](NOBODY, Look()) is True
+    assert await runner[READ](STRANGER, Look()) is False
+    assert await runner[CHANGE](STRANGER, Look()) is True
 
 
 @pytest.mark.parametrize("operation", [PUT, PUT_MANY])
@@ -131,8 +131,8 @@ async def test_a_call_that_comes_again_with_its_key_is_done_once(
 ) -> None:
     once = runner[operation]
 
-    first = await once(NOBODY, Put(pages=7), "K")
-    again = await once(NOBODY, Put(pages=7), "K")
+    first = await once(STRANGER, Put(pages=7), "K")
+    again = await once(STRANGER, Put(pages=7), "K")
 
     assert msgspec.json.encode(first) == msgspec.json.encode(again)
     assert await shelf(service) == [7]
@@ -145,12 +145,12 @@ async def test_a_call_that_was_refused_is_done_when_it_comes_again_with_its_key(
     once = runner[operation]
     for _ in range(2):
         with pytest.raises(Problem, match="nothing in it"):
-            await once(NOBODY, Put(pages=0), "K")
+            await once(STRANGER, Put(pages=0), "K")
 
-    await once(NOBODY, Put(pages=7), "K")
+    await once(STRANGER, Put(pages=7), "K")
 
     with pytest.raises(Problem, match="used before"):
-        await once(NOBODY, Put(pages=0), "K")
+        await once(STRANGER, Put(pages=0), "K")
     assert await shelf(service) == [7]
 
 
@@ -159,12 +159,12 @@ async def test_a_call_in_steps_that_comes_again_with_its_key_takes_none_of_them(
 ) -> None:
     once = runner[PUT_BETWEEN]
 
-    first = await once(NOBODY, Put(pages=7), "K")
-    again = await once(NOBODY, Put(pages=7), "K")
+    first = await once(STRANGER, Put(pages=7), "K")
+    again = await once(STRANGER, Put(pages=7), "K")
 
     assert msgspec.json.encode(first) == msgspec.json.encode(again) == b"7"
     with pytest.raises(Problem, match="used before"):
-        await once(NOBODY, Put(pages=8), "K")
+        await once(STRANGER, Put(pages=8), "K")
     assert await shelf(service) == [7, 7]
 
 
@@ -174,10 +174,10 @@ async def test_a_call_in_steps_refused_in_its_last_step_is_done_when_repeated_wi
     once = runner[PUT_BETWEEN]
     for _ in range(2):
         with pytest.raises(Problem, match="does not fit"):
-            await once(NOBODY, Put(pages=501), "K")
+            await once(STRANGER, Put(pages=501), "K")
     assert await shelf(service) == [501, 501]
 
-    assert await once(NOBODY, Put(pages=7), "K") == 7
+    assert await once(STRANGER, Put(pages=7), "K") == 7
 
     assert await shelf(service) == [7, 7, 501, 501]
 
@@ -188,11 +188,11 @@ async def test_the_last_step_of_a_call_is_stored_with_its_answer_or_not_at_all(
     once = runner[PUT_BETWEEN]
     await service.run_sql("alter table idempotency_answers add constraint full_disk check (false)")
     with pytest.raises(psycopg.errors.CheckViolation):
-        await once(NOBODY, Put(pages=7), "K")
+        await once(STRANGER, Put(pages=7), "K")
     assert await shelf(service) == [7]
 
     await service.run_sql("alter table idempotency_answers drop constraint full_disk")
-    assert await once(NOBODY, Put(pages=7), "K") == 7
+    assert await once(STRANGER, Put(pages=7), "K") == 7
 
     assert await shelf(service) == [7, 7, 7]
 
@@ -210,7 +210,7 @@ async def test_processes_with_the_same_call_in_steps_conclude_it_once(
     operation = Operation("put_book", "POST /books", steps(put_together), body_member="book")
     processes = [Runner((operation,), service.database)[operation] for _ in pages]
     outcomes = await asyncio.gather(
-        *(once(NOBODY, Put(pages=count), "K") for once, count in zip(processes, pages, strict=True)),
+        *(once(STRANGER, Put(pages=count), "K") for once, count in zip(processes, pages, strict=True)),
         return_exceptions=True,
     )
 
@@ -230,7 +230,7 @@ async def test_calls_with_keys_share_their_runs_and_one_the_database_refuses_tak
     calls = (("a", 1), ("b", 2), ("a", 1), ("c", 5000), ("d", 4))
 
     outcomes = await asyncio.gather(
-        *(once(NOBODY, Put(pages=pages), key) for key, pages in calls), return_exceptions=True
+        *(once(STRANGER, Put(pages=pages), key) for key, pages in calls), return_exceptions=True
     )
 
     assert [isinstance(outcome, Exception) for outcome in outcomes] == [False, False, False, True, False]
@@ -239,7 +239,7 @@ async def test_calls_with_keys_share_their_runs_and_one_the_database_refuses_tak
 
 async def test_callers_who_come_again_and_again_still_share_their_runs(runner: Runner) -> None:
     async def come(times: int) -> list[int]:
-        return [await runner[PUT_MANY](NOBODY, Put(pages=1)) for _ in range(times)]
+        return [await runner[PUT_MANY](STRANGER, Put(pages=1)) for _ in range(times)]
 
     together = await asyncio.gather(*(come(10) for _ in range(20)))
 
@@ -258,12 +258,12 @@ async def test_a_dry_run_answers_as_the_work_would_and_changes_nothing(runner: R
     operation = Operation("put_book", "POST /books", single(put_repeatedly))
     run = Runner((operation,), service.database)[operation]
 
-    assert await run(NOBODY, Try(pages=7, dry_run=True, idempotency_key="K")) == 1
+    assert await run(STRANGER, Try(pages=7, dry_run=True, idempotency_key="K")) == 1
     assert await shelf(service) == []
     with pytest.raises(Problem, match="nothing in it"):
-        await run(NOBODY, Try(pages=0, dry_run=True))
+        await run(STRANGER, Try(pages=0, dry_run=True))
     with pytest.raises(psycopg.errors.CheckViolation):
-        await run(NOBODY, Try(pages=5000, dry_run=True))
-    assert await run(NOBODY, Try(pages=7, idempotency_key="K")) == 1
-    assert msgspec.json.encode(await run(NOBODY, Try(pages=7, idempotency_key="K"))) == b"1"
+        await run(STRANGER, Try(pages=5000, dry_run=True))
+    assert await run(STRANGER, Try(pages=7, idempotency_key="K")) == 1
+    assert msgspec.json.encode(await run(STRANGER, Try(pages=7, idempotency_key="K"))) == b"1"
     assert await shelf(service) == [7]

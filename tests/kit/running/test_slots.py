@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.kit.contract.caller import Owner, nobody
+from holdfast.kit.contract import caller
+from holdfast.kit.contract.caller import Owner
 from holdfast.kit.contract.client import CLIENT, Client, begin_request, source
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.slots import MAX_WAITING, MAX_WAITING_TOGETHER, Slots
@@ -17,7 +18,7 @@ ADA, BEN = ("ada",), ("ben",)
 
 
 def stranger(host: str) -> Owner:
-    return nobody(source(host)).owner
+    return caller.stranger(source(host)).owner
 
 
 async def hold(slots: Slots, owner: Owner, until: asyncio.Event, began: list[Owner]) -> None:

@@ -151,7 +151,7 @@ def commands(
         settings = process().ready(process().configured())
         process().work(settings, lambda: typer.echo(f"{title} works in the background. Stop with Ctrl-C."))
 
-    @group.command("migrate", help="Bring the schema of the database up to date. The service may go on.")
+    @group.command("migrate", help="Bring the schema of the database up to date. The service may run.")
     def migrate(dry_run: DryRun = False) -> None:
         from holdfast.kit.process import database_location
 

@@ -75,7 +75,7 @@ def up(
 
     They run on the embedded database, with demo data on the first start. Unless there are real ones in the settings, a
     storefront platform and a payment processor for demonstrations start too. The one sells nothing, the other charges
-    nobody.
+    no money.
     """
     with importing():
         from holdfast.events.service import EVENTS

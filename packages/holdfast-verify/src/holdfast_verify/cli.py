@@ -78,7 +78,7 @@ def verify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that nobody jumped the line.
+    """Check that the public order was kept.
 
     Of a log: the signature of its head, the hashes of all entries, that each outcome follows by the rules, and that the
     head log of the service has the head; earlier logs of the same event are read too. Of a receipt: its signature, that
@@ -128,7 +128,7 @@ def witness(
     """Cosign the logs of others, as a witness.
 
     For a partner of a service. It needs no database and no settings. It cosigns a head of a log only if that continues
-    the last head that it has cosigned, so nobody can show two different logs that both have its cosignature. It prints
+    the last head that it has cosigned, so no two different logs can both have its cosignature. It prints
     its own key, which the service and all who verify need. The key of a log is at /log/heads/key of the service. Keep
     the directory: a copy of it that is older than the last cosignature must never be used.
     """

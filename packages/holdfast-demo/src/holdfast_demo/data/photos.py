@@ -160,7 +160,7 @@ def _glow(picture: Any, center: Point, radius: float, colour: Colour, strength: 
 
 
 def _blurred(picture: Any) -> Any:
-    """The same picture out of focus. It is blurred while small, since the difference cannot be seen."""
+    """A copy of a picture, out of focus. It is blurred while small, since the difference cannot be seen."""
     from PIL import Image, ImageFilter
 
     small = picture.resize((WIDTH // 4, HEIGHT // 4), Image.Resampling.BOX)

@@ -150,7 +150,7 @@ class Sessions:
         return b"set-cookie", text.encode()
 
     def framed_cookie(self, name: str, value: str, seconds: int) -> Header:
-        """The same for pages in a frame of another site. A browser keeps it for frames of that site alone.
+        """A cookie for pages in a frame of another site. A browser keeps it for frames of that site alone.
 
         Without https a browser sends it to no other site: then the surrounding site must be on the same host.
         """

@@ -187,7 +187,7 @@ class SignedInPages:
     async def read_files(
         self, session: Session, request: Request, bounds: FileLimits, take: TakeFile
     ) -> dict[str, str]:
-        """The same for a form with files, which are passed to `take`. The token precedes the files.
+        """Read a form with files, which are passed to `take`. The token precedes the files.
 
         `take` may have got some files of a form that is then refused.
         """

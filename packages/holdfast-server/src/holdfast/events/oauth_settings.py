@@ -23,7 +23,7 @@ ALL_REGISTRATIONS_FACTOR = 100
 """How many times the limit of one client address all of them together have for registrations above their shares."""
 
 SHARE_DIVISOR = 10
-"""Of the limit of one client address, 1/10 is admitted whatever others do."""
+"""A tenth of the limit of one client address is admitted whatever others do."""
 
 DOCUMENTS_PER_MINUTE = 20
 CONSENTS_PER_HOUR = 60

@@ -119,7 +119,8 @@ class Settings(OAuthSettings, SignInSettings):
         60,
         ge=1,
         validation_alias="API_KEY_CREATION_RATE_LIMIT",
-        description="POST /api/keys per organizer and hour.",
+        description="New API keys and onboarding links, and calls that make, rotate, test or send again webhooks, per "
+        "organizer and hour.",
     )
     keys_share: int = Field(
         5,

@@ -172,7 +172,7 @@ def webhooks(
     retry: Annotated[int | None, typer.Option(help="Id of a webhook to try again now.")] = None,
     retry_all: Annotated[bool, typer.Option("--retry-all", help="Try all of them again now.")] = False,
 ) -> None:
-    """List webhooks that failed, or try them again.
+    """List partner webhooks that failed, or try them again.
 
     They are webhooks of the platform that could not be handled: parked, or tried again later.
     """

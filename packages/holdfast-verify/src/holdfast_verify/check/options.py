@@ -34,9 +34,9 @@ class CheckProgress(Protocol):
     """Shows how far a check is."""
 
     def count(self, more: int, total: int) -> None:
-        """So many more entries were read, of so many in all."""
+        """Count `more` read entries, of `total`."""
         ...
 
     def wait(self, text: str) -> None:
-        """It waits for something that the text names."""
+        """Show what the program waits for."""
         ...

@@ -24,8 +24,8 @@ from holdfast.kit.security.service_secret import Secret
 
 _TOKEN = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{64})")
 
-LinkStatus = Literal["good", "used", "expired", "elsewhere", "nobody"]
-"""`elsewhere`: another browser asked for the link; `nobody`: no account has the e-mail address."""
+LinkStatus = Literal["good", "used", "expired", "other_browser", "no_account"]
+"""`other_browser`: another browser asked for the link; `no_account`: no account has the e-mail address."""
 
 
 class AskLink(Command):
@@ -150,7 +150,7 @@ class SignInByLink:
         [(email, return_to)] = rows
         account = await self._directory.prove(tx, email)
         if account is None:
-            return LinkSignInResult("nobody", email)
+            return LinkSignInResult("no_account", email)
         secret = await sessions.begin(tx, account.id, "link", command.user_agent)
         return LinkSignInResult("good", email, return_to, secret, await known_browsers.note(tx, account.id, email))
 
@@ -180,7 +180,7 @@ async def _find_status(reader: Reader[Any], id: int, browser: bytes) -> SignInLi
     link = await reader.row(
         SignInLinkView,
         """
-        select case when browser <> %(browser)s then 'elsewhere'
+        select case when browser <> %(browser)s then 'other_browser'
                     when used_at is not null then 'used'
                     when asked_at <= now() - make_interval(mins => %(minutes)s) then 'expired'
                     else 'good' end as status,

@@ -287,7 +287,7 @@ class SignInPages:
             status,
             language=language_of(request),
             link_status=link.status,
-            email=link.email if link.status in {"good", "nobody"} else "",
+            email=link.email if link.status in {"good", "no_account"} else "",
             is_unbound=link.is_unbound,
             hint=self._hint,
             path=f"{SIGN_IN}/{links.encode_token(self._secret, id)}",

@@ -207,7 +207,7 @@ def _target(backup: Backup, process: ServiceProcess[Any, Any], record: ServiceRe
 
 
 def _later_migrations(process: ServiceProcess[Any, Any], applied: Sequence[str]) -> list[str]:
-    """Of the migrations that a database has, those that this version of the program does not know."""
+    """The migrations of a database that this version of the program does not know."""
     schema = process.schema()
     known = {migration.name for migration in schema}
     unknown = [name for name in applied if name not in known and name.endswith(".sql")]

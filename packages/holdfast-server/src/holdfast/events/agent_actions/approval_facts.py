@@ -21,7 +21,7 @@ EVENT_FACTS = ("title", "datetime", "currency", "timezone", "cancelled_at")
 
 
 def agent_requests(base_url: str) -> AgentRequests:
-    """The requests of agents. What is told of agents is what waits for a person."""
+    """The requests of agents. The operations that wait for a person are those in `OPERATIONS`."""
     return AgentRequests(OPERATIONS, f"{base_url}{REQUESTS}", has_grants=True)
 
 

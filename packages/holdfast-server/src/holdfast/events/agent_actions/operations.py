@@ -55,4 +55,4 @@ async def forget_actions(tx: Tx) -> int:
 
 
 LIST_AGENT_ACTIONS = Operation("list_agent_actions", None, read(list_actions))
-"""It has no route and no tool: an agent does not read what others did."""
+"""An operation of the console alone: an agent does not read what others did."""

@@ -131,7 +131,7 @@ def link(
 
 @organizers.command()
 def unlink(subject: Subject) -> None:
-    """Let access tokens act for nobody.
+    """End the link between access tokens and their organizer.
 
     They are those of a subject of the authorization server (OAUTH_ISSUER), and end at once. Its address does not link
     it again; only `link` does.
@@ -144,7 +144,7 @@ def unlink(subject: Subject) -> None:
     command = check(UnlinkSubject, {"subject": subject})
     issuer = _issuer()
     organizer = EVENTS.transact_ready(lambda tx: operations.unlink(tx, issuer, command))
-    typer.echo(f"{command.subject} of {issuer} acts for nobody any more; it did for {organizer.slug}.")
+    typer.echo(f"{command.subject} of {issuer} no longer acts for {organizer.slug}.")
 
 
 @organizers.command()

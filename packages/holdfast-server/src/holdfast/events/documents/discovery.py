@@ -234,7 +234,7 @@ def api_catalog(base_url: str) -> dict[str, Any]:
 
 AUTH_NOTE = (
     "No authorization server is configured, so OAuth is not offered: API keys are the only credentials. "
-    "POST /api/organizers/register gives one to anybody, without credentials; see /agents.md."
+    "POST /api/organizers/register gives one to any caller, without credentials; see /agents.md."
 )
 
 

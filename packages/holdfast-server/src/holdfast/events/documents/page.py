@@ -1,6 +1,6 @@
 """The reference for people: the OpenAPI document in the layout of the site, a page for each noun, with examples.
 
-A request body has an example for every operation that has one, and examples of answers are built from schemas. A script
+Examples of requests and answers are those of `examples.py`. A script
 adds a search, buttons that copy, and forms that send requests with a key. The pages can be read without it.
 """
 
@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup, escape
 from msgspec import Struct
 
+from holdfast.events.documents.examples import BODIES, CHANGES, OBJECTS, PARAMETERS, WORDS
 from holdfast.events.documents.openapi import answer_schemas, in_words, resolver
 from holdfast.events.site import SITE
 from holdfast.kit.http.index import Route
@@ -22,97 +23,66 @@ from holdfast.kit.process.discovery import HTML, document
 
 Schema = Mapping[str, Any]
 
-BODIES: Mapping[str, Mapping[str, Any]] = {
-    "register_organizer": {"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"},
-    "create_api_key": {"name": "Importer"},
-    "create_event": {
-        "title": "Life drawing",
-        "body": "Bring a pencil.",
-        "datetime": "2031-05-01T18:00:00Z",
-        "ends_at": "2031-05-01T20:00:00Z",
-        "pricing_mode": "fixed",
-        "price": 1500,
-        "capacity": 12,
-        "timezone": "Europe/Berlin",
-        "cancellation_hours": 24,
-    },
-    "update_event": {"capacity": 16},
-    "add_event_photo": {"url": "https://example.com/studio.jpg"},
-    "set_primary_photo": {"key": "photos/7/hUv0Xq3Zb1yTn5Kd8Wm2Rg.jpg"},
-    "presign_upload": {"content_type": "image/jpeg", "content_length": 482113},
-    "create_registration": {"event_id": 7, "email": "ben@example.com", "notify": True},
-    "update_registration": {"status": "waitlisted"},
-    "create_queue": {
-        "title": "Spring sale",
-        "release_rate": 60,
-        "target_url": "https://shop.example.com/sale",
-        "token_ttl_minutes": 10,
-    },
-    "update_queue": {"active": False},
-    "join_queue": {"visitor_id": "visitor-1"},
-    "verify_queue_token": {"token": "eyJhbGciOiJSUzI1NiJ9.eyJxaWQiOjd9.c2lnbmF0dXJl"},
-    "create_webhook_endpoint": {"url": "https://shop.example.com/webhooks", "types": ["registration.settled"]},
-    "update_webhook_endpoint": {"active": False},
-    "resend_webhook_messages": {"since": "2031-05-01T18:00:00Z"},
-}
-"""Example request bodies by operation."""
-
-VALUES: Mapping[str, Any] = {
-    "body": "Bring a pencil.",
-    "cancellation_hours": 24,
-    "code": "not_found",
-    "currency": "EUR",
-    "email": "ben@example.com",
-    "ends_at": "2031-05-01T20:00:00Z",
-    "error": "No event has the id 7.",
-    "hint": "Check the id.",
-    "key": "hf_5sT2…",
-    "location_name": "Studio 4",
-    "name": "Ada Events",
-    "offset": 0,
-    "reason": "registration",
-    "slug": "ada-events",
-    "target_url": "https://shop.example.com/sale",
-    "timezone": "Europe/Berlin",
-    "title": "Life drawing",
-    "token": "eyJhbGciOi…",
-    "user_id": "sht2pjgt",
-    "visitor_id": "visitor-1",
-}
-"""Example values of fields and parameters, where the type alone is not enough."""
-
 
 def example_of(schema: Schema, resolve: Callable[[Schema], Schema], name: str = "") -> Any:
-    """An example value of a schema, for the field `name`."""
+    """An example value of a schema, for the field `name`. An object of answers has an example of its own."""
+    if (reference := schema.get("$ref", "").rpartition("/")[2]) in OBJECTS:
+        return OBJECTS[reference]
     schema = resolve(schema)
-    kind = schema.get("type")
     if "enum" in schema:
         return schema["enum"][0]
     if "anyOf" in schema:
-        return example_of(schema["anyOf"][0], resolve, name)
-    if kind == "object":
-        return {
-            field: example_of(field_schema, resolve, field)
-            for field, field_schema in schema.get("properties", {}).items()
-        }
-    if kind == "array":
-        return [example_of(schema["items"], resolve, name)]
-    if kind in {"integer", "number"}:
-        value = VALUES.get(name)
-        return value if isinstance(value, int) else max(7, schema.get("minimum", 0))
-    if kind == "boolean":
-        return name != "has_more"
-    if schema.get("format") == "date-time":
-        return VALUES.get(name, "2031-05-01T18:00:00Z")
-    if name.endswith(("url", "urls")):
-        return VALUES.get(name, "https://events.example.com/…")
-    return VALUES.get(name, "…") if kind == "string" else None
+        return None if {"type": "null"} in schema["anyOf"] else example_of(schema["anyOf"][0], resolve, name)
+    match schema.get("type"):
+        case "object":
+            return {
+                field: example_of(field_schema, resolve, field)
+                for field, field_schema in schema.get("properties", {}).items()
+            }
+        case "array":
+            return [example_of(schema["items"], resolve, name)]
+        case "integer":
+            return schema.get("minimum", 0)
+        case "boolean":
+            return True
+        case kind:
+            return "…" if kind == "string" else None
 
 
 Spec = Mapping[str, Any]
 
-OBJECTS = "objects"
+OBJECTS_PAGE = "objects"
 """The last part of the path of the page about objects, beside those of nouns."""
+
+TITLES: Mapping[str, str] = {"queues": "Waiting rooms (queues)", "keys": "API keys"}
+"""Titles of nouns whose word in addresses is not the one of pages."""
+
+FOLDED_LINES = 20
+"""Lines of an answer above which it is shown folded."""
+
+PREVIEW_LINES = 8
+"""Lines of a folded answer that are shown."""
+
+FIRST_CALL = """\
+curl -s {base_url}/api/organizers/register -H 'Content-Type: application/json' \\
+  -d '{{"organizer": {{"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}}}'   # shows your key
+curl -s {base_url}/api/events -H "X-API-Key: $KEY" -H 'Content-Type: application/json' \\
+  -d '{{"event": {{"title": "Life drawing", "body": "Bring a pencil.", "datetime": "2031-05-01T18:00:00Z",
+                 "pricing_mode": "free", "price": 0, "capacity": 12}}}}'   # shows its id and public_url
+curl -s {base_url}/api/registrations -H "X-API-Key: $KEY" -H 'Content-Type: application/json' \\
+  -d '{{"registration": {{"event_id": 7, "email": "ben@example.com"}}}}'   # 202: stored, and settled in a moment"""
+
+VERIFYING = """\
+import base64, hashlib, hmac, time
+
+
+def is_genuine(secret, headers, body):
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    expected = "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+    known = any(hmac.compare_digest(expected, given) for given in headers["webhook-signature"].split(" "))
+    return known and abs(time.time() - int(headers["webhook-timestamp"])) < 300"""
+"""A receiver of webhooks in Python, as the page of webhooks shows it first."""
 
 ASSETS = ("documents/docs.css", "documents/docs.js")
 
@@ -122,6 +92,16 @@ class AnswerExample(Struct):
 
     type: Spec | None = None
     example: str | None = None
+
+    @property
+    def line_count(self) -> int:
+        return len((self.example or "").splitlines())
+
+    @property
+    def preview(self) -> str | None:
+        """The first lines of a long example; None: it is short."""
+        lines = (self.example or "").splitlines()
+        return "\n".join([*lines[:PREVIEW_LINES], "  …"]) if len(lines) > FOLDED_LINES else None
 
 
 class DocumentedOperation(Struct):
@@ -145,9 +125,18 @@ class DocumentedOperation(Struct):
     refusals: dict[str, str]
 
     @property
+    def title(self) -> str:
+        """What it is called."""
+        return self.operationId.replace("_", " ").capitalize().replace("api key", "API key")
+
+    @property
     def summary(self) -> str:
-        """What it does, in a line."""
-        return self.description.split("\n\n")[0]
+        """What it does, in a line, without words that repeat the title; may be empty."""
+        first = self.description.split("\n\n")[0]
+        if not first.lower().startswith(self.title.lower()):
+            return first
+        rest = first[len(self.title) :].lstrip(" ,.:")
+        return rest[:1].upper() + rest[1:]
 
     @property
     def searched(self) -> str:
@@ -176,7 +165,7 @@ def routes(spec: Spec) -> list[Route]:
         document("/docs", lambda: _page(spec, nouns(), "documents/docs_index.html").encode(), HTML, headers),
         *(
             document(f"/docs/{noun}", lambda noun=noun: _noun_page(spec, nouns(), noun), HTML, headers)
-            for noun in (*names, OBJECTS)
+            for noun in (*names, OBJECTS_PAGE)
         ),
         *SITE.assets(*ASSETS),
     ]
@@ -205,6 +194,10 @@ def _page(spec: Spec, nouns: Nouns, template: str, **values: Any) -> str:
         objects=answer_schemas(spec),
         words=in_words,
         prose=_prose,
+        titles=_title,
+        meaning=_meaning,
+        first_call=FIRST_CALL.format(base_url=spec["servers"][0]["url"]),
+        verifying=VERIFYING,
         **values,
     )
 
@@ -231,7 +224,11 @@ def _documented(spec: Spec, method: str, path: str, entry: Spec) -> DocumentedOp
         body=body,
         request=_request(spec, method, path, entry, content),
         content=content,
-        answers={status: _answer(spec, response) for status, response in responses if int(status) < 400},
+        answers={
+            status: _answer(spec, response, CHANGES.get(entry["operationId"], {}))
+            for status, response in responses
+            if int(status) < 400
+        },
         refusals={status: response["description"] for status, response in responses if int(status) >= 400},
     )
 
@@ -252,16 +249,28 @@ def _request(spec: Spec, method: str, path: str, entry: Spec, content: str) -> s
 
 
 def _value(parameter: Spec) -> Any:
-    return VALUES.get(parameter["name"]) or example_of(parameter["schema"], lambda schema: schema)
+    name = parameter["name"]
+    return PARAMETERS[name] if name in PARAMETERS else example_of(parameter["schema"], lambda schema: schema, name)
 
 
-def _answer(spec: Spec, response: Spec) -> AnswerExample:
+def _answer(spec: Spec, response: Spec, changes: Spec) -> AnswerExample:
     if "content" not in response:
         return AnswerExample()
     schema = response["content"]["application/json"]["schema"]
     inner = schema.get("properties", {}).get("data", schema)
     example = example_of(schema, resolver(spec))
+    if changes:
+        example = {**example, "data": {**example["data"], **changes}}
     return AnswerExample(inner if "$ref" in inner else None, json.dumps(example, indent=2, ensure_ascii=False))
+
+
+def _title(noun: str) -> str:
+    return TITLES.get(noun, noun.capitalize())
+
+
+def _meaning(name: str, schema: Schema) -> str:
+    """What a member or a parameter is, in the words of its schema or else of the examples."""
+    return schema.get("description") or WORDS.get(name, "")
 
 
 def _prose(text: str) -> Markup:

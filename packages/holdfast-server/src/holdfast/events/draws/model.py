@@ -15,7 +15,7 @@ CHANNEL: LiteralString = "draws"
 DrawStatus = Literal["open", "closed", "drawn", "void"]
 """How far a draw is: people enter, the list is closed, it is drawn, or it could not be frozen in time."""
 
-DRAW_IS_FIXED = message("cannot be changed once somebody has entered, or the list has closed")
+DRAW_IS_FIXED = message("cannot be changed after the first entry, or once the list has closed")
 DRAW_IN_THE_PAST = message("must be in the future")
 DRAW_WITHOUT_LOG = message("needs the public log, which is switched off")
 LOG_IS_NEEDED = message("is needed until the list is drawn")

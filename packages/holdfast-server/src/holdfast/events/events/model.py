@@ -241,7 +241,7 @@ class Agent(Struct):
     payment: Payment
     deliverables: Deliverables
     hosted_registration_ready: Annotated[
-        bool, Meta(description="False when nobody can register, or nobody can pay for a paid event.")
+        bool, Meta(description="False if registration is closed, or a paid event cannot be paid.")
     ]
     agent_payment_required: Literal[False] = False
     hosted_registration: Literal[True] = True
@@ -354,7 +354,7 @@ class EventRow(DrawColumns, kw_only=True):
     def is_running(self, now: dt.datetime) -> bool:
         """Whether the event has begun, and its end is still to come. Without an end it is over when it begins.
 
-        Its status is `expired` from its beginning: nobody can register any more.
+        Its status is `expired` from its beginning: registration is closed.
         """
         return self.status == "expired" and self.ends_at is not None and now < self.ends_at
 

@@ -34,7 +34,7 @@ async def find_event(reader: Reader, id: int) -> EventRow | None:
 
 
 async def find_events(reader: Reader, ids: Collection[int]) -> dict[int, EventRow]:
-    """Those of the events that exist, by id."""
+    """The events that exist among the ids, by id."""
     rows = await reader.rows(
         EventRow,
         f"""

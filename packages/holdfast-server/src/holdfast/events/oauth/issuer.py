@@ -204,7 +204,7 @@ def check_claims(token: AccessToken, issuer: str, audience: str, now: float) -> 
 
 
 def require_unexpired(claims: AccessClaims, now: float) -> AccessClaims:
-    """The same claims. Raises `InvalidToken` if the token has expired."""
+    """The claims as they are. Raises `InvalidToken` if the token has expired."""
     if claims.expires_at + LEEWAY_SECONDS <= now:
         raise InvalidToken("The access token has expired.")
     return claims

@@ -30,7 +30,7 @@ Subject = Annotated[
         max_length=255,
         pattern=r"^[^\x00-\x1f\x7f-\x9f]+$(?!\n)",
         extra={"noun": "one line of text"},
-        description="Somebody, as an authorization server calls them in the claim `sub`.",
+        description="A person or program, as an authorization server names it in the claim `sub`.",
     ),
 ]
 

@@ -69,8 +69,8 @@ def _link_refusal(account: LinkableAccount | None, subject: str, email: str, bas
         )
     if not account.is_proved:
         return FORBIDDEN(
-            f"The access token is of {subject!r}, and nobody has confirmed that the organizer with the address {email} "
-            "was made by its owner.",
+            f"The access token is of {subject!r}, and the owner of {email} has not confirmed that the organizer with "
+            "this address is theirs.",
             hint=f"Open {base_url}/console in a browser, sign in by a link that is sent to {email}, and say whether "
             "what was made before is yours. Then use the token again.",
         )

@@ -81,12 +81,12 @@ class EventExtras(CheckColumns, kw_only=True):
 
     @property
     def text(self) -> RenderedText | None:
-        """Its text as HTML, if it is stored."""
+        """The text of the event as HTML, if it is stored."""
         return None if self.html is None or self.summary is None else RenderedText(self.html, self.summary)
 
 
 async def find_events(reader: Reader, ids: Collection[int]) -> dict[int, tuple[EventRow, EventExtras]]:
-    """Those of the events that exist, by id, with what else their pages show.
+    """The events that exist among the ids, by id, with what else their pages show.
 
     One statement: the page of an event that changes is rendered often.
     """
@@ -116,7 +116,7 @@ async def find_events(reader: Reader, ids: Collection[int]) -> dict[int, tuple[E
 
 
 async def find_owners(reader: Reader, event_ids: Set[int], organizer_ids: Sequence[int]) -> dict[int, bool]:
-    """Those of the organizers who have one of the events, each with whether one of these is public."""
+    """The organizers who have one of the events, each with whether one of these is public."""
     rows = await reader.tuples(
         f"""
         select organizer_id, bool_or({is_public()}) from events

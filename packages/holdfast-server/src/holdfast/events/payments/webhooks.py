@@ -207,7 +207,7 @@ async def forget(tx: Tx) -> int:
 
 RECEIVE = Operation("receive_payment_message", None, single(receive))
 OPERATIONS = (RECEIVE,)
-"""It has no API route and no tool."""
+"""An operation of pages alone: it has no route of the API and no tool."""
 
 PROCESSOR = partner("payment processor")
 """The caller of messages whose signature was checked. Its work does not wait behind that of strangers."""

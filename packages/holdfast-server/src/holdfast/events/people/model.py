@@ -57,7 +57,7 @@ class AddressHolders(Struct):
         return (account for account in (self.account, self.organizer) if account)
 
     @property
-    def is_nobody(self) -> bool:
+    def is_unknown(self) -> bool:
         return self.account is None and self.organizer is None
 
 

@@ -50,7 +50,7 @@ async def export(reader: Reader, selector: AccountSelector) -> Export:
     holders, address = await _find_holders(reader, selector)
     account = holders.account
     mails = await outbox.mails_to(reader, address)
-    if holders.is_nobody and not mails:
+    if holders.is_unknown and not mails:
         raise _not_found(selector)
     return Export(
         exported_at=await sql.now(reader),
@@ -73,7 +73,7 @@ async def preview(reader: Reader, selector: AccountSelector) -> Erasure:
     """The result that `erase` would have. Raises `not_found`, and `forbidden` for an organizer."""
     holders, address = await _find_holders(reader, selector)
     mails = await outbox.count_mails_to(reader, address)
-    if holders.is_nobody and not mails:
+    if holders.is_unknown and not mails:
         raise _not_found(selector)
     registrations = await sql.list_affected(reader, holders.account.id) if holders.account else []
     return _erasure(holders, registrations, mails)
@@ -108,7 +108,7 @@ async def erase(tx: Tx, selector: AccountSelector, end_organizer: Callable[[Tx, 
     registrations = await _erase_account(tx, holders.account) if holders.account else []
     await tx.run("select pg_advisory_xact_lock(%(lock)s)", {"lock": ANNOUNCEMENT_LOCK})
     mails = await outbox.forget_recipient(tx, address)
-    if holders.is_nobody and not mails:
+    if holders.is_unknown and not mails:
         raise _not_found(selector)
     return _erasure(holders, registrations, mails)
 

@@ -29,7 +29,7 @@ UPLOADS = bound_without_strangers(
 )
 
 _uploads = Slots(UPLOADS, 1)
-"""Of several requests that attach one upload, one decodes it."""
+"""A lock for each upload: of several requests that attach it, one decodes it."""
 
 
 async def find_uploads(steps: Steps, caller: Caller, keys: Sequence[str]) -> list[str]:

@@ -47,7 +47,7 @@ DECODER_SECONDS = 200
 """The most processor seconds that the files of one organizer take in ten minutes: a third of the time of a decoder."""
 
 UNPROVED_DECODER_SECONDS = 40
-"""The same for an organizer that has not confirmed its address."""
+"""The most processor seconds of one organizer that has not confirmed its address, in ten minutes."""
 
 CHECKER = (sys.executable, "-I", "-m", image.__name__)
 SCALER = (sys.executable, "-I", "-m", scaling.__name__)

@@ -88,11 +88,14 @@ def stray_bounds(mode: PricingMode, **bounds: int | None) -> Errors:
 
 
 class Payment(Struct):
-    """Whether and how students pay. Agents never pay."""
+    """Whether and how people pay. Agents never pay.
+
+    The contract has the word `student` for a person who registers.
+    """
 
     status: Literal["not_required", "required", "unavailable"]
     status_reason: Literal["free_event", "organizer_processor_ready", "organizer_processor_not_configured"]
-    platform_fee_percent: Annotated[int, Meta(description="Percentage charged on student payments.")]
+    platform_fee_percent: Annotated[int, Meta(description="Percentage charged on payments of people.")]
     agent_payment_required: Literal[False]
     event_is_paid: bool
     platform_fee_collection: Literal["application_fee_amount", "none"]

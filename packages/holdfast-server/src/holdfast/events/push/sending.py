@@ -56,7 +56,7 @@ log = structlog.get_logger()
 
 
 class PushMessage(Struct):
-    """What is told to one browser: that a person has a seat, or is held one until it is paid."""
+    """A message for one browser: that a person has a seat, or is held one until it is paid."""
 
     sealed: bytes
     language: str

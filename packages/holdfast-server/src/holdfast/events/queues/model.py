@@ -118,8 +118,8 @@ MAX_TTL_MINUTES = 43_200
 
 Title = Annotated[NotBlank, Meta(min_length=1, max_length=300, description="For visitors.")]
 Description = Annotated[Annotated[str, Meta(max_length=10_000)] | None, Meta(description="Plain text.")]
-StartsAt = Annotated[Timestamp | None, Meta(description="Nobody is released before.")]
-EndsAt = Annotated[Timestamp | None, Meta(description="Nobody joins or is released after.")]
+StartsAt = Annotated[Timestamp | None, Meta(description="When releases begin.")]
+EndsAt = Annotated[Timestamp | None, Meta(description="When joining and releases end.")]
 MaxSize = Annotated[Annotated[int, Meta(ge=1, le=2**31 - 1)] | None, Meta(description="How many may wait.")]
 Rate = Annotated[
     int,

@@ -104,7 +104,7 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED)
 async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
-    """Change a queue. Nobody loses a place by it."""
+    """Change a queue. Visitors keep their places."""
     before = _accessible(caller, command.queue_id, await sql.lock_queue(tx, command.queue_id))
     after = msgspec.structs.replace(before, **sent_fields(command, *EDITABLE))
     if not is_in_order(after.starts_at, after.ends_at):
@@ -128,7 +128,7 @@ async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
 
 @refuses(NOT_FOUND, FORBIDDEN)
 async def delete(tx: Tx, caller: Caller, command: DeleteQueue) -> None:
-    """Delete a queue, for good. Nobody is released any more; its tokens end."""
+    """Delete a queue, for good. Releases and its tokens end."""
     row = _accessible(caller, command.queue_id, await sql.lock_queue(tx, command.queue_id))
     await sql.delete_queue(tx, row.id)
     await tx.notify(CHANNEL)

@@ -174,7 +174,7 @@ async def read(reader: Reader, batch: Batch[GetProgress]) -> Sequence[QueueProgr
 
 
 READ_PROGRESS = Operation("read_queue_progress", None, read_batched(read))
-"""It has no route and no tool of its own."""
+"""An operation of pages alone: it has no route of the API and no tool."""
 
 
 def progress_cache(database: Database, runner: Runner) -> LookupCache[int, QueueProgress]:

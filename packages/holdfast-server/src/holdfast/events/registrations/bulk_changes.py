@@ -133,4 +133,4 @@ REMOVE_REGISTRATIONS = Operation("remove_registrations", None, single(remove))
 MOVE_REGISTRATIONS = Operation("move_registrations", None, single(move))
 
 OPERATIONS = (REMOVE_REGISTRATIONS, MOVE_REGISTRATIONS)
-"""They have no routes and no tools: the console calls them."""
+"""Operations of the console alone: they have no routes of the API and no tools."""

@@ -84,7 +84,7 @@ class _CodesOfLength:
         self._width = 0
 
     def pixels(self, own_url: str) -> tuple[bytes, int]:
-        """The same as `_drawn_pixels`."""
+        """The pixels, as `_drawn_pixels` has them."""
         if self._first is None:
             pixels, self._width = _drawn_pixels(own_url)
             self._pixel_bytes = len(pixels)

@@ -35,7 +35,7 @@ class GetRegistration(Command):
 
 class AcceptRegistration(Command):
     event_id: EventId
-    user_id: Annotated[PublicId | None, Meta(description="Someone registered before; or else `email`.")] = None
+    user_id: Annotated[PublicId | None, Meta(description="A person registered before; or else `email`.")] = None
     email: Annotated[Email | None, Meta(description="Finds or creates an account; or else `user_id`.")] = None
     notify: Annotated[bool | None, Meta(description="Mail the person; default: the operator's.")] = None
     amount_paid: Annotated[Minor | None, Meta(description="Minor units; defaults to the current price.")] = None

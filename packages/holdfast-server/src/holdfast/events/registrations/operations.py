@@ -405,7 +405,7 @@ REFUSALS: Mapping[str, Callable[[int], Problem]] = {
         f"Every seat of event {event_id} is taken and its waiting list has no room."
     ),
     "no_such_user": lambda _: invalid(
-        {"user_id": ["nobody known to you has this public id; register by email instead"]}
+        {"user_id": ["no person known to you has this public id; register by email instead"]}
     ),
     "account_being_created": lambda _: SERVICE_UNAVAILABLE("The account could not be created just now.", retry_after=1),
     "removed": lambda _: SERVICE_UNAVAILABLE("The registration was removed at the same time.", retry_after=1),

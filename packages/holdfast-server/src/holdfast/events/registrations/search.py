@@ -174,7 +174,7 @@ class RegistrationView(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Its position in the order of arrival."""
+        """The position of the registration in the order of arrival."""
         return _key_of(self.received_at, self.arrival)
 
 

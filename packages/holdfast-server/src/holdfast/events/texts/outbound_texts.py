@@ -56,7 +56,7 @@ def outbound(content: S, replacement: str, *, is_confirmed: bool = False) -> S:
 
 
 def outbound_text(text: str, replacement: str = OMISSION, *, is_confirmed: bool = False) -> str:
-    """The same of one text."""
+    """One text without web addresses."""
     if is_confirmed:
         return text
     return (_remembered if len(text) <= MAX_REMEMBERED_LENGTH else _without_links)(text, replacement)
@@ -70,5 +70,5 @@ _remembered = lru_cache(TEXT_CACHE_SIZE)(_without_links)
 
 
 def page_title(text: str, is_confirmed: bool) -> str:
-    """The same of a text in the title of a page: a filter of templates."""
+    """A text without web addresses, in the title of a page: a filter of templates."""
     return outbound_text(text, is_confirmed=is_confirmed)

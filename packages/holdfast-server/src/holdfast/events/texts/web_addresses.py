@@ -100,7 +100,7 @@ def _find(text: str) -> list[_Link]:
 
 
 def _find_in_readings(text: str) -> Iterator[_Part]:
-    """The same, with parts that overlap: programs may leave out invisible characters, or end an address at them."""
+    """The parts of a text, also overlapping ones: programs may leave out invisible characters, or end there."""
     plain = "".join(_plain(character) for character in text)
     if not {".", ":"} & {*plain}:
         return
@@ -165,7 +165,7 @@ _INNER_MARKS = "\u2019\u00b7\u30fb\u05f3\u05f4"
 nothing follows them."""
 
 _JOINERS = "\u200c\u200d"
-"""They change the shape of letters, as in Persian, so addresses have them between letters."""
+"""Characters that change the shape of letters, as in Persian, so addresses have them between letters."""
 
 _REMOVED_MARKS = "\u00ad\u2060\ufeff"
 """Invisible marks inside a word, which programs add where a line may or may not break. No address has them."""

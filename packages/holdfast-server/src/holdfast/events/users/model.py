@@ -1,4 +1,4 @@
-"""People: students, organizers, admins. Public ids are random: they can be neither guessed nor counted."""
+"""People: registered people, organizers, admins. Public ids are random: they can be neither guessed nor counted."""
 
 import base64
 from os import urandom
@@ -60,7 +60,7 @@ EmailOrPlaceholder = Annotated[
 
 
 class User(Struct):
-    """Someone with an account."""
+    """A person with an account."""
 
     id: int
     public_id: PublicId

@@ -71,7 +71,7 @@ class ChangedQueue(Struct, frozen=True):
     queue_id: int
     title: str
     event_id: Annotated[int | None, Meta(description="The event for which released visitors register.")]
-    starts_at: Annotated[Moment | None, Meta(description="Nobody is released before.")]
+    starts_at: Annotated[Moment | None, Meta(description="When releases begin.")]
     released: Annotated[int, Meta(description="How many visitors were released so far.")]
 
 

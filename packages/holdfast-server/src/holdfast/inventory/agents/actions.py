@@ -34,7 +34,7 @@ OPERATIONS = frozenset(
 """The operations that are stored."""
 
 ALWAYS_CHANGING = frozenset({"create_pool", "import_csv", "resync"})
-"""Those that do something with every call; of the others a repeated one may change nothing."""
+"""The tools that do something with every call; a repeated call of another tool may change nothing."""
 
 BATCH_SIZE = 5_000
 
@@ -160,4 +160,4 @@ async def forget_actions(tx: Tx) -> int:
 
 
 LIST_AGENT_ACTIONS = Operation("list_shop_agent_actions", None, read(list_actions))
-"""It has no route and no tool: an agent does not read what others did."""
+"""An operation of the console alone: an agent does not read what others did."""

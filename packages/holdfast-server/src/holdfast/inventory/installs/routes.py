@@ -169,7 +169,7 @@ def refuse(problem: Problem, request: Request) -> Reply:
 
 
 def refusal_page(problem: Problem, request: Request, *, ancestors: str = "", shop: str = "", admin: str = "") -> Reply:
-    """The same page.
+    """A page with an error, which may stand in a frame and link to the way out.
 
     ancestors    the sites that may show it in a frame
     shop         the shop to which it links, to start again; empty: none

@@ -66,7 +66,7 @@ async def console_link(tx: Tx[Any], shop_id: int) -> int:
     """The id of a link that signs the first owner of a shop in, once. Raises `not_found` if it has no owner."""
     email = await sql.first_owner(tx, shop_id)
     if email is None:
-        raise NOT_FOUND("Nobody signs in to this shop yet: name an owner with `holdfast inventory shop owner`.")
+        raise NOT_FOUND("The shop has no owner who signs in: name one with `holdfast inventory shop owner`.")
     return await links.create_unbound_link(tx, email, "/console")
 
 

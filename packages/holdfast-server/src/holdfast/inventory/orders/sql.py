@@ -10,7 +10,7 @@ from holdfast.inventory.resources import Reader, Tx
 
 
 async def find_orders(reader: Reader, shop_id: int, ids: Collection[int]) -> dict[int, StoredOrder]:
-    """Those of the orders that are stored."""
+    """The orders of a list that are stored."""
     rows = await reader.tuples(
         """
         select orders.id, updated_at, revision,
@@ -52,7 +52,7 @@ async def stored_revision(reader: Reader, shop_id: int, id: int) -> int:
 
 
 async def find_ever_linked(reader: Reader, shop_id: int, variant_gids: Collection[str]) -> set[str]:
-    """Those of the variants that draw on a pool, or did once."""
+    """The variants of a list that draw on a pool, or did once."""
     rows = await reader.tuples(
         "select distinct variant_gid from links where shop_id = %(shop_id)s and variant_gid = any(%(gids)s)",
         {"shop_id": shop_id, "gids": [*variant_gids]},

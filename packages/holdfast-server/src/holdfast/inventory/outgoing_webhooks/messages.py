@@ -122,7 +122,7 @@ MESSAGES = (
     ),
     MessageType(
         STOCK_DRIFT,
-        translatable("Somebody else changed quantities at the storefront platform."),
+        translatable("Another program or a person changed quantities at the storefront platform."),
         StockDrift(1, "adopt", {_SINGLE: -2}),
     ),
     MessageType(

@@ -79,7 +79,7 @@ AT_PLATFORM = SearchedTable("catalog_variants", "searched", "product_title, titl
 LINKED_CONDITION: LiteralString = """
     and exists (select from variants where variants.shop_id = %(shop_id)s and variants.gid = catalog_variants.gid)
 """
-"""Of the platform's variants, those that are linked, or were."""
+"""SQL condition: a variant of the platform is linked, or was."""
 
 SEARCHED_TABLES: Sequence[tuple[SearchedTable, LiteralString]] = ((BEST_FIT, ""), (AT_PLATFORM, LINKED_CONDITION))
 """The tables in which variants are searched, each with its condition."""
@@ -158,7 +158,7 @@ async def link(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, Me
 
 
 async def find_oversized_kits(reader: Reader, shop_id: int, variant_gids: Collection[str], max_pools: int) -> list[str]:
-    """Those of the variants that draw on more than `max_pools` pools."""
+    """The variants of a list that draw on more than `max_pools` pools."""
     rows = await reader.tuples(
         """
         select variant_gid from members where shop_id = %(shop_id)s and variant_gid = any(%(gids)s)

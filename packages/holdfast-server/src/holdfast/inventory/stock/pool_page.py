@@ -40,7 +40,7 @@ class GetUndoStatus(Command):
 
 
 class UndoStatus(NamedTuple):
-    """Of some entries: the ids of those that were reverted, and of those whose hold has not ended."""
+    """The ids of some entries: those that were reverted, and those whose hold has not ended."""
 
     reverted: frozenset[int]
     held: frozenset[int]

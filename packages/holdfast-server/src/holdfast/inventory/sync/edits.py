@@ -109,7 +109,7 @@ async def _postpone(tx: Tx, shop_id: int, item_gids: Collection[str]) -> None:
 
 
 async def _find_overdue_items(tx: Tx, shop_id: int, item_gids: Collection[str]) -> list[str]:
-    """Those of the items whose grace is over, and that no call changes now; at most `MAX_JUDGED_ITEMS`."""
+    """The items of a list whose grace is over, and that no call changes now; at most `MAX_JUDGED_ITEMS`."""
     rows = await tx.tuples(
         """
         select item_gid from levels where shop_id = %(shop_id)s and item_gid = any(%(items)s)

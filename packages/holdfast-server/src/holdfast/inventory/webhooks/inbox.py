@@ -55,7 +55,7 @@ MAX_CONCURRENT_OF_SHOP = 3
 """The most of them of one shop: a shop with many orders, or with slow answers, does not delay the others."""
 
 WEBHOOK_TRANSACTIONS = bound_without_strangers(
-    "Transactions that handle webhooks",
+    "Transactions that handle partner webhooks",
     "inventory",
     f"{MAX_CONCURRENT_DELIVERIES} webhooks",
     f"{MAX_CONCURRENT_OF_SHOP} webhooks, one transaction at a time",
@@ -65,13 +65,13 @@ MAX_BATCH_SIZE = 100
 """The most deliveries that are handled together with another one."""
 
 RECEIVED_WEBHOOKS = bound_without_strangers(
-    "Received webhooks that wait until they are stored",
+    "Received partner webhooks that wait until they are stored",
     "inventory",
     f"{MAX_WAITING_CALLS}; {MAX_BATCH_SIZE} are stored together",
     "none, in order of arrival",
 )
 WEBHOOK_RESULTS = bound_without_strangers(
-    "Handled webhooks whose results wait until they are stored",
+    "Handled partner webhooks whose results wait until they are stored",
     "inventory",
     f"{MAX_CONCURRENT_DELIVERIES}; {MAX_BATCH_SIZE} are stored together",
     f"{MAX_CONCURRENT_OF_SHOP}",
@@ -307,7 +307,7 @@ async def list_waiting_order_webhooks(reader: Reader, shop_id: int) -> list[Wait
 
 
 async def list_retrying_order_webhooks(reader: Reader, shop_id: int) -> list[WaitingWebhook]:
-    """Those of them that are retrying."""
+    """The retrying webhooks about orders of a shop."""
     return await sql.list_waiting_order_webhooks(reader, shop_id, MAX_WAITING, only_retrying=True)
 
 

@@ -28,7 +28,7 @@ Count = Annotated[int, Meta(ge=0, le=MAX_UNITS)]
 Moment = Annotated[datetime, Meta(tz=True)]
 
 Value: TypeAlias = Annotated[str | int | bool | None, Meta(extra={"use": "none"})]
-"""Of a field that no handler reads."""
+"""The value of a field that no handler reads."""
 
 Display: TypeAlias = Annotated[str, Meta(extra={"use": "display"})]
 """A text that is shown to people, of at most 300 characters; "": the platform does not say it."""
@@ -42,7 +42,7 @@ P = TypeVar("P", bound=Payload)
 
 
 class DeletedPayload(Payload):
-    """Of any object that was deleted."""
+    """The body about any object that was deleted."""
 
     id: Number
     admin_graphql_api_id: Value = None

@@ -44,7 +44,7 @@ COMPLIANCE = frozenset({"customers/data_request", "customers/redact"})
 """Topics that every app must answer. There is nothing to do for them: no data of customers is stored."""
 
 LARGE_BODIES = Bound(
-    name="Webhooks above the usual size that are read",
+    name="Partner webhooks above the usual size that are read",
     service="inventory",
     total=f"{MAX_LARGE_BODIES} of {MAX_BODY_BYTES // 1_048_576} MiB",
     tenant="none",

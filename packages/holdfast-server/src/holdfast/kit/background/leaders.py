@@ -30,7 +30,7 @@ POLL_SECONDS = 1.0
 """Seconds between two reads of the list of processes."""
 
 LEADER_POLL_SECONDS = 0.5
-"""The same for a process that leads a loop, or that would lead one if one other process ended."""
+"""Seconds between two reads for a process that leads a loop, or that would lead one if one other process ended."""
 
 SESSION_TIMEOUT_SECONDS = 3.0
 """Seconds after which PostgreSQL ends the session of a process that does not poll."""

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from holdfast.kit.contract.client import path_of
 
-Principal = Literal["api_key", "access_token", "person", "platform", "nobody", "system"]
+Principal = Literal["api_key", "access_token", "person", "platform", "stranger", "system"]
 
 Owner = tuple[Hashable, ...]
 """Who has a share of what is limited, such as `("strangers", "address 192.0.2.1")`. Each part has a share of the one
@@ -63,7 +63,7 @@ class Caller(Struct, frozen=True):
         """Who shares with others what the work of this caller takes: its tenant, its address, or itself."""
         if self.tenant_id:
             return (self.tenant_id,)
-        return (STRANGERS, *path_of(self.name)) if self.principal == "nobody" else (self.name,)
+        return (STRANGERS, *path_of(self.name)) if self.principal == "stranger" else (self.name,)
 
     def may_access(self, tenant_id: int) -> bool:
         return self.tenant_id is None or self.tenant_id == tenant_id
@@ -104,9 +104,9 @@ def partner(name: str) -> Caller:
     return Caller("platform", name, 0, 0)
 
 
-def nobody(address: str) -> Caller:
+def stranger(address: str) -> Caller:
     """The caller without a credential. It owns nothing, and limits count it by its address (`client.address`)."""
-    return Caller("nobody", address, 0, 0)
+    return Caller("stranger", address, 0, 0)
 
 
 def system(tenant_id: int | None = None) -> Caller:

@@ -47,7 +47,7 @@ def message(text: str, **values: Value) -> Message:
 
 
 def translatable(text: str) -> str:
-    """The same text. It is extracted into the catalogues, and translated where it is shown."""
+    """The text as it is. It is extracted into the catalogues, and translated where it is shown."""
     return text
 
 

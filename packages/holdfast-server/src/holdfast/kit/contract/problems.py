@@ -152,7 +152,10 @@ IDEMPOTENCY_KEY_REUSED = ProblemType(
     "Idempotency-Key",
 )
 RATE_LIMITED = ProblemType(
-    "rate_limited", 429, "Too many requests.", "Wait for the number of seconds in Retry-After, then go on more slowly."
+    "rate_limited",
+    429,
+    "Too many requests.",
+    "Wait for the number of seconds in Retry-After, then continue more slowly.",
 )
 DAILY_LIMIT_REACHED = ProblemType(
     "daily_limit_reached",
@@ -195,7 +198,7 @@ COMMON_PROBLEMS = tuple(
 
 
 def _plain(errors: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """The same errors, with plain texts as messages."""
+    """A copy of the errors, with plain texts as messages."""
     return {field: [*map(str, messages)] for field, messages in errors.items()}
 
 

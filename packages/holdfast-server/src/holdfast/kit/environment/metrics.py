@@ -97,7 +97,7 @@ class RequestMetrics:
 
 
 _unwritten: list[RequestMetrics] = []
-"""Those with requests that are not written yet."""
+"""The metrics with requests that are not written yet."""
 
 
 def start_at_zero(metric: Counter, *labels: str) -> None:

@@ -3,7 +3,7 @@ while sent, and constant ones.
 
 A cache is a proxy or a content delivery network in front of the service. What it may keep is the same for every client
 that requests the same address in the same language and encoding. All other answers are `NO_STORE`.
-docs/edge.md lists both.
+docs/cache.md lists both.
 
 A proxy may have signed the query of a request, with a secret that signs other messages too. The sender of the request
 must not learn the signature. So an answer repeats only parameters that the service knows by name, and none of these

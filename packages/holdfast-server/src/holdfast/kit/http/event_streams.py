@@ -213,7 +213,7 @@ class Streams:
         self._holdings = Holdings[OpenStream]()
         """The streams of the process by address."""
         self._tenants: dict[object, Holdings[OpenStream]] = {}
-        """Those of each tenant."""
+        """The streams of each tenant, by address."""
         self.closing = False
         self.wakes: set[Callable[[], None]] = set()
 

@@ -18,7 +18,7 @@ from starlette.requests import cookie_parser
 from starlette.types import Receive, Scope, Send
 
 from holdfast.kit.contract import problems
-from holdfast.kit.contract.caller import Caller, nobody
+from holdfast.kit.contract.caller import Caller, stranger
 from holdfast.kit.contract.client import address
 from holdfast.kit.environment.metrics import RequestMetrics
 from holdfast.kit.running.operation import Operation
@@ -241,7 +241,7 @@ def headers_of(problem: problems.Problem) -> list[Header]:
 
 async def anonymous(request: Request) -> Caller:
     """The caller without a credential, whom rate limits count by address."""
-    return nobody(address(request.scope))
+    return stranger(address(request.scope))
 
 
 class Handler:

@@ -25,7 +25,7 @@ MAX_URGENT_REQUESTS = 32
 """Urgent requests that are begun in one turn besides the others. Further ones wait as others do."""
 
 MAX_URGENT_REQUESTS_PER_ADDRESS = 8
-"""Those of one address. Every client can send a request whose beginning is that of an urgent one."""
+"""Urgent requests of one address that are begun in one turn. Any client can imitate one."""
 
 TURN_SECONDS = 0.01
 """The processor time of a turn that is aimed at while requests wait."""

@@ -101,7 +101,7 @@ def _url(host: str, port: int) -> str:
 
 
 class _Process:
-    """This process. Services that share it drain together.
+    """The present process. Services that share it drain together.
 
     drain_began_at    the time of the first SIGTERM, by `time.monotonic`; None before it
     """

@@ -31,7 +31,7 @@ AUTHENTICATION_REQUIRED = 530
 
 
 class TrialStep(NamedTuple):
-    """What came of one step.
+    """The result of one step.
 
     text      what was done, with the words of the mail server; or what failed
     advice    what to do; empty if the step succeeded

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from holdfast.kit.contract import problems
-from holdfast.kit.contract.caller import Caller, nobody
+from holdfast.kit.contract.caller import Caller, stranger
 from holdfast.kit.contract.client import address
 from holdfast.kit.http.body import read_body
 from holdfast.kit.http.event_streams import EventStream, StreamOwner, Streams, encode_event
@@ -92,7 +92,7 @@ class McpEndpoint:
         async def authenticate() -> Caller:
             self._require_origin(request)
             if preflight:
-                return nobody(address(request.scope))
+                return stranger(address(request.scope))
             require_method(request, self._methods(request.headers))
             require_one_credential(request)
             return await reauthenticate()

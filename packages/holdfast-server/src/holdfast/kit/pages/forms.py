@@ -136,7 +136,7 @@ _KINDS: Mapping[str, str] = {
 def form_errors(
     errors: Mapping[str, Sequence[str]], instructions: Mapping[str, str] = NO_INSTRUCTIONS
 ) -> dict[str, list[str]]:
-    """The same errors, each as a sentence that says what to enter. Messages that say more than a type stay as they are.
+    """The errors, each as a sentence that says what to enter. Messages that say more than a type stay as they are.
 
     instructions    by field, what to enter, with an example: "Enter a number of seats, such as 30."
     """
@@ -246,7 +246,7 @@ def command_in_path(kind: type[C], request: Request) -> C:
 
 
 def hide_forbidden(run: Run) -> Run:
-    """The same operation, which answers `forbidden` as `not_found`: other accounts' things look like missing ones."""
+    """An operation that answers `forbidden` as `not_found`: other accounts' things look like missing ones."""
 
     async def run_on_own(caller: Caller, command: Any, key: str | None = None) -> Any:
         try:

@@ -32,7 +32,8 @@ LOCK_TIMEOUT_SECONDS = 90
 """Seconds that a process waits for another one that starts or stops the server."""
 
 EXIT_LOCK_TIMEOUT_SECONDS = 1
-"""The same when a process ends. After it, the server runs until the next process that uses it has ended."""
+"""Seconds that a process that ends waits for another one that starts or stops the server. After these seconds the
+server runs until the next process that uses it has ended."""
 
 RETRY_SECONDS = 0.5
 """Seconds between attempts to reach or to start a server that has stopped."""

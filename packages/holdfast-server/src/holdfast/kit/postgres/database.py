@@ -260,7 +260,7 @@ class Database(Generic[R]):
         await self.pool.close()
 
     def across_tenants(self) -> "Database[R]":
-        """The same database without the restriction to a tenant, for work such as signing in.
+        """The database without the restriction to a tenant, for work such as signing in.
 
         It shares the connections of this database, and only this one is opened and closed.
         """

@@ -23,7 +23,7 @@ TOOL_PAGE_SIZE = 20
 
 
 def with_short_pages(kind: type[OffsetPage]) -> type[OffsetPage]:
-    """The same command with shorter pages."""
+    """A copy of the command with shorter pages."""
     # All fields are declared again, because a single one would move behind the others.
     defaults = {info.name: info.default for info in msgspec.structs.fields(kind)} | {"limit": TOOL_PAGE_SIZE}
     fields = [(info.name, info.type, field(default=defaults[info.name])) for info in msgspec.structs.fields(kind)]

@@ -32,7 +32,7 @@ class Endpoints(NamedTuple):
 
     @classmethod
     def joined(cls, endpoints: Iterable["Endpoints"]) -> "Endpoints":
-        """Those of several parts as one."""
+        """The endpoints of several parts, joined."""
         every = [*endpoints]
         return cls(*([*chain.from_iterable(members)] for members in zip(*every, strict=True))) if every else cls()
 

@@ -43,7 +43,7 @@ PROXY_HEADERS = {b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", 
 """Headers that proxies add."""
 
 METRICS_CLOSED = (
-    "/metrics answers programs on the same machine only, and nobody through a proxy. To read it from elsewhere, set"
+    "/metrics answers programs on the same machine only, and none through a proxy. To read it from elsewhere, set"
     " METRICS_TOKEN on the service and send it as `Authorization: Bearer …`.\n"
 )
 METRICS_REFUSED = "Send the METRICS_TOKEN of this service as `Authorization: Bearer …`.\n"
@@ -156,7 +156,7 @@ class Service:
         )
 
     def all_routes(self) -> Sequence[Route]:
-        """Its routes, those of its operations, and those that every service has."""
+        """The routes of the service, of its operations, and those that every service has."""
         refuse = envelope(self.error_body)
         operations = rest.routes(self.operations, self.runner, self.authenticate, self.limits, refuse)
         return [

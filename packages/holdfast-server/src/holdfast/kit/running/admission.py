@@ -187,7 +187,7 @@ class Admission:
         self._tenants.pop(tenant, None)
 
     def counted(self, run: Callable[P, Coroutine[Any, Any, A]]) -> Callable[P, Coroutine[Any, Any, A]]:
-        """The same function, whose calls are counted as work in progress that others wait for."""
+        """A function whose calls are counted as work in progress that others wait for."""
 
         async def run_counted(*arguments: P.args, **options: P.kwargs) -> A:
             with self.work():

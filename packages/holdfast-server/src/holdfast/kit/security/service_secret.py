@@ -101,7 +101,7 @@ class Secret:
             raise self._another_key() from error
 
     def reseal(self, sealed: bytes) -> bytes:
-        """The same text, sealed with the present secret. Raises `UnsealError`."""
+        """The text, sealed with the present secret. Raises `UnsealError`."""
         try:
             return self._fernet.rotate(sealed)
         except InvalidToken as error:

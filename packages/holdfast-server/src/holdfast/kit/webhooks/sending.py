@@ -37,7 +37,7 @@ MAX_ENDPOINTS = 16
 """Endpoints to which one process sends at the same time."""
 
 MAX_FAILING_ENDPOINTS = 8
-"""Those of them that failed last time, or were slow."""
+"""Endpoints that failed last time or were slow, among those that one process sends to at the same time."""
 
 SLOW_SECONDS = 2.0
 """An endpoint is slow if a message took longer in its last turn."""
@@ -99,7 +99,7 @@ class DueMessage(Struct):
 
 
 class SendResult(Struct):
-    """What came of sending a message.
+    """The result of sending a message.
 
     status      the HTTP status; None: no answer came
     error       why it failed; None: it was delivered
@@ -116,7 +116,7 @@ class SendResult(Struct):
 
 
 class Turn(Struct):
-    """What came of the turn of an endpoint.
+    """The result of the turn of an endpoint.
 
     messages    how many messages were sent, also those that failed
     pause       seconds for which it gets no more

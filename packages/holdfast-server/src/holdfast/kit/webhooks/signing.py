@@ -1,7 +1,7 @@
 """Signatures of webhooks, as Standard Webhooks 1.0.0 has them: `v1` with a shared secret, `v1a` with a key pair.
 
 The signed text is `id.timestamp.body`. A receiver of `v1` has the secret itself; a receiver of `v1a` has the public
-key, with which nobody can sign.
+key, which cannot sign.
 """
 
 import binascii

@@ -25,7 +25,7 @@ ACCOUNT_TEMPLATE = "console/account.html"
 END_ACCESS = Operation("end_access", None, single(accounts.end_own_access))
 OPEN_OWN_DATA = Operation("open_own_data", None, single(proof.open))
 OPERATIONS = (END_ACCESS, OPEN_OWN_DATA)
-"""They have no routes and no tools of their own."""
+"""Operations of the console alone: they have no routes of the API and no tools."""
 
 
 class AccountPages:

@@ -24,7 +24,7 @@ GET_BRANDING = Operation("get_branding", None, read(branding.get))
 CHANGE_BRANDING = Operation("change_branding", None, single(branding.change))
 CHANGE_LOGO = Operation("change_logo", None, single(branding.change_logo))
 OPERATIONS = (GET_BRANDING, CHANGE_BRANDING, CHANGE_LOGO)
-"""They have no routes and no tools of their own."""
+"""Operations of the console alone: they have no routes of the API and no tools."""
 
 
 class BrandingPage:

@@ -25,7 +25,7 @@ BECOME_ORGANIZER = Operation("become_organizer", None, single(accounts.become))
 READ_PREVIOUS = Operation("get_unproved_account", None, read(ownership.get_unproved_account))
 PROVE = Operation("prove_account", None, single(ownership.prove))
 OPERATIONS = (BECOME_ORGANIZER, READ_PREVIOUS, PROVE)
-"""They have no routes and no tools of their own."""
+"""Operations of the console alone: they have no routes of the API and no tools."""
 
 INSTRUCTIONS = {
     "name": message("Enter the name that people see, such as Ada Events."),

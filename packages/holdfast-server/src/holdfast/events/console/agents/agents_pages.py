@@ -46,7 +46,7 @@ from holdfast.kit.running.runner import Runner
 
 LIST_USES = Operation("list_key_uses", None, read(keys.list_uses))
 OPERATIONS = (LIST_USES,)
-"""They have no routes and no tools of their own."""
+"""Operations of the console alone: they have no routes of the API and no tools."""
 
 TEMPLATES = AgentTemplates(
     base="console.html",

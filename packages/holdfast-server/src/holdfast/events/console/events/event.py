@@ -115,7 +115,7 @@ async def read_latest(reader: Reader, caller: Caller, command: ReadLatest) -> Se
 
 READ_LATEST = Operation("get_latest_of_event", None, read(read_latest))
 OPERATIONS = (READ_LATEST,)
-"""It has no route and no tool of its own."""
+"""An operation of the console alone: it has no route of the API and no tool."""
 
 
 PATH = f"{HOME}/events/{{event_id}}"

@@ -130,7 +130,7 @@ def field_values(event: EventRow) -> dict[str, str]:
 
 
 def with_seconds(values: Mapping[str, str], event: EventRow) -> dict[str, str]:
-    """The same values, with the exact moments of the event where they are as `field_values` shows them."""
+    """The values, with the exact moments of the event where they are as `field_values` shows them."""
     displayed = field_values(event)
     unchanged = {name for name in MOMENTS if values.get(name) == displayed[name]}
     return {**values, **{name: _local_time(getattr(event, name), event.timezone, "auto") for name in unchanged}}
@@ -211,7 +211,7 @@ def command_values(values: Mapping[str, str], event: EventRow | None = None) -> 
 
 
 def errors_in_words(errors: Mapping[str, Sequence[str]], raw: Mapping[str, Any], mode: Any) -> dict[str, Sequence[str]]:
-    """The same errors as sentences. Messages about prices do not mention minor units."""
+    """The errors as sentences. Messages about prices do not mention minor units."""
     words = {
         ("free", "price"): message("must be empty or 0 for a free event"),
         ("fixed", "price"): message("must be more than 0, such as 12.50: an event with a price cannot become free"),

@@ -217,7 +217,7 @@ _REFUNDS: LiteralString = """
       from payments where event_id = %(event_id)s and state = 'paid' and refunded + kept < amount
      group by currency order by currency
 """
-"""The same payments as in the function `give_back_all`."""
+"""SQL: the payments that the function `give_back_all` gives back."""
 _PEOPLE: LiteralString = """
     select count(*) filter (where status = 'registered') as registered,
            count(*) filter (where status = 'waitlisted') as waiting,
@@ -233,4 +233,4 @@ EDIT_EVENT = Operation("edit_event", None, steps(edit_event))
 READ_DEFAULTS = Operation("get_event_defaults", None, read(read_defaults))
 COUNT_FIGURES = Operation("count_figures_of_event", None, read(count_figures))
 OPERATIONS = (READ_EVENT, COUNT_FIGURES, COUNT_PEOPLE, EDIT_EVENT, READ_DEFAULTS)
-"""They have no routes and no tools of their own."""
+"""Operations of the console alone: they have no routes of the API and no tools."""

@@ -144,7 +144,7 @@ async def list_own(reader: Reader, caller: Caller, command: ListOwnEvents) -> Ow
 
 LIST_OWN = Operation("list_own_events", None, read(list_own))
 OPERATIONS = (LIST_OWN,)
-"""They have no routes and no tools of their own."""
+"""Operations of the console alone: they have no routes of the API and no tools."""
 
 
 class EventsPage:

@@ -120,7 +120,7 @@ async def copy_event(steps: Steps, caller: Caller, command: CopyEvent) -> Conclu
 
 COPY_EVENT = Operation("copy_event", None, steps(copy_event))
 OPERATIONS = (COPY_EVENT,)
-"""It has no route and no tool of its own."""
+"""An operation of the console alone: it has no route of the API and no tool."""
 
 
 NEW = "/console/events/new"

@@ -67,7 +67,7 @@ async def read_terms(reader: Reader, caller: Caller, command: ReadPublicationTer
 
 READ_TERMS = Operation("get_publication_terms", None, read(read_terms))
 OPERATIONS = (READ_TERMS,)
-"""It has no route and no tool of its own."""
+"""An operation of the console alone: it has no route of the API and no tool."""
 
 
 class PublicationPage:

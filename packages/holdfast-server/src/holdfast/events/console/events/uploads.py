@@ -103,7 +103,7 @@ _OWN_PHOTOS: LiteralString = """
 STORE_PHOTO = Operation("keep_photo", None, steps(store_photo))
 READ_PHOTOS = Operation("get_photos", None, read(read_photos))
 OPERATIONS = (STORE_PHOTO, READ_PHOTOS)
-"""They have no routes and no tools of their own."""
+"""Operations of the console alone: they have no routes of the API and no tools."""
 
 
 MAX_CONCURRENT_FORMS = 2

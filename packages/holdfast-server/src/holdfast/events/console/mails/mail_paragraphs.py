@@ -24,7 +24,7 @@ from holdfast.kit.running.runner import Runner
 GET = Operation("get_mail_paragraphs", None, read(paragraphs.get))
 UPDATE = Operation("update_mail_paragraphs", None, single(paragraphs.update))
 OPERATIONS = (GET, UPDATE)
-"""They have no routes and no tools of their own."""
+"""Operations of the console alone: they have no routes of the API and no tools."""
 
 
 class MailParagraphsPage:

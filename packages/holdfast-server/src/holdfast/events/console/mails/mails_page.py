@@ -20,7 +20,7 @@ PAGE_SIZE = 40
 LIST = Operation("list_mails", None, read(delivery_status.list))
 RETRY = Operation("retry_mail", None, single(delivery_status.retry))
 OPERATIONS = (LIST, RETRY)
-"""They have no routes and no tools of their own."""
+"""Operations of the console alone: they have no routes of the API and no tools."""
 
 
 class MailsPage:

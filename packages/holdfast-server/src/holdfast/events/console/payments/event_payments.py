@@ -27,7 +27,7 @@ PAGE_SIZE = 100
 
 LIST = Operation("list_payments", None, read(operations.list_for_event))
 OPERATIONS = (LIST,)
-"""It has no route of the API and no tool of its own."""
+"""An operation of the console alone: it has no route of the API and no tool."""
 
 
 class EventPaymentsPage:

@@ -32,7 +32,7 @@ READ_PAYER = Operation("get_payer", None, read(operations.payer))
 READ_PAYMENTS = Operation("get_person_payments", None, read(operations.list_payments))
 REFUND = Operation("refund_payment", None, single(operations.refund), ADDS)
 OPERATIONS = (READ_PAYER, READ_PAYMENTS, REFUND)
-"""They have no routes of the API and no tools of their own."""
+"""Operations of the console alone: they have no routes of the API and no tools."""
 
 
 class PaymentsPage:

@@ -30,7 +30,7 @@ OPEN = Operation("open_onboarding", None, steps(payout_accounts.open_processor))
 CONFIRM = Operation("confirm_payout_account", None, steps(payout_accounts.confirm))
 REFRESH = Operation("refresh_payouts", None, steps(payout_accounts.refresh))
 OPERATIONS = (READ_PAYOUTS, SET_RULE, OPEN, CONFIRM, REFRESH)
-"""They have no routes of the API and no tools of their own."""
+"""Operations of the console alone: they have no routes of the API and no tools."""
 
 INSTRUCTIONS = {"refund_days": message("Enter a number of days, such as 7.")}
 """What people enter in the form of the refund rule, by field."""

@@ -21,7 +21,7 @@ from holdfast.kit.running.runner import Run, Runner
 
 ADD_PERSON = Operation("add_person", None, batched(registrations.add))
 OPERATIONS = (ADD_PERSON,)
-"""It has no route and no tool of its own."""
+"""An operation of the console alone: it has no route of the API and no tool."""
 
 EVENT_REFUSALS = (EVENT_CANCELLED, EVENT_EXPIRED, EVENT_FULL)
 """The problems of the event that the page shows: the event accepts no registration."""

@@ -81,7 +81,7 @@ async def resend(tx: Tx, caller: Caller, command: ResendMail) -> ResendStatus:
 
 RESEND_MAIL = Operation("send_mail_of_registration", None, single(resend))
 OPERATIONS = (RESEND_MAIL,)
-"""It has no route and no tool of its own."""
+"""An operation of the console alone: it has no route of the API and no tool."""
 
 
 STATUS_OF_ACTION = {"seat": "registered", "wait": "waitlisted"}

@@ -80,7 +80,7 @@ def sort_rows(rows: Sequence[RegistrationView], by: Sort) -> list[RegistrationVi
 
 SEARCH = Operation("search_registrations", None, single(search.search))
 OPERATIONS = (SEARCH,)
-"""It has no route and no tool of its own."""
+"""An operation of the console alone: it has no route of the API and no tool."""
 
 CHOOSE_SCRIPT = "console/people/choose_all.js"
 """The script of the box that ticks all boxes of a page."""

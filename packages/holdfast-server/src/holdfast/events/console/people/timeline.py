@@ -125,4 +125,4 @@ async def read_timeline(reader: Reader, caller: Caller, command: ReadTimeline) -
 
 READ_TIMELINE = Operation("get_timeline", None, read(read_timeline))
 OPERATIONS = (READ_TIMELINE,)
-"""It has no route and no tool of its own."""
+"""An operation of the console alone: it has no route of the API and no tool."""

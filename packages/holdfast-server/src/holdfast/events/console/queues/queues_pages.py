@@ -133,7 +133,7 @@ PAGE_SIZE = 20
 READ_HISTORY = Operation("get_queue_history", None, read(operations.read_history))
 LIST_OPEN_EVENTS = Operation("list_events_without_queue", None, read(operations.list_open_events))
 OPERATIONS = (READ_HISTORY, LIST_OPEN_EVENTS)
-"""They have no routes and no tools of their own."""
+"""Operations of the console alone: they have no routes of the API and no tools."""
 
 
 class QueuesPages:

@@ -119,7 +119,7 @@ async def find(reader: Reader, batch: Batch[FindLinkedEvent]) -> Sequence[Linked
 
 
 FIND_LINKED_EVENT = Operation("find_linked_event", None, read_batched(find))
-"""It has no route and no tool of its own."""
+"""An operation of pages alone: it has no route of the API and no tool."""
 
 
 def linked_event_cache(database: Database, runner: Runner) -> LookupCache[int, LinkedEvent]:

@@ -179,7 +179,7 @@ def _form_values(pool: PoolWithMembers) -> dict[str, str]:
 
 
 def _form_values_json(pool: PoolWithMembers) -> str:
-    """The same values for a hidden field."""
+    """The values of the form, for a hidden field."""
     return msgspec.json.encode(_form_values(pool)).decode()
 
 

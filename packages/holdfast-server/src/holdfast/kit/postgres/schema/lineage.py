@@ -119,7 +119,7 @@ def not_applied(
     migrations: Sequence[Migration],
     other_services: Mapping[str, str],
 ) -> tuple[Sequence[Migration], Sequence[Migration]]:
-    """Of the migrations that are not applied: the baselines whose result is there already, and the others.
+    """The migrations that are not applied: the baselines whose result is there already, and the others.
 
     other_services    for the title of each other service, a table that only its databases have
 

@@ -52,7 +52,7 @@ NO_SERVICES: Mapping[str, str] = {}
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of a trial.
+    """The result of a trial.
 
     succeeded   the names of the migrations that were applied and rolled back
     untried     the names of those after them that could not be tried

@@ -164,7 +164,7 @@ async def check_backups(inspection: Inspection[Any]) -> None:
 
 
 DATA: dict[str, tuple[LiteralString, str]] = {
-    "events": ("registrations", "Nobody has registered yet"),
+    "events": ("registrations", "There are no registrations yet"),
     "inventory": ("ledger", "No stock was entered yet"),
 }
 """The table of each service that needs backups once it has rows, and what is said before."""

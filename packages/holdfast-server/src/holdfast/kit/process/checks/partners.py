@@ -216,8 +216,8 @@ CHECKS.query(
     Fault(
         "age > interval '15 minutes'",
         "A mail has waited for {age}{reason}.",
-        "See all with: holdfast {service} mail list. Correct SMTP_HOST and its other settings; if nobody sends, start: "
-        "holdfast {service} worker",
+        "See all with: holdfast {service} mail list. Correct SMTP_HOST and its other settings; if no process sends, "
+        "start: holdfast {service} worker",
     ),
     Fault(
         "failed > 0",

@@ -78,3 +78,20 @@ CHECKS.query(
     *overdue("A job waits"),
     ok="No job has failed for good, and none waits for long.",
 )
+
+CHECKS.query(
+    "webhook endpoints",
+    """
+    select count(*) filter (where status <> 'paused') as endpoints,
+           count(*) filter (where status <> 'paused' and failing_since is not null) as failing,
+           clock_timestamp() - min(greatest(next_due_at, leased_until)) filter (where status = 'active') as age
+      from webhook_endpoints
+    """,
+    Fault(
+        "failing >= 3 and failing = endpoints",
+        "All {failing} endpoints to which webhooks are sent fail.",
+        "Let the service reach other hosts: look at its firewall and its DNS.",
+    ),
+    *overdue("A webhook for a program waits"),
+    ok="Webhooks are sent: {failing} of {endpoints} endpoints fail.",
+)

@@ -1,6 +1,6 @@
 """A crowd that looks and waits, without a cache and behind the one of `deploy/nginx/holdfast.conf`.
 
-python -m benchmarks.edge [--help]
+python -m benchmarks.cache [--help]
 """
 
 import contextlib
@@ -78,9 +78,9 @@ def main(
     table = Table(title=f"A crowd of {clients} clients, {seconds:g} s each")
     for heading in ("what", "cache", "a second", "reach the service", "p50", "p99", "its processor"):
         table.add_column(heading, justify="left" if heading in ("what", "cache") else "right")
-    with server([holdfast(), "events", "serve", "--port", "0"], environment) as service, cache(service) as edge:
+    with server([holdfast(), "events", "serve", "--port", "0"], environment) as service, cache(service) as cached:
         for kind in _kinds(service, _scene(service)):
-            for place, port in (("no", service), ("yes", edge)):
+            for place, port in (("no", service), ("yes", cached)):
                 _run(port, service, kind, clients, WARM_SECONDS)
                 seen = _run(port, service, kind, clients, seconds)
                 table.add_row(

@@ -1,4 +1,4 @@
-"""A real cache in front of the service answers what docs/edge.md says, and nothing that belongs to one person."""
+"""A real cache in front of the service answers what docs/cache.md says, and nothing that belongs to one person."""
 
 import re
 import subprocess
@@ -27,7 +27,7 @@ MAX_AGE_SECONDS = 5.0
 """Seconds after which everybody sees a change: `s-maxage` and `stale-while-revalidate`."""
 
 
-class Edge(NamedTuple):
+class CachedService(NamedTuple):
     """A cache in front of a process of events, with two organizers, and an event and a queue of the first.
 
     client     returns a client of the cache
@@ -73,9 +73,9 @@ class Edge(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def edge(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edge]:
+def cached(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CachedService]:
     program("nginx")  # before the service is started
-    directory = tmp_path_factory.mktemp("edge")
+    directory = tmp_path_factory.mktemp("cache")
     authority, port = Authority(directory), port_that_stays_free()
     authority.issue(*HOSTS.values())
     with pytest.MonkeyPatch.context() as environment, clone(template_url) as url:
@@ -96,7 +96,7 @@ def edge(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             events.kill()
 
 
-def scene(events: Process, connect: Callable[[], AbstractContextManager[httpx2.Client]]) -> Edge:
+def scene(events: Process, connect: Callable[[], AbstractContextManager[httpx2.Client]]) -> CachedService:
     with connect() as client:
         keys = list[str]()
         for name in ("Ada", "Ben"):
@@ -107,22 +107,22 @@ def scene(events: Process, connect: Callable[[], AbstractContextManager[httpx2.C
         event = data_of(client.post("/api/events", json={"event": event_fields(capacity=1)}), 201)
         fields = {"title": "Sale", "release_rate": 1, "token_ttl_minutes": 5, "target_url": "https://a.example/"}
         queue = data_of(client.post("/api/queues", json={"queue_event": fields}), 201)
-    return Edge(events, connect, keys, event, queue)
+    return CachedService(events, connect, keys, event, queue)
 
 
-def test_a_crowd_reaches_the_service_once_a_second(edge: Edge) -> None:
+def test_a_crowd_reaches_the_service_once_a_second(cached: CachedService) -> None:
     shared = {
-        "event_page": edge.page,
+        "event_page": cached.page,
         "organizer_page": "/organizers/ada-events",
-        "framed_form": f"/events/{edge.event['id']}/embed",
-        "waiting_room_progress": f"/queues/{edge.queue['id']}/progress",
+        "framed_form": f"/events/{cached.event['id']}/embed",
+        "waiting_room_progress": f"/queues/{cached.queue['id']}/progress",
         "organizer_feed": "/organizers/ada-events/events.rss",
     }
 
     # They come in many languages, with cookies of their own.
     def look(number: int) -> None:
-        with edge.client() as visitor:
-            visitor.headers["Cookie"] = f"waiting_room_{edge.queue['id']}={str(number) * 43}; theme=dark"
+        with cached.client() as visitor:
+            visitor.headers["Cookie"] = f"waiting_room_{cached.queue['id']}={str(number) * 43}; theme=dark"
             for turn in range(REQUESTS_EACH):
                 accepted = (*GERMAN, *ENGLISH)[turn % 9]
                 path = [*shared.values()][(turn // 9) % 5]
@@ -131,53 +131,53 @@ def test_a_crowd_reaches_the_service_once_a_second(edge: Edge) -> None:
                 assert (answer.status_code, answer.headers["content-language"]) == (200, language), (path, accepted)
                 assert "set-cookie" not in answer.headers
 
-    began, before = time.monotonic(), edge.reached(*shared)
+    began, before = time.monotonic(), cached.reached(*shared)
     with ThreadPoolExecutor(PEOPLE) as crowd:
         list(crowd.map(look, range(PEOPLE)))
-    took, reached = time.monotonic() - began, edge.reached(*shared) - before
+    took, reached = time.monotonic() - began, cached.reached(*shared) - before
     # One request a second for each of five addresses and two languages; two headers have answers of their own.
     assert reached <= 5 * 4 * (took + 1), (reached, took)
     assert reached < PEOPLE * REQUESTS_EACH / 3, (reached, took)
 
     # That there is no such page is kept for a moment, too.
-    with edge.client() as client:
-        before = edge.reached("organizer_page")
+    with cached.client() as client:
+        before = cached.reached("organizer_page")
         assert {client.get("/organizers/nobody-here").status_code for _ in range(20)} == {404}
-        assert edge.reached("organizer_page") - before <= 3
+        assert cached.reached("organizer_page") - before <= 3
 
 
-def test_answers_that_belong_to_one_person_reach_the_service_each_time(edge: Edge) -> None:
-    with edge.signed_in(0) as ada, edge.signed_in(1) as ben:
-        before = edge.reached("list_events", "get_event", "waiting_room")
+def test_answers_that_belong_to_one_person_reach_the_service_each_time(cached: CachedService) -> None:
+    with cached.signed_in(0) as ada, cached.signed_in(1) as ben:
+        before = cached.reached("list_events", "get_event", "waiting_room")
         for _ in range(3):
             ids = [[event["id"] for event in one.get("/api/events").json()["data"]] for one in (ada, ben)]
-            assert ids == [[edge.event["id"]], []]
-            assert [one.get(f"/api/events/{edge.event['id']}").status_code for one in (ada, ben)] == [200, 403]
-        room = f"/queues/{edge.queue['id']}"
+            assert ids == [[cached.event["id"]], []]
+            assert [one.get(f"/api/events/{cached.event['id']}").status_code for one in (ada, ben)] == [200, 403]
+        room = f"/queues/{cached.queue['id']}"
         cookies = [one.get(room).headers["set-cookie"] for one in (ada, ben)]
         assert len({*cookies}) == 2
         positions = [re.findall(r'id="position">(\d+)<', one.get(room).text) for one in (ada, ben)]
         assert positions == [["1"], ["2"]]
-        assert edge.reached("list_events", "get_event", "waiting_room") == before + 3 * 4 + 4
+        assert cached.reached("list_events", "get_event", "waiting_room") == before + 3 * 4 + 4
 
 
-def test_a_change_is_seen_in_time_and_what_was_kept_while_the_service_is_down(edge: Edge) -> None:
-    with edge.signed_in(0) as ada:
-        assert edge.shows(edge.event["title"])
-        data_of(ada.patch(f"/api/events/{edge.event['id']}", json={"event": {"title": "Watercolours"}}), 200)
+def test_a_change_is_seen_in_time_and_what_was_kept_while_the_service_is_down(cached: CachedService) -> None:
+    with cached.signed_in(0) as ada:
+        assert cached.shows(cached.event["title"])
+        data_of(ada.patch(f"/api/events/{cached.event['id']}", json={"event": {"title": "Watercolours"}}), 200)
         # A page that was told of the change names its moment.
-        assert edge.shows("Watercolours", f"{edge.page}?at=1764153000123")
-        assert edge.shows_in_time("Watercolours")
-        registration = {"registration": {"event_id": edge.event["id"], "email": "ann@example.com"}}
+        assert cached.shows("Watercolours", f"{cached.page}?at=1764153000123")
+        assert cached.shows_in_time("Watercolours")
+        registration = {"registration": {"event_id": cached.event["id"], "email": "ann@example.com"}}
         accepted = ada.post("/api/registrations", json=registration).json()
         wait_until(lambda: ada.get(accepted["next"]["url"]).status_code == 200)
-        assert edge.shows_in_time('data-state="full"')
-        data_of(ada.delete(f"/api/events/{edge.event['id']}"), 200)
-        assert edge.shows_in_time("This event is cancelled.")
+        assert cached.shows_in_time('data-state="full"')
+        data_of(ada.delete(f"/api/events/{cached.event['id']}"), 200)
+        assert cached.shows_in_time("This event is cancelled.")
 
-        edge.events.kill()
+        cached.events.kill()
         too_old = time.monotonic() + MAX_AGE_SECONDS
         wait_until(lambda: time.monotonic() > too_old)
-        assert edge.shows("This event is cancelled.")
-        paths = ("/api/events", f"/queues/{edge.queue['id']}")
+        assert cached.shows("This event is cancelled.")
+        paths = ("/api/events", f"/queues/{cached.queue['id']}")
         assert [ada.get(path).status_code for path in paths] == [503, 503]
