@@ -95,11 +95,11 @@ async def fill_event(page: Page, person: Person, price: str = "") -> None:
     await person.click(page.get_by_role("link", name="New event").first)
     await person.enter(page.get_by_label("Title"), "Pottery evening")
     await person.enter(page.get_by_label("Date and time"), BEGINS, keys=BEGINS_KEYS)
-    await person.enter(page.get_by_label("Name of the place"), "Studio 4")
+    await person.enter(page.get_by_label("Place (optional)"), "Studio 4")
     await person.enter(page.get_by_role("textbox", name="Seats", exact=True), "12")
     if price:
         await person.enter(page.get_by_role("textbox", name="Price", exact=True), price)
-    await person.choose_file(page.get_by_label("Photos from this device"), "clay.jpg", picture())
+    await person.choose_file(page.get_by_label("Add photos"), "clay.jpg", picture())
     await person.enter(page.get_by_label("Description"), "We make cups. Bring an apron.")
     await person.click(page.get_by_role("button", name="Publish", exact=True))
 
@@ -177,6 +177,7 @@ async def embed(world: World, person: Person) -> None:
     await context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = await world.home(context)
     await person.click(page.get_by_role("link", name="Open rehearsal"))
+    await person.click(page.get_by_role("link", name="Put the form on your site"))
     await person.click(page.locator("button[data-copies=share-code]"))
     await expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert f"/events/{event['id']}/embed" in await page.evaluate("navigator.clipboard.readText()")

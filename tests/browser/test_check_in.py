@@ -88,7 +88,9 @@ async def test_a_new_phone_checks_in_at_once_and_names_itself_once(chromium: Bro
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console/events/{event['id']}/check-in")
 
-    await expect(page.locator("#device")).to_be_visible()
+    # Nothing moves on the page while its scripts begin.
+    await expect(page.locator("body[data-kept]")).to_be_attached()
+    await expect(page.locator("#device")).to_be_hidden()
     assert "✓ Valid Ann Example" in await type_code(page, await code_of(stage.service, event["id"], "ann"))
     await expect(page.locator("#device")).to_be_hidden()
     await eventually(lambda: has_sent_all(page))

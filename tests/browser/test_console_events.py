@@ -63,9 +63,9 @@ async def test_a_mail_is_previewed_in_the_console_and_then_saved(chromium: Brows
     await page.goto(f"{stage.base_url}/console/events/{event['id']}")
     await page.get_by_role("navigation", name="This event").get_by_role("link", name="E-mails").click()
     await page.locator("#of-seat summary").click()
-    await page.get_by_label("Your paragraph: A seat").fill("Bring a <b>pencil</b>.\nNow.")
+    await page.get_by_label("Your paragraph: Seat confirmed").fill("Bring a <b>pencil</b>.\nNow.")
 
-    await page.get_by_role("button", name="Preview: A seat").click()
+    await page.get_by_role("button", name="Preview: Seat confirmed").click()
 
     mail = page.frame_locator("iframe[title$=English]")
     await expect(mail.locator("blockquote")).to_have_text("Bring a <b>pencil</b>. Now.")
@@ -74,7 +74,7 @@ async def test_a_mail_is_previewed_in_the_console_and_then_saved(chromium: Brows
         await expect(words).to_have_css("border-left-width", "3px")
     assert await mail.locator("img").evaluate("(picture) => picture.naturalWidth") > 200
     await mail.get_by_role("link", name="About the event").click()
-    await page.get_by_role("button", name="Save: A seat").click()
+    await page.get_by_role("button", name="Save: Seat confirmed").click()
     await expect(page.get_by_role("status")).to_have_text("Your paragraphs are saved.")
     stored = await stage.service.run_sql("select kind, text from mail_paragraphs")
     assert stored == [("seat", "Bring a <b>pencil</b>.\nNow.")]

@@ -78,7 +78,7 @@ async def test_a_new_event_is_created_with_the_photos_that_stayed_chosen(chromiu
 async def test_photos_are_chosen_without_scripts(chromium: Browser, stage: Stage) -> None:
     context = await chromium.new_context(java_script_enabled=False, locale="en-US")
     page = await entered(context, stage, f"{stage.event['id']}/photos")
-    field: Any = page.get_by_label("Photos from this device")
+    field: Any = page.get_by_label("Add photos")
 
     await field.set_input_files([file("one.jpg", picture()), file("note.jpg", b"no picture")])
     await page.get_by_role("button", name="Upload").click()

@@ -224,7 +224,7 @@ async def test_visitors_whose_clock_differs_see_their_own_time_too(
 
     local_time = page.locator("[data-moment]")
     if differs:
-        await expect(local_time).to_contain_text("On your clock:")
+        await expect(local_time).to_contain_text("Your time:")
         await expect(local_time).to_contain_text("E")
     else:
         await expect(local_time).to_be_hidden()

@@ -27,8 +27,7 @@ async def test_the_link_and_the_form_are_copied_and_seen(chromium: Browser, stag
     await context.add_cookies([session_cookie(stage.base_url, secret)])
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console/events/{stage.event['id']}")
-    await page.get_by_text("The form in your own site").click()
-    await page.get_by_role("link", name="How the form looks").click()
+    await page.get_by_role("link", name="Put the form on your site").click()
     copied: list[str] = []
 
     for id in ("share-link", "share-code"):

@@ -1,4 +1,4 @@
-"""The example data of `holdfast up`: three events with photos that are drawn, and a waiting room that leads to one."""
+"""The example data of `holdfast up`: four events, three with drawn photos, and a waiting room for the fourth."""
 
 import io
 from functools import partial
@@ -53,14 +53,17 @@ async def test_one_event_is_free_one_paid_and_one_nearly_full(service: Service, 
 
 
 async def test_the_waiting_room_leads_to_the_event_that_it_names(service: Service, addresses: dict[str, str]) -> None:
-    [(title, target)] = await service.run_sql("select title, target_url from queues")
+    [(title, target, event_id)] = await service.run_sql(
+        "select queues.title, queues.target_url, events.id from queues join events on events.queue_id = queues.id"
+    )
+    page = f"/organizers/demo-organizer/events/{event_id}"
 
-    arrived = await service.http.get(f"{httpx2.URL(target).path}?queue_token={'x' * 800}")
-    short = await service.http.get(arrived.headers["location"])
+    guarded = await service.http.get(page)
+    open_page = await service.http.get(addresses["event page"])
 
-    assert httpx2.URL(target).path == addresses["event page"]
-    assert (arrived.status_code, arrived.headers["location"]) == (303, addresses["event page"])
-    assert f'<h1 dir="auto">{title}</h1>' in short.text
+    assert httpx2.URL(target).path == f"/events/{event_id}/released"
+    assert f'<h1 dir="auto">{title}</h1>' in guarded.text
+    assert [f'href="{addresses["waiting room"]}"' in answer.text for answer in (guarded, open_page)] == [True, False]
 
 
 async def test_the_demo_data_is_stored_once(service: Service, addresses: dict[str, str]) -> None:
@@ -70,4 +73,4 @@ async def test_the_demo_data_is_stored_once(service: Service, addresses: dict[st
     assert {name: path for name, path in again if name != "organizer"} == {
         name: path for name, path in addresses.items() if name != "organizer"
     }
-    assert await service.run_sql("select count(*) from events") == [(3,)]
+    assert await service.run_sql("select count(*) from events") == [(4,)]

@@ -56,7 +56,7 @@ async def test_the_first_choice_keeps_the_event_and_the_date_can_be_changed_inst
     page = main_text(await browser.get(f"{path}/cancel"))
 
     assert "Nobody is registered." in page
-    assert "Nobody is told by e-mail." in page
+    assert "No e-mails are sent." in page
     assert "Only the date or the place changes? Change the date" in page
     assert page.endswith("Keep the event Cancel the event")
 

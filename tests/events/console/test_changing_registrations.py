@@ -36,7 +36,6 @@ async def test_a_person_added_by_the_organizer_gets_a_seat_and_a_mail(service: S
     assert (done.status_code, done.headers["location"]) == (303, await page_of(service, event, "ann"))
     assert "Pending" in pending
     assert "Seat" in seated
-    assert "1 of 10 seats taken" in seated
     assert await service.run_sql("select kind, recipient from mails") == [("seat", "ann@example.com")]
 
 
@@ -58,14 +57,14 @@ async def test_the_form_of_a_move_names_changes_of_the_order_before_and_the_page
     await browser.send(f"{ben}?do=remove", ben, do="remove")
     assert logged in main_text(await browser.get(ann))
 
-    assert "Fair order 3 registrations were numbered in order of arrival. You moved 1 and removed 1." in main_text(
+    assert "Fair order 3 people so far, numbered in order of arrival. You have moved 1 and removed 1." in main_text(
         await browser.get(page)
     )
     await ada.patch(f"/api/events/{event['id']}", {"event": {"public_log": False}})
     for path in (f"{ann}?do=remove", f"{page}/edit", f"{page}/cancel"):
         assert logged not in main_text(await browser.get(path)), path
     # What was published stays, and so does its count.
-    assert "You moved 1 and removed 1." in main_text(await browser.get(page))
+    assert "You have moved 1 and removed 1." in main_text(await browser.get(page))
 
 
 async def test_a_person_added_by_the_organizer_can_have_a_name(service: Service) -> None:
@@ -150,7 +149,9 @@ async def test_the_organizer_can_give_a_free_seat_to_a_person_who_waited_less_lo
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=5)
     await sign_up(service, event, "ann", "bob", "cleo")
-    assert "Every seat is taken." in main_text(await browser.get(await page_of(service, event, "cleo")))
+    full = await browser.get(await page_of(service, event, "cleo"))
+    assert "The only seat is taken." in main_text(full)
+    assert f'href="/console/events/{event["id"]}/edit#capacity"' in full.text
     await service.run_sql("update events set capacity = 2 where id = %(id)s", id=event["id"])
 
     await browser.send(await page_of(service, event, "cleo"), do="seat")
@@ -213,7 +214,7 @@ async def test_a_change_that_became_impossible_is_refused_with_the_present_statu
 
     assert answer.status_code == 422
     assert "This did not work" in main_text(answer)
-    assert "Every seat is taken." in main_text(answer)
+    assert "The only seat is taken." in main_text(answer)
     assert await states(ada, event) == {"ann": "registered", "bob": "waitlisted"}
 
 

@@ -159,6 +159,22 @@ async def test_the_end_of_an_event_moves_with_its_beginning_unless_it_is_edited(
     assert (done.status_code, after["datetime"], after["ends_at"]) == (303, begins, ends)
 
 
+async def test_the_form_says_how_many_people_get_a_mail_if_the_date_changes(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=4)
+    path = f"/console/events/{event['id']}/edit"
+    sentence = "If you change the date or the place, 2 people get an e-mail ten minutes later."
+    before = await browser.get(path)
+    for name, notify in (("ann", True), ("bob", True), ("cleo", False)):
+        await ada.register(event["id"], email=f"{name}@example.com", notify=notify)
+    await service.settle()
+
+    after = await browser.get(path)
+
+    assert "ten minutes later" not in main_text(before)
+    assert sentence in main_text(after)
+
+
 async def test_changes_of_others_to_an_event_are_shown_and_not_overwritten(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(recurrence_frequency="days", datetime="2036-07-12T17:30:00Z")

@@ -98,17 +98,16 @@ async def test_an_event_that_cannot_be_paid_for_yet_links_to_the_payouts(shop: P
     assert "Connect payouts" not in (await browser.get(f"/console/events/{paid['id']}")).text
 
 
-async def test_a_free_event_says_that_no_payment_is_needed(service: Service) -> None:
+async def test_a_free_event_has_no_payments_among_its_parts_and_says_why_on_their_page(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     paid, free = [await ada.create_event(pricing_mode=mode, price=price) for mode, price in PRICES]
 
-    for path, sentence in (
-        ("", "Nobody has to pay."),
-        ("/registrations", "The event is free: nobody has to pay."),
-        ("/payments", "The event is free: nobody has to pay."),
-    ):
-        assert sentence in (await browser.get(f"/console/events/{free['id']}{path}")).text
-        assert sentence not in (await browser.get(f"/console/events/{paid['id']}{path}")).text
+    for path in ("", "/registrations", "/check-in", "/share", "/photos", "/mails", "/edit"):
+        for event, has_tab in ((free, False), (paid, True)):
+            page = await browser.get(f"/console/events/{event['id']}{path}")
+            assert (f'<a href="/console/events/{event["id"]}/payments">Payments</a>' in page.text) is has_tab, path
+    assert "This event is free" in (await browser.get(f"/console/events/{free['id']}/payments")).text
+    assert "This event is free" not in (await browser.get(f"/console/events/{paid['id']}/payments")).text
     for event, next_step in ((free, "registrations"), (paid, "share")):
         page = await browser.get(f"/console/events/{event['id']}/payments")
         assert f'class="button secondary" href="/console/events/{event["id"]}/{next_step}"' in page.text
@@ -169,6 +168,50 @@ async def test_the_chart_of_an_event_shows_registrations_and_seats_by_day(servic
     assert re.findall(r"</th><td>(\d)</td>", page.text) == ["2", "0", "0", "1"]
 
 
+async def test_the_chart_of_an_event_shows_registrations_by_hour_on_its_first_day(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
+    event = await ada.create_event()
+    for name in ("ann", "bob"):
+        await ada.register(event["id"], email=f"{name}@example.com")
+    await service.settle()
+    await service.run_sql("update registrations set received_at = date_trunc('day', received_at) + interval '12 hours'")
+    await service.run_sql(
+        "update registrations set received_at = received_at - interval '2 hours'"
+        " where arrival = (select min(arrival) from registrations)"
+    )
+
+    page = await browser.get(f"/console/events/{event['id']}")
+
+    assert "Registrations by hour" in page.text
+    assert re.findall(r"</th><td>(\d)</td>", page.text) == ["1", "0", "1", "0", "0", "0", "0"]
+
+
+async def test_an_event_shows_who_is_checked_in_from_the_day_before(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
+    event = await ada.create_event()
+    await ada.register(event["id"], email="ann@example.com")
+    await service.settle()
+    early = await browser.get(f"/console/events/{event['id']}")
+    await service.run_sql("update events set datetime = now() + interval '20 hours', end_datetime = null")
+
+    late = await browser.get(f"/console/events/{event['id']}")
+
+    assert "Checked in 0" not in text(early)
+    assert "Checked in 0 of 1 people" in text(late)
+
+
+async def test_a_full_event_with_a_waiting_list_leads_to_its_seats(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
+    event = await ada.create_event(capacity=1, waitinglist_capacity=4)
+    link = f'href="/console/events/{event["id"]}/edit#capacity"'
+    for name in ("ann", "bob"):
+        assert link not in (await browser.get(f"/console/events/{event['id']}")).text
+        await ada.register(event["id"], email=f"{name}@example.com")
+        await service.settle()
+
+    assert link in (await browser.get(f"/console/events/{event['id']}")).text
+
+
 async def test_the_page_of_an_event_stops_counting_at_a_limit(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,7 +239,7 @@ async def test_a_number_of_the_overview_stands_in_one_place_with_its_unit(servic
 
     assert "Seats 5 of 8 seats taken Waiting list 0 of 4 places taken Paid" in page
     assert "€12.50 a seat" in page
-    assert re.search(r"Fair order \d registrations? w\w+ numbered in order of arrival. You moved nobody.", page)
+    assert re.search(r"Fair order \d people so far, numbered in order of arrival. You have moved nobody.", page)
 
 
 async def test_the_times_of_a_list_name_their_zone_once(service: Service) -> None:
@@ -208,6 +251,6 @@ async def test_the_times_of_a_list_name_their_zone_once(service: Service) -> Non
 
     page = text(await browser.get(f"/console/events/{event['id']}/registrations"))
 
-    assert "Times: Europe/Berlin" in page
+    assert "All times in Berlin time" in page
     assert re.findall("CES?T", page) == ["CET"]  # at the date of the event
     assert len(re.findall(r"Today, \d+:\d\d [AP]M", page)) == 3

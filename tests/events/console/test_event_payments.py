@@ -19,7 +19,7 @@ async def test_the_list_of_payments_has_totals_and_links_to_people_of_deleted_re
     assert page in (await browser.get(f"/console/events/{ann.event_id}")).text
     assert (
         "Yours €11.40 what was paid, without what went back and the fee Paid €12.00 in 1 payment Refunded €0.00 "
-        "Fee of the platform €0.60 Times: UTC ann@"
+        "Fee of the platform €0.60 All times in UTC ann@"
     ) in page_text(await browser.get(page))
 
     await shop.service.run_sql("delete from registrations")

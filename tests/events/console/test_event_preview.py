@@ -107,6 +107,9 @@ async def test_the_preview_of_an_edited_event_shows_the_places_left(service: Ser
     )
 
     assert "€9.00 19 seats left of 20" in part
+    full = preview(await draw(browser, path, title="Pottery", capacity="1", price="9"))
+    assert "€9.00 All seats are taken." in full
+    assert "seats left" not in full
     label = "Made from the title; add a photo to replace it."
     assert part.startswith(f"How the page will look {label} Pottery")
     # What another person has changed meanwhile is still noticed when the form is sent.

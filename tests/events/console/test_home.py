@@ -76,7 +76,8 @@ async def test_the_first_page_shows_where_people_wait_and_that_payments_are_not_
 
     bars = [re.findall(r'class="(bar[^"]*)"', answer.text) for answer in (public, page)]
     assert bars == [["bar warning"], ["bar warning", "bar"]], "A full event has the same colour for all."
-    assert "1 person waits for a seat at Life drawing , which is full." in text
+    assert "Life drawing is full. 1 person is waiting. Add seats See who is waiting" in text
+    assert f'href="/console/events/{full["id"]}/edit#capacity"' in page.text
     assert "Nobody can register for your events with a price yet, since nothing can be paid to you." in text
 
 

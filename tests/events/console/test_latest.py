@@ -1,5 +1,8 @@
 """The overview of an event says what happened last with its people."""
 
+import pytest
+
+from holdfast.events.console.events import event
 from tests.events.console.event_scene import foreign_event
 from tests.events.console.organizing import sign_in_organizer
 from tests.events.console.paid_scene import pay_for_seat
@@ -17,7 +20,7 @@ async def test_the_latest_registration_comes_first_with_its_status(service: Serv
 
     page = await browser.get(f"/console/events/{event['id']}")
 
-    text = main_text(page).partition("What happened last")[2]
+    text = main_text(page).partition("Recent activity")[2]
     assert text.index("bob@example.com is on the waiting list today") < text.index("ann@example.com has a seat today")
     assert f'href="/console/events/{event["id"]}/registrations/' in page.text
 
@@ -26,7 +29,39 @@ async def test_an_event_without_people_shows_no_latest_changes(service: Service)
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event()
 
-    assert "What happened last" not in (await browser.get(f"/console/events/{event['id']}")).text
+    assert "Recent activity" not in (await browser.get(f"/console/events/{event['id']}")).text
+
+
+async def test_several_people_of_one_minute_are_counted_and_not_named(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
+    event = await ada.create_event(capacity=2, waitinglist_capacity=4)
+    for number in range(6):
+        await ada.register(event["id"], email=f"guest{number}@example.com")
+    await service.settle()
+    await service.run_sql("update registrations set received_at = date_trunc('minute', received_at)")
+
+    activity = main_text(await browser.get(f"/console/events/{event['id']}")).partition("Recent activity")[2]
+
+    assert "4 people joined the waiting list today" in activity
+    assert "guest0@example.com has a seat today" in activity
+    assert "guest5" not in activity
+
+
+async def test_a_crowd_that_is_not_read_to_its_end_is_not_counted(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event, "MAX_READ_HAPPENINGS", 3)
+    ada, browser = await sign_in_organizer(service)
+    crowded = await ada.create_event(capacity=9)
+    for number in range(5):
+        await ada.register(crowded["id"], email=f"guest{number}@example.com")
+    await service.settle()
+    await service.run_sql("update registrations set received_at = date_trunc('minute', received_at)")
+
+    activity = main_text(await browser.get(f"/console/events/{crowded['id']}")).partition("Recent activity")[2]
+
+    assert "people got a seat" not in activity
+    assert "guest4@example.com has a seat today" in activity
 
 
 async def test_repeated_scans_do_not_hide_an_entry_in_the_latest_changes(shop: PaymentScene) -> None:

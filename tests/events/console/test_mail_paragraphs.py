@@ -74,7 +74,7 @@ async def test_the_form_of_paragraphs_shows_above_each_field_what_the_mail_says_
 
     assert "You have a seat at “<bdi>&lt;b&gt;Life&lt;/b&gt; %s drawing</bdi>”." in page.text
     assert page.text.count("<textarea") == page.text.count('<details class="editing"') == 9
-    assert "Ihr Absatz: Ein Platz (optional)" in german.text
+    assert "Ihr Absatz: Platz bestätigt (optional)" in german.text
     assert "Sie haben einen Platz bei „<bdi>" in german.text
 
 

@@ -181,7 +181,7 @@ async def test_the_waiting_list_has_a_place_for_every_tenth_seat_unless_a_number
     page = await browser.get(PAGE)
     done = await browser.send(PAGE, **event_form(capacity=seats, waitinglist_capacity=typed))
 
-    assert "Leave the waiting list empty for a place for every tenth seat, and at least 5." in main_text(page)
+    assert "Leave the waiting list empty for 10% of the seats, at least 5. Enter 0 for none." in main_text(page)
     assert done.status_code == 303, done.text
     assert (await ada.get("/api/events")).json()["data"][0]["waitinglist_capacity"] == places
 
@@ -274,7 +274,7 @@ async def test_a_form_of_another_site_creates_no_event(service: Service) -> None
 
 async def test_the_form_of_a_new_event_is_filled_with_zone_and_currency_of_the_last_one(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
-    await ada.create_event(timezone="Asia/Kathmandu", currency="NPR")
+    await ada.create_event(timezone="Asia/Kathmandu", currency="NPR", pricing_mode="fixed", price=150_000)
 
     page = await browser.get(PAGE)
 
@@ -282,6 +282,15 @@ async def test_the_form_of_a_new_event_is_filled_with_zone_and_currency_of_the_l
     assert '<option value="NPR" selected>' in page.text
     assert "Time zone: Asia/Kathmandu , as in your last event . Change it" in main_text(page)
     assert "Made from the title; add a photo to replace it." in main_text(page)
+
+
+async def test_a_free_event_does_not_change_the_currency_of_the_next_one_nor_of_its_copy(service: Service) -> None:
+    ada, browser = await sign_in_organizer(service)
+    await ada.create_event(pricing_mode="fixed", price=1250, currency="EUR")
+    free = await ada.create_event(pricing_mode="free", price=0)
+
+    for path in (PAGE, f"{PAGE}?copy={free['id']}"):
+        assert '<option value="EUR" selected>' in (await browser.get(path)).text
 
 
 @pytest.mark.parametrize(

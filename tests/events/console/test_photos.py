@@ -75,7 +75,7 @@ async def test_an_event_without_photos_shows_the_picture_that_people_see(service
     page = await browser.get(f"/console/events/{event['id']}/photos")
 
     assert '<svg class="cover"' in page.text
-    assert "This picture is made from the title. Your first photo takes its place." in page.text
+    assert "Made from the title; add a photo to replace it." in page.text
 
 
 async def test_a_photo_is_added_from_an_address_on_the_web(service: Service) -> None:

@@ -26,7 +26,7 @@ async def test_the_page_of_no_shows_names_who_gets_a_seat_and_gives_it_with_one_
     question = await table.browser.get(path)
 
     text = main_text(question)
-    assert "Have a seat, but have not come 1" in text
+    assert "Not checked in yet 1" in text
     assert "1 person gets a seat, and is told by e-mail unless no e-mails are wanted: Bob Example" in text
     assert "1 person who has not come loses the seat" in text
     done = await table.post(path, at_most=hidden_field(question, "at_most"))

@@ -31,7 +31,7 @@ async def test_the_timeline_of_a_person_lists_stored_events_in_order(shop: Payme
     ]
     assert entries[:2] == ["Registered at", "A seat was held until it is paid at"]
     assert "Paid €12.00 at" in entries
-    [failed] = [entry for entry in entries if entry.startswith("E-mail failed: A seat at")]
+    [failed] = [entry for entry in entries if entry.startswith("E-mail failed: Seat confirmed at")]
     assert "The mail server does not know this address" in failed
     assert "Came in, scanned by By hand at" in entries
     assert "€1.00 is being refunded at" in entries

@@ -92,7 +92,7 @@ async def test_a_page_shows_every_change_at_the_next_request(service: Service) -
 
     assert "2 seats left" in seen[0]
     assert "1 seat left" in seen[1]
-    assert "All seats are taken. The waiting list has room for 1 person. 1 person waits for a seat." in seen[2]
+    assert "All seats are taken. 1 person is waiting. You would be number 2." in seen[2]
     assert "Watercolours" in seen[3]
     assert "This event is cancelled." in seen[4]
 

@@ -45,7 +45,7 @@ async def test_an_organizer_without_coming_events_says_so(service: Service) -> N
 
     page = await service.http.get(f"/organizers/{ada.slug}")
 
-    assert "Nothing is planned at the moment." in page.text
+    assert "Nothing is planned at the moment" in page.text
 
 
 async def test_a_long_list_goes_on_without_leaving_out_or_repeating_an_event(service: Service) -> None:

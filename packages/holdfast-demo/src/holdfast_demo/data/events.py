@@ -71,7 +71,7 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
     await prove(tx, demo.organizer.id)
     await branding.change(tx, organizer, branding.ChangeBranding(accent=ACCENT, about=ABOUT))
     starts: dt.datetime = await tx.value(BEGINS)
-    studio = await _publish(
+    await _publish(
         tx,
         organizer,
         "studio",
@@ -86,17 +86,6 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
             waitinglist_capacity=10,
             location_name="Studio 4",
             timezone="Europe/Berlin",
-        ),
-    )
-    await queues.create(
-        tx,
-        organizer,
-        CreateQueue(
-            title="Open studio evening",
-            description="Six visitors a minute are let in, one after the other.",
-            release_rate=6,
-            target_url=tx.resources.settings.base_url + event_path(SLUG, studio),
-            token_ttl_minutes=10,
         ),
     )
     if account_id:
@@ -136,6 +125,34 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
             timezone="Europe/Berlin",
         ),
     )
+    walk = await _publish(
+        tx,
+        organizer,
+        None,
+        CreateEvent(
+            title="Lantern walk",
+            body="Along the river after dark. Lanterns are lit in the yard; bring a warm coat.",
+            datetime=starts + dt.timedelta(days=21),
+            ends_at=starts + dt.timedelta(days=21, hours=2),
+            price=0,
+            capacity=40,
+            pricing_mode="free",
+            waitinglist_capacity=10,
+            location_name="The yard",
+            timezone="Europe/Berlin",
+        ),
+    )
+    await queues.create(
+        tx,
+        organizer,
+        CreateQueue(
+            title="Lantern walk",
+            description="Six visitors a minute are let in, one after the other.",
+            release_rate=6,
+            event_id=walk,
+            token_ttl_minutes=10,
+        ),
+    )
     # These people do not exist, so no mail is sent to them.
     guests = [
         AcceptRegistration(event_id=concert, email=f"guest{number}@example.com", notify=False)
@@ -145,8 +162,10 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
     return DemoKeys(admin.key, demo.api_key.key)
 
 
-async def _publish(tx: Tx, organizer: Caller, photo: str, event: CreateEvent) -> int:
-    """Publish an event with one of the drawn photos. Returns its id."""
+async def _publish(tx: Tx, organizer: Caller, photo: str | None, event: CreateEvent) -> int:
+    """Publish an event with one of the drawn photos; without one, its title makes one. Returns its id."""
+    if photo is None:
+        return (await events.publish(tx, organizer, event, None)).id
     content = await asyncio.to_thread(draw_photo, photo)
     key = new_key(organizer.tenant_id, CONTENT_TYPE)
     await acceptance.expect(tx, PhotoRow(key, organizer.tenant_id, CONTENT_TYPE, len(content)), upload=False)

@@ -137,6 +137,7 @@ class CheckInEvent(Struct, frozen=True):
     title: str
     datetime: dt.datetime
     timezone: str | None
+    pricing_mode: str
     cancelled_at: dt.datetime | None
     now: dt.datetime
 

@@ -37,7 +37,8 @@ def people_of_event(
 
 
 HEAD: LiteralString = """
-    select id, organizer_id, title, datetime, timezone, cancelled_at, now() as now from events where id = %(id)s
+    select id, organizer_id, title, datetime, timezone, pricing_mode, cancelled_at, now() as now
+      from events where id = %(id)s
 """
 
 

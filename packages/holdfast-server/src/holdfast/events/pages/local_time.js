@@ -11,7 +11,8 @@ for (const place of document.querySelectorAll("[data-moment]")) {
     const clock = { hour: "numeric", minute: "2-digit", timeZoneName: "short" };
     const format = (style) => new Intl.DateTimeFormat(document.documentElement.lang, { ...day, ...style });
     const texts = [format(clock).format(moment), format({ ...clock, timeZoneName: undefined }).format(moment)];
-    if (place.dataset.end) texts.unshift(format(clock).formatRange(moment, new Date(place.dataset.end)));
+    // In German a range says "Uhr" and a moment does not, nor do the times of the page.
+    if (place.dataset.end) texts.unshift(format(clock).formatRange(moment, new Date(place.dataset.end)).replace(" Uhr", ""));
     const zone = place.previousElementSibling;
     const height = zone.offsetHeight;
     zone.hidden = true;

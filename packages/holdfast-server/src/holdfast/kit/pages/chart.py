@@ -118,8 +118,11 @@ def draw_steps(
     return Chart(points, ticks, axis, line, area, [], [*marks.values()], is_brief)
 
 
-def draw_bars(values: Sequence[tuple[dt.datetime, int]]) -> Chart | None:
-    """A bar for each period, such as a day: its beginning and its number, oldest first. None if there are none."""
+def draw_bars(values: Sequence[tuple[dt.datetime, int]], *, is_brief: bool = False) -> Chart | None:
+    """A bar for each period, such as a day: its beginning and its number, oldest first. None if there are none.
+
+    is_brief    the periods are shorter than a day, so that their hours tell them apart
+    """
     if not values:
         return None
     values = values[-MAX_POINTS:]
@@ -133,7 +136,7 @@ def draw_bars(values: Sequence[tuple[dt.datetime, int]]) -> Chart | None:
         points.append(Point(moment, value, round(left + width / 2, 1)))
         top = down(value)
         bars.append(Bar(round(left + (width - wide) / 2, 1), top, wide, round(HEIGHT - BOTTOM - top, 1)))
-    return Chart(points, ticks, _bar_labels(points), "", "", bars)
+    return Chart(points, ticks, _bar_labels(points), "", "", bars, is_brief=is_brief)
 
 
 def _bar_labels(points: Sequence[Point]) -> list[TimeTick]:

@@ -190,7 +190,6 @@
     if (until && until < Date.now()) await store.forget();
     const known = localStorage.getItem(DEVICE);
     if (known) part("device").value = known;
-    part("this-device").open ||= !known;
     deviceName();
     part("device").addEventListener("input", deviceName);
     part("device").addEventListener("change", keepDeviceName);

@@ -24,7 +24,15 @@ from holdfast.events.console.events.event_form import (
     version_of,
     with_seconds,
 )
-from holdfast.events.console.events.event_operations import EDIT_EVENT, READ_EVENT, EditEvent, EditResult, EventDetails
+from holdfast.events.console.events.event_operations import (
+    COUNT_PEOPLE,
+    EDIT_EVENT,
+    READ_EVENT,
+    EditEvent,
+    EditResult,
+    EventDetails,
+    PeopleCounts,
+)
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import EventRow, GetEvent, UpdateEvent
 from holdfast.events.paths import id_of
@@ -50,7 +58,7 @@ class EditEventPage:
 
     def __init__(self, console: Console, runner: Runner) -> None:
         self._console = console
-        self._get_event, self._edit = runner[READ_EVENT], runner[EDIT_EVENT]
+        self._get_event, self._edit, self._count = runner[READ_EVENT], runner[EDIT_EVENT], runner[COUNT_PEOPLE]
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{PATH}/edit", "edit_event", self.answer, "POST")]
@@ -61,13 +69,13 @@ class EditEventPage:
         fields = await self._console.signed_in.read(session, request) if request.method == "POST" else None
         details: EventDetails = await self._get_event(organizer(session), GetEvent(event_id=event_id))
         if fields is None:
-            return self._form(session, request, details, field_values(details.event), {})
+            return await self._form(session, request, details, field_values(details.event), {})
         values = {name: text for name, text in typed_values(fields).items() if name not in FIXED_FIELDS}
         if fields.get("do") == PREVIEW_PART:
-            return self._form(session, request, details, values, {}, template="events/event_preview.html")
+            return await self._form(session, request, details, values, {}, template="events/event_preview.html")
         if fields.get("do") == "preview":
             version = fields.get("version", "")
-            return self._form(session, request, details, values, {}, version=version)
+            return await self._form(session, request, details, values, {}, version=version)
         raw, unread = command_values(with_seconds(values, details.event), details.event)
         try:
             changes = _changes(details.event, values, raw, unread)
@@ -85,15 +93,17 @@ class EditEventPage:
             unread_errors = {name: field_errors[name] for name in unread.keys() & field_errors.keys()}
             errors = errors_in_words(field_errors, raw, details.event.pricing_mode) | unread_errors
             by_others = fields.get("version") != version_of(details.event)
-            return self._form(session, request, details, values, errors, 409 if by_others else 422, by_others=by_others)
+            return await self._form(
+                session, request, details, values, errors, 409 if by_others else 422, by_others=by_others
+            )
         changed = structs.replace(details, event=edited.event)
         if edited.is_question:
-            return self._form(session, request, changed, values, {}, 422, new_date=changes.datetime)
+            return await self._form(session, request, changed, values, {}, 422, new_date=changes.datetime)
         if not edited.is_done:
-            return self._form(session, request, changed, values, {}, 409, by_others=True)
+            return await self._form(session, request, changed, values, {}, 409, by_others=True)
         return self._console.to(request, f"{HOME}/events/{event_id}")
 
-    def _form(
+    async def _form(
         self,
         session: Session,
         request: Request,
@@ -115,12 +125,14 @@ class EditEventPage:
         event = details.event
         stored = field_values(event)
         form_values = {**stored, **values}
+        people: PeopleCounts = await self._count(organizer(session), GetEvent(event_id=event.id))
         return self._console.page(
             session,
             request,
             template,
             status,
             event=event,
+            mailed=people.mailed,
             version=version or version_of(event),
             values=form_values,
             errors=errors,

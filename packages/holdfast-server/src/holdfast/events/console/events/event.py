@@ -3,9 +3,10 @@
 import datetime as dt
 from collections.abc import Sequence
 from functools import partial
+from itertools import groupby
 from typing import Literal, LiteralString
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_operations import COUNT_FIGURES, READ_EVENT, EventDetails, EventFigures
@@ -25,7 +26,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
-from holdfast.kit.pages.chart import draw_bars
+from holdfast.kit.pages.chart import Chart, draw_bars
 from holdfast.kit.pages.language import Language
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read
@@ -34,6 +35,15 @@ from holdfast.kit.security.service_secret import Secret
 
 MAX_HAPPENINGS = 6
 """How many things the overview of an event shows."""
+
+MAX_READ_HAPPENINGS = 200
+"""How many of the newest things are read: those of many people in one minute are shown as one."""
+
+COUNTED_STATUSES = ("registered", "waitlisted")
+"""Of registrations with another status, each has its own reason."""
+
+MIN_GROUPED = 3
+"""From how many people on they are counted and not named."""
 
 MAX_READ_ROWS = 100
 """How many of the newest payments, and of the newest scans, are read: few of them may be paid, or entries."""
@@ -54,6 +64,7 @@ class Happening(Struct, frozen=True):
     reason     why it has this status, if it is not the order of arrival
     device     entered: the device that scanned the code
     amount     paid: in minor units of `currency`
+    count      with how many people the same happened in this minute; 1: with the named one alone
     """
 
     kind: Literal["received", "paid", "entered"]
@@ -66,6 +77,7 @@ class Happening(Struct, frozen=True):
     device: str | None
     amount: int | None
     currency: str | None
+    count: int = 1
 
 
 LATEST: LiteralString = f"""
@@ -107,10 +119,33 @@ async def read_latest(reader: Reader, caller: Caller, command: ReadLatest) -> Se
     values = {
         "event_id": command.event_id,
         "seen_by": caller.tenant_id,
-        "limit": MAX_HAPPENINGS,
+        "limit": MAX_READ_HAPPENINGS,
         "max_read_rows": MAX_READ_ROWS,
     }
-    return await reader.rows(Happening, LATEST, values)
+    return group_happenings(await reader.rows(Happening, LATEST, values))
+
+
+def group_happenings(happenings: Sequence[Happening]) -> Sequence[Happening]:
+    """The newest things, with those of several people in the same minute as one. `happenings`: newest first.
+
+    The oldest ones may be a part of a crowd that was not read to its end: a number of them would be wrong, so they are
+    left out, or named if there are no others.
+    """
+    grouped: list[Happening] = []
+    for (kind, status, _), crowd in groupby(happenings, _crowd_key):
+        alike = list(crowd)
+        is_crowd = len(alike) >= MIN_GROUPED and (kind != "received" or status in COUNTED_STATUSES)
+        is_cut = alike[-1] is happenings[-1] and len(happenings) == MAX_READ_HAPPENINGS
+        if is_crowd and not is_cut:
+            grouped.append(structs.replace(alike[0], count=len(alike)))
+        elif not (is_crowd and grouped):
+            grouped += alike
+    return grouped[:MAX_HAPPENINGS]
+
+
+def _crowd_key(entry: Happening) -> tuple[str, RegistrationStatus | None, dt.datetime]:
+    """What the things that are shown as one have in common."""
+    return entry.kind, entry.status, entry.at.replace(second=0, microsecond=0)
 
 
 READ_LATEST = Operation("get_latest_of_event", None, read(read_latest))
@@ -168,7 +203,7 @@ class ConsoleEventPage:
             is_payable=is_payable(event.current_price or 0, event.currency),
             history=history,
             price_text=partial(language.money, currency=event.currency, digits=digits(event.currency)),
-            by_day=draw_bars(figures.by_day) if figures and len(figures.by_day) > 1 else None,
+            by_day=_arrivals_chart(figures) if figures else None,
             entered=figures.entered if figures else 0,
             revenue=_revenue(figures, language) if figures else None,
             changes=changes[:MAX_CHANGES],
@@ -184,6 +219,11 @@ class ConsoleEventPage:
             share=share_links_of(event, self._settings),
             scripts=[COPY_SCRIPT],
         )
+
+
+def _arrivals_chart(figures: EventFigures) -> Chart | None:
+    """How many people registered each day; on the first day, each hour. None as long as there is nobody."""
+    return draw_bars(figures.by_hour, is_brief=True) if figures.by_hour else draw_bars(figures.by_day)
 
 
 def _revenue(figures: EventFigures, language: Language) -> str:

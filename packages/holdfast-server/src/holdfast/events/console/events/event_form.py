@@ -60,7 +60,7 @@ LABELS = {
     "timezone": translatable("Time zone"),
     "recurrence_frequency": translatable("Repeats"),
     "recurrence_interval": translatable("Interval"),
-    "location_name": translatable("Name of the place (optional)"),
+    "location_name": translatable("Place (optional)"),
     "address": translatable("Address (optional)"),
     "latitude": translatable("Map pin: degrees north (optional)"),
     "longitude": translatable("Map pin: degrees east (optional)"),

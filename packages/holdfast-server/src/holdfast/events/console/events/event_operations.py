@@ -24,6 +24,9 @@ from holdfast.kit.running.run_modes import read, steps
 MAX_COUNTED = 2_000
 """The most people of an event who are counted for its page: counting more would make the page slow."""
 
+MAX_READ_EVENTS = 100
+"""In how many of an organizer's newest events the last one with a price is sought."""
+
 
 class PeopleCounts(Struct):
     """The numbers of people of an event, by status.
@@ -79,11 +82,13 @@ class EventFigures(Struct):
 
     by_day     the last 60 days on which people registered, as they begin in the zone of the event, and the numbers of
                people who have a seat or wait
+    by_hour    the same for the last hours of that day, at least seven, if it is one day; else empty
     entered    how many attendees have entered
     revenue    what was paid by card and not given back, by currency
     """
 
     by_day: list[tuple[dt.datetime, int]]
+    by_hour: list[tuple[dt.datetime, int]]
     entered: int
     revenue: list[tuple[str, int]]
 
@@ -114,7 +119,9 @@ class EditResult(Struct):
 
 
 class EventDefaults(Struct):
-    """The defaults for a new event: the time zone and the currency of the organizer's last event, if any."""
+    """The defaults for a new event: those of the organizer's events so far, if any. A free event has no currency to
+    speak of: it would have the default of the service.
+    """
 
     timezone: str | None
     currency: str | None
@@ -147,8 +154,9 @@ async def count_figures(reader: Reader, caller: Caller, command: GetEvent) -> Ev
         return None
     values = {"event_id": event.id, "timezone": event.timezone or "UTC"}
     by_day = await reader.tuples(_BY_DAY, values)
+    by_hour = await reader.tuples(_BY_HOUR, values) if len(by_day) == 1 else []
     entered = await reader.value(_ENTERED, values)
-    return EventFigures(by_day, entered, await reader.tuples(_REVENUE, values))
+    return EventFigures(by_day, by_hour, entered, await reader.tuples(_REVENUE, values))
 
 
 @refuses(NOT_FOUND, FORBIDDEN)
@@ -184,15 +192,19 @@ async def edit_event(steps: Steps, caller: Caller, command: EditEvent) -> Conclu
 
 
 async def read_defaults(reader: Reader, caller: Caller, command: ReadEventDefaults) -> EventDefaults:
-    """The time zone and the currency of an organizer's last event."""
-    row = await reader.row(
-        EventDefaults,
-        "select timezone, currency from events where organizer_id = %(id)s order by id desc limit 1",
-        {"id": caller.tenant},
-    )
-    return row or EventDefaults(None, None)
+    """The time zone of an organizer's last event, and the currency of the last one with a price."""
+    row = await reader.row(EventDefaults, _DEFAULTS, {"id": caller.tenant, "max_read_rows": MAX_READ_EVENTS})
+    assert row
+    return row
 
 
+_DEFAULTS: LiteralString = """
+    select (select timezone from events where organizer_id = %(id)s order by id desc limit 1),
+           (select currency
+              from (select id, currency, pricing_mode from events
+                     where organizer_id = %(id)s order by id desc limit %(max_read_rows)s) as newest
+             where pricing_mode <> 'free' order by id desc limit 1) as currency
+"""
 _PENDING: LiteralString = "select count(*) from registrations where event_id = %(event_id)s and status = 'pending'"
 _ORDER: LiteralString = """
     select arrivals, moved, removed from logs where event_id = %(event_id)s order by generation desc limit 1
@@ -206,6 +218,16 @@ _BY_DAY: LiteralString = """
       select generate_series(greatest(min(day), max(day) - interval '59 days'), max(day), interval '1 day') as day
         from days)
     select day at time zone %(timezone)s, coalesce(number, 0) from every_day left join days using (day) order by day
+"""
+_BY_HOUR: LiteralString = """
+    with hours as (
+      select date_trunc('hour', received_at) as hour, count(*) as number
+        from registrations where event_id = %(event_id)s and status in ('registered', 'held', 'waitlisted')
+       group by hour),
+    every_hour as (
+      select generate_series(least(min(hour), max(hour) - interval '6 hours'), max(hour), interval '1 hour') as hour
+        from hours)
+    select hour, coalesce(number, 0) from every_hour left join hours using (hour) order by hour
 """
 _ENTERED: LiteralString = "select count(*) from check_in_scans where event_id = %(event_id)s and is_entry"
 _REVENUE: LiteralString = """

@@ -160,16 +160,15 @@ class NewEventPage:
         if request.method == "POST":
             return await self._create(session, request)
         copied = read_query(request.query).get("copy", "")
+        usual: EventDefaults = await self._usual(organizer(session), ReadEventDefaults())
         if copied:
             details: EventDetails = await self._get_event(organizer(session), GetEvent(event_id=id_of(copied)))
             # A copy takes place at another time.
             values = {**field_values(details.event), "datetime": "", "ends_at": "", "opens_at": "", "copy": copied}
+            if details.event.pricing_mode == "free":
+                values["currency"] = _currency(usual, request)
             return await self._form(session, request, values, {})
-        usual: EventDefaults = await self._usual(organizer(session), ReadEventDefaults())
-        known = {
-            "timezone": usual.timezone or "",
-            "currency": usual.currency or currency_of(request.headers.get(b"accept-language", b"")),
-        }
+        known = {"timezone": usual.timezone or "", "currency": _currency(usual, request)}
         origin: ZoneOrigin = "last" if usual.timezone else "browser"
         return await self._form(session, request, {**NEW_FORM_VALUES, **known}, {}, zone_origin=origin)
 
@@ -261,3 +260,8 @@ class NewEventPage:
             choices=CHOICES,
             currencies=currency_names(language_of(request).locale),
         )
+
+
+def _currency(usual: EventDefaults, request: Request) -> str:
+    """The currency of the organizer's last event with a price; else that of the region of the browser."""
+    return usual.currency or currency_of(request.headers.get(b"accept-language", b""))
