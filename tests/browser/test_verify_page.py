@@ -30,13 +30,13 @@ SAYS = {
         "key": "The key cannot be read. It looks like name+id+key.",
     },
     "de": {
-        "receipt": "Diese Quittung von Veranstaltung 7 auf events.example.com stimmt.",
+        "receipt": "Dieser Nachweis von Veranstaltung 7 auf events.example.com stimmt.",
         "signature": "Sie ist nicht mit diesem Schlüssel unterschrieben: Sie wurde verändert, oder ein anderer "
         "Dienst hat sie gemacht.",
-        "promise": "Die Quittung wurde verändert: Was sie zusagt, ist nicht das, was unterschrieben wurde.",
+        "promise": "Der Nachweis wurde verändert: Was er zusagt, ist nicht das, was signiert wurde.",
         "commitment": "Sie ist nicht für person2: Sie ist für jemand anderen, oder sie wurde verändert.",
         "path": "Der Eintrag steht nicht in dem Protokoll, das unterschrieben wurde: Er wurde verändert.",
-        "unreadable": "Das ist weder eine Quittung noch eine Beweisdatei. Fügen Sie alles ein.",
+        "unreadable": "Das ist kein Nachweis. Fügen Sie den ganzen Text ein.",
         "key": "Der Schlüssel ist nicht lesbar. Er sieht aus wie Name+Kennung+Schlüssel.",
     },
 }

@@ -51,6 +51,14 @@ class EventBehind(Struct):
     is_closed: Annotated[bool, Meta(description="Whether it is cancelled, or has begun.")]
 
 
+class GuardedEvent(Struct):
+    """An event that has a waiting room."""
+
+    queue_id: int
+    title: str
+    is_closed: bool
+
+
 class RoomRow(QueueRow, kw_only=True):
     """A stored queue for its page.
 
@@ -150,6 +158,10 @@ class GetQueue(Command):
 
 class ListOpenEvents(Command):
     """Asks for the events that a new waiting room can stand before."""
+
+
+class ListGuardedEvents(Command):
+    """Asks for the events of the caller that have a waiting room."""
 
 
 class DeleteQueue(Command):

@@ -23,8 +23,10 @@ from holdfast.events.queues.model import (
     EventBehind,
     GetQueue,
     GetStatus,
+    GuardedEvent,
     Joined,
     JoinQueue,
+    ListGuardedEvents,
     ListOpenEvents,
     Queue,
     QueueNextStep,
@@ -286,6 +288,11 @@ async def read_history(reader: Reader, caller: Caller, command: GetQueue) -> Que
 async def list_open_events(reader: Reader, caller: Caller, command: ListOpenEvents) -> list[EventBehind]:
     """The events of the caller before which it can put a waiting room, soonest first."""
     return await sql.list_open_events(reader, owner(caller, None))
+
+
+async def list_guarded_events(reader: Reader, caller: Caller, command: ListGuardedEvents) -> list[GuardedEvent]:
+    """The events of the caller that have a waiting room."""
+    return await sql.list_guarded_events(reader, owner(caller, None))
 
 
 def _status_of(row: QueueRow, now: dt.datetime) -> QueueHistoryStatus:

@@ -7,7 +7,7 @@ from typing import Any, Literal, LiteralString
 import msgspec
 
 from holdfast.events.draws.model import CHECK_COLUMNS
-from holdfast.events.queues.model import EventBehind, QueueRow, RoomRow, UsedToken, VisitorStatus
+from holdfast.events.queues.model import EventBehind, GuardedEvent, QueueRow, RoomRow, UsedToken, VisitorStatus
 from holdfast.events.queues.places import IS_LATE, OPENS_AT, PLACE, QUEUE_DRAWS, SEATS
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_items
@@ -118,6 +118,21 @@ async def list_open_events(reader: Reader, organizer_id: int) -> list[EventBehin
          order by datetime, id limit %(limit)s
         """,
         {"organizer_id": organizer_id, "limit": MAX_EVENT_CHOICES},
+    )
+
+
+async def list_guarded_events(reader: Reader, organizer_id: int) -> list[GuardedEvent]:
+    """The events of an organizer that have a waiting room: at most as many as an organizer may have queues."""
+    return await reader.rows(
+        GuardedEvent,
+        """
+        select queues.id as queue_id, event.title, is_closed
+          from queues
+         cross join lateral (select events.title, cancelled_at is not null or datetime <= now() as is_closed
+                               from events where id = queues.event_id limit 1) as event
+         where queues.organizer_id = %(organizer_id)s and deleted_at is null
+        """,
+        {"organizer_id": organizer_id},
     )
 
 
