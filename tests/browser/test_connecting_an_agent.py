@@ -79,7 +79,7 @@ async def test_an_agent_is_connected_from_nothing_and_what_it_did_is_undone(chro
     await expect(page.locator(".timeline li").first).to_contain_text("was undone")
 
     await card.get_by_role("link", name="Remove").click()
-    await page.get_by_role("button", name="Remove this app").click()
+    await page.get_by_role("button", name="Remove the app").click()
     await expect(page.get_by_role("heading", name="Mira")).to_have_count(0)
 
 

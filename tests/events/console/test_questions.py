@@ -1,4 +1,4 @@
-"""The questions before something ends: they name it, say what happens, and the way out comes before the dangerous button."""
+"""Questions before something ends: they name it, say what happens, and have the way out before the dangerous button."""
 
 import re
 from collections.abc import Awaitable, Callable
