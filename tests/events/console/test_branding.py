@@ -24,11 +24,11 @@ BRANDING_PATH = "/console/look"
 async def upload(browser: Browser, content: bytes, **fields: str) -> httpx2.Response:
     """Send the form with a file as the logo, and with the colour and the words that it shows."""
     page = await browser.get(BRANDING_PATH)
-    data = {"token": token(page), "do": "save", **shown(page), **fields}
+    data = {"token": token(page), "do": "save", **form_values(page), **fields}
     return await browser.http.post(BRANDING_PATH, data=data, files={"files": ("logo.png", content, "image/png")})
 
 
-def shown(page: httpx2.Response) -> dict[str, str]:
+def form_values(page: httpx2.Response) -> dict[str, str]:
     [accent], [about] = (
         re.findall(pattern, page.text, re.DOTALL)
         for pattern in (r'name="accent" type="color" value="([^"]+)"', r'<textarea[^>]*name="about"[^>]*>\n([^<]*)<')
