@@ -130,7 +130,7 @@ async def list_guarded_events(reader: Reader, organizer_id: int) -> list[Guarded
           from queues
          cross join lateral (select events.title, cancelled_at is not null or datetime <= now() as is_closed
                                from events where id = queues.event_id limit 1) as event
-         where queues.organizer_id = %(organizer_id)s and deleted_at is null
+         where queues.organizer_id = %(organizer_id)s and deleted_at is null and event_id is not null
         """,
         {"organizer_id": organizer_id},
     )
