@@ -62,8 +62,8 @@ async def card_payment(tour: Tour) -> None:
 
 async def waiting_room(tour: Tour) -> None:
     page = await tour.opens("waiting room")
-    await page.wait_for_url("**/events/4/released*", timeout=30_000)
-    await expect(page.get_by_role("heading", name="Winter market")).to_be_visible()
+    await page.wait_for_url("**/organizers/demo-organizer/events/1", timeout=30_000)
+    await expect(page.get_by_role("heading", name="Open studio evening")).to_be_visible()
 
 
 async def organizer(tour: Tour) -> None:

@@ -71,7 +71,7 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
     await prove(tx, demo.organizer.id)
     await branding.change(tx, organizer, branding.ChangeBranding(accent=ACCENT, about=ABOUT))
     starts: dt.datetime = await tx.value(BEGINS)
-    await _publish(
+    studio = await _publish(
         tx,
         organizer,
         "studio",
@@ -86,6 +86,17 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
             waitinglist_capacity=10,
             location_name="Studio 4",
             timezone="Europe/Berlin",
+        ),
+    )
+    await queues.create(
+        tx,
+        organizer,
+        CreateQueue(
+            title="Open studio evening",
+            description="Six visitors a minute are let in, one after the other.",
+            release_rate=6,
+            target_url=tx.resources.settings.base_url + event_path(SLUG, studio),
+            token_ttl_minutes=10,
         ),
     )
     if account_id:
@@ -131,35 +142,6 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
         for number in range(1, GUESTS + 1)
     ]
     await registrations.accept(tx, Batch(0, [Call(organizer, guest) for guest in guests]))
-    # It has no photo, so its cover is drawn from the title.
-    market = await events.publish(
-        tx,
-        organizer,
-        CreateEvent(
-            title="Winter market",
-            body="Pots and prints from twelve studios. Each year there is a rush, so people register one by one.",
-            datetime=starts + dt.timedelta(days=21),
-            ends_at=starts + dt.timedelta(days=21, hours=3),
-            price=0,
-            capacity=120,
-            pricing_mode="free",
-            waitinglist_capacity=20,
-            location_name="The yard",
-            timezone="Europe/Berlin",
-        ),
-        None,
-    )
-    await queues.create(
-        tx,
-        organizer,
-        CreateQueue(
-            title="Winter market",
-            description="Six visitors a minute are let in, one after the other.",
-            release_rate=6,
-            event_id=market.id,
-            token_ttl_minutes=10,
-        ),
-    )
     return DemoKeys(admin.key, demo.api_key.key)
 
 
