@@ -188,7 +188,7 @@ async def make_waiting_room(world: World, person: Person) -> None:
     await world.new_event(title="Ticket rush")
     page = await world.home(await world.organizer())
     await person.click(page.get_by_role("link", name="Ticket rush"))
-    await person.click(page.get_by_role("link", name="Make a waiting room"))
+    await person.click(page.get_by_role("link", name="Create a waiting room"))
     await person.click(page.get_by_role("button", name="Create a waiting room"))
     await expect(page.get_by_text("For your event")).to_be_visible()
     await person.see(page)

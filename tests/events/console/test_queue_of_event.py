@@ -56,7 +56,7 @@ async def test_the_page_of_the_event_shows_its_room_or_offers_one(service: Servi
 
     page = await at.browser.get(path)
     assert made in page.text
-    assert "Only those whom it has let in can register." in page_text(page)
+    assert "People register when it is their turn." in page_text(page)
     await at.ada.patch(f"/api/queues/{made.rpartition('/')[2]}", {"queue_event": {"active": False}})
     assert "Nobody new can register while it is paused." in page_text(await at.browser.get(path))
     assert "while this waiting room is paused" in page_text(await at.browser.get(made))
