@@ -199,7 +199,7 @@ async def connect_agent(world: World, person: Person) -> None:
     context = await world.newcomer("commander")
     page = await world.home(context)
     await person.click(page.get_by_role("link", name="Agents").first)
-    await person.click(page.locator("summary", has_text="Another agent"))
+    await person.click(page.locator(".client summary", has_text="Another agent"))
     await expect(page.get_by_text("Add one, and paste the address.")).to_be_visible()
     await person.click(page.locator("button[data-copies=mcp-address]"))
     address = await page.locator("#mcp-address").inner_text()

@@ -1,6 +1,5 @@
 """The console's keys, apps, queues and mails in Chromium: accessible, in every width, and without JavaScript."""
 
-import datetime as dt
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -234,29 +233,3 @@ async def test_the_chart_of_a_queue_follows_visitors_who_join_and_leave(chromium
     await expect(waiting).to_have_text("21", timeout=15_000)
     await expect(page.get_by_text("Nobody can join, and")).to_be_visible()
     assert watch.failures == []
-
-
-async def test_the_times_of_a_waiting_room_are_entered_in_the_zone_of_the_browser(
-    chromium: Browser, office: Office
-) -> None:
-    context = await chromium.new_context(locale="en-US", timezone_id="America/New_York")
-    await office.enter(context)
-    page = await context.new_page()
-    edit = f"{office.base_url}/console/queues/{office.queue}/edit"
-
-    async def stored() -> dt.datetime | None:
-        [(starts_at,)] = await office.service.run_sql("select starts_at from queues where id = %(id)s", id=office.queue)
-        return starts_at
-
-    await page.goto(edit)
-    await page.get_by_label("Nobody is let in before (America/New_York)").fill("2090-07-01T10:00")
-    await submit(page.get_by_role("button", name="Save"))
-    begins = await stored()
-    await page.goto(edit)
-    field_text = await page.get_by_label("Opens").input_value()
-    await page.get_by_label("Opens").fill("")
-    await submit(page.get_by_role("button", name="Save"))
-
-    assert begins == dt.datetime(2090, 7, 1, 14, tzinfo=dt.UTC)
-    assert field_text.startswith("2090-07-01T10:00")
-    assert await stored() is None

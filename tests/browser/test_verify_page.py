@@ -31,12 +31,12 @@ SAYS = {
     },
     "de": {
         "receipt": "Dieser Nachweis von Veranstaltung 7 auf events.example.com stimmt.",
-        "signature": "Sie ist nicht mit diesem Schlüssel unterschrieben: Sie wurde verändert, oder ein anderer "
-        "Dienst hat sie gemacht.",
+        "signature": "Er ist nicht mit diesem Schlüssel signiert: Er wurde verändert, oder ein anderer "
+        "Dienst hat ihn ausgestellt.",
         "promise": "Der Nachweis wurde verändert: Was er zusagt, ist nicht das, was signiert wurde.",
-        "commitment": "Sie ist nicht für person2: Sie ist für jemand anderen, oder sie wurde verändert.",
-        "path": "Der Eintrag steht nicht in dem Protokoll, das unterschrieben wurde: Er wurde verändert.",
-        "unreadable": "Das ist kein Nachweis. Fügen Sie den ganzen Text ein.",
+        "commitment": "Er ist nicht für person2: Er ist für jemand anderen, oder er wurde verändert.",
+        "path": "Der Eintrag steht nicht in dem Protokoll, das signiert wurde: Er wurde verändert.",
+        "unreadable": "Das ist weder ein Nachweis noch eine Beweisdatei. Fügen Sie alles ein.",
         "key": "Der Schlüssel ist nicht lesbar. Er sieht aus wie Name+Kennung+Schlüssel.",
     },
 }
