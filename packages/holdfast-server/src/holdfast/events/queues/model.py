@@ -1,6 +1,7 @@
 """Queues, their visitors, and their rows as statements read them. A queue is a waiting room of a merchant."""
 
 import datetime as dt
+from collections.abc import Sequence
 from typing import Annotated, Literal
 from urllib.parse import quote
 
@@ -161,7 +162,9 @@ class ListOpenEvents(Command):
 
 
 class ListGuardedEvents(Command):
-    """Asks for the events of the caller that have a waiting room."""
+    """Asks for the events behind some queues of the caller."""
+
+    queue_ids: Annotated[Sequence[QueueId], Meta(max_length=100)]
 
 
 class DeleteQueue(Command):

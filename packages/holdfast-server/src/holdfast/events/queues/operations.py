@@ -291,8 +291,8 @@ async def list_open_events(reader: Reader, caller: Caller, command: ListOpenEven
 
 
 async def list_guarded_events(reader: Reader, caller: Caller, command: ListGuardedEvents) -> list[GuardedEvent]:
-    """The events of the caller that have a waiting room."""
-    return await sql.list_guarded_events(reader, owner(caller, None))
+    """The events behind some queues of the caller."""
+    return await sql.list_guarded_events(reader, owner(caller, None), command.queue_ids)
 
 
 def _status_of(row: QueueRow, now: dt.datetime) -> QueueHistoryStatus:

@@ -121,8 +121,8 @@ async def list_open_events(reader: Reader, organizer_id: int) -> list[EventBehin
     )
 
 
-async def list_guarded_events(reader: Reader, organizer_id: int) -> list[GuardedEvent]:
-    """The events of an organizer that have a waiting room: at most as many as an organizer may have queues."""
+async def list_guarded_events(reader: Reader, organizer_id: int, queue_ids: Sequence[int]) -> list[GuardedEvent]:
+    """The events behind some queues of an organizer."""
     return await reader.rows(
         GuardedEvent,
         """
@@ -130,9 +130,9 @@ async def list_guarded_events(reader: Reader, organizer_id: int) -> list[Guarded
           from queues
          cross join lateral (select events.title, cancelled_at is not null or datetime <= now() as is_closed
                                from events where id = queues.event_id limit 1) as event
-         where queues.organizer_id = %(organizer_id)s and deleted_at is null and event_id is not null
+         where queues.id = any(%(queue_ids)s) and queues.organizer_id = %(organizer_id)s and deleted_at is null
         """,
-        {"organizer_id": organizer_id},
+        {"queue_ids": list(queue_ids), "organizer_id": organizer_id},
     )
 
 

@@ -172,7 +172,7 @@ class QueuesPages:
         text = read_query(request.query).get("offset", "0")
         offset = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
         page: Page[Queue] = await self._list(organizer(session), OffsetPage(limit=PAGE_SIZE, offset=offset))
-        guarded: Sequence[GuardedEvent] = await self._list_guarded(organizer(session), ListGuardedEvents())
+        guarded = await self._events_behind(session, page.data)
         return self._console.page(
             session,
             request,
@@ -208,8 +208,15 @@ class QueuesPages:
             return await self._form(session, request, fields, kind, queue, events=events)
         return self._console.to(request, f"{QUEUES}/{queue.id}")
 
+    async def _events_behind(self, session: Session, queues: Sequence[Queue]) -> Sequence[GuardedEvent]:
+        command = ListGuardedEvents(queue_ids=[queue.id for queue in queues])
+        return await self._list_guarded(organizer(session), command)
+
     async def _ask_kind(self, session: Session, request: Request, events: Sequence[EventBehind]) -> Reply:
-        guarded: Sequence[GuardedEvent] = await self._list_guarded(organizer(session), ListGuardedEvents())
+        guarded: Sequence[GuardedEvent] = []
+        if not events:
+            page: Page[Queue] = await self._list(organizer(session), OffsetPage(limit=PAGE_SIZE))
+            guarded = await self._events_behind(session, page.data)
         return self._console.page(
             session,
             request,
