@@ -189,9 +189,9 @@ async def make_waiting_room(world: World, person: Person) -> None:
     await world.new_event(title="Ticket rush")
     page = await world.home(await world.organizer())
     await person.click(page.get_by_role("link", name="Ticket rush"))
-    await person.click(page.get_by_role("link", name="Make a waiting room"))
-    await person.click(page.get_by_role("button", name="Make a waiting room"))
-    await expect(page.get_by_text("Before your event")).to_be_visible()
+    await person.click(page.get_by_role("link", name="Create a waiting room"))
+    await person.click(page.get_by_role("button", name="Create a waiting room"))
+    await expect(page.get_by_text("For your event")).to_be_visible()
     await person.see(page)
 
 
@@ -200,7 +200,7 @@ async def connect_agent(world: World, person: Person) -> None:
     context = await world.newcomer("commander")
     page = await world.home(context)
     await person.click(page.get_by_role("link", name="Agents").first)
-    await person.click(page.locator("summary", has_text="Another agent"))
+    await person.click(page.locator(".client summary", has_text="Another agent"))
     await expect(page.get_by_text("Add one, and paste the address.")).to_be_visible()
     await person.click(page.locator("button[data-copies=mcp-address]"))
     address = await page.locator("#mcp-address").inner_text()

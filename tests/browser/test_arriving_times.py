@@ -13,7 +13,7 @@ PIECES = (
     f'{HEAD}<body><p><time datetime="2031-07-01T22:00:00Z" data-local="exact">1 July 2031, 22:00 UTC</time></p>',
     '<p><time datetime="2031-07-01T23:00:00Z" data-local="exact">1 July 2031, 2',
     "3:00 UTC</time></p>",
-    "<label for=s>Starts (UTC)</label><input type=datetime-local id=s name=s value='2031-07-01T22:00:00' data-utc><p>",
+    "<p>The end",
 )
 
 
@@ -40,9 +40,7 @@ async def test_times_in_each_piece_of_a_page_are_in_the_zone_of_the_browser(chro
         await expect(times.nth(1)).to_have_text("July 2, 2031 at 1:00 AM GMT+2")
         seen[1].set()
         seen[2].set()
-        await expect(page.get_by_label("Starts (Europe/Berlin)")).to_have_value("2031-07-02T00:00")
         await expect(times.nth(1)).to_have_text("July 2, 2031 at 1:00 AM GMT+2")
         seen[3].set()
         await loading
-    assert await page.locator("input[type=hidden]").input_value() == "2031-07-01T22:00:00"
     await context.close()

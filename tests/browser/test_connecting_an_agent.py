@@ -61,7 +61,9 @@ async def test_an_agent_is_connected_from_nothing_and_what_it_did_is_undone(chro
     await page.goto(f"{desk.base_url}/console")
     await page.get_by_role("link", name="Agents").first.click()
 
-    await page.locator("summary", has_text="Another agent").click()
+    # The organizer has a key already.
+    await page.get_by_text("Connect another agent").click()
+    await page.locator(".client summary", has_text="Another agent").click()
     await expect(page.get_by_text("Add one, and paste the address.")).to_be_visible()
     address = await page.locator("#mcp-address").inner_text()
     program = AgentProgram(page, address, desk.callback)
@@ -79,7 +81,7 @@ async def test_an_agent_is_connected_from_nothing_and_what_it_did_is_undone(chro
     await expect(page.locator(".timeline li").first).to_contain_text("was undone")
 
     await card.get_by_role("link", name="Remove").click()
-    await page.get_by_role("button", name="Remove this app").click()
+    await page.get_by_role("button", name="Remove the app").click()
     await expect(page.get_by_role("heading", name="Mira")).to_have_count(0)
 
 

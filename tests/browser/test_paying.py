@@ -80,7 +80,7 @@ async def test_the_console_leads_to_the_processor_and_back(chromium: Browser, se
         page = await context.new_page()
 
         await page.goto(f"{stage.base_url}/console/payouts")
-        await page.get_by_role("button", name="Change your data at the payment processor").click()
+        await page.get_by_role("button", name="Update your details").click()
         await expect(page.get_by_role("button", name="Finish the account")).to_be_visible()
         assert page.url.startswith(processor.address)
         await page.get_by_role("button", name="Finish the account").click()

@@ -106,6 +106,7 @@ OTHER_ARGUMENTS: dict[str, dict[str, Any]] = {
     "list_key_uses": {},
     "get_queue_history": {"queue_id": 1},
     "list_events_without_queue": {},
+    "list_events_with_queue": {"queue_ids": [1]},
     "list_mails": {"limit": 50},
     "retry_mail": {"mail_id": 7},
     "search_registrations": {"event_id": 1, "status": None, "text": None, "user_id": None, "newest_first": True}

@@ -12,6 +12,7 @@ import pytest_asyncio
 from holdfast.events import api, ownership, service
 from holdfast.events.agent_actions.approval_facts import agent_requests
 from holdfast.events.console.account.start import PROVE
+from holdfast.events.console.mails.mails import LIST as LIST_MAILS
 from holdfast.events.console.people.registrations import SEARCH
 from holdfast.events.keys.operations import LIMITS
 from holdfast.events.log import head_log, sealing
@@ -199,6 +200,7 @@ class Work(running.Work):
         await self.operation(SEARCH, text="person7")
         for status in ("unpaid", "absent"):
             await self.operation(SEARCH, status=status)
+        await self.operation(LIST_MAILS, recipient="ann@example.com")
         await self.operation(READ_ORGANIZER, after=None)
         await self.operation(READ_ORGANIZER, after=None, before=["2040-01-01T00:00:00Z", 1])
         [update] = (operation for operation in api.OPERATIONS if operation.name == "update_event")

@@ -116,7 +116,7 @@ async def test_a_call_that_is_refused_when_it_is_approved_goes_on_waiting(servic
     refused = await at.post(path, do="approve", seen=hidden_field(page, "seen"))
 
     assert refused.status_code == 409
-    assert "This cannot be done now, so nothing was changed" in refused.text
+    assert "This is not possible now, so nothing was changed" in refused.text
     assert await count(service, "registrations") == 0
     assert "1 request waits for you" in main_text(await at.browser.get("/console/agents"))
 
@@ -130,7 +130,7 @@ async def test_a_revoked_key_gets_nothing_approved(service: Service) -> None:
 
     page = await at.browser.get(path)
 
-    assert "This agent is not connected any more" in page.text
+    assert "This agent is no longer connected" in page.text
     assert (await at.post(path, do="approve", seen=hidden_field(page, "seen"))).status_code == 409
     assert await count(service, "events") == 0
 

@@ -44,7 +44,7 @@ async def test_a_text_that_an_agent_writes_brings_no_web_address_into_the_mail(s
 
     [mail] = await written(service)
 
-    assert "wants to make the event Sign in again at … now." in mail
+    assert "wants to create the event Sign in again at … now." in mail
 
 
 @pytest.mark.parametrize("decision", ["approve", "decline"])

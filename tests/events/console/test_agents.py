@@ -55,7 +55,7 @@ async def test_people_that_an_agent_registered_one_after_the_other_are_one_line(
 
     assert "Example App registered 4 people for Jazz night" in text(page)
     assert "dora@example.com, cleo@example.com, ben@example.com and 1 more" in text(page)
-    assert "Example App made the event Jazz night" in text(page)
+    assert "Example App created the event Jazz night" in text(page)
 
 
 async def test_actions_of_an_agent_keep_their_order_around_other_actions(scene: OAuthServerScene) -> None:
@@ -130,7 +130,7 @@ async def test_the_page_of_agents_shows_no_actions_of_another_organizer(scene: O
 
     page = await desk(bob)
 
-    assert "Nothing yet. What an agent changes stands here" in text(page)
+    assert "Nothing yet. What an agent changes appears here" in text(page)
     assert "Jazz night" not in page.text
 
 

@@ -37,7 +37,7 @@ async def test_the_page_of_apps_says_in_plain_words_what_an_app_may_do(scene: OA
 
     assert "<bdi>Example App</bdi>" not in empty
     assert "<bdi>Example App</bdi>" in page
-    assert "See events, prices, registrations and the people in them." in page
+    assert "View events, prices, registrations and the people in them." in page
     assert "Publish and change events" not in page
     assert "It chose its name itself. Nobody has checked it." in page
 
@@ -59,7 +59,7 @@ async def test_an_app_is_disconnected_after_a_question(scene: OAuthServerScene) 
     before = await scene.works(tokens)
     done = await disconnect(scene.person, scene.app.id)
 
-    assert "<bdi>Example App</bdi> can do nothing for you any more, at once." in question.text
+    assert "Remove “<bdi>Example App</bdi>”?" in question.text
     assert before
     assert (done.status_code, done.headers["location"]) == (303, "/console/agents")
     assert not await scene.works(tokens)

@@ -1,6 +1,7 @@
 """An organizer chooses an accent, a logo and words about itself. Its pages carry them."""
 
 import re
+from html import unescape
 
 import httpx2
 
@@ -22,9 +23,18 @@ BRANDING_PATH = "/console/look"
 
 
 async def upload(browser: Browser, content: bytes, **fields: str) -> httpx2.Response:
-    """Send a file as the logo."""
-    data = {"token": token(await browser.get(BRANDING_PATH)), "do": "logo", **fields}
+    """Send the form with a file as the logo, and with the colour and the words that it shows."""
+    page = await browser.get(BRANDING_PATH)
+    data = {"token": token(page), "do": "save", **form_values(page), **fields}
     return await browser.http.post(BRANDING_PATH, data=data, files={"files": ("logo.png", content, "image/png")})
+
+
+def form_values(page: httpx2.Response) -> dict[str, str]:
+    [accent], [about] = (
+        re.findall(pattern, page.text, re.DOTALL)
+        for pattern in (r'name="accent" type="color" value="([^"]+)"', r'<textarea[^>]*name="about"[^>]*>\n([^<]*)<')
+    )
+    return {"accent": accent, "about": unescape(about)}
 
 
 async def looks(service: Service) -> list[tuple[str | None, ...]]:

@@ -133,10 +133,10 @@ async def test_a_form_of_another_site_or_session_changes_no_keys(service: Servic
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("", "Enter what the key is for, such as"),
+        ("", "Enter a name, such as"),
         ("x" * 101, "100"),
         ("a\x00b", "NUL"),
-        ("   ", "Enter what the key is for, such as"),
+        ("   ", "Enter a name, such as"),
     ],
 )
 async def test_an_invalid_name_of_a_key_has_its_message_beside_it(service: Service, name: str, message: str) -> None:

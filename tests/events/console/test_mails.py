@@ -35,10 +35,10 @@ async def test_the_page_of_mails_shows_the_status_of_each_mail(service: Service)
     of = {row.partition("@")[0]: unescape(row) for row in page.split('<th scope="row"><bdi>')[1:]}
     assert [*of] == ["eve", "dan", "cleo", "bob", "ann"]
     chips = {name: re.findall(r'<span class="chip[^"]*">([^<]+)<', row)[0] for name, row in of.items()}
-    assert chips == {"eve": "Waiting", "dan": "Not sent", "cleo": "Failed", "bob": "Sent", "ann": "Waiting"}
+    assert chips == {"eve": "Queued", "dan": "Not sent", "cleo": "Failed", "bob": "Sent", "ann": "Queued"}
     assert ['<tr class="about">' in row for row in (of["ann"], of["bob"])] == [False, False]
-    assert "The mail server said: <bdi>550 no such user</bdi>" in of["cleo"]
-    assert "Not sent: when its turn came it was no longer true" in of["dan"]
+    assert "Answer of the mail server: <bdi>550 no such user</bdi>" in of["cleo"]
+    assert "Not sent: it was no longer true" in of["dan"]
     assert "The mail server asked us to try later." in of["eve"]
     assert "451 later" in of["eve"]
 
@@ -81,7 +81,21 @@ async def test_mails_can_be_filtered_by_their_status(service: Service) -> None:
     rest = await at.page(unescape(more))
     assert len(re.findall(r'<th scope="row"><bdi>person\d+@', rest)) == 20
     assert 'href="/console/mails?status=waiting" aria-current="page"' in rest
-    assert "No such e-mails." in await at.page("/console/mails?status=failed&before=1")
+    assert "No e-mails failed in the last 30 days." in await at.page("/console/mails?status=failed&before=1")
+
+
+async def test_mails_to_one_address_are_found_whatever_their_status(service: Service) -> None:
+    at = await open_desk(service)
+    await caused(at, at.ada, "Life drawing", "ann", "bob")
+    await caused(at, at.ada, "Pottery", "ann")
+    await caused(at, at.bob, "Secret meeting", "ann")
+    await service.run_sql("update mails set outcome = 'sent', ended_at = now() where recipient = 'ann@example.com'")
+
+    page = await at.page("/console/mails?q=+Ann%40Example.com&status=failed")
+
+    assert re.findall(r'<th scope="row"><bdi>([^<]+)<', page) == ["ann@example.com"] * 2
+    assert "Secret meeting" not in page
+    assert "No e-mails to this address in the last 30 days." in await at.page("/console/mails?q=ann")
 
 
 async def test_a_mail_that_failed_is_tried_again(service: Service) -> None:
@@ -149,7 +163,7 @@ async def test_the_page_of_mails_says_in_plain_words_why_a_mail_failed_and_what_
     page = await at.page("/console/mails")
 
     assert "The mailbox is full. Try again in a few days" in page
-    assert "The mail server said: <bdi>552 5.2.2 mailbox full</bdi>" in page
+    assert "Answer of the mail server: <bdi>552 5.2.2 mailbox full</bdi>" in page
     assert "It could not be created. That is a fault of this site" in page
     assert "internals" not in page
 
@@ -162,7 +176,7 @@ async def test_mails_of_another_organizer_and_mails_to_sign_in_are_not_shown(ser
     page = await at.page("/console/mails")
 
     assert await service.run_sql("select count(*) from mails") == [(2,)]
-    assert "No e-mails." in page
+    assert "No e-mails yet." in page
     assert "Secret meeting" not in page
     assert "@example.com" not in page.replace("ada@example.com", "")
 
@@ -224,4 +238,4 @@ async def test_the_page_of_mails_is_in_german_too(service: Service) -> None:
     at = await open_desk(service, language="de")
     await caused(at, at.ada, "Aktzeichnen", "ann")
 
-    assert "Wartend</span>" in await at.page("/console/mails")
+    assert "Steht aus</span>" in await at.page("/console/mails")

@@ -37,10 +37,13 @@ async def test_a_room_is_made_for_an_event_that_is_chosen(service: Service) -> N
 
     made = (await make(at, str(event["id"]))).headers["location"]
     room = await at.browser.get(made)
-    assert "Before your event Night of the lamps" in page_text(room)
-    assert "If you pause it, nobody new can register; if you delete it, everybody can at once." in page_text(room)
+    assert "For your event Night of the lamps" in page_text(room)
+    assert (
+        "If you pause the waiting room, nobody new can register; if you delete it, everybody can at once."
+        in page_text(room)
+    )
     assert "Connect your site" not in room.text
-    assert "before one of your events" in await at.page("/console/queues")
+    assert "for Night of the lamps" in page_text(await at.browser.get("/console/queues"))
 
 
 async def test_the_page_of_the_event_shows_its_room_or_offers_one(service: Service) -> None:
@@ -53,7 +56,7 @@ async def test_the_page_of_the_event_shows_its_room_or_offers_one(service: Servi
 
     page = await at.browser.get(path)
     assert made in page.text
-    assert "Only those whom it has let in can register." in page_text(page)
+    assert "People register when it is their turn." in page_text(page)
     await at.ada.patch(f"/api/queues/{made.rpartition('/')[2]}", {"queue_event": {"active": False}})
     assert "Nobody new can register while it is paused." in page_text(await at.browser.get(path))
     assert "while this waiting room is paused" in page_text(await at.browser.get(made))
@@ -66,7 +69,7 @@ async def test_the_question_before_a_room_is_deleted_says_that_the_event_opens(s
 
     question = page_text(await at.browser.get(f"{made}/delete"))
 
-    assert "Then everybody can register for “ Night of the lamps ” at once again, without waiting." in question
+    assert "Everybody can register for “ Night of the lamps ” at once, without waiting." in question
 
 
 async def test_the_form_of_a_queue_asks_for_an_event_if_none_is_chosen(service: Service) -> None:
@@ -105,6 +108,25 @@ async def test_only_events_to_come_without_a_room_are_offered(service: Service) 
     assert "Called off" not in form
 
 
+async def test_the_first_step_says_why_no_event_can_be_chosen(service: Service) -> None:
+    at = await open_desk(service)
+
+    no_event = await at.page("/console/queues/new")
+    event = await at.ada.create_event()
+    await make(at, str(event["id"]))
+    all_guarded = await at.page("/console/queues/new")
+
+    assert "You have no upcoming event yet." in no_event
+    assert "All your upcoming events have one already." in all_guarded
+
+
+async def test_a_room_before_another_site_names_only_its_host_in_the_list(service: Service) -> None:
+    at = await open_desk(service)
+    await at.ada.create_queue(target_url="https://shop.example/sale?of=spring")
+
+    assert "for shop.example" in page_text(await at.browser.get("/console/queues"))
+
+
 async def test_a_room_before_another_site_shows_the_steps_to_connect_it(service: Service) -> None:
     at = await open_desk(service)
     queue = await at.ada.create_queue()
@@ -124,4 +146,4 @@ async def test_a_room_that_leads_to_an_event_here_without_guarding_it_says_so(se
 
     page = page_text(await at.browser.get(f"/console/queues/{queue['id']}"))
 
-    assert "This waiting room does not guard the page that it leads to" in page
+    assert "People can register on the page behind this waiting room without waiting." in page

@@ -23,6 +23,7 @@ FORM = {
     "max_queue_size": "",
     "starts_at": "2090-05-01T10:00",
     "ends_at": "",
+    "public_log": "yes",
 }
 
 
@@ -81,6 +82,33 @@ async def test_a_form_changes_only_the_edited_fields_of_a_queue(service: Service
     assert after == {**before, "title": "New", "max_queue_size": None, "ends_at": "2091-01-01T00:00:00Z"}
 
 
+async def test_the_moments_of_a_queue_are_in_the_time_zone_of_the_last_event(service: Service) -> None:
+    at = await open_desk(service)
+    await at.ada.create_event(timezone="Europe/Berlin")
+    queue = await at.ada.create_queue(starts_at="2090-05-01T10:00:00Z")
+    page = f"/console/queues/{queue['id']}/edit"
+
+    form = await at.page(page)
+    await sent(at, page, **{**FORM, "starts_at": "2090-05-01T13:30", "timezone": "Europe/Berlin"})
+    [after] = await queues(at.ada)
+
+    assert 'name="timezone" value="Europe/Berlin"' in form
+    assert 'value="2090-05-01T12:00"' in form
+    assert after["starts_at"] == "2090-05-01T11:30:00Z"
+
+
+async def test_the_order_of_a_queue_is_public_unless_its_box_is_left_empty(service: Service) -> None:
+    at = await open_desk(service)
+
+    await sent(at, "/console/queues/new?site=", **{**FORM, "title": "Public"})
+    await sent(at, "/console/queues/new?site=", **{**FORM, "title": "Not public", "public_log": ""})
+
+    assert {made["title"]: made["public_log"] for made in await queues(at.ada)} == {
+        "Public": True,
+        "Not public": False,
+    }
+
+
 async def test_a_queue_is_paused_and_resumed(service: Service) -> None:
     at = await open_desk(service)
     queue = await at.ada.create_queue()
@@ -107,7 +135,8 @@ async def test_a_queue_is_deleted_after_a_question(service: Service) -> None:
     [still] = await queues(at.ada)
     done = await at.browser.send(f"/console/queues/{queue['id']}/delete")
 
-    assert "1 person waits in “<bdi>Winter sale</bdi>”" in question
+    assert "Delete “<bdi>Winter sale</bdi>”?" in question
+    assert "1 person who is waiting loses the place." in question
     assert still["id"] == queue["id"]
     assert (done.status_code, done.headers["location"]) == (303, "/console/queues")
     assert await queues(at.ada) == []
@@ -201,7 +230,7 @@ async def test_a_form_of_another_site_changes_no_queue(service: Service) -> None
         ({"starts_at": "tomorrow"}, "Enter a date and a time, such as"),
         (
             {"starts_at": "2090-01-02T00:00", "ends_at": "2090-01-01T00:00"},
-            "must be later than “Nobody",
+            "must be later than “Opens”",
         ),
         ({"description": "a\x00b"}, "NUL"),
     ],
@@ -238,7 +267,7 @@ async def test_the_label_of_the_pace_names_the_seconds_that_it_is_for(
     async with running(settings.model_copy(update={"queue_interval": seconds})) as service:
         at = await open_desk(service)
 
-        assert f"How many are let in {label}</label>" in await at.page("/console/queues/new?site=")
+        assert f"People let in {label}</label>" in await at.page("/console/queues/new?site=")
 
 
 async def test_an_organizer_at_the_limit_of_queues_reads_that_one_must_be_deleted(settings: Settings) -> None:

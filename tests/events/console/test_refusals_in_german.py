@@ -75,7 +75,7 @@ async def test_refusals_in_the_forms_of_a_queue_are_in_german(service: Service) 
 
     both.check(
         "Geben Sie die Zahl der Personen ein, zum Beispiel 60.",
-        "muss später sein als „Niemand wird eingelassen vor (UTC)“",
+        "muss später sein als „Einlass ab“",
         "muss eine Adresse mit http oder https und einem Rechnernamen sein, ohne Benutzer und Passwort",
         "Geben Sie Datum und Uhrzeit ein, zum Beispiel 2030-01-31T18:00.",
         "Geben Sie die Zahl der Minuten ein, zum Beispiel 10. Sie darf höchstens 43.200 sein.",
@@ -144,7 +144,7 @@ async def test_refusals_in_the_form_of_a_new_organizer_are_in_german(service: Se
     both.check(
         "ist schon vergeben",
         "ist reserviert",
-        "Geben Sie 3 bis 100 kleine Buchstaben, Ziffern und Bindestriche ein, zum Beispiel ada-events.",
+        "Geben Sie 3 bis 100 Kleinbuchstaben, Ziffern und Bindestriche ein, zum Beispiel ada-events.",
     )
 
 

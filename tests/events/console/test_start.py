@@ -36,7 +36,7 @@ async def test_a_person_with_registrations_becomes_an_organizer(service: Service
         ({"name": "Ann Events", "slug": "admin"}, "is reserved"),
         (
             {"name": "Ann Events", "slug": "Ann Events"},
-            "Enter 3 to 100 small letters, digits and dashes",
+            "Enter 3 to 100 lowercase letters, digits and dashes",
         ),
         ({"name": "Ann", "slug": "ann-events"}, "4"),
         ({}, "Enter the name that people see, such as"),

@@ -57,7 +57,7 @@ async def test_the_question_about_an_organizer_names_all_that_was_made_with_it(s
     assert f"The API key “ First key ”, {str(stranger.key)[:8]}…" in page
     for text in ("A password", "1 event: Free money", "1 waiting room", "An account for payouts"):
         assert text in page
-    assert "1 person who is registered is told." in page
+    assert "1 person who is registered gets an e-mail." in page
 
 
 async def test_a_person_with_registrations_only_gets_no_question_about_an_organizer(service: Service) -> None:

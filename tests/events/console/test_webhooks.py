@@ -130,7 +130,7 @@ async def test_a_message_is_shown_with_each_attempt_and_sent_again(at: Desk, pro
     await program.deliver()
 
     assert "Your program answered with the status 500." in main_text(page)
-    assert "No answer came." in main_text(page)
+    assert "There was no answer." in main_text(page)
     assert "&lt;i&gt;Jazz" in page.text
     assert again.headers["location"] == f"{path}?done=resend"
     assert [received.id for received in program.receiver.received] == [message.id] * 4
@@ -148,7 +148,7 @@ async def test_an_address_is_changed_paused_activated_and_deleted(at: Desk, prog
     assert "This cannot be undone." in await at.page(f"{path}/delete")
     await at.browser.send(f"{path}/delete")
 
-    assert "No program is told anything yet." in main_text(await at.browser.get(PAGE))
+    assert "No webhooks yet." in main_text(await at.browser.get(PAGE))
 
 
 async def test_a_new_secret_is_shown_once_and_signs_beside_the_one_before(at: Desk, program: Program) -> None:
@@ -176,7 +176,7 @@ async def test_failed_messages_are_listed_and_all_sent_again(at: Desk, program: 
     await program.pass_pauses()
     await program.deliver()
 
-    assert "No such messages." in main_text(await at.browser.get(f"{path_of(program)}?delivery=failed"))
+    assert "No messages failed." in main_text(await at.browser.get(f"{path_of(program)}?delivery=failed"))
 
 
 async def test_long_lists_have_pages(at: Desk, program: Program) -> None:
@@ -208,5 +208,5 @@ async def test_the_pages_are_in_german_too(service: Service, programs: Programs)
     await at.browser.send(path_of(program), do="test")
     await program.deliver()
 
-    assert "Was gesendet wurde" in main_text(await at.browser.get(path_of(program)))
+    assert "Nachrichten werden" in main_text(await at.browser.get(path_of(program)))
     assert "Eine Veranstaltung wurde abgesagt." in main_text(await at.browser.get(f"{PAGE}/new"))

@@ -187,7 +187,7 @@ async def test_the_console_says_which_mails_wait_and_why(post: Post) -> None:
     await post.register(event["id"], *TAGGED)
     await post.deliver()
     page = (await browser.get("/console/mails")).text
-    assert "this recipient has got many e-mails from new organizers" in page
+    assert "this recipient has received many e-mails from new organizers" in page
     assert "E-mails about your events wait" not in page
 
 

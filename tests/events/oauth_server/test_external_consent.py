@@ -49,7 +49,7 @@ async def scene(settings: Settings) -> AsyncIterator[ExternalConsentScene]:
 async def test_a_person_who_allows_is_sent_back_with_the_code_of_the_other_server(scene: ExternalConsentScene) -> None:
     page = await scene.person.look(QUERY)
     assert "Let <bdi>Connected App</bdi> act for you?" in page.text
-    assert "See events, prices, registrations and the people in them." in page.text
+    assert "View events, prices, registrations and the people in them." in page.text
     assert "Know &lt;b&gt;who&lt;/b&gt; you are" in page.text
     assert page.text.count("<li>") == 2  # the third cannot be granted
 

@@ -141,7 +141,7 @@ async def test_a_visitor_without_a_place_reads_the_reason_in_german(settings: Se
         "arriving": "Einen Moment, wir halten Ihnen einen Platz frei.",
         "waiting": "Sie sind gleich an der Reihe.",
         "full": "Der Warteraum ist voll.",
-        "crowded": "Aus Ihrem Netz kommen gerade viele Menschen.",
+        "crowded": "Aus Ihrem Netz kommen gerade viele Leute.",
         "paused": "Der Veranstalter hat ihn am ",
         "closed": "Zurzeit kann sich niemand neu anstellen.",
         "ended": "Dieser Warteraum ist beendet.",

@@ -93,7 +93,7 @@ async def test_changes_of_agents_are_listed_with_pool_reason_and_undo(admin: Adm
 
     page = await admin.get("/console/agents")
 
-    assert "Nothing yet. What an agent changes stands here" in empty
+    assert "Nothing yet. What an agent changes appears here" in empty
     assert "An agent took 1 unit" in main_text(page)
     assert "“ <b>broken</b> ”" in main_text(page)
     [entry, _] = await shop.entries(pool_id=pool["id"])

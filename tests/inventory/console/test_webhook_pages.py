@@ -106,10 +106,10 @@ async def test_a_message_that_failed_is_shown_with_its_attempt_and_sent_again(
 
     assert "Your program answered with the status 500." in main_text(page)
     assert "stock.changed" in main_text(page)
-    assert "Nothing was delivered since" in listed
+    assert "Nothing has been delivered since" in listed
     assert again.headers["location"] == merchant.at(f"{path}?done=resend")
     assert [received.id for received in program.receiver.received] == [message.id] * 2
-    assert "Nothing was delivered since" not in main_text(await merchant.get(PAGE))
+    assert "Nothing has been delivered since" not in main_text(await merchant.get(PAGE))
 
 
 async def test_an_address_is_changed_paused_activated_and_deleted(merchant: Stocking) -> None:
@@ -125,7 +125,7 @@ async def test_an_address_is_changed_paused_activated_and_deleted(merchant: Stoc
     await merchant.send(f"{PAGE}/1/delete")
 
     assert await endpoints(merchant) == []
-    assert "No program is told anything yet." in main_text(await merchant.get(PAGE))
+    assert "No webhooks yet." in main_text(await merchant.get(PAGE))
 
 
 async def test_a_new_secret_is_shown_once_and_signs_beside_the_one_before(merchant: Stocking, program: Program) -> None:
@@ -155,7 +155,7 @@ async def test_failed_messages_are_listed_and_all_sent_again(merchant: Stocking,
     await merchant.inventory.sql("update webhook_endpoints set leased_until = now(), next_due_at = now()")
     await program.messages()
 
-    assert "No such messages." in main_text(await merchant.get(f"{path_of(program)}?delivery=failed"))
+    assert "No messages failed." in main_text(await merchant.get(f"{path_of(program)}?delivery=failed"))
 
 
 async def test_an_address_of_another_shop_is_not_found(merchant: Stocking, programs: Programs) -> None:
@@ -173,5 +173,5 @@ async def test_the_pages_are_in_german_too(place: Settings | Place) -> None:
     async with open_stocking(place, "de") as merchant:
         await merchant.send(f"{PAGE}/new", url="https://shop.example/", which="all")
 
-        assert "Was gesendet wurde" in main_text(await merchant.get(f"{PAGE}/1"))
+        assert "Senden Sie einen Test, um zu sehen" in main_text(await merchant.get(f"{PAGE}/1"))
         assert "Bestand wurde reserviert." in main_text(await merchant.get(f"{PAGE}/new"))

@@ -293,6 +293,7 @@ def public_page(
     connection: ConnectionDetails,
     base_url: str,
     abilities: Sequence[str],
+    examples: Sequence[str],
     *,
     manual: str,
     reference: str = "",
@@ -300,6 +301,7 @@ def public_page(
     """The route of the public page that says how agents connect.
 
     abilities    what a person can allow an agent, as English sentences
+    examples     what a person says to an agent in a chat, as English sentences
     manual       the path of the text for agents
     reference    the path of the reference; empty: there is none
     """
@@ -312,6 +314,7 @@ def public_page(
         base_url=base_url,
         connection=connection,
         abilities=abilities,
+        examples=examples,
         manual=manual,
         reference=reference,
     )

@@ -54,6 +54,7 @@ class WebhookPages:
     types        the messages that the service sends
     layout       the template that the pages extend
     quota        the problem for as many endpoints as there may be
+    purpose      what webhooks are for here, as an English sentence
     manual       the address of the document about webhooks
     test_port    the port of this machine that addresses may name; 0: none
     limit        the name of the rate limit of pages that make or send something
@@ -67,6 +68,7 @@ class WebhookPages:
         *,
         layout: str,
         quota: ProblemType,
+        purpose: str,
         manual: str,
         test_port: int,
         limit: str | None = None,
@@ -77,6 +79,7 @@ class WebhookPages:
         self._types = types
         self._layout = layout
         self._quota = quota
+        self._purpose = purpose
         self._manual = manual
         self._test_port = test_port
         self._limit = limit
@@ -104,7 +107,7 @@ class WebhookPages:
     async def list(self, session: Session, request: Request) -> Reply:
         """List the endpoints."""
         endpoints: Sequence[WebhookEndpoint] = await self._list(self._caller_of(session), ListWebhookEndpoints())
-        return self._page(session, request, "webhooks.html", endpoints=endpoints, manual=self._manual)
+        return self._page(session, request, "webhooks.html", endpoints=endpoints, purpose=self._purpose)
 
     async def create(self, session: Session, request: Request) -> Reply:
         """Show the form of a new endpoint; with POST make it, and show its secret once."""
@@ -287,6 +290,7 @@ class WebhookPages:
             types=self._types,
             descriptions={PING: message("A test."), **{type.name: type.description for type in self._types}},
             days=RETENTION_DAYS,
+            manual=self._manual,
             scripts=scripts,
             **values,
         )

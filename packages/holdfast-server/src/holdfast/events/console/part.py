@@ -49,6 +49,7 @@ from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.resources import Context
 from holdfast.events.site import SITE
 from holdfast.events.webhooks.messages import MESSAGES
+from holdfast.kit.contract.messages import translatable
 from holdfast.kit.process.part import Endpoints, Part
 
 OPERATIONS = (
@@ -109,12 +110,13 @@ def endpoints(context: Context) -> Endpoints:
             agents_pages.connection_of(settings),
             settings.base_url,
             [*SCOPES.values()],
+            agents.EXAMPLES,
             manual="/agents.md",
             reference="/docs",
         ),
         *agents_page.routes(),
         *RequestsPage(console, agents_page, context.agent_requests, organizer, describe).routes(),
-        *KeysPages(console, agents_page).routes(),
+        *KeysPages(console, runner, agents_page).routes(),
         *AppsPages(console, runner, agents_page).routes(),
         *AgentLimitPage(
             console,
@@ -131,7 +133,8 @@ def endpoints(context: Context) -> Endpoints:
             MESSAGES,
             layout="console.html",
             quota=QUOTA_EXCEEDED,
-            manual="/docs",
+            purpose=translatable("Get a signed message at your own address when people register, pay or cancel."),
+            manual="/docs/webhooks",
             test_port=settings.webhook_test_port,
             limit="keys",
         ).routes(),

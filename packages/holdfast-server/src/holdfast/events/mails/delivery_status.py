@@ -62,6 +62,7 @@ class ListMails(Command):
     limit: Annotated[int, Meta(ge=1, le=100, description="How many mails are listed.")] = 50
     before: Annotated[Id | None, Meta(description="Only mails that were caused before the one with this id.")] = None
     status: Annotated[MailStatusFilter | None, Meta(description="None: all mails.")] = None
+    recipient: Annotated[str | None, Meta(description="Only mails to this address.")] = None
 
 
 class RetryMail(Command):
@@ -99,11 +100,10 @@ class MailStatus(Struct):
 async def list(reader: Reader, caller: Caller, command: ListMails) -> Sequence[MailStatus]:
     """List the mails about events of an organizer, newest first. Mails are deleted 30 days after they ended."""
     statuses = [command.status] if command.status else [*MAIL_STATUSES, "superseded"]
-    return await reader.rows(
-        MailStatus,
-        sql.LIST_MAILS,
-        {"seen_by": caller.tenant, "statuses": statuses, "before": command.before, "limit": command.limit},
-    )
+    values = {"seen_by": caller.tenant, "statuses": statuses, "before": command.before, "limit": command.limit}
+    if command.recipient is None:
+        return await reader.rows(MailStatus, sql.LIST_MAILS, values)
+    return await reader.rows(MailStatus, sql.LIST_MAILS_TO, {**values, "recipient": command.recipient})
 
 
 @refuses(NOT_FOUND)

@@ -219,6 +219,19 @@ LIST_MAILS: LiteralString = f"""
      order by mail.id desc limit %(limit)s
 """
 
+# Mails to one address are few: they are read from the index of recipients.
+LIST_MAILS_TO: LiteralString = """
+    select mail.id, events.id as event_id, events.title, kind, recipient, mail.inserted_at, ended_at, due_at,
+           outcome as status, attempts, error, hold
+      from mails as mail
+     cross join lateral (
+        select id, title from events
+         where id = (mail.arguments ->> 'event_id')::bigint and organizer_id = %(seen_by)s limit 1) as events
+     where recipient = %(recipient)s and coalesce(outcome, 'waiting') = any(%(statuses)s::text[])
+       and mail.id < coalesce(%(before)s, 9223372036854775807)
+     order by mail.id desc limit %(limit)s
+"""
+
 IS_ABOUT_OWN_EVENT: LiteralString = """
     select exists (
         select from mails join events on events.id = (mails.arguments ->> 'event_id')::bigint

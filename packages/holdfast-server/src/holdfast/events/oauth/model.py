@@ -11,10 +11,10 @@ from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.messages import translatable
 
 SCOPES = {
-    "read_events": translatable("See events, prices, registrations and the people in them."),
+    "read_events": translatable("View events, prices, registrations and the people in them."),
     "write_events": translatable("Publish and change events, and register people."),
     "manage_keys": translatable(
-        "Make, see and revoke API keys. A key that it makes may do everything and never expires."
+        "Create, view and revoke API keys. A key that it creates can do everything and never expires."
     ),
 }
 """The scopes of access tokens, each with the actions it allows. API keys have none: they may do everything."""

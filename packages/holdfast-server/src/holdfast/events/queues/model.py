@@ -1,6 +1,7 @@
 """Queues, their visitors and places, and their rows as statements read them. A queue is a waiting room."""
 
 import datetime as dt
+from collections.abc import Sequence
 from typing import Annotated, Literal, LiteralString
 from urllib.parse import quote
 
@@ -49,6 +50,14 @@ class EventBehind(Struct):
     timezone: str | None
     published: bool
     is_closed: Annotated[bool, Meta(description="Whether it is cancelled, or has begun.")]
+
+
+class GuardedEvent(Struct):
+    """An event that has a waiting room."""
+
+    queue_id: int
+    title: str
+    is_closed: bool
 
 
 class RoomRow(QueueRow, kw_only=True):
@@ -150,6 +159,12 @@ class GetQueue(Command):
 
 class ListOpenEvents(Command):
     """Asks for the events that a new waiting room can stand before."""
+
+
+class ListGuardedEvents(Command):
+    """Asks for the events behind some queues of the caller."""
+
+    queue_ids: Annotated[Sequence[QueueId], Meta(max_length=100)]
 
 
 class DeleteQueue(Command):

@@ -24,8 +24,10 @@ from holdfast.events.queues.model import (
     EventBehind,
     GetQueue,
     GetStatus,
+    GuardedEvent,
     Joined,
     JoinQueue,
+    ListGuardedEvents,
     ListOpenEvents,
     Queue,
     QueueNextStep,
@@ -287,6 +289,11 @@ async def read_history(reader: Reader, caller: Caller, command: GetQueue) -> Que
 async def list_open_events(reader: Reader, caller: Caller, command: ListOpenEvents) -> list[EventBehind]:
     """The events of the caller before which it can put a waiting room, soonest first."""
     return await sql.list_open_events(reader, owner(caller, None))
+
+
+async def list_guarded_events(reader: Reader, caller: Caller, command: ListGuardedEvents) -> list[GuardedEvent]:
+    """The events behind some queues of the caller."""
+    return await sql.list_guarded_events(reader, owner(caller, None), command.queue_ids)
 
 
 def _status_of(row: QueueRow, now: dt.datetime) -> QueueHistoryStatus:

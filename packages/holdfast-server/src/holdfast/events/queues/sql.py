@@ -14,6 +14,7 @@ from holdfast.events.queues.model import (
     QUEUE_DRAWS,
     SEATS,
     EventBehind,
+    GuardedEvent,
     QueueRow,
     RoomRow,
     UsedToken,
@@ -128,6 +129,21 @@ async def list_open_events(reader: Reader, organizer_id: int) -> list[EventBehin
          order by datetime, id limit %(limit)s
         """,
         {"organizer_id": organizer_id, "limit": MAX_EVENT_CHOICES},
+    )
+
+
+async def list_guarded_events(reader: Reader, organizer_id: int, queue_ids: Sequence[int]) -> list[GuardedEvent]:
+    """The events behind some queues of an organizer."""
+    return await reader.rows(
+        GuardedEvent,
+        """
+        select queues.id as queue_id, event.title, is_closed
+          from queues
+         cross join lateral (select events.title, cancelled_at is not null or datetime <= now() as is_closed
+                               from events where id = queues.event_id limit 1) as event
+         where queues.id = any(%(queue_ids)s) and queues.organizer_id = %(organizer_id)s and deleted_at is null
+        """,
+        {"queue_ids": list(queue_ids), "organizer_id": organizer_id},
     )
 
 

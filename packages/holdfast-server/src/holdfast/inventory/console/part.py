@@ -33,6 +33,7 @@ from holdfast.inventory.problems import TOO_MANY_ENDPOINTS
 from holdfast.inventory.replays import operations as replays
 from holdfast.inventory.shops.operations import LIMITS
 from holdfast.inventory.stock import pool_page
+from holdfast.kit.contract.messages import translatable
 from holdfast.kit.process.part import Endpoints, Part
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single
@@ -103,6 +104,7 @@ def endpoints(context: Context) -> Endpoints:
                 MESSAGES,
                 layout="console/page.html",
                 quota=TOO_MANY_ENDPOINTS,
+                purpose=translatable("Get a signed message at your own address when stock, pools or levels change."),
                 manual="https://www.standardwebhooks.com/",
                 test_port=settings.webhook_test_port,
             ).routes(),

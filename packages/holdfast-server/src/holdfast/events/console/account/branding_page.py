@@ -3,17 +3,16 @@
 from collections.abc import Mapping, Sequence
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.uploads import READ_PHOTOS, FileRefusal, PhotoList, ReadPhotos, UploadForm, Uploads
+from holdfast.events.console.events.uploads import READ_PHOTOS, FileRefusal, PhotoList, ReadPhotos, Uploads
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.organizers import branding
 from holdfast.events.organizers.accent import OUR_ACCENT, is_color, nearest_passing, passes, stylesheet_path
 from holdfast.events.organizers.branding import Branding, ChangeBranding, ChangeLogo, GetBranding
-from holdfast.events.site import SITE
+from holdfast.events.pages.cover import cover_svg
 from holdfast.kit.contract.command import check
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
-from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, single
 from holdfast.kit.running.runner import Runner
@@ -44,26 +43,17 @@ class BrandingPage:
         if request.method != "POST":
             return await self._page(session, request)
         form = await self._uploads.read(session, request, 1)
-        match form.fields.get("do"):
-            case "logo":
-                return await self._store_logo(session, request, form)
-            case "remove":
-                await self._change_logo(organizer(session), ChangeLogo())
-            case _:
-                values = _values_of(form.fields)
-                changed = await try_form(lambda: self._change(organizer(session), check(ChangeBranding, values)))
-                if isinstance(changed, FormRefusal):
-                    return await self._page(session, request, values=form.fields, refusal=changed)
-        return self._console.to(request, f"{BRANDING_PATH}?done=saved")
-
-    async def _store_logo(self, session: Session, request: Request, form: UploadForm) -> Reply:
-        """Make the file of a form the logo."""
+        if form.fields.get("do") == "remove":
+            await self._change_logo(organizer(session), ChangeLogo())
+            return self._console.to(request, f"{BRANDING_PATH}?done=saved")
         if form.refused:
-            return await self._page(session, request, refused=form.refused)
-        if not form.photos:
-            chosen = SITE.texts(language_of(request)).gettext("Choose a file.")
-            return await self._page(session, request, refused=[FileRefusal("", chosen)])
-        await self._change_logo(organizer(session), ChangeLogo(key=form.photos[0].key))
+            return await self._page(session, request, values=form.fields, refused=form.refused)
+        values = _values_of(form.fields)
+        changed = await try_form(lambda: self._change(organizer(session), check(ChangeBranding, values)))
+        if isinstance(changed, FormRefusal):
+            return await self._page(session, request, values=form.fields, refusal=changed)
+        if form.photos:
+            await self._change_logo(organizer(session), ChangeLogo(key=form.photos[0].key))
         return self._console.to(request, f"{BRANDING_PATH}?done=saved")
 
     async def _page(
@@ -91,6 +81,7 @@ class BrandingPage:
             values=values or {"accent": stored.accent or OUR_ACCENT, "about": stored.about or ""},
             errors=refusal.errors,
             our_accent=OUR_ACCENT,
+            cover=cover_svg(stored.name),
             nearest=nearest_passing(typed) if is_color(typed) and not passes(typed) else "",
             refused=refused,
             is_saved=values is None and not refused and read_query(request.query).get("done") == "saved",

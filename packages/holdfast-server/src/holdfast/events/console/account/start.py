@@ -29,7 +29,7 @@ OPERATIONS = (BECOME_ORGANIZER, READ_PREVIOUS, PROVE)
 
 INSTRUCTIONS = {
     "name": message("Enter the name that people see, such as Ada Events."),
-    "slug": message("Enter 3 to 100 small letters, digits and dashes, such as ada-events."),
+    "slug": message("Enter 3 to 100 lowercase letters, digits and dashes, such as ada-events."),
 }
 """What people enter in the form of a new organizer, by field."""
 

@@ -35,6 +35,7 @@ from holdfast.events.oauth_server.model import Connection as ConnectedApp
 from holdfast.events.settings import Settings
 from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
+from holdfast.kit.contract.messages import translatable
 from holdfast.kit.contract.problems import NOT_FOUND, VALIDATION_FAILED, Problem
 from holdfast.kit.http.handler import Reply, Request, read_query
 from holdfast.kit.http.index import Route
@@ -43,6 +44,13 @@ from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read
 from holdfast.kit.running.runner import Runner
+
+EXAMPLES = (
+    translatable("“Publish my open studio on the 29th at seven, with 30 seats.”"),
+    translatable("“Who has not paid for the drawing class yet?”"),
+    translatable("“Put ada@example.com on the list for Friday.”"),
+)
+"""What organizers say to an agent in a chat."""
 
 LIST_USES = Operation("list_key_uses", None, read(keys.list_uses))
 OPERATIONS = (LIST_USES,)

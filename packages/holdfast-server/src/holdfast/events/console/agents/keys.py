@@ -5,8 +5,9 @@ from typing import Any
 
 from holdfast.accounts.agents.agents_page import AGENTS, COPY_SCRIPT, AgentsPage
 from holdfast.accounts.sessions import Session
+from holdfast.events.console.agents.agents import LIST_USES
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.keys.model import ApiKey, CreateKey, ListKeys, RevokeKey
+from holdfast.events.keys.model import ApiKey, CreateKey, KeyUse, ListKeys, RevokeKey
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.messages import message
@@ -15,21 +16,23 @@ from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import FormRefusal, command_in_path, hide_forbidden, try_form
+from holdfast.kit.running.runner import Runner
 
 KEYS = f"{AGENTS}/keys"
 
-INSTRUCTIONS = {"name": message("Enter what the key is for, such as Ticket shop.")}
+INSTRUCTIONS = {"name": message("Enter a name, such as Ticket shop.")}
 """What people enter in the form of a new key, by field."""
 
 
 class KeysPages:
     """Answers requests for the pages of the organizer's API keys."""
 
-    def __init__(self, console: Console, agents: AgentsPage) -> None:
+    def __init__(self, console: Console, runner: Runner, agents: AgentsPage) -> None:
         self._console = console
         self._agents = agents
         self._list, self._create = console.run["list_api_keys"], console.run["create_api_key"]
         self._revoke = hide_forbidden(console.run["revoke_api_key"])
+        self._list_uses = runner[LIST_USES]
 
     def routes(self) -> list[Route]:
         return [
@@ -68,9 +71,11 @@ class KeysPages:
             await self._revoke(organizer(session), command)
             return self._console.to(request, AGENTS)
         keys: Sequence[ApiKey] = await self._list(organizer(session), ListKeys())
+        uses: Sequence[KeyUse] = await self._list_uses(organizer(session), ListKeys())
+        used_at = {use.id: use.used_at for use in uses}
         for key in keys:
             if key.id == command.id:
-                return self._page(session, request, "agents/key_revoke.html", key=key)
+                return self._page(session, request, "agents/key_revoke.html", key=key, used_at=used_at.get(key.id))
         raise NOT_FOUND()
 
     def _page(self, session: Session, request: Request, template: str, **values: Any) -> Reply:

@@ -8,13 +8,14 @@ import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from markupsafe import Markup
 from msgspec import Struct
 
-from holdfast.events.events.model import ZONES, EventRow, zone
+from holdfast.events.console.local_moments import local_text, moment_of
+from holdfast.events.events.model import ZONES, EventRow
 from holdfast.events.pages.cover import cover_svg
 from holdfast.events.photos.model import ImageAttributes
 from holdfast.events.pricing.model import mismatches
@@ -23,7 +24,6 @@ from holdfast.events.texts.markdown import one_line
 from holdfast.kit.contract.command import Errors
 from holdfast.kit.contract.messages import Message, message, translatable
 from holdfast.kit.pages.forms import form_errors
-from holdfast.kit.pages.language import local_time
 
 PRICES = ("price", "min_price", "max_price")
 NUMBERS = ("capacity", "waitinglist_capacity", "recurrence_interval", "cancellation_hours")
@@ -113,7 +113,6 @@ CHOICES = {
 _INTEGER = re.compile("-?[0-9]{1,19}")
 _AMOUNT = re.compile("([0-9]{1,15})(?:[.,]([0-9]+))?")
 _DEGREES = re.compile("-?[0-9]{1,3}(?:[.,][0-9]{1,15})?")
-_LOCAL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?")
 
 
 def field_values(event: EventRow) -> dict[str, str]:
@@ -125,7 +124,7 @@ def field_values(event: EventRow) -> dict[str, str]:
     values |= {name: amount_text(getattr(event, name), event.currency) for name in PRICES}
     if event.pricing_mode == "free":
         values["price"] = ""
-    values |= {name: _local_time(getattr(event, name), event.timezone, "minutes") for name in MOMENTS}
+    values |= {name: local_text(getattr(event, name), event.timezone, "minutes") for name in MOMENTS}
     return {name: _as_sent(text) for name, text in values.items()}
 
 
@@ -133,7 +132,7 @@ def with_seconds(values: Mapping[str, str], event: EventRow) -> dict[str, str]:
     """The values, with the exact moments of the event where they are as `field_values` shows them."""
     displayed = field_values(event)
     unchanged = {name for name in MOMENTS if values.get(name) == displayed[name]}
-    return {**values, **{name: _local_time(getattr(event, name), event.timezone, "auto") for name in unchanged}}
+    return {**values, **{name: local_text(getattr(event, name), event.timezone, "auto") for name in unchanged}}
 
 
 def version_of(event: EventRow) -> str:
@@ -202,7 +201,7 @@ def command_values(values: Mapping[str, str], event: EventRow | None = None) -> 
                 errors[name] = [_sentence(wrong)]
     for name in values.keys() & set(MOMENTS):
         if values[name]:
-            raw[name] = _moment_of(values[name], values.get("timezone", ""))
+            raw[name] = moment_of(values[name], values.get("timezone", ""))
             if raw[name] is None:
                 errors[name] = [
                     message("Enter a date and a time that the clocks of the time zone show, such as 2030-01-31T18:00.")
@@ -268,28 +267,6 @@ def _why_not_payable(minor: int, currency: str) -> str | None:
         return message("must be less, so that it can be paid by card")
     near = f"{amount_text(minor // rules.unit * rules.unit, currency)} {currency}"
     return message("must end in 0, such as %(near)s, so that it can be paid by card", near=near)
-
-
-def _moment_of(text: str, name: str) -> str | None:
-    """The moment of a local time in a time zone. None if it is not a date, or if the clock change skips it."""
-    if not _LOCAL.fullmatch(text):
-        return None
-    # The field of the time zone has its own error.
-    timezone = zone(name if name in ZONES else None)
-    try:
-        clock = dt.datetime.fromisoformat(text)
-        moment = clock.replace(tzinfo=timezone).astimezone(dt.UTC)
-        back = moment.astimezone(timezone).replace(tzinfo=None)
-    except (ValueError, OverflowError):
-        return None
-    return moment.isoformat() if back == clock else None
-
-
-def _local_time(moment: dt.datetime | None, zone: str | None, precision: Literal["minutes", "auto"]) -> str:
-    """The local time of a moment in a time zone, to the minute or exactly. Empty for None."""
-    if moment is None:
-        return ""
-    return local_time(moment, zone or "UTC").replace(tzinfo=None, fold=0).isoformat(timespec=precision)
 
 
 def _as_sent(text: str) -> str:

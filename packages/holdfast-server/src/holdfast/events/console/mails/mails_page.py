@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from holdfast.accounts.addresses import canonical
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.mails import delivery_status
@@ -16,6 +17,8 @@ from holdfast.kit.running.runner import Runner
 
 MAILS = "/console/mails"
 PAGE_SIZE = 40
+MAX_TEXT = 254
+"""The most characters of a searched address."""
 
 LIST = Operation("list_mails", None, read(delivery_status.list))
 RETRY = Operation("retry_mail", None, single(delivery_status.retry))
@@ -41,8 +44,11 @@ class MailsPage:
         query = read_query(request.query)
         text = query.get("before", "")
         before = int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 19 and int(text) else None
-        status = _status_named(query.get("status"))
-        command = ListMails(limit=PAGE_SIZE + 1, before=before, status=status)
+        text = query.get("q", "").strip()[:MAX_TEXT]
+        status = None if text else _status_named(query.get("status"))
+        command = ListMails(
+            limit=PAGE_SIZE + 1, before=before, status=status, recipient=canonical(text) if text else None
+        )
         rows: Sequence[MailStatus] = await self._list(organizer(session), command)
         mails = rows[:PAGE_SIZE]
         last = mails[-1].id if len(rows) > PAGE_SIZE else None
@@ -54,6 +60,7 @@ class MailsPage:
             mails=mails,
             last=last,
             status_filter=status,
+            text=text,
             notice=query.get("done"),
             proved=session.account.is_proved,
         )

@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from holdfast.accounts.sessions import Session
+from holdfast.events.console.events.event_operations import READ_DEFAULTS, EventDefaults, ReadEventDefaults
 from holdfast.events.console.events.share import COPY_SCRIPT
 from holdfast.events.console.frame import Console, organizer
+from holdfast.events.console.local_moments import local_text, moment_of
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.queues import operations
 from holdfast.events.queues.model import (
@@ -14,6 +16,8 @@ from holdfast.events.queues.model import (
     DeleteQueue,
     EventBehind,
     GetQueue,
+    GuardedEvent,
+    ListGuardedEvents,
     ListOpenEvents,
     Queue,
     UpdateQueue,
@@ -35,14 +39,14 @@ LABELS = {
     "event_id": translatable("Event"),
     "target_url": translatable("Address of the site"),
     "title": translatable("Title"),
-    "description": translatable("What you tell those who wait"),
-    "release_rate": translatable("How many are let in"),
-    "token_ttl_minutes": translatable("Minutes to come in when it is their turn"),
-    "max_queue_size": translatable("How many may wait at once"),
-    "starts_at": translatable("Nobody is let in before (UTC)"),
-    "ends_at": translatable("It ends at (UTC)"),
-    "draw_at": translatable("Entries close, and their order is drawn (UTC)"),
-    "public_log": translatable("Publish the order of visitors"),
+    "description": translatable("Message to people who wait"),
+    "release_rate": translatable("People let in per minute"),
+    "token_ttl_minutes": translatable("Time to enter (minutes)"),
+    "max_queue_size": translatable("Most people waiting"),
+    "starts_at": translatable("Opens"),
+    "ends_at": translatable("Closes"),
+    "draw_at": translatable("Draw the order at"),
+    "public_log": translatable("Publish the order of arrival"),
 }
 """The labels of the fields by name. The names are the fields of the commands."""
 
@@ -59,10 +63,8 @@ INSTRUCTIONS = {
 }
 """What people enter in the fields, by name."""
 
-CHOICES = {"public_log": {"yes": translatable("yes"), "no": translatable("no")}}
-"""The labels of the values, for fields with few values."""
-
-PUBLIC = {"yes": True, "no": False}
+MOMENTS = ("starts_at", "ends_at", "draw_at")
+"""The fields that people enter in the local time of a time zone, which the form names."""
 
 REQUIRED = ("title", "target_url", "release_rate", "token_ttl_minutes")
 
@@ -70,7 +72,7 @@ MORE = ("description", "max_queue_size", "starts_at", "ends_at", "draw_at", "pub
 """The fields that most waiting rooms do not need."""
 
 Kind = Literal["event", "site"]
-"""What a waiting room stands before: an event of the organizer, or another site."""
+"""What a waiting room is for: an event of the organizer, or another site."""
 
 
 def names_of(kind: Kind) -> list[str]:
@@ -80,46 +82,46 @@ def names_of(kind: Kind) -> list[str]:
 
 def create_command(fields: Mapping[str, str], kind: Kind) -> CreateQueue:
     """The command that creates the queue of a form. Raises `validation_failed`."""
-    missing = {**dict.fromkeys(LABELS, ""), "public_log": "yes"}
-    typed = {name: fields.get(name, missing[name]) for name in names_of(kind)}
+    typed = {name: fields.get(name, "") for name in names_of(kind)}
     no_event = kind == "event" and not typed["event_id"]
     unread = {"event_id": [message("is required")], "target_url": [message("is required")]} if no_event else {}
-    return check(CreateQueue, _values(CreateQueue, typed), unread=unread)
+    return check(CreateQueue, _values(CreateQueue, typed, fields.get("timezone", "")), unread=unread)
 
 
 def update_command(fields: Mapping[str, str], before: Queue) -> UpdateQueue:
     """The command for the fields of a form whose values differ from the queue. Raises `validation_failed`."""
-    stored_values = field_values(before)
+    timezone = fields.get("timezone", "")
+    stored_values = field_values(before, timezone)
+    # A browser leaves out a box that is not checked.
+    sent = {**fields, "public_log": fields.get("public_log", "")}
     typed = {
-        name: fields[name]
+        name: sent[name]
         for name in LABELS
-        if name in fields and name != "event_id" and not _is_same(fields[name], stored_values[name])
+        if name in sent and name != "event_id" and not _is_same(sent[name], stored_values[name])
     }
     empty = {name: [message("is required")] for name in REQUIRED if typed.get(name) == ""}
-    return check(UpdateQueue, {**_values(UpdateQueue, typed), "queue_id": before.id}, unread=empty)
+    return check(UpdateQueue, {**_values(UpdateQueue, typed, timezone), "queue_id": before.id}, unread=empty)
 
 
-def field_values(queue: Queue) -> dict[str, str]:
-    """The values that the fields show for a queue."""
-    values = {name: getattr(queue, name) for name in LABELS}
-    values["public_log"] = "yes" if queue.public_log else "no"
-    return {name: _text(value) for name, value in values.items()}
+def field_values(queue: Queue, timezone: str) -> dict[str, str]:
+    """The values that the fields show for a queue. `timezone`: that of the moments; empty: UTC."""
+    values = {name: "" if (value := getattr(queue, name)) is None else str(value) for name in LABELS}
+    values["public_log"] = "yes" if queue.public_log else ""
+    for name in MOMENTS:
+        moment: dt.datetime | None = getattr(queue, name)
+        values[name] = local_text(moment, timezone, "seconds" if moment and moment.second else "minutes")
+    return values
 
 
-def _values(kind: type[CreateQueue | UpdateQueue], texts: Mapping[str, str]) -> dict[str, Any]:
+def _values(kind: type[CreateQueue | UpdateQueue], texts: Mapping[str, str], timezone: str) -> dict[str, Any]:
     """The fields of a command. An empty text becomes None."""
     values = with_integers(kind, texts)
-    if texts.get("public_log") in PUBLIC:
-        values["public_log"] = PUBLIC[texts["public_log"]]
+    if "public_log" in texts:
+        values["public_log"] = texts["public_log"] == "yes"
+    for name in texts.keys() & set(MOMENTS):
+        # A text that is no moment is refused by the command.
+        values[name] = moment_of(texts[name], timezone) or texts[name]
     return {name: None if value == "" else value for name, value in values.items()}
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, dt.datetime):
-        return value.strftime("%Y-%m-%dT%H:%M:%S" if value.second else "%Y-%m-%dT%H:%M")
-    return str(value)
 
 
 def _is_same(text: str, stored_text: str) -> bool:
@@ -132,7 +134,8 @@ PAGE_SIZE = 20
 
 READ_HISTORY = Operation("get_queue_history", None, read(operations.read_history))
 LIST_OPEN_EVENTS = Operation("list_events_without_queue", None, read(operations.list_open_events))
-OPERATIONS = (READ_HISTORY, LIST_OPEN_EVENTS)
+LIST_GUARDED_EVENTS = Operation("list_events_with_queue", None, read(operations.list_guarded_events))
+OPERATIONS = (READ_HISTORY, LIST_OPEN_EVENTS, LIST_GUARDED_EVENTS)
 """Operations of the console alone: they have no routes of the API and no tools."""
 
 
@@ -152,6 +155,7 @@ class QueuesPages:
             for name in ("list_queues", "get_queue", "create_queue", "update_queue", "delete_queue")
         )
         self._get_history, self._list_events = runner[READ_HISTORY], runner[LIST_OPEN_EVENTS]
+        self._list_guarded, self._get_defaults = runner[LIST_GUARDED_EVENTS], runner[READ_DEFAULTS]
 
     def routes(self) -> list[Route]:
         one = f"{QUEUES}/{{queue_id}}"
@@ -168,22 +172,31 @@ class QueuesPages:
         text = read_query(request.query).get("offset", "0")
         offset = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
         page: Page[Queue] = await self._list(organizer(session), OffsetPage(limit=PAGE_SIZE, offset=offset))
-        after = offset + len(page.data) if page.pagination.has_more else None
-        return self._console.page(session, request, "queues/queues.html", here=QUEUES, queues=page.data, after=after)
+        guarded = await self._events_behind(session, page.data)
+        return self._console.page(
+            session,
+            request,
+            "queues/queues.html",
+            here=QUEUES,
+            queues=page.data,
+            titles={event.queue_id: event.title for event in guarded},
+            base_url=self._base_url,
+            after=offset + len(page.data) if page.pagination.has_more else None,
+        )
 
     async def create(self, session: Session, request: Request) -> Reply:
-        """Ask what a new queue stands before, and show the form for that; with POST create it."""
+        """Ask what a new queue is for, and show the form for that; with POST create it."""
         events: list[EventBehind] = await self._list_events(organizer(session), ListOpenEvents())
         if request.method != "POST":
             query = read_query(request.query)
             if "event" not in query and "site" not in query:
-                return self._console.page(session, request, "queues/queue_kind.html", here=QUEUES, events=events)
+                return await self._ask_kind(session, request, events)
             kind: Kind = "event" if "event" in query else "site"
             chosen = next((event for event in events if str(event.id) == query.get("event")), None)
             values = {"release_rate": "60", "token_ttl_minutes": "10", "public_log": "yes"}
             if chosen:
                 values |= {"event_id": str(chosen.id), "title": chosen.title}
-            return self._form(session, request, values, kind, events=events)
+            return await self._form(session, request, values, kind, events=events)
         fields = await self._console.signed_in.read(session, request)
         kind = "event" if fields.get("kind") == "event" else "site"
         queue = await try_form(
@@ -192,8 +205,26 @@ class QueuesPages:
             instructions=INSTRUCTIONS,
         )
         if isinstance(queue, FormRefusal):
-            return self._form(session, request, fields, kind, queue, events=events)
+            return await self._form(session, request, fields, kind, queue, events=events)
         return self._console.to(request, f"{QUEUES}/{queue.id}")
+
+    async def _events_behind(self, session: Session, queues: Sequence[Queue]) -> Sequence[GuardedEvent]:
+        command = ListGuardedEvents(queue_ids=[queue.id for queue in queues])
+        return await self._list_guarded(organizer(session), command)
+
+    async def _ask_kind(self, session: Session, request: Request, events: Sequence[EventBehind]) -> Reply:
+        guarded: Sequence[GuardedEvent] = []
+        if not events:
+            page: Page[Queue] = await self._list(organizer(session), OffsetPage(limit=PAGE_SIZE))
+            guarded = await self._events_behind(session, page.data)
+        return self._console.page(
+            session,
+            request,
+            "queues/queue_kind.html",
+            here=QUEUES,
+            events=events,
+            is_any_guarded=any(not event.is_closed for event in guarded),
+        )
 
     async def show(self, session: Session, request: Request) -> Reply:
         """Show a queue with its history; with POST pause or resume it."""
@@ -224,7 +255,7 @@ class QueuesPages:
         queue: Queue = await self._get(organizer(session), command)
         kind: Kind = "site" if queue.event_id is None else "event"
         if request.method != "POST":
-            return self._form(session, request, field_values(queue), kind, queue=queue)
+            return await self._form(session, request, {}, kind, queue=queue)
         fields = await self._console.signed_in.read(session, request)
         done = await try_form(
             lambda: self._update(organizer(session), update_command(fields, queue)),
@@ -232,7 +263,7 @@ class QueuesPages:
             instructions=INSTRUCTIONS,
         )
         if isinstance(done, FormRefusal):
-            return self._form(session, request, fields, kind, done, queue=queue)
+            return await self._form(session, request, fields, kind, done, queue=queue)
         return self._console.to(request, f"{QUEUES}/{queue.id}")
 
     async def delete(self, session: Session, request: Request) -> Reply:
@@ -248,7 +279,7 @@ class QueuesPages:
             session, request, "queues/queue_delete.html", here=QUEUES, queue=queue, event=history.event
         )
 
-    def _form(
+    async def _form(
         self,
         session: Session,
         request: Request,
@@ -259,6 +290,11 @@ class QueuesPages:
         queue: Queue | None = None,
         events: Sequence[EventBehind] = (),
     ) -> Reply:
+        """The form. Its moments are in the time zone of the organizer's last event, or in the one of a sent form."""
+        defaults: EventDefaults = await self._get_defaults(organizer(session), ReadEventDefaults())
+        timezone = values.get("timezone", defaults.timezone or "")
+        if queue and refusal is NOT_REFUSED:
+            values = field_values(queue, timezone)
         return self._console.page(
             session,
             request,
@@ -268,11 +304,11 @@ class QueuesPages:
             queue=queue,
             kind=kind,
             events=events,
-            is_more_open=queue is not None or any(refusal.errors.get(name) for name in MORE),
+            is_more_open=any(refusal.errors.get(name) for name in MORE),
             values=values,
             errors=refusal.errors,
             labels=LABELS,
-            choices=CHOICES,
+            timezone=timezone,
             interval=self._interval,
             is_full=refusal.code == QUOTA_EXCEEDED.code,
             once=forms.new_token(),

@@ -57,6 +57,13 @@ ALLOWED = {
 }
 """The words for what each scope allows."""
 
+EXAMPLES = (
+    translatable("“How many honey jars are left?”"),
+    translatable("“Two jars broke: take them out.”"),
+    translatable("“What will sell out this week?”"),
+)
+"""What merchants say to an agent in a chat."""
+
 SUGGESTED_SCOPES = ("read_inventory", "read_pools")
 """The scopes that the form of a new key suggests: to look at stock. What changes something is chosen on purpose."""
 
@@ -282,6 +289,7 @@ class AgentPages:
                 self._connection,
                 self._base_url,
                 [*ALLOWED.values()],
+                EXAMPLES,
                 manual="/auth.md",
             ),
             *self._agents.routes(),

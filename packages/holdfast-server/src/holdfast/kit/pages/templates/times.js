@@ -47,22 +47,6 @@ function localizeTimes(part) {
   for (const time of part.querySelectorAll("time[data-local]")) localize(time);
 }
 
-// A field takes a moment in UTC. With this script, people enter it in the zone of their browser, which the label names.
-function useOwnZone(field) {
-  const sent = Object.assign(document.createElement("input"), { type: "hidden", name: field.name, value: field.defaultValue });
-  const label = document.querySelector(`label[for="${field.id}"]`);
-  const initial = new Date(`${field.defaultValue}Z`);
-  const inUtc = (moment) => moment.toISOString().split(".")[0];
-  field.removeAttribute("name");
-  field.after(sent);
-  if (!Number.isNaN(initial.getTime())) field.value = inUtc(new Date(initial - initial.getTimezoneOffset() * 60_000));
-  field.addEventListener("input", () => {
-    const moment = new Date(field.value);
-    sent.value = Number.isNaN(moment.getTime()) ? "" : inUtc(moment);
-  });
-  label.textContent = label.textContent.replace("(UTC)", `(${Intl.DateTimeFormat().resolvedOptions().timeZone})`);
-}
-
 // A browser that runs this script in the head paints the page in pieces. Each piece is changed before it is painted.
 const localized = new WeakSet();
 
@@ -73,7 +57,6 @@ function localizeArrived(changes) {
     if (!localized.has(time)) localize(time);
     localized.add(time);
   }
-  for (const field of document.querySelectorAll("input[data-utc][name]")) useOwnZone(field);
   arriving.takeRecords(); // The changes of this function itself.
 }
 

@@ -1,0 +1,59 @@
+"""Questions before something ends: they name it, say what happens, and have the way out before the dangerous button."""
+
+import re
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from tests.events.console.scene import Desk, open_desk
+from tests.support import Service
+
+
+async def revoke_a_key(at: Desk) -> tuple[str, str]:
+    [key] = (await at.ada.get("/api/keys")).json()["data"]
+    return f"/console/agents/keys/{key['id']}/revoke", key["name"]
+
+
+async def delete_a_room(at: Desk) -> tuple[str, str]:
+    queue = await at.ada.create_queue(title="Winter sale")
+    return f"/console/queues/{queue['id']}/delete", "Winter sale"
+
+
+async def cancel_an_event(at: Desk) -> tuple[str, str]:
+    event = await at.ada.create_event(title="Jazz night")
+    return f"/console/events/{event['id']}/cancel", "Jazz night"
+
+
+async def webhook(at: Desk) -> str:
+    made = await at.ada.post("/api/webhook_endpoints", {"webhook_endpoint": {"url": "https://shop.example/hooks"}})
+    return f"/console/webhooks/{made.json()['data']['id']}"
+
+
+async def delete_a_webhook(at: Desk) -> tuple[str, str]:
+    return f"{await webhook(at)}/delete", "https://shop.example/hooks"
+
+
+async def renew_a_secret(at: Desk) -> tuple[str, str]:
+    return f"{await webhook(at)}/secret", "https://shop.example/hooks"
+
+
+async def end_all_access(at: Desk) -> tuple[str, str]:
+    return "/account/secure", "All your API keys."
+
+
+QUESTIONS = (revoke_a_key, delete_a_room, cancel_an_event, delete_a_webhook, renew_a_secret, end_all_access)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+async def test_a_question_names_what_ends_and_offers_the_way_out_first(
+    service: Service, question: Callable[[Desk], Awaitable[tuple[str, str]]]
+) -> None:
+    at = await open_desk(service)
+    path, name = await question(at)
+
+    page = (await at.page(path)).partition("<main>")[2].partition("</main>")[0]
+
+    buttons = re.findall(r'<(?:a|button) class="button ?([a-z]*)', page)
+    assert name in page
+    assert buttons[-2] == "secondary"
+    assert "danger" not in buttons[:-1]
