@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.events.console.scene import Desk, open_desk
+from tests.events.console.organizer_scene import Desk, open_desk
 from tests.support import Service
 
 
