@@ -5,9 +5,13 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import NamedTuple
 
+from playwright.async_api import Page
+
 from holdfast_demo.shopify.pages import BRIDGE
+from tests.browser.looking import submit
 from tests.databases import scratch_database
 from tests.helpers.platform_shop import PlatformScene, beside_the_platform
+from tests.inventory.console.signing_in import Owner
 from tests.inventory.support import unlimited
 from tests.serving import listener, running_already, serving
 
@@ -28,3 +32,12 @@ async def serve_merchant_console(template: str, tmp_path: Path) -> AsyncGenerato
             object.__setattr__(scene.inventory.settings, "app_bridge", f"{scene.platform.address}{BRIDGE}")
             async with serving(running_already(scene.inventory.app), here):
                 yield MerchantStage(scene, base_url)
+
+
+async def enter(page: Page, scene: PlatformScene, base_url: str) -> None:
+    """Sign the owner of the shop in, by a link."""
+    [(id,)] = await scene.inventory.sql(
+        "insert into sign_in_links (email, return_to) values ('ada@example.com', '/console') returning id"
+    )
+    await page.goto(base_url + Owner(scene.inventory).path(id))
+    await submit(page.locator("main button"))

@@ -244,7 +244,7 @@ async def make_pools(world: World, person: Person) -> None:
     """Make three pools from imported products"""
     page = await in_shop(world)
     frame = page.frame_locator("iframe")
-    await person.click(frame.get_by_role("link", name="From products"))
+    await person.click(frame.get_by_role("link", name="Make from products"))
     for name in ("Beeswax candles", "Honey mustard · 200 ml", "Lavender soap"):
         await person.click(frame.get_by_role("button", name=f"Accept {name}"))
         await expect(page.get_by_role("status")).to_have_text(f"{name} is a pool now.")

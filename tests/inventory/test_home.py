@@ -1,8 +1,14 @@
 """The start page of the inventory service says what it is, and where people and agents begin."""
 
+import json
 import re
 
-from tests.inventory.support import Inventory
+from holdfast.inventory.pages.part import EXAMPLE_ANSWER
+from tests.helpers.form_browser import main_text
+from tests.inventory.support import SIX_PACK, Inventory
+
+PRINTED_HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+"""The headers of the request on the page, beside its key."""
 
 
 async def test_the_start_page_leads_people_and_agents_on(inventory: Inventory) -> None:
@@ -17,7 +23,28 @@ async def test_the_start_page_leads_people_and_agents_on(inventory: Inventory) -
     assert {"/auth.md", "/llms.txt"} <= more
     for link in links | more:
         assert (await inventory.http.get(link)).status_code == 200
-    assert "/mcp</code>" in developers.text
+
+
+async def test_the_request_on_the_page_for_developers_answers_what_is_left(inventory: Inventory) -> None:
+    shop = await inventory.shop()
+    await shop.golden()
+    page = main_text(await inventory.http.get("/developers"))
+    [body] = re.findall(r"-d '(\{.*?\})'", page)
+
+    headers = PRINTED_HEADERS | {"Authorization": f"Bearer {shop.key}"}
+    answer = await shop.http.post("/mcp", content=body, headers=headers)
+
+    content = json.loads(answer.json()["result"]["content"][0]["text"])
+    assert content.keys() == json.loads(EXAMPLE_ANSWER).keys()
+    assert content["variants"][SIX_PACK] == 8
+    for name, value in PRINTED_HEADERS.items():
+        assert f"-H '{name}: {value}'" in page
+
+
+async def test_the_address_of_documentation_leads_to_the_page_for_developers(inventory: Inventory) -> None:
+    answer = await inventory.http.get("/docs")
+
+    assert (answer.status_code, answer.headers["location"]) == (303, "/developers")
 
 
 async def test_the_start_page_speaks_the_language_of_the_browser(inventory: Inventory) -> None:

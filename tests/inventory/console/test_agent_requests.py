@@ -105,13 +105,13 @@ async def test_every_tool_that_changes_something_waits_and_is_described_in_words
         "restore_pool": (pool, "wants to restore Tea"),
         "link_variants": (
             {**pool, "members": [{"variant_gid": JAR, "units_per_sale": 1}]},
-            "wants to link 1 variant to Tea",
+            "wants to add 1 variant to Tea",
         ),
         "update_member": (
             {**pool, "variant_gid": TEA, "units_per_sale": 3},
             "a sale of Tea, six to take 3 units of Tea",
         ),
-        "unlink_variants": ({**pool, "variant_gids": [TEA]}, "wants to unlink 1 variant from Tea"),
+        "unlink_variants": ({**pool, "variant_gids": [TEA]}, "wants to remove 1 variant from Tea"),
         "set_pool_quantity": ({**pool, "quantity": 12}, "wants to set Tea to 12 units"),
         "adjust_pool_quantity": ({**pool, "delta": -2}, "wants to take 2 units out of Tea"),
         "bulk_adjust": ({"items": [{**pool, "delta": 1}]}, "change the stock of 1 pool. Tea 15 → 16"),
@@ -123,8 +123,8 @@ async def test_every_tool_that_changes_something_waits_and_is_described_in_words
         "release_hold": ({"hold_id": change["hold"]["id"]}, "wants to end a hold on Tea"),
         "record_sale": ({"variant_gid": TEA, "quantity": 2}, "wants to record a sale of 2 \u00d7 Tea, six . Now: 15"),
         "revert_entry": ({"entry_id": change["entries"][0]["id"]}, "wants to undo a change of Tea"),
-        "reconcile": ({**pool, "dry_run": False}, "wants to match Tea with the platform"),
-        "resync": (pool, "wants to send the levels of Tea to the platform again"),
+        "reconcile": ({**pool, "dry_run": False}, "wants to match Tea with your shop"),
+        "resync": (pool, "wants to set the numbers of Tea in your shop again"),
         "import_csv": (
             {"kind": "pools", "text": "name,quantity\nJam,3\n", "dry_run": False},
             "import a spreadsheet with 1 row",

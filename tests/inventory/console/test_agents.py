@@ -15,7 +15,7 @@ ALL = {
     "read_inventory": "See quantities, the history and what can be sold.",
     "write_inventory": "Sell, count, hold and move stock.",
     "read_pools": "See pools and their variants.",
-    "write_pools": "Make and change pools, and link variants.",
+    "write_pools": "Make and change pools and their packs.",
 }
 
 
@@ -50,10 +50,10 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
     old = shop.key
     identity = await shop.http.post("/api/agent/identity", json={"type": "service_auth", "api_key": old})
     form = await admin.get("/console/agents/key")
-    # What only looks is suggested, and the page says at each right what agents would lose without it.
-    assert re.findall(r'name="(\w+)" value="on" checked>', form.text) == ["read_inventory", "read_pools"]
+    # What the present key allows is suggested, and the page says at each right what agents would lose without it.
+    assert re.findall(r'name="(\w+)" value="on" checked>', form.text) == [*ALL]
     assert form.text.count("Your agents may do this now. With the new key they are refused.") == len(ALL)
-    assert "Your shop has one key, so the new one replaces it." in main_text(form)
+    assert "The present key stops working at once, for every agent." in main_text(form)
 
     done = await admin.send("/console/agents/key", read_pools="on")
 
@@ -69,6 +69,16 @@ async def test_a_new_key_has_the_scopes_that_were_chosen_and_the_old_one_is_out_
     page = await admin.get("/console/agents")
     assert old not in page.text
     assert f"<code>{old[:KEY_PREFIX_CHARACTERS]}…</code>" in page.text
+
+
+async def test_the_question_before_a_key_goes_says_when_it_was_used_last(admin: Admin, shop: Shop) -> None:
+    unused = main_text(await admin.get("/console/agents/key/end"))
+    await shop.pool(10)
+
+    used = main_text(await admin.get("/console/agents/key/end"))
+
+    assert "Nothing was changed with it yet." in unused
+    assert "Last used today" in used
 
 
 async def test_a_new_key_needs_a_confirmation(admin: Admin, shop: Shop) -> None:
@@ -109,9 +119,9 @@ async def test_changes_of_pools_and_variants_are_listed_with_what_undoes_them(ad
     member = {"variant_gid": SIX_PACK, "units_per_sale": 6}
     done = {
         "update_pool": ({**pool, "buffer": 2}, "An agent changed the settings of Tea"),
-        "link_variants": ({**pool, "members": [member]}, "An agent linked 1 variant to Tea"),
+        "link_variants": ({**pool, "members": [member]}, "An agent added 1 variant to Tea"),
         "update_member": ({**pool, **member, "units_per_sale": 5}, "how much one sale of a variant takes of Tea"),
-        "unlink_variants": ({**pool, "variant_gids": [SIX_PACK]}, "An agent unlinked 1 variant from Tea"),
+        "unlink_variants": ({**pool, "variant_gids": [SIX_PACK]}, "An agent removed 1 variant from Tea"),
         "pause_pool": (pool, "An agent paused Tea"),
         "resume_pool": (pool, "An agent resumed Tea"),
         "archive_pool": (pool, "An agent archived Tea"),
@@ -120,7 +130,7 @@ async def test_changes_of_pools_and_variants_are_listed_with_what_undoes_them(ad
             {"kind": "pools", "text": "name\nTea\nJam\n", "dry_run": False},
             "An agent imported a spreadsheet with 2 rows",
         ),
-        "resync": (pool, "An agent sent the levels of Tea to the platform again"),
+        "resync": (pool, "An agent set the numbers of Tea in your shop again"),
     }
 
     for tool, (arguments, _) in done.items():
@@ -231,7 +241,7 @@ async def test_a_key_that_cannot_be_read_any_more_can_be_replaced(admin: Admin, 
 
     page = await admin.get("/console/agents")
 
-    assert "The key cannot be read any more" in main_text(page)
+    assert "This key can no longer be shown" in main_text(page)
     await admin.send("/console/agents/key", read_pools="on")
     assert await new_key(admin) != shop.key
 

@@ -23,7 +23,7 @@ OLD = """
 async def drawn(admin: Admin, pool: dict[str, Any]) -> str:
     """What the page of a pool says of who drew what."""
     text = main_text(await admin.get(f"/console/pools/{pool['id']}"))
-    return text.partition("What was taken since")[2]
+    return text.partition("Totals since")[2]
 
 
 async def test_draws_of_agents_are_summed_by_variant_and_by_kind_of_change(admin: Admin, own_shop: Shop) -> None:
@@ -37,9 +37,9 @@ async def test_draws_of_agents_are_summed_by_variant_and_by_kind_of_change(admin
 
     text = await drawn(admin, pool)
 
-    by_variant, _, by_source = text.partition("By what was done")
+    by_variant, _, by_source = text.partition("By type")
     assert "H-6 1 12 units One <jar> 2 4 units For no variant 2 12 units" in by_variant
-    assert "Counts, corrections, transfers and sales of the pool itself are for no variant." in by_variant
+    assert "Counts, corrections, transfers and sales of the pool itself belong to no variant." in by_variant
     assert "Recorded sales 4 21 units Corrections 1 7 units" in by_source
 
 
@@ -94,7 +94,7 @@ async def test_the_smallest_draws_are_summed_in_one_row(admin: Admin, own_shop: 
 
     text = await drawn(admin, pool)
 
-    assert "All others 3 9 units" in text.partition("By what was done")[0]
+    assert "All others 3 9 units" in text.partition("By type")[0]
     assert "For no variant 1 1 unit" in text
     assert "Variant 4 1 5 units" in text
     assert "Variant 3 1" not in text

@@ -63,7 +63,7 @@ async def test_a_file_in_an_old_encoding_is_read_right_or_the_encoding_can_be_ch
     """Before, everything that was not UTF-8 was taken for Windows-1252 without a word."""
     preview = await upload_spreadsheet(merchant, file_of(name, codec))
 
-    assert "The file is not in UTF-8, and does not say in which encoding it is." in main_text(preview)
+    assert "The file is not in UTF-8, and does not name its encoding." in main_text(preview)
     if f"Line 2: {name} new" not in main_text(preview):
         assert all(cell.strip() in readings(preview)[codec] for cell in name.split(","))
         preview = await read_as(merchant, preview, codec)
@@ -89,7 +89,7 @@ async def test_rows_that_are_refused_can_be_read_in_another_encoding_too(merchan
 
     refused = await read_as(merchant, await upload_spreadsheet(merchant, text.encode("mac_roman"), "members"), "cp1251")
     assert refused.status_code == 422
-    assert "It was read as Windows-1251: GlЉser" in main_text(refused)
+    assert "Read as Windows-1251: GlЉser" in main_text(refused)
     assert readings(refused)["mac_roman"] == "Gläser"
 
     assert "Line 2: HONEY-6 in Gläser new" in main_text(await read_as(merchant, refused, "mac_roman"))

@@ -66,8 +66,8 @@ async def test_a_change_in_the_history_names_who_made_it_and_what_it_did(admin: 
         "An agent brought in 3 units",
         "An agent moved 4 units to another pool",
         "An agent counted 49 units ( \N{MINUS SIGN}1 unit )",
-        "An agent put 5 units on hold · then 5 held",
-        "An agent ended a hold of 5 units · then 0 held",
+        "An agent put 5 units on hold · then 5 on hold",
+        "An agent ended a hold of 5 units · then 0 on hold",
         "An agent imported a spreadsheet ( \N{MINUS SIGN}1 unit )",
     ):
         assert sentence in text, sentence
@@ -91,7 +91,7 @@ async def test_the_history_is_limited_to_a_kind_and_names_the_key_and_what_time_
     assert "An agent sold 12 units : 2 \N{MULTIPLICATION SIGN} 6-pack · then 38 on hand" in sales
     assert f"with the key {own_shop.key[:8]}…" in sales
     assert "made the pool" not in sales
-    assert "A hold of 5 units ended by itself: its time was over" in holds
+    assert "A hold of 5 units expired" in holds
     assert "sold" not in holds
     assert "Nothing of this kind has happened yet." in transfers
 

@@ -21,11 +21,11 @@ async def test_a_hold_is_shown_and_released_once(merchant: Stocking) -> None:
     assert "<i>cart" not in page.text
     path = f"/console/pools/{pool['id']}"
     assert f'href="{merchant.at(path)}"' in page.text
-    assert "An agent put 12 jars on hold · then 12 held" in main_text(await merchant.get(path))
+    assert "An agent put 12 jars on hold · then 12 on hold" in main_text(await merchant.get(path))
     assert (done.status_code, done.headers["location"]) == (303, merchant.at(PATH))
     assert (await merchant.shop.call("get_pool", pool_id=pool["id"]))["held"] == 0
     assert (await merchant.shop.entries())[0]["actor"] == "staff"
-    assert "Nothing is held. Agents make holds," in main_text(await merchant.get(PATH))
+    assert "Nothing is on hold. A hold keeps stock for one buyer," in main_text(await merchant.get(PATH))
 
 
 async def test_a_hold_that_ended_meanwhile_is_reported_as_ended(merchant: Stocking) -> None:
@@ -67,4 +67,4 @@ async def test_many_holds_are_shown_a_page_at_a_time_in_german(place: Settings |
 
         assert main_text(first).count("1 Glas von Honig") == 20
         assert main_text(second).count("2 Gläser von Honig") == 1
-        assert "Freigeben" in main_text(second)
+        assert "Reservierung beenden" in main_text(second)

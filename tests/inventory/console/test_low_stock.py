@@ -18,7 +18,7 @@ async def test_pools_at_their_limit_are_shown_with_how_long_they_last(merchant: 
     page = await merchant.get(PATH)
 
     path = f"/console/pools/{low['id']}"
-    assert "<b>Honey</b> 10 jars can be sold Its limit is 10. about 5 days 2 jars a day" in main_text(page)
+    assert "<b>Honey</b> 10 jars can be sold low at 10 about 5 days 2 jars a day" in main_text(page)
     assert "Tea" not in main_text(page)
     assert "<b>Honey" not in page.text
     assert f'href="{merchant.at(path)}"' in page.text
@@ -33,17 +33,24 @@ async def test_goods_are_added_to_a_pool_that_runs_low_with_what_happened_chosen
 
     assert re.findall(r'name="way" value="(\w+)"(?: id="way")? checked', form.text) == ["restock"]
     await merchant.send(f"/console/pools/{low['id']}/adjust", way="restock", delta="12")
-    assert "No pool runs low." in main_text(await merchant.get(PATH))
+    assert "Nothing is running low." in main_text(await merchant.get(PATH))
 
 
 async def test_a_threshold_in_the_query_overrides_that_of_the_pools(merchant: Stocking) -> None:
     await merchant.shop.pool(66, name="Tea")
 
-    assert "No pool runs low. A pool is listed here when it falls to its limit" in main_text(await merchant.get(PATH))
+    nothing = main_text(await merchant.get(PATH))
+    assert "Nothing is running low. A pool is listed here, and you get an e-mail, when it falls to its" in nothing
     assert "No pool is as low as that." in main_text(await merchant.get(f"{PATH}?threshold=1"))
-    assert "Tea 66 units can be sold It has no limit of its own." in main_text(
-        await merchant.get(f"{PATH}?threshold=66")
-    )
+    assert "Tea 66 units can be sold It has no limit." in main_text(await merchant.get(f"{PATH}?threshold=66"))
+
+
+async def test_the_pool_closest_to_its_limit_is_named_if_no_pool_is_low(merchant: Stocking) -> None:
+    await merchant.shop.pool(66, name="Tea", low_stock_at=10)
+    await merchant.shop.pool(20, name="Jam", low_stock_at=12)
+    await merchant.shop.pool(1, name="Without a limit")
+
+    assert "Closest: Jam , 20 units left, low at 12." in main_text(await merchant.get(PATH))
 
 
 async def test_an_invalid_number_has_its_message_beside_the_field(merchant: Stocking) -> None:
@@ -51,7 +58,7 @@ async def test_an_invalid_number_has_its_message_beside_the_field(merchant: Stoc
 
     assert page.status_code == 422
     assert page.text.count(' aria-invalid="true"') == 2
-    assert "No pool runs low." not in main_text(page)
+    assert "Nothing is running low." not in main_text(page)
 
 
 async def test_many_low_pools_are_paged_and_those_of_other_shops_are_not_listed(place: Settings | Place) -> None:
@@ -65,5 +72,5 @@ async def test_many_low_pools_are_paged_and_those_of_other_shops_are_not_listed(
         second = await merchant.http.get(following.replace("&amp;", "&"))
 
         assert first.text.count('<th scope="row">') == 50
-        assert "Honig 50 0 Einheiten verkäuflich Seine Grenze ist 5." in main_text(second)
+        assert "Honig 50 0 Einheiten verfügbar Warnung ab 5" in main_text(second)
         assert "Anders" not in main_text(first)

@@ -93,7 +93,7 @@ async def test_a_paused_pool_or_one_without_a_limit_is_not_mailed(owner: Owner, 
 async def test_a_merchant_turns_the_mails_off_and_on(owner: Owner, shop: Shop) -> None:
     pool = await shop.pool(20, low_stock_at=12)
     page = await owner.get("/console/settings")
-    assert 'name="mails" value="on" checked' in page.text
+    assert 'name="mails" value="on" aria-describedby="mails-note" checked' in page.text
 
     await owner.send("/console/settings", "/console/settings/mails")
     await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-10)
@@ -127,7 +127,7 @@ async def test_names_in_a_german_mail_about_low_stock_are_isolated(owner: Owner,
 
     [mail] = await written(owner.inventory)
 
-    assert "Subject: Bestand knapp:" in mail
+    assert "Subject: Knapper Bestand:" in mail
     assert "<script>" not in mail.partition("text/html")[2]
     assert "\u202e" not in mail
 

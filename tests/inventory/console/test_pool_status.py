@@ -20,7 +20,7 @@ async def test_a_pool_is_paused_and_resumed_after_a_question(admin: Admin, own_s
 
     assert (paused.status_code, paused.headers["location"]) == (303, admin.at(page))
     assert await status(own_shop, pool["id"]) == "paused"
-    assert "Paused: the storefront does not show its variants." in main_text(await admin.get(page))
+    assert "Paused: your shop does not show its packs." in main_text(await admin.get(page))
     await admin.send(f"{page}/resume")
     assert await status(own_shop, pool["id"]) == "active"
 

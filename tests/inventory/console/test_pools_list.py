@@ -1,9 +1,12 @@
 """The list of pools: levels, 14 days, how long they last, and what the platform has; searched and filtered."""
 
+import re
+
 from tests.helpers.form_browser import main_text
 from tests.inventory.console.merchant_scene import Admin
+from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.console.stocking import Stocking
-from tests.inventory.support import PACKS, SIX_PACK, Shop
+from tests.inventory.support import PACKS, SIX_PACK, Inventory, Shop
 
 
 async def test_a_pool_is_listed_with_its_level_and_once_there_is_enough_to_say_with_how_long_it_lasts(
@@ -20,13 +23,50 @@ async def test_a_pool_is_listed_with_its_level_and_once_there_is_enough_to_say_w
     await own_shop.call("record_sale", variant_gid=SIX_PACK, quantity=1)
     much_later = main_text(await admin.get())
 
-    assert "Honey 3 variants 38 units can be sold 38 on hand, 0 held Lids 0 variants" in main_text(today)
-    assert "Lids 0 variants 7 units can be sold 7 on hand, 0 held" in main_text(today)
-    assert today.text.count('class="sparkline"') == 2
+    assert "Honey 3 variants 38 units can be sold new L Lids 0 variants 7 units can be sold new" in main_text(today)
     # 12 units in the five days since the first sale: 38 last 16 days.
-    assert "38 on hand, 0 held Days left: 16 days Lids" in later
+    assert "38 units can be sold new Days left: 16 days L Lids" in later
     # Later the last 14 days count: 6 units in them, so 32 last 75 days.
-    assert "32 on hand, 0 held Days left: 75 days Lids" in much_later
+    assert "32 units can be sold new Days left: 75 days L Lids" in much_later
+
+
+async def test_the_line_of_a_pool_begins_on_its_first_day(admin: Admin, own_shop: Shop, own_inventory: object) -> None:
+    await own_shop.pool(50, name="Honey")
+    assert 'class="sparkline"' not in (await admin.get()).text
+    await admin.inventory.sql("alter table ledger disable trigger user")
+    await admin.inventory.sql("update ledger set created_at = created_at - interval '1 day'")
+
+    page = await admin.get()
+
+    # Of 14 days the last two have a level: 12 and 13 thirteenths from the left.
+    assert re.findall(r'class="sparkline".*? d="\s*(.*?)"', page.text, re.DOTALL) == ["M92.3 2.0L100.0 2.0"]
+
+
+async def test_a_shop_that_is_not_connected_is_told_so_above_its_pools(inventory: Inventory, shop: Shop) -> None:
+    await add_merchant(inventory, shop)
+    owner = await Owner(inventory).sign_in()
+    await shop.pool(50, name="Honey")
+
+    unconnected = main_text(await owner.get("/console"))
+
+    assert "Your shop is not connected yet. Sales there do not count here" in unconnected
+
+
+async def test_a_shop_that_is_connected_is_told_nothing_about_it(admin: Admin, own_shop: Shop) -> None:
+    await own_shop.pool(50, name="Honey")
+
+    assert "not connected" not in main_text(await admin.get())
+
+
+async def test_few_pools_have_no_search_and_a_way_to_the_archived_ones(admin: Admin, own_shop: Shop) -> None:
+    for number in range(7):
+        await own_shop.pool(number)
+    few = await admin.get()
+    await own_shop.pool(7)
+    many = await admin.get()
+
+    assert ('role="search"' in few.text, "Archived pools" in main_text(few)) == (False, True)
+    assert 'role="search"' in many.text
 
 
 async def test_pools_are_searched_and_filtered(admin: Admin, own_shop: Shop) -> None:

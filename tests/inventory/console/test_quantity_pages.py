@@ -1,11 +1,14 @@
 """Changing the stock of a pool in the console: corrections, counts and transfers, each once, with a reason."""
 
+import re
+
 import pytest
 
 from tests.cases import in_turn
 from tests.helpers.form_browser import main_text
 from tests.inventory.console.merchant_scene import FOREIGN, Admin, hidden_field
-from tests.inventory.support import Shop
+from tests.inventory.console.signing_in import Owner, add_merchant
+from tests.inventory.support import PACKS, Inventory, Shop
 
 
 @pytest.mark.parametrize(
@@ -45,7 +48,7 @@ async def test_a_correction_cannot_take_held_units(admin: Admin, own_shop: Shop)
 
     assert refused.status_code == 409
     assert "Now: 10 units 4 units of it on hold" in main_text(refused)
-    assert "There is not as much as this would take. What is kept for holds stays." in main_text(refused)
+    assert "There is not as much as this would take. Stock on hold stays." in main_text(refused)
     assert 'value="7"' in refused.text
     assert await own_shop.on_hand(pool["id"]) == 10
 
@@ -117,6 +120,7 @@ async def test_a_transfer_takes_from_one_pool_and_gives_to_another_of_its_unit(a
 async def test_a_pool_of_another_shop_cannot_be_found_or_changed(admin: Admin, own_shop: Shop) -> None:
     other = await admin.inventory.shop()
     ours, theirs = await own_shop.pool(50), await other.pool(50)
+    await own_shop.pool(0)
     token = {
         name: hidden_field(await admin.get(f"/console/pools/{ours['id']}/adjust"), name) for name in ("token", "once")
     }
@@ -140,3 +144,88 @@ async def test_an_archived_pool_cannot_be_corrected_counted_or_transferred(admin
     assert refused.status_code == 409
     assert "The pool is archived" in main_text(refused)
     assert "/adjust" not in (await admin.get(f"/console/pools/{pool['id']}")).text
+
+
+async def ask_what_would_happen(admin: Admin, path: str, **fields: str) -> str:
+    """What a form says below its number before it is sent."""
+    page = await admin.send(path, do="preview", **fields)
+    assert page.status_code == 200
+    return page.text.partition('id="then" role="status">')[2].partition("</p>")[0]
+
+
+def words(markup: str) -> str:
+    """The text of a piece of a page."""
+    return " ".join(re.sub("<[^>]+>", "", markup).split())
+
+
+async def test_a_count_says_what_the_shop_then_shows_and_changes_nothing_before_it_is_sent(
+    admin: Admin, own_shop: Shop
+) -> None:
+    pool = await own_shop.pool(50, members=PACKS)
+    path = f"/console/pools/{pool['id']}/count"
+
+    fewer = await ask_what_would_happen(admin, path, quantity="44")
+    same = await ask_what_would_happen(admin, path, quantity="50")
+    empty = await ask_what_would_happen(admin, path, quantity="")
+
+    assert words(fewer) == "50 → 44 units (6 fewer). Your shop will then show 44, 7 and 3."
+    assert words(same) == "Nothing changes: this is what is there."
+    assert words(empty) == ""
+    assert len(await own_shop.entries(pool_id=pool["id"])) == 1
+
+
+async def test_a_correction_says_where_it_leads_below_the_limit_and_beyond_what_is_there(
+    admin: Admin, own_shop: Shop
+) -> None:
+    pool = await own_shop.pool(50, low_stock_at=12, members=PACKS)
+    path = f"/console/pools/{pool['id']}/adjust"
+
+    more = await ask_what_would_happen(admin, path, way="restock", delta="10")
+    low = await ask_what_would_happen(admin, path, way="take", delta="40")
+    too_much = await ask_what_would_happen(admin, path, way="take", delta="51")
+
+    assert words(more) == "50 → 60 units (10 more). Your shop will then show 60, 10 and 5."
+    assert words(low) == "50 → 10 units (40 fewer). low stock Your shop will then show 10, 1 and 0."
+    assert words(too_much) == "There is not as much as this would take. Stock on hold stays."
+
+
+async def test_a_refused_form_says_what_its_number_would_do(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50, members=PACKS)
+    path = f"/console/pools/{pool['id']}/count"
+    seen = hidden_field(await admin.get(path), "seen")
+    await own_shop.call("record_sale", pool_id=pool["id"], quantity=2)
+
+    stale = await admin.send(path, seen=seen, quantity="44")
+
+    assert stale.status_code == 409
+    assert "48 → 44 units (4 fewer). Your shop will then show 44, 7 and 3." in main_text(stale)
+
+
+async def test_a_transfer_says_what_both_pools_then_have(admin: Admin, own_shop: Shop) -> None:
+    honey, boxes = await own_shop.pool(50, name="Honey"), await own_shop.pool(10, name="Boxes")
+
+    would = await ask_what_would_happen(
+        admin, f"/console/pools/{honey['id']}/transfer", quantity="6", to_pool_id=str(boxes["id"])
+    )
+
+    assert words(would) == "Honey: 50 → 44 units, Boxes: 10 → 16 units."
+
+
+async def test_the_only_pool_of_its_unit_says_so_instead_of_offering_a_transfer(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50)
+
+    assert "/transfer" not in (await admin.get(f"/console/pools/{pool['id']}")).text
+    page = await admin.get(f"/console/pools/{pool['id']}/transfer")
+    assert "You have no other pool counted in units." in main_text(page)
+    assert "<select" not in page.text
+
+
+async def test_a_shop_that_is_not_connected_reads_what_is_left_of_each_pack(inventory: Inventory, shop: Shop) -> None:
+    await add_merchant(inventory, shop)
+    owner = await Owner(inventory).sign_in()
+    pool = await shop.pool(50, members=PACKS)
+    path = f"/console/pools/{pool['id']}/adjust"
+
+    page = await owner.send(path, do="preview", way="take", delta="6")
+
+    assert "50 → 44 units (6 fewer). Left of each pack: 44, 7 and 3." in main_text(page)

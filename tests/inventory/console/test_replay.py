@@ -40,7 +40,7 @@ async def test_a_merchant_sees_oversells_and_more_sales_with_the_orders_behind_t
     text = main_text(await merchant.get("/console/replay"))
 
     assert "7 orders, from" in text
-    assert "So few orders say little." in text
+    assert "Too few orders to say much." in text
     assert "You would have sold 2 more packs." in text
     assert "12-pack : sold out since" in text
     assert (
@@ -65,8 +65,8 @@ async def test_the_page_of_a_replay_names_the_orders_that_took_more_than_there_w
     text = main_text(await merchant.get("/console/replay"))
 
     assert "You would have avoided 1 oversell." in text
-    assert "1 order took more than there was #1004" in text
-    assert "wanted 20, 6 were not there With a pool, your shop would have sold no more than there was." in text
+    assert "1 order for more than you had #1004" in text
+    assert "20 ordered, 6 missing With a pool, your shop would have sold no more than there was." in text
     assert "your shop shows 90 units today, but after these orders 0 can be left" in text
 
 
@@ -111,7 +111,7 @@ async def test_a_shop_that_is_not_connected_reads_that_it_must_be(inventory: Inv
     refused = await owner.send("/console/replay", cursor="")
 
     assert refused.status_code == 409
-    assert "your shop is not connected with it" in main_text(refused)
+    assert "Your shop is not connected yet." in main_text(refused)
 
 
 def kinds(levels: dict[int, int], *past: tuple[float, dict[int, int]]) -> Sequence[str]:

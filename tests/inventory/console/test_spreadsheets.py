@@ -49,6 +49,16 @@ async def test_an_import_is_previewed_and_then_done(merchant: Stocking) -> None:
     ]
 
 
+async def test_the_columns_of_a_file_tell_what_it_lists(merchant: Stocking) -> None:
+    await merchant.shop.pool(50, name="Jars")
+
+    packs = await send(merchant, f"pool;variant_gid;units_per_sale\nJars;{SIX_PACK};5\n", kind="")
+    pools = await send(merchant, "name;quantity\nJars;40\n", kind="")
+
+    assert "1 new, 0 changed, 0 the same." in main_text(packs)
+    assert "On hand: 50 → 40" in main_text(pools)
+
+
 @pytest.mark.parametrize(
     ("language", "change"), [("en", "On hand: 50,000 → 44,000"), ("de", "Vorhanden: 50.000 → 44.000")]
 )

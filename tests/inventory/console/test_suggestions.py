@@ -67,7 +67,7 @@ async def test_a_merchant_without_pools_makes_one_from_a_suggestion(merchant: St
     assert "Honey jars is a pool now." in main_text(after)
     reason = "All your packs share their stock. Read: 2 products with 5 variants. They were imported"
     assert reason in main_text(after)
-    assert "1 of these goods is sold in packs of several sizes, and it draws on a pool already." in main_text(after)
+    assert "1 of these goods is sold in packs of several sizes, and has a pool already." in main_text(after)
     assert steps(after.text) == {"Import your products": "done", "Make pools from them": "done", LAST_STEP: "present"}
     assert "/admin/themes/current/editor?template=product&amp;addAppBlockId=" in after.text
     [pool] = (await merchant.shop.call("list_pools"))["pools"]
@@ -209,7 +209,7 @@ async def test_products_are_imported_by_a_click_that_two_clicks_do_not_begin_twi
     [(failed, _)] = await merchant.inventory.sql(number)
 
     page = await merchant.get("/console/suggestions")
-    assert "No products are imported yet. The platform was gone." in main_text(page)
+    assert "No products imported yet. The platform was gone." in main_text(page)
     assert steps(page.text) == {"Import your products": "present", "Make pools from them": "", LAST_STEP: ""}
     await merchant.send("/console/suggestions", do="import")
     assert await merchant.inventory.sql(number) == [(failed + 1, None)]
@@ -233,9 +233,8 @@ async def test_a_shop_without_the_platform_reads_why_it_cannot_import_products(
     owner = await Owner(inventory).sign_in()
 
     text = main_text(await owner.get("/console/suggestions"))
-    assert "No products are imported yet." in text
-    assert "your shop is not connected with it" in text
+    assert "First connect your shop Then we read your products and suggest which packs share a stock." in text
     assert "Import products now" not in text
     refused = await owner.send("/console/sync", do="import")
     assert refused.status_code == 409
-    assert "your shop is not connected with it" in main_text(refused)
+    assert "Your shop is not connected yet." in main_text(refused)

@@ -31,9 +31,9 @@ async def follow(merchant: Stocking) -> None:
 async def test_the_page_of_the_sync_shows_its_state(pooled: Stocking) -> None:
     text = main_text(await pooled.get(PATH))
 
-    assert "Your shop is connected. All in sync: the platform shows 3 numbers, as your pools say." in text
-    assert "Numbers kept in sync 3 Waiting to be set 0" in text
-    assert "From a sale to the last number no sale in the last hour" in text
+    assert "Your shop is connected. All in sync: your shop shows the right numbers for 3 packs." in text
+    assert "Numbers kept in sync 3 Numbers on their way 0" in text
+    assert "From a sale to the right number no sale in the last hour" in text
     assert "One location gets all that can be sold. Warehouse 100 percent" in text
     assert "Import of your products Done today, " in text
 
@@ -52,10 +52,10 @@ async def test_the_first_line_of_the_sync_says_whether_the_merchant_must_act(poo
     await pooled.inventory.sql("update levels set parked = 'The platform refused it.' where target is not null")
     parked = await first_line()
 
-    assert on_the_way == "3 numbers are on their way to the platform"
-    assert calm == "All in sync: the platform shows 3 numbers, as your pools say"
-    assert different == "Some numbers at the platform are different: see below"
-    assert parked == "Something needs you: see below"
+    assert on_the_way == "3 numbers are on their way to your shop"
+    assert calm == "All in sync: your shop shows the right numbers for 3 packs"
+    assert different == "Some numbers in your shop are different, see below"
+    assert parked == "Needs your attention, see below"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ async def test_the_page_of_the_sync_shows_the_lag_of_sales(pooled: Stocking) -> 
         "insert into sync_lags (shop_id, pushed_at, seconds) values (%(id)s, now(), 0.5)", id=pooled.shop.id
     )
 
-    assert "half of the time within 0.5 s 99 of 100 within 0.5 s" in main_text(await pooled.get(PATH))
+    assert "usually within 0.5 s and in 99 of 100 cases within 0.5 s" in main_text(await pooled.get(PATH))
 
 
 async def test_a_comparison_shows_what_is_different_and_then_handles_it(pooled: Stocking) -> None:
@@ -103,8 +103,8 @@ async def test_a_comparison_shows_what_is_different_and_then_handles_it(pooled: 
 
     preview = await pooled.send(PATH, do="reconcile", **form)
 
-    assert "The platform has 6, the pool says 4." in main_text(preview)
-    assert "The pool takes over what was changed at the platform." in main_text(preview)
+    assert "Your shop shows 6, the pool has 4." in main_text(preview)
+    assert "The pool takes over the numbers of your shop." in main_text(preview)
     assert "<b>Honey" not in preview.text
     assert await pooled.shop.on_hand(pooled.at_platform.pool_id) == 50
     done = await pooled.confirm(preview, PATH, sure="yes")
@@ -144,7 +144,7 @@ async def test_a_comparison_says_that_it_waits_for_the_answer_to_a_call(pooled: 
     done = await pooled.confirm(preview, PATH, sure="yes")
 
     for page in (preview, done, await pooled.get(PATH)):
-        assert "A call to the platform about 3 variants has not been answered yet." in main_text(page)
+        assert "Your shop has not answered yet about 3 variants." in main_text(page)
         assert "1 attempt, the next one at" in main_text(page)
         assert "Some orders could not be counted yet." not in main_text(page)
 
@@ -152,12 +152,12 @@ async def test_a_comparison_says_that_it_waits_for_the_answer_to_a_call(pooled: 
 async def test_a_parked_level_is_shown_with_its_reason_and_set_again_after_a_question(pooled: Stocking) -> None:
     await pooled.inventory.sql("update levels set parked = '<i>odd</i>' where target = 8")
     page = await pooled.get(PATH)
-    assert "is not set until you ask for it: <i>odd</i>" in main_text(page)
+    assert "waiting for your OK: <i>odd</i>" in main_text(page)
     assert "<i>odd" not in page.text
 
     preview = await pooled.send(PATH, do="resync", pool_id=str(pooled.at_platform.pool_id))
 
-    assert "3 numbers are set to what the pool says" in main_text(preview)
+    assert "3 numbers are set to the stock of the pool" in main_text(preview)
     assert (await pooled.shop.call("get_sync_status"))["parked"] == 1
     assert (await pooled.confirm(preview, PATH, sure="yes")).status_code == 303
     assert (await pooled.shop.call("get_sync_status"))["parked"] == 0
@@ -174,8 +174,8 @@ async def test_a_platform_that_does_not_answer_is_reported_on_the_page_of_the_sy
     assert (down.status_code, down.headers["retry-after"]) == (503, "5")
     assert unconnected.status_code == 409
     assert "retry-after" not in unconnected.headers
-    assert "The platform did not answer. Nothing was changed" in main_text(down)
-    assert "That needs the platform" in main_text(unconnected)
+    assert "Your shop did not answer. Nothing was changed" in main_text(down)
+    assert "Your shop is not connected yet." in main_text(unconnected)
 
 
 async def test_levels_of_pools_of_another_shop_are_not_found(pooled: Stocking) -> None:
@@ -206,7 +206,7 @@ async def test_a_shop_without_a_platform_sees_that_it_has_none(inventory: Invent
 
         page = await owner.get(PATH)
 
-    assert "Your shop is not connected with the platform." in main_text(page)
+    assert "Your shop is not connected yet." in main_text(page)
     assert f'href="/auth?shop={shop.domain}"' in page.text
     assert "Correct a pool" not in page.text
 
@@ -218,5 +218,5 @@ async def test_the_page_of_the_sync_is_in_german_too(place: Settings | Place) ->
         text = main_text(await merchant.get(PATH))
         question = await merchant.send(PATH, do="resync", pool_id=str(merchant.at_platform.pool_id))
 
-    assert text.startswith("Abgleich mit der Plattform Ihr Shop ist verbunden.")
+    assert text.startswith("Abgleich mit Ihrem Shop Ihr Shop ist verbunden.")
     assert main_text(question).startswith("Abgleich Die Zahlen neu setzen?")

@@ -32,6 +32,23 @@ async def test_a_merchant_undoes_an_entry_and_the_history_says_who(admin: Admin,
     assert "was undone" in text
 
 
+async def test_undoing_says_what_the_shop_then_shows_and_that_nothing_is_left(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(0, members=PACKS)
+    await own_shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=20)
+    [entry] = await own_shop.entries(pool_id=pool["id"])
+
+    question = main_text(await admin.get(f"/console/pools/{pool['id']}/entries/{entry['id']}/undo"))
+
+    assert "then 0 on hand nothing left Your shop will then show 0, 0 and 0." in question
+    assert "Undo: take 20 units out" in question
+
+
+async def test_the_first_stock_of_a_pool_is_not_offered_to_be_undone(admin: Admin, own_shop: Shop) -> None:
+    pool = await own_shop.pool(50)
+
+    assert "/undo" not in (await admin.get(f"/console/pools/{pool['id']}")).text
+
+
 async def test_a_form_to_undo_sent_twice_undoes_once(admin: Admin, own_shop: Shop) -> None:
     pool = await own_shop.pool(50)
     [entry] = await own_shop.entries(pool_id=pool["id"])
@@ -81,7 +98,7 @@ async def test_a_merchant_undoes_a_hold_by_its_release(admin: Admin, own_shop: S
     done = await admin.send(path, reason="The cart is gone")
 
     assert "An agent put 6 units on hold" in question
-    assert "\N{MINUS SIGN}6 units , then 0 held" in question
+    assert "\N{MINUS SIGN}6 units , then 0 on hold" in question
     assert done.status_code == 303
     assert (await own_shop.call("list_holds"))["holds"] == []
     page = await admin.get(f"/console/pools/{pool['id']}")

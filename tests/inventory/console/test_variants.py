@@ -49,7 +49,7 @@ async def test_a_link_can_add_the_quantities_of_the_platform_to_the_pool(merchan
 
     preview = await merchant.send(path, do="link", **ALL)
 
-    assert "The pool goes from 0 to 146 jars : what your shop has of them is added." in main_text(preview)
+    assert "The pool goes from 0 to 146 jars : the stock of your shop is added." in main_text(preview)
     assert (await merchant.confirm(preview, path, sure="sum_from_platform")).status_code == 303
     assert await merchant.shop.on_hand(id) == 50 + 8 * 6 + 4 * 12
 
@@ -61,7 +61,7 @@ async def test_a_variant_unknown_to_the_platform_is_linked_by_its_id_and_adds_no
     preview = await merchant.send(path, do="link", variant_gid=gid, units_per_sale="5")
 
     assert "Variant 7 not sold 10" in main_text(preview)
-    assert "what your shop has" not in main_text(preview)
+    assert "the stock of your shop" not in main_text(preview)
     await merchant.confirm(preview, path, sure="keep_pool")
     assert await units(merchant, id) == {gid: 5}
 
@@ -110,7 +110,7 @@ async def test_an_invalid_link_has_its_message_beside_the_field(merchant: Stocki
     none = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="")
 
     assert [response.status_code for response in (nothing, wrong, none)] == [422, 422, 422]
-    assert "Say for at least one variant how much one sale of it takes." in main_text(nothing)
+    assert "Enter for at least one variant how many units one sale takes." in main_text(nothing)
     assert "Enter a global id such as gid://shopify/ProductVariant/1001" in main_text(wrong)
     assert "Enter a number, such as 6." in main_text(wrong)
     assert wrong.text.count(' aria-invalid="true"') == 2
@@ -133,12 +133,12 @@ async def test_variants_are_searched_and_what_people_wrote_is_no_markup(merchant
     results = await merchant.get(f"{path}?q=6-pack&unlinked=on")
 
     assert "<bdi>&lt;b&gt;Honey&lt;/b&gt;</bdi>" in everything.text
-    assert "draws on this pool" in main_text(everything)
-    rows = "Variants that draw on it Variant Can be sold Units per sale Honey jars · Single HONEY-1 Can be sold: 50"
+    assert "in this pool" in main_text(everything)
+    rows = "Packs in this pool Variant Can be sold Units per sale Honey jars · Single HONEY-1 Can be sold: 50"
     assert rows in main_text(everything)
     assert f"units:{SINGLE}" not in everything.text
     assert [gid for gid in (SIX_PACK, TWELVE_PACK) if f"units:{gid}" in results.text] == [SIX_PACK]
-    assert "When a 6-pack is sold, 44 jars are left. Then 44 jars, 7 6-packs or 3 12-packs" in main_text(everything)
+    assert "When a 6-pack is sold, 44 jars are left: 44 jars, 7 six-packs or 3 twelve-packs" in main_text(everything)
 
 
 async def test_an_archived_pool_is_shown_without_forms(merchant: Stocking) -> None:
@@ -176,5 +176,5 @@ async def test_the_page_of_variants_is_in_german_too(place: Settings | Place) ->
         preview = await merchant.send(path, do="change", variant_gid=SIX_PACK, units="5")
 
         assert "Wie ein Pool zählt" in main_text(await merchant.get(path))
-        assert "Die Einheiten je Verkauf ändern?" in main_text(preview)
+        assert "Den Verbrauch je Verkauf ändern?" in main_text(preview)
         assert "6-pack 8 10" in main_text(preview)

@@ -26,6 +26,7 @@ from holdfast.inventory.console.settings.settings_pages import SettingsPages
 from holdfast.inventory.console.sync.sync_page import SyncPage
 from holdfast.inventory.console.variants.variants_pages import VariantPage, VariantsPage
 from holdfast.inventory.context import Context
+from holdfast.inventory.installs import operations as installs
 from holdfast.inventory.merchants import operations as merchants
 from holdfast.inventory.outgoing_webhooks.messages import MESSAGES
 from holdfast.inventory.outgoing_webhooks.operations import CONSOLE_OPERATIONS as WEBHOOK_OPERATIONS
@@ -53,6 +54,7 @@ OPERATIONS = (
     Operation("get_entry", None, read(pool_page.get_entry)),
     Operation("get_undo_status", None, read(pool_page.get_undo_status)),
     Operation("list_units_per_sale", None, read(pool_page.list_units_per_sale)),
+    Operation("is_shop_connected", None, read(installs.is_shop_connected)),
     Operation("ask_low_stock", None, read(merchants.get_low_stock_mails)),
     Operation("want_low_stock", None, single(merchants.set_low_stock_mails)),
 )
@@ -83,7 +85,7 @@ def endpoints(context: Context) -> Endpoints:
             *QuantityPages(console).routes(),
             *UndoPage(console, platform).routes(),
             *VariantPage(console).routes(),
-            *VariantsPage(console).routes(),
+            *VariantsPage(console, settings).routes(),
             *HoldsPage(console).routes(),
             *LowStockPage(console).routes(),
             *SyncPage(console).routes(),

@@ -26,6 +26,8 @@ from holdfast.inventory.shopify.token_endpoint import GrantedTokens
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import Shop
 from holdfast.inventory.webhooks import inbox
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.problems import NOT_FOUND, SERVICE_UNAVAILABLE, Problem
 
 log = structlog.get_logger()
@@ -144,6 +146,16 @@ async def _is_connected(reader: Reader, *, domain: str) -> bool:
     if install is None or install.uninstalled_at or install.broken is not None:
         return False
     return await sql.find_tokens(reader, install.shop_id) is not None
+
+
+class GetConnection(Command):
+    """Get whether the shop of the caller is connected with the platform."""
+
+
+async def is_shop_connected(reader: Reader, caller: Caller, command: GetConnection) -> bool:
+    """Whether the shop of the caller has the app, and need not be connected again."""
+    install = await sql.find_install(reader, caller.tenant)
+    return install is not None and install.uninstalled_at is None and install.broken is None
 
 
 async def _find_install(reader: Reader, *, domain: str) -> Install | None:

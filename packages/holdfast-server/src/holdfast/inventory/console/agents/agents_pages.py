@@ -53,7 +53,7 @@ ALLOWED = {
     "read_inventory": translatable("See quantities, the history and what can be sold."),
     "write_inventory": translatable("Sell, count, hold and move stock."),
     "read_pools": translatable("See pools and their variants."),
-    "write_pools": translatable("Make and change pools, and link variants."),
+    "write_pools": translatable("Make and change pools and their packs."),
 }
 """The words for what each scope allows."""
 
@@ -65,7 +65,7 @@ EXAMPLES = (
 """What merchants say to an agent in a chat."""
 
 SUGGESTED_SCOPES = ("read_inventory", "read_pools")
-"""The scopes that the form of a new key suggests: to look at stock. What changes something is chosen on purpose."""
+"""The scopes that the form of a first key suggests: to look at stock. What changes something is chosen on purpose."""
 
 TENANTLESS_OPERATIONS = (
     Operation("show_access", None, read(access.show)),
@@ -302,7 +302,7 @@ class AgentPages:
     async def renew(self, session: Session, request: Request) -> Reply:
         """Show the form for the scopes of a new key, or make it: the old one ends."""
         if request.method != "POST":
-            return await self._new_key_page(session, request, SUGGESTED_SCOPES)
+            return await self._new_key_page(session, request, None)
         fields = await self._console.signed_in.read(session, request)
         scopes = [scope for scope in SCOPES if scope in fields]
         done = await try_form(lambda: self._renew_key(session, scopes))
@@ -313,7 +313,7 @@ class AgentPages:
     async def end(self, session: Session, request: Request) -> Reply:
         """Ask whether to end the key, or end it."""
         if request.method != "POST":
-            return self._page(session, request, "agents/end_key.html")
+            return self._page(session, request, "agents/end_key.html", key=await self._active_key(session))
         await self._console.signed_in.read(session, request)
         await self._end(merchant(session), EndKey())
         return self._console.to(request, AGENTS)
@@ -322,20 +322,25 @@ class AgentPages:
         await self._renew(merchant(session), check(RenewKey, {"scopes": scopes}))
 
     async def _new_key_page(
-        self, session: Session, request: Request, scopes: Sequence[str], refusal: FormRefusal = NOT_REFUSED
+        self, session: Session, request: Request, scopes: Sequence[str] | None, refusal: FormRefusal = NOT_REFUSED
     ) -> Reply:
-        keys: Sequence[Key] = await self._show(merchant(session), ShowAccess())
-        present = [scope for key in keys if key.active for scope in key.scopes]
+        """The form of a new key. `scopes`: those that were chosen; None: of the present key, or suggested ones."""
+        key = await self._active_key(session)
+        present = key.scopes if key else SUGGESTED_SCOPES
         return self._page(
             session,
             request,
             "agents/new_key.html",
             refusal.status,
-            chosen=scopes,
-            has_key=any(key.active for key in keys),
-            present=present,
+            chosen=present if scopes is None else scopes,
+            key=key,
             refused=bool(refusal.errors),
         )
+
+    async def _active_key(self, session: Session) -> Key | None:
+        """The key of the shop; None if it has none."""
+        keys: Sequence[Key] = await self._show(merchant(session), ShowAccess())
+        return next((key for key in keys if key.active), None)
 
     def _page(self, session: Session, request: Request, template: str, status: int = 200, **values: Any) -> Reply:
         return self._console.page(session, request, template, status, here=AGENTS, allowed=ALLOWED, **values)

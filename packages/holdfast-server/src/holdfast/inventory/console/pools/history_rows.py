@@ -25,9 +25,9 @@ from holdfast.kit.http.handler import Request
 
 ACTORS = {
     "agent": translatable("An agent"),
-    "staff": translatable("Somebody of the shop"),
-    "platform": translatable("The sync from the platform"),
-    "system": translatable("The operator of this service"),
+    "staff": translatable("Somebody in your shop"),
+    "platform": translatable("The sync with your shop"),
+    "system": translatable("Holdfast"),
 }
 """The words for the actors of entries, as the first words of a sentence."""
 
@@ -72,7 +72,9 @@ class HistoryRow(Struct):
 
     @property
     def can_be_undone(self) -> bool:
-        return self.is_held or (is_revertible(self.entry) and not self.is_undone)
+        """Whether a page offers it. The first stock of a pool is not offered: without it the pool is empty."""
+        is_first_stock = self.entry.source == "create_pool"
+        return self.is_held or (is_revertible(self.entry) and not self.is_undone and not is_first_stock)
 
 
 class HistoryRows:

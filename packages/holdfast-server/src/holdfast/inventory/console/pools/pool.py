@@ -9,8 +9,10 @@ from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import Availability, GetAvailability
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.pools.history_rows import ACTORS, HistoryRows
+from holdfast.inventory.console.pools.stock_preview import preview_of
 from holdfast.inventory.console.variants.variants_pages import names_of
-from holdfast.inventory.pools.model import GetPool, PoolWithMembers
+from holdfast.inventory.installs.operations import GetConnection
+from holdfast.inventory.pools.model import GetPool, ListPools, PoolWithMembers
 from holdfast.inventory.problems import ALREADY_REVERTED, HOLD_ENDED, NOT_ENOUGH_STOCK, NOT_REVERTIBLE, POOL_NOT_ACTIVE
 from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.site import SITE
@@ -53,14 +55,14 @@ SOURCES = {
     "transfer_quantity": translatable("Transfers to other pools"),
     "import_csv": translatable("Spreadsheets"),
     "revert_entry": translatable("Changes that were undone"),
-    "inventory_levels/update": translatable("Changes at the platform"),
+    "inventory_levels/update": translatable("Changes in your shop"),
 }
 """The words for the sources of what was drawn; any other source is shown by its name."""
 
 CHART_KINDS = {
     "sale": ("circle", translatable("Sales")),
     "count": ("square", translatable("Counts")),
-    "correction": ("triangle", translatable("Corrections and others")),
+    "correction": ("triangle", translatable("Other changes")),
 }
 """The marks of changes in the chart, with their names."""
 
@@ -81,7 +83,7 @@ HISTORY_FILTERS = {
     "corrections": translatable("Corrections"),
     "transfers": translatable("Transfers"),
     "holds": translatable("Holds"),
-    "platform": translatable("Changes at the platform"),
+    "platform": translatable("Changes in your shop"),
 }
 """The filters of the history with their names, by the value of the parameter `kind`."""
 
@@ -103,6 +105,7 @@ class PoolPage:
         self._console = console
         self._get_history, self._get_availability = console.run["get_pool_history"], console.run["get_availability"]
         self._rows = HistoryRows(console, platform)
+        self._list = console.run["list_pools"]
 
     def routes(self) -> list[Route]:
         return [
@@ -120,10 +123,11 @@ class PoolPage:
             pool_of(self._console, session, request),
         )
         kind = filter_of(request)
-        (lines, older), names, limiting = await asyncio.gather(
+        (lines, older), names, limiting, pools = await asyncio.gather(
             self._rows.read(session, request, history_command(pool, kind, limit=MAX_NEWEST_ENTRIES)),
             names_of(self._console, session, request, gids_of(pool, history)),
             self._limiting(session, pool),
+            self._list(merchant(session), ListPools(limit=2)),
         )
         texts = SITE.texts(language_of(request))
         return self._console.page(
@@ -138,12 +142,12 @@ class PoolPage:
                 [KIND_IN_CHART.get(moment.kind, "") for moment in history.moments],
             ),
             kinds={kind: (shape, texts.gettext(name)) for kind, (shape, name) in CHART_KINDS.items()},
-            most_on_hand=max(moment.on_hand for moment in history.moments),
             by_variant=history.by_variant,
             by_source=history.by_source,
             names=names,
             sources=SOURCES,
             limiting=limiting,
+            has_other_pools=len(pools.pools) > 1,
             lines=lines,
             older=older,
             actors=ACTORS,
@@ -228,6 +232,7 @@ class UndoEffect(Struct):
     """The effect of undoing on one pool.
 
     is_hold    whether it changes what is held, not what is on hand
+    is_low     whether the pool is then at or below its limit, or has nothing left
     """
 
     name: str
@@ -235,6 +240,7 @@ class UndoEffect(Struct):
     delta: int
     after: int
     is_hold: bool
+    is_low: bool
 
 
 class UndoPage:
@@ -244,7 +250,7 @@ class UndoPage:
         self._console = console
         self._rows = HistoryRows(console, platform)
         self._entry, self._revert = console.run["get_entry"], console.run["revert_entry"]
-        self._release = console.run["release_hold"]
+        self._release, self._is_connected = console.run["release_hold"], console.run["is_shop_connected"]
 
     def routes(self) -> list[Route]:
         return [self._console.route(f"{POOL}/entries/{{entry_id}}/undo", "undo", self.answer, "POST")]
@@ -272,6 +278,8 @@ class UndoPage:
             row=(await self._rows.rows_of(session, request, [entry]))[0] if entry else None,
             actors=ACTORS,
             effects=[] if isinstance(would, FormRefusal) else _effects(would),
+            preview=None if isinstance(would, FormRefusal) else preview_of(would, pool),
+            is_connected=await self._is_connected(merchant(session), GetConnection()),
             code=would.code if isinstance(would, FormRefusal) else "",
             values=fields,
             errors=refusal.errors,
@@ -297,9 +305,12 @@ class UndoPage:
 
 def _effects(change: StockChange) -> list[UndoEffect]:
     pools = {pool.id: pool for pool in change.pools}
-    return [
-        UndoEffect((pool := pools[entry.pool_id]).name, pool.unit, entry.held_delta, entry.held_after, True)
-        if entry.kind == "release"
-        else UndoEffect((pool := pools[entry.pool_id]).name, pool.unit, entry.delta, entry.balance_after, False)
-        for entry in change.entries
-    ]
+
+    def effect(entry: Entry) -> UndoEffect:
+        pool = pools[entry.pool_id]
+        if entry.kind == "release":
+            return UndoEffect(pool.name, pool.unit, entry.held_delta, entry.held_after, is_hold=True, is_low=False)
+        is_low = pool.low_stock or entry.balance_after <= 0
+        return UndoEffect(pool.name, pool.unit, entry.delta, entry.balance_after, is_hold=False, is_low=is_low)
+
+    return [*map(effect, change.entries)]

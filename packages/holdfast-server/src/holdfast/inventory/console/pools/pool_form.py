@@ -30,20 +30,20 @@ MAX_TRIES = 5
 """How often a change is tried while the stock of the pool changes at the same time."""
 
 POLICIES = {
-    "adopt": translatable("The pool follows"),
-    "enforce": translatable("The pool sets it back"),
-    "flag": translatable("Only report it under Sync"),
+    "adopt": translatable("Use their number"),
+    "enforce": translatable("Put our number back"),
+    "flag": translatable("Ask me first: show it under Sync"),
 }
 """The words for the policies on quantities that are changed at the platform."""
 
 LABELS = {
     "name": translatable("Name"),
     "unit": translatable("Counted in"),
-    "quantity": translatable("How many are there now"),
+    "quantity": translatable("How many do you have?"),
     "buffer": translatable("Safety stock"),
     "low_stock_at": translatable("Low stock at"),
-    "policy": translatable("When a quantity is changed in your shop"),
-    "reason": translatable("Why (people see it in the history)"),
+    "policy": translatable("If somebody changes the number in your shop"),
+    "reason": translatable("Reason (optional, shown in the history)"),
 }
 
 NUMBERS = {
@@ -61,7 +61,7 @@ REQUIRED = {
 
 DEFAULT_UNIT = "units"
 
-NEW_POOL_VALUES: Mapping[str, Any] = {"unit": DEFAULT_UNIT, "quantity": 0, "buffer": 0}
+NEW_POOL_VALUES: Mapping[str, Any] = {"unit": DEFAULT_UNIT, "buffer": 0}
 """The values in the form of a new pool."""
 
 

@@ -8,9 +8,10 @@ from msgspec import Meta, Struct
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import ListLowStock, LowStockList
-from holdfast.inventory.console.frame import HOME, Console, merchant, picture_values
+from holdfast.inventory.console.frame import HOME, Console, merchant, picture_values, shop_of
 from holdfast.inventory.console.number_fields import NumberField, read_numbers
 from holdfast.inventory.cursor import CursorPage, cursor_page
+from holdfast.inventory.installs.operations import GetConnection
 from holdfast.inventory.pools.model import GetPool, ListPools, Pool, PoolList
 from holdfast.inventory.resources import Reader
 from holdfast.inventory.settings import Settings
@@ -38,7 +39,7 @@ class GetPoolFigures(Command):
 class PoolFigures(Struct):
     """The figures of a pool.
 
-    levels          on hand at the end of each of 14 days, the last of them now
+    levels          on hand at the end of each of 14 days, the last of them now; None: there was no pool yet
     sold            units that sales took in these days, less those that came back
     sales_days      days since the first known sale, this one included; 0: there was none
     sync            whether the platform has what the pool has; `pending`: it is being told; None: nothing is told
@@ -46,11 +47,16 @@ class PoolFigures(Struct):
     """
 
     pool_id: int
-    levels: list[int]
+    levels: list[int | None]
     sold: int
     sales_days: int
     sync: Literal["same", "pending", "different"] | None
     picture: str | None
+
+    @property
+    def known_levels(self) -> list[int]:
+        """The levels since there is a pool."""
+        return [level for level in self.levels if level is not None]
 
     def days_of_cover(self, available: int) -> float | None:
         """For how many days a quantity lasts at the pace since the first sale; None if too little is known."""
@@ -79,7 +85,7 @@ async def get_pool_figures(reader: Reader, caller: Caller, command: GetPoolFigur
         """
         with today as materialized (select date_trunc('day', now() at time zone 'UTC') as day)
         select pool.id as pool_id,
-               array(select coalesce(balance_after, 0)
+               array(select balance_after
                        from generate_series(1 - %(days)s, 0) as step
                        left join lateral (
                             select balance_after from ledger
@@ -139,10 +145,13 @@ async def list_unsynced_pools(reader: Reader, caller: Caller, command: ListUnsyn
 
 PAGE_SIZE = 50
 
+MIN_SEARCHED_POOLS = 8
+"""From so many pools on, the page has a search and filters."""
+
 FILTERS = {
     "": translatable("All pools"),
     "low": translatable("Low stock"),
-    "unsynced": translatable("Not synchronised"),
+    "unsynced": translatable("Not in sync"),
     "archived": translatable("Archived pools"),
 }
 """The pools that the list can be limited to, by the value of the parameter `status`."""
@@ -155,6 +164,7 @@ class PoolsPage:
         self._console = console
         self._settings = settings
         self._list, self._pool = console.run["list_pools"], console.run["get_pool"]
+        self._is_connected = console.run["is_shop_connected"]
         self._figures, self._list_unsynced = console.run["get_pool_figures"], console.run["list_unsynced_pools"]
 
     def routes(self) -> list[Route]:
@@ -167,7 +177,10 @@ class PoolsPage:
         search = query.get("q", "").strip()
         pools, cursor = await self._pools(session, pool_filter, search, query.get("cursor") or None)
         command = GetPoolFigures(pool_ids=[pool.id for pool in pools])
-        figures: Mapping[int, PoolFigures] = await self._figures(merchant(session), command)
+        figures: Mapping[int, PoolFigures]
+        figures, is_connected = await asyncio.gather(
+            self._figures(merchant(session), command), self._is_connected(merchant(session), GetConnection())
+        )
         return self._console.page(
             session,
             request,
@@ -178,6 +191,9 @@ class PoolsPage:
             pool_filter=pool_filter,
             values={"q": search, "status": pool_filter},
             filters=FILTERS,
+            is_searchable=len(pools) >= MIN_SEARCHED_POOLS or any((cursor, search, pool_filter, "cursor" in query)),
+            is_connected=is_connected,
+            shop=shop_of(session) if self._settings.client_id else "",
             scripts=["live.js"],
             **picture_values(self._settings),
         )
@@ -200,9 +216,12 @@ class PoolsPage:
 LOW_STOCK = "/console/low-stock"
 LOW_STOCK_PAGE_SIZE = 50
 
+MAX_COMPARED_POOLS = 200
+"""The most pools of a shop for which the page says which one is closest to its limit."""
+
 LABELS = {
-    "threshold": translatable("At or below this many"),
-    "days_of_cover": translatable("Or at most this many days left"),
+    "threshold": translatable("Stock at most"),
+    "days_of_cover": translatable("Or days left at most"),
 }
 
 
@@ -214,7 +233,7 @@ class LowStockPage:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._list = console.run["list_low_stock"]
+        self._list, self._list_pools = console.run["list_low_stock"], console.run["list_pools"]
 
     def routes(self) -> list[Route]:
         return [self._console.route(LOW_STOCK, "low_stock", self.answer)]
@@ -238,8 +257,19 @@ class LowStockPage:
             values=filters,
             errors=refusal.errors if refusal else {},
             labels=LABELS,
+            closest=None if pools.pools or refusal or filters else await self._closest(session),
             scripts=["live.js"],
         )
+
+    async def _closest(self, session: Session) -> Pool | None:
+        """The pool that is closest to its limit. None: no pool has a limit, or there are too many to compare."""
+        pool_list: PoolList = await self._list_pools(merchant(session), ListPools(limit=MAX_COMPARED_POOLS))
+        distances = [
+            (pool.available - pool.low_stock_at, pool.id, pool)
+            for pool in pool_list.pools
+            if pool.low_stock_at is not None and pool.status == "active"
+        ]
+        return min(distances)[2] if distances and not pool_list.next_cursor else None
 
     async def _read_low_stock(self, session: Session, filters: dict[str, str]) -> LowStockList:
         numbers, unread = read_numbers(filters, NUMBERS)

@@ -1,16 +1,22 @@
-"""The forms that change the stock of a pool: a correction, a count, and a transfer to another pool."""
+"""The forms that change the stock of a pool: a correction, a count, and a transfer to another pool. Each says below its
+number what it would do, as soon as a number is typed or was refused.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.console.number_fields import NumberField
 from holdfast.inventory.console.pools.pool import POOL, pool_of
+from holdfast.inventory.console.pools.stock_preview import preview_of
+from holdfast.inventory.installs.operations import GetConnection
 from holdfast.inventory.pools.model import ListPools, PoolList, PoolWithMembers
 from holdfast.inventory.problems import NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, STALE
+from holdfast.inventory.site import SITE
 from holdfast.inventory.stock.model import (
     MAX_QUANTITY,
     AdjustPoolQuantity,
@@ -39,7 +45,7 @@ LABELS = {
     "way": translatable("What happened"),
     "quantity": translatable("How many"),
     "to_pool_id": translatable("To which pool"),
-    "reason": translatable("Why (people see it in the history)"),
+    "reason": translatable("Reason (optional, shown in the history)"),
 }
 
 MAX_TARGETS = 1000
@@ -114,11 +120,15 @@ class QuantityPages:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._list = console.run["list_pools"]
+        self._is_connected = console.run["is_shop_connected"]
 
     def routes(self) -> list[Route]:
         return [
-            self._console.route(f"{POOL}/{form.name}", f"{form.name}_pool", self._answer(form), "POST")
-            for form in FORMS
+            *SITE.assets("console/pools/quantity_preview.js"),
+            *(
+                self._console.route(f"{POOL}/{form.name}", f"{form.name}_pool", self._answer(form), "POST")
+                for form in FORMS
+            ),
         ]
 
     def _answer(self, form: Form) -> Callable[[Session, Request], Awaitable[Reply]]:
@@ -127,6 +137,8 @@ class QuantityPages:
                 way = read_query(request.query).get("way")
                 return await self._form(session, request, form, {"way": way} if way in REASONS else {})
             fields = await self._console.signed_in.read(session, request)
+            if fields.get("do") == "preview":
+                return await self._form(session, request, form, fields, is_preview=True)
             pool = await pool_of(self._console, session, request)
             done = await try_form(lambda: self._run(session, form, pool, fields), *EXPLAINED)
             if isinstance(done, FormRefusal):
@@ -146,10 +158,15 @@ class QuantityPages:
         form: Form,
         fields: Mapping[str, str],
         refusal: FormRefusal = NOT_REFUSED,
+        *,
+        is_preview: bool = False,
     ) -> Reply:
+        """The page of a form. `is_preview`: it is asked for what the typed values would do, not sent."""
         # The pool as it is now, which may differ from when the form was sent.
         pool = await pool_of(self._console, session, request)
         values: dict[str, Any] = {**fields, "seen": pool.on_hand}
+        # The first page of a form has no number yet.
+        would = await self._try(session, form, pool, {**values, "seen": str(pool.on_hand)}) if fields else NOT_REFUSED
         return self._console.page(
             session,
             request,
@@ -160,12 +177,28 @@ class QuantityPages:
             seen_before=fields.get("seen"),
             values=values,
             errors={"delta": refusal.errors.get("quantity", []), **refusal.errors},
+            preview=None if isinstance(would, FormRefusal) else preview_of(would, pool),
+            # A missing number is said at its field, when the form is sent.
+            preview_code=would.code if isinstance(would, FormRefusal) and not would.errors else "",
+            is_preview=is_preview,
+            is_connected=await self._is_connected(merchant(session), GetConnection()),
             code=refusal.code,
             labels=LABELS,
             ways=REASONS,
             targets=await self._targets(session, pool) if form.name == "transfer" else [],
             once=forms.new_token(),
         )
+
+    async def _try(
+        self, session: Session, form: Form, pool: PoolWithMembers, fields: Mapping[str, str]
+    ) -> StockChange | FormRefusal:
+        """What the typed values would do, or why they are refused."""
+
+        async def run() -> StockChange:
+            command = msgspec.structs.replace(form.command_of(pool.id, fields), dry_run=True)
+            return await self._console.run[form.operation](merchant(session), command)
+
+        return await try_form(run, *EXPLAINED)
 
     async def _targets(self, session: Session, pool: PoolWithMembers) -> Sequence[TransferTarget]:
         """The other pools that count in the same unit."""

@@ -41,11 +41,18 @@ READ_SPREADSHEETS = bound_without_strangers(
 NOT_READ = FileText("")
 
 FILES = {
-    "pools": translatable("Pools, with their quantities and limits"),
-    "members": translatable("Variants, with the units that one sale takes"),
-    "history": translatable("History of all changes"),
+    "pools": (translatable("Pools"), translatable("Quantities and limits")),
+    "members": (translatable("Packs"), translatable("Units per sale of each variant")),
+    "history": (translatable("History"), translatable("All changes of stock")),
 }
-KINDS = {"pools": translatable("Pools"), "members": translatable("Variants of pools")}
+"""The files to download: their names, and what is in each."""
+
+KINDS = {
+    "": translatable("Tell by its columns"),
+    "pools": translatable("Pools"),
+    "members": translatable("Packs of pools"),
+}
+"""What a file can list. A file tells it by its columns, unless it is chosen."""
 COLUMNS = {
     "name": translatable("Name"),
     "unit": translatable("Counted in"),
@@ -59,8 +66,8 @@ COLUMNS = {
 """What people call the columns of a file. Columns of ids and versions keep their names."""
 
 MODES = {
-    "set": translatable("Set each pool to the number in the file"),
-    "adjust": translatable("Add the number in the file to each pool"),
+    "set": translatable("Set each pool to this number"),
+    "adjust": translatable("Add to what is there"),
 }
 
 
@@ -102,7 +109,7 @@ class SpreadsheetsPage:
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show the files and the form, then the preview of an import, then run it."""
         if request.method != "POST":
-            return self._form(session, request, {"kind": "pools", "mode": "set"})
+            return self._form(session, request, {"kind": "", "mode": "set"})
         fields, file = await self._read(session, request)
         fields_and_text: dict[str, str] = {**fields}
         read = NOT_READ
@@ -189,5 +196,10 @@ def import_command(fields: Mapping[str, str]) -> ImportCsv:
     text = fields.get("text", "").removeprefix(BYTE_ORDER_MARK)
     if not text.strip():
         raise invalid({"text": [message("choose a file of at most 400 kB, or paste the rows")]})
-    raw = {name: fields.get(name) or None for name in ("kind", "mode", "reason")}
-    return check(ImportCsv, {**raw, "text": text})
+    raw = {name: fields.get(name) or None for name in ("mode", "reason")}
+    return check(ImportCsv, {**raw, "kind": fields.get("kind") or kind_of(text), "text": text})
+
+
+def kind_of(text: str) -> str:
+    """What a file lists, told by the names of its columns: only packs have units per sale."""
+    return "members" if "units_per_sale" in text.lstrip().partition("\n")[0].lower() else "pools"

@@ -35,12 +35,12 @@ MAX_DIFFERENCES = 20
 
 CAUSES = {
     "pending": translatable("is about to be set"),
-    "unexplained": translatable("somebody changed it at the platform, or a sale was not reported yet"),
-    "parked": translatable("is not set until you ask for it"),
+    "unexplained": translatable("somebody changed it in your shop, or a sale was not reported yet"),
+    "parked": translatable("waiting for your OK"),
 }
 POLICIES = {
-    "adopt": translatable("The pool takes over what was changed at the platform."),
-    "enforce": translatable("The platform is set back to what the pool has."),
+    "adopt": translatable("The pool takes over the numbers of your shop."),
+    "enforce": translatable("Your shop gets the numbers of the pool again."),
     "flag": translatable("Nothing is changed; the differences stay, and are shown."),
 }
 RULES = {

@@ -12,8 +12,9 @@ from holdfast.accounts.sessions import Session
 from holdfast.inventory.availability.model import ExplainAvailability, Explanation
 from holdfast.inventory.catalog.model import MAX_VARIANTS, ONLY_VARIANT, NameVariants, VariantName
 from holdfast.inventory.catalog.operations import Hit, Hits, SearchVariants
-from holdfast.inventory.console.frame import HOME, Console, merchant
+from holdfast.inventory.console.frame import HOME, Console, merchant, shop_of
 from holdfast.inventory.console.number_fields import NumberField
+from holdfast.inventory.installs.operations import GetConnection
 from holdfast.inventory.pools.model import (
     ChangePool,
     GetPool,
@@ -26,6 +27,7 @@ from holdfast.inventory.pools.model import (
     UpdateMember,
 )
 from holdfast.inventory.problems import POOL_NOT_ACTIVE, STALE
+from holdfast.inventory.settings import Settings
 from holdfast.inventory.site import SITE
 from holdfast.kit.contract.command import check, with_integers
 from holdfast.kit.contract.messages import message, translatable
@@ -76,19 +78,23 @@ UNITS_PREFIX = "units:"
 OPERATION_OF = {"link": "link_variants", "change": "update_member", "unlink": "unlink_variants"}
 """The actions of the forms, and the operation of each."""
 
-LABELS = {"variant_gid": translatable("Id of the variant"), "units_per_sale": translatable("Units per sale")}
+LABELS = {"variant_gid": translatable("Shopify id of the variant"), "units_per_sale": translatable("Units per sale")}
 
 
 class VariantsPage:
     """Answers requests for the variants of a pool."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, settings: Settings) -> None:
         self._console = console
         self._get, self._search = console.run["get_pool"], console.run["search_variants"]
+        self._is_connected, self._client_id = console.run["is_shop_connected"], settings.client_id
         self._run = {name: console.run[operation] for name, operation in OPERATION_OF.items()}
 
     def routes(self) -> list[Route]:
-        return [self._console.route("/console/pools/{pool_id}/variants", "variants", self.answer, "POST")]
+        return [
+            *SITE.assets("console/variants/changed_rows.js"),
+            self._console.route("/console/pools/{pool_id}/variants", "variants", self.answer, "POST"),
+        ]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show the variants of a pool and others to link, then the preview of a change, then make it."""
@@ -186,6 +192,8 @@ class VariantsPage:
             errors=refusal.errors,
             archived=refusal.code == POOL_NOT_ACTIVE.code or pool.status == "archived",
             labels=LABELS,
+            is_connected=await self._is_connected(merchant(session), GetConnection()),
+            shop=shop_of(session) if self._client_id else "",
         )
 
     async def _search_hits(self, session: Session, fields: Mapping[str, str]) -> Sequence[Hit]:
@@ -237,7 +245,7 @@ def _link_fields(pool_id: int, fields: Mapping[str, str], hits: Sequence[Hit]) -
         else:
             members.append({"variant_gid": typed_gid, "units_per_sale": member.units_per_sale})
     if errors or not members:
-        raise invalid(errors or {"members": [message("Say for at least one variant how much one sale of it takes.")]})
+        raise invalid(errors or {"members": [message("Enter for at least one variant how many units one sale takes.")]})
     return {"pool_id": pool_id, "members": members}
 
 

@@ -1,0 +1,59 @@
+"""The pages of webhooks of merchants in Chromium: accessible, and in every width."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser
+
+from holdfast.inventory.service import INVENTORY
+from tests.browser.looking import looks, open_boxes, open_context, too_wide, violations
+from tests.browser.merchants import enter, serve_merchant_console
+from tests.databases import template_database
+from tests.events.webhooks.receiver import Answer
+from tests.inventory.console.signing_in import add_merchant
+from tests.inventory.outgoing_webhooks.programs import programs_of
+
+
+@pytest.fixture(scope="module")
+def template(template_url: str) -> Iterator[str]:
+    with template_database(template_url, "webhooks_browser", INVENTORY) as url:
+        yield url
+
+
+@looks
+async def test_the_pages_of_webhooks_of_a_shop_have_no_faults_of_accessibility_and_fit(
+    chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
+) -> None:
+    async with serve_merchant_console(template, tmp_path) as (scene, base_url):
+        shop = await scene.inventory.shop()
+        await add_merchant(scene.inventory, shop)
+        statuses = [204, 500]
+        async for programs in programs_of(scene.inventory):
+            program = await programs.add(shop, "stock.changed", "stock.low")
+            program.receiver.answer = lambda _: Answer(statuses.pop(0) if statuses else 204)
+            pool = await shop.pool(50, name="Honey jars")
+            await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
+            await program.messages()
+            await scene.inventory.sql(f"update webhook_endpoints set url = 'https://shop.example/{'w' * 90}'")
+            path = f"/console/webhooks/{program.endpoint['id']}"
+            message = program.receiver.received[-1].id
+            context = await open_context(chromium, scheme, width, language)
+            page = await context.new_page()
+            await enter(page, scene, base_url)
+            for address in (
+                "/console/webhooks",
+                "/console/webhooks/new",
+                path,
+                f"{path}?delivery=failed",
+                f"{path}/edit",
+                f"{path}/secret",
+                f"{path}/delete",
+                f"{path}/messages/{message}",
+            ):
+                await page.goto(base_url + address)
+                await open_boxes(page)
+                assert await violations(page) == [], address
+                assert await too_wide(page) == [], address
+            await context.close()
