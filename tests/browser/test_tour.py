@@ -92,8 +92,8 @@ async def storefront(tour: Tour) -> None:
     page = await tour.opens("storefront")
     await expect(page.locator("[data-variant]").filter(has_text="50 in stock").first).to_be_visible()
     sides = await tour.opens("demo shop")
-    await sides.get_by_role("link", name="side by side").click()
-    shop, visitor, merchant = (sides.frame_locator("iframe").nth(number) for number in range(3))
+    await sides.get_by_role("link", name="See it live").click()
+    shop, visitor, merchant = (sides.frame_locator(f"iframe[name={name}]") for name in ("shop", "storefront", "app"))
     app = merchant.frame_locator("iframe")
     await expect(visitor.locator("[data-variant]").filter(has_text="50 in stock").first).to_be_visible()
     await expect(app.get_by_text("50 units can be sold")).to_be_visible()
@@ -106,7 +106,7 @@ async def storefront(tour: Tour) -> None:
     await expect(app.get_by_text("44 units can be sold")).to_be_visible()
     for number in ("44", "7", "3"):
         await expect(shop.locator("#products strong").get_by_text(number, exact=True)).to_be_visible()
-    await shop.locator("#messages summary").click()
+    await shop.get_by_role("link", name="Developers").click()
     await expect(shop.get_by_text("answered 200").first).to_be_visible()
 
 
