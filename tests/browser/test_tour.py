@@ -79,6 +79,9 @@ async def organizer(tour: Tour) -> None:
 
 
 async def merchant(tour: Tour) -> None:
+    shop = await tour.opens("demo shop")
+    await shop.get_by_role("link", name="See it live").click()
+    await expect(shop.get_by_role("heading", level=1)).to_have_text("Your shop promises 182 jars. There are 50.")
     page = await tour.opens("merchant")
     await page.get_by_role("button", name="Install").click()
     app = page.frame_locator("iframe")
