@@ -27,7 +27,7 @@ async def test_a_shop_of_the_demo_promises_more_than_is_on_its_shelf() -> None:
     assert "10 jars are sold that were never there" in oversold.text
 
 
-async def test_what_came_back_is_on_the_shelf_again() -> None:
+async def test_units_that_came_back_are_on_the_shelf_again() -> None:
     async with run_platform() as stage:
         stage.double.begin(DOMAIN)
         order = stage.double.sell(DOMAIN, SaleLine(1006, 2), SaleLine(1001, 1))

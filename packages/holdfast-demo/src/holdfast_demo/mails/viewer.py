@@ -37,6 +37,7 @@ CHARACTERS_OF_LINE = 60
 """The characters of a line of a mail in the frame."""
 
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
+_ADDRESS = re.compile(r"https?://\S+")
 _PARSER = BytesParser(policy=policy.default)
 
 
@@ -45,7 +46,7 @@ class ListedMail(NamedTuple):
 
     id            the name of its file without the suffix
     sender        the name of who sends it, or the address
-    preview       the beginning of its text; empty if there is no text
+    preview       the beginning of its text, without addresses of links; empty if there is no text
     written_at    the time of the file
     """
 
@@ -117,7 +118,7 @@ def _summary_of(file: Path, mail: EmailMessage, modified: float) -> ListedMail:
         sender=name or address,
         recipient=str(mail["To"] or ""),
         subject=str(mail["Subject"] or ""),
-        preview=" ".join(_body(mail, "plain")[:MAX_PREVIEW_CHARACTERS].split()),
+        preview=" ".join(_ADDRESS.sub("", _body(mail, "plain"))[:MAX_PREVIEW_CHARACTERS].split()),
         written_at=dt.datetime.fromtimestamp(modified, dt.UTC),
     )
 
