@@ -93,6 +93,7 @@ async def shopping(database_url: str, tmp_path: Path) -> AsyncGenerator[Stand]:
             secret = client_secret(inventory.settings).decode()
             double = ShopifyDouble(address, App("client-tests", secret, service.url))
             double.begin(shop.domain)
+            double.install(shop.domain)
             with contextlib.closing(double):
                 async with serving(double.app, here):
                     yield Stand(double, shop, pool["id"], service)

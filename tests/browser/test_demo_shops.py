@@ -2,16 +2,28 @@
 
 import contextlib
 import re
+from collections.abc import AsyncGenerator
 from typing import Any
 from urllib.parse import urlencode
 
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Page, expect
 
 from holdfast_demo.shopify.application import ShopifyDouble
 from holdfast_demo.shopify.platform_state import App
-from tests.browser.looking import looks, open_context, too_wide, violations
+from tests.browser.looking import looks, open_context, submit, too_wide, violations
 from tests.demo.shopify.stage import CLIENT, DOMAIN, SCOPES, SECRET
 from tests.serving import listener, serving
+
+SOON = 30_000
+"""Milliseconds for what a page asks for now and then: less often where answers take long."""
+
+FLIGHTS = """
+  window.flights = 0;
+  const count = (nodes) => nodes.forEach((node) => (window.flights += node.classList.contains("flying")));
+  new MutationObserver((changes) => changes.forEach(({ addedNodes }) => count(addedNodes)))
+    .observe(document.body, { childList: true });
+"""
+"""Counts the units that leave the shelf before the eyes of a visitor."""
 
 
 @looks
@@ -37,74 +49,136 @@ async def test_a_merchant_installs_the_app_in_a_demo_shop_and_sells_a_pack(
             await page.goto(f"{address}/{DOMAIN}/admin/oauth/authorize?{urlencode(parameters)}")
             assert await violations(page) == []
             assert await too_wide(page) == []
-            await expect(page.get_by_role("main")).to_contain_text("See your products and their packs")
+            await expect(page.get_by_role("main")).to_contain_text("Your products and their packs")
             await expect(page.get_by_text("read_products")).to_be_hidden()
             await page.get_by_role("button", name="Install").click()
-            await expect(page.get_by_text("has the app")).to_be_visible()
+            await expect(page.get_by_text("Holdfast is installed")).to_be_visible()
             assert await violations(page) == []
             assert await too_wide(page) == []
 
-            await page.get_by_role("link", name=DOMAIN, exact=True).click()
+            await page.get_by_role("link", name="Open the shop").click()
             await page.get_by_role("button", name="Sell one 6-pack").click()
-            await expect(page.get_by_text("7 available")).to_be_visible()
-            await page.get_by_role("link", name=re.compile("Count by hand.*Single")).click()
+            await expect(page.locator("[data-count^='1006 ']")).to_have_text("7")
+            await page.locator("#more-1001 summary").click()
+            await page.get_by_role("link", name=re.compile("Change the stock by hand.*Single")).click()
             assert await violations(page) == []
             assert await too_wide(page) == []
-            await page.get_by_label("How many are available").fill("12")
+            await page.get_by_label("Available").fill("12")
             await page.keyboard.press("Enter")
-            await expect(page.get_by_text("12 available")).to_be_visible()
+            await expect(page.locator("[data-count^='1001 ']")).to_have_text("12")
+            assert await violations(page) == []
+            assert await too_wide(page) == []
+            await page.get_by_role("link", name="Orders").click()
             await page.get_by_role("button", name=re.compile("Cancel.*#1001")).click()
             await expect(page.get_by_text("cancelled")).to_be_visible()
             assert await violations(page) == []
             assert await too_wide(page) == []
-
-            await page.get_by_role("link", name="Fill a cart").click()
-            name = await page.get_by_text("Single").bounding_box()
-            quantity = await page.get_by_label("Single").bounding_box()
-            assert name
-            assert quantity
-            assert quantity["y"] < name["y"] + name["height"], "the number stands beside its pack"
-            await page.get_by_label(re.compile("Single")).fill("13")
-            await page.get_by_role("button", name="Pay").click()
-            await expect(page.get_by_role("alert")).to_be_visible()
+            await page.get_by_role("link", name="Developers").click()
+            await expect(page.get_by_role("button", name="Uninstall")).to_be_visible()
             assert await violations(page) == []
             assert await too_wide(page) == []
+
             assert faults == []
             await context.close()
 
 
 @looks
-async def test_a_pack_bought_on_a_storefront_leaves_the_picture_of_the_stock(
+async def test_a_cart_counts_and_sums_what_is_chosen(chromium: Browser, scheme: Any, width: int, language: str) -> None:
+    async with stage_page(chromium, scheme, width, language) as page:
+        await page.goto(page.url.replace("side-by-side", "cart"))
+        assert await violations(page) == []
+        assert await too_wide(page) == []
+        pay = page.locator("#pay")
+        await expect(pay).to_be_disabled()
+        await page.get_by_role("button", name="One more: Honey jars, 6-pack").click(click_count=2)
+        await expect(pay).to_have_text("Pay €66.00")
+        await page.get_by_role("button", name="One less: Honey jars, 6-pack").click()
+        name = await page.locator("label[for=variant-1001]").bounding_box()
+        single = page.get_by_role("textbox", name="Honey jars, Single")
+        quantity = await single.bounding_box()
+        assert name
+        assert quantity
+        assert quantity["y"] < name["y"] + 3 * name["height"], "the number stands at its pack"
+
+        await single.fill("60")
+        await expect(page.locator("output[for=variant-1001]")).to_have_text("€360.00")
+        await expect(pay).to_have_text("Pay €393.00")
+        await pay.click()
+
+        await expect(page.get_by_role("alert")).to_contain_text("only 50 left")
+        await expect(pay).to_have_text("Pay €393.00")
+        assert await violations(page) == []
+        assert await too_wide(page) == []
+
+
+@looks
+async def test_a_shop_promises_more_than_there_is_until_the_app_is_installed(
     chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:
+    async with stage_page(chromium, scheme, width, language) as page:
+        stock, heading = page.locator("#stock"), page.get_by_role("heading", level=1)
+        await expect(heading).to_have_text("Your shop promises 182 jars. There are 50.")
+        await expect(page.get_by_role("button", name="Install")).to_have_count(1)
+        await expect(stock.locator(".stock-picture use:not(.sold)")).to_have_count(50)
+        views = await page.locator(".views").bounding_box()
+        foot = await page.get_by_text("Demo shops: nothing is sold.").last.bounding_box()
+        assert views
+        assert foot
+        assert views["y"] + views["height"] <= foot["y"], "nothing lies across the pages below"
+        assert await too_wide(page) == []
+        assert await violations(page) == []
+
+        await page.get_by_role("button", name="Buy 12-pack").click()
+        await expect(heading).to_have_text("Your shop promises 170 jars. There are 38.", timeout=SOON)
+        await expect(stock.locator("use.sold")).to_have_count(12)
+        for left in (4, 3, 2, 1):
+            await page.get_by_role("button", name="Buy 12-pack").click()
+            await expect(stock.locator("[data-count='1012']")).to_have_text(str(left), timeout=SOON)
+        await expect(stock).to_contain_text("10 jars are sold that were never there")
+
+        await submit(page.get_by_role("button", name="Install Holdfast"))
+        await expect(heading).to_have_text("Honey jars: one stock, three ways to buy")
+        await expect(page.get_by_role("button", name="Install")).to_have_count(0)
+        assert await too_wide(page) == []
+        assert await violations(page) == []
+
+
+@looks
+async def test_a_pack_bought_beside_the_shop_leaves_the_shelf_and_moves_a_number_in_each_frame(
+    chromium: Browser, scheme: Any, width: int, language: str
+) -> None:
+    async with stage_page(chromium, scheme, width, language, moves=True) as page:
+        await page.evaluate(FLIGHTS)
+        await page.get_by_role("button", name="Buy 6-pack").click()
+
+        await expect(page.locator("#stock use.sold")).to_have_count(6, timeout=SOON)
+        await expect(page.locator(".flying")).to_have_count(0)
+        assert await page.evaluate("flights") == 6
+        shop, storefront = (page.frame_locator(f"iframe[name={name}]") for name in ("shop", "storefront"))
+        await expect(shop.locator("[data-count^='1006 ']")).to_have_text("9", timeout=SOON)
+        await expect(storefront.locator("#stock-1006")).to_have_text("9 in stock", timeout=SOON)
+        if width < 600:
+            await expect(page.locator("iframe[name=shop]")).not_to_be_visible()
+            await page.get_by_text("Shop admin").first.click()
+        for number in (shop.locator("[data-count^='1006 ']"), storefront.locator("#stock-1006")):
+            assert await number.evaluate("number => number.getBoundingClientRect().bottom < innerHeight")
+
+
+@contextlib.asynccontextmanager
+async def stage_page(
+    chromium: Browser, scheme: Any, width: int, language: str, *, moves: bool = False
+) -> AsyncGenerator[Page]:
+    """The stock of a new demo shop above its pages, without the app. `moves`: for a person who likes things to move."""
     here = listener()
     address = f"http://127.0.0.1:{here.getsockname()[1]}"
     double = ShopifyDouble(address, App(CLIENT, SECRET, address, redirects=(f"{address}/",)))
-    double.begin(DOMAIN)
+    double.begin(DOMAIN, with_more=True)
     with contextlib.closing(double):
         async with serving(double.app, here):
             context = await open_context(chromium, scheme, width, language)
             page = await context.new_page()
-
+            if moves:
+                await page.emulate_media(reduced_motion="no-preference")
             await page.goto(f"{address}/{DOMAIN}/side-by-side")
-            stock, heading = page.locator("#stock"), page.get_by_role("heading", level=1)
-            room = await stock.bounding_box()
-            words = await heading.bounding_box()
-            assert room
-            assert words
-            assert words["height"] > 20
-            assert words["y"] + words["height"] < room["y"] + room["height"]
-            views = await page.locator(".views").bounding_box()
-            foot = await page.get_by_text("nothing is sold", exact=False).first.bounding_box()
-            assert views
-            assert foot
-            assert views["y"] + views["height"] <= foot["y"], "nothing lies across the pages below"
-            assert await too_wide(page) == []
-            assert await violations(page) == []
-
-            await page.get_by_role("button", name="Buy Single").click()
-
-            await expect(stock.get_by_text("49 left")).to_be_visible()
-            await expect(stock.locator("use.sold")).to_have_count(1)
-            await expect(page.frame_locator("iframe[name=shop]").get_by_text("49 available")).to_be_visible()
+            yield page
             await context.close()

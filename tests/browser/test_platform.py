@@ -167,8 +167,9 @@ async def open_pool(page: Page, app: FrameLocator) -> None:
 async def install(page: Page, started: Started, shop: str, language: str) -> str:
     """Open a shop at the platform, and install the app by clicking. Returns the key that its settings show."""
     await page.goto(started.shops)
+    await page.get_by_text("Make another shop").click()
     await page.get_by_label("Domain").fill(shop)
-    await page.get_by_role("button", name="Open").click()
+    await page.get_by_role("button", name="Make the shop").click()
     await expect(page.get_by_text(shop).first).to_be_visible()
     await page.get_by_role("link", name="Install").click()
     await page.get_by_role("button", name="Install").click()
@@ -179,7 +180,7 @@ async def install(page: Page, started: Started, shop: str, language: str) -> str
     key = await app.locator("#key").text_content()
     assert key
     await page.get_by_role("link", name="Back to the shop").click()
-    await expect(page.get_by_role("link", name="side by side")).to_be_visible()
+    await expect(page.get_by_role("link", name="See it live")).to_be_visible()
     return key
 
 

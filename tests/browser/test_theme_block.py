@@ -47,7 +47,7 @@ async def test_a_visitor_sees_each_sale_at_once_and_the_page_outlives_the_servic
             await expect(page.locator("[data-variant$='/1012']")).to_have_text(LOW[language].format(3))
 
             # The keyboard alone chooses another variant.
-            while await page.evaluate("document.activeElement.tagName") != "SELECT":
+            while await page.evaluate("document.activeElement.type") != "radio":
                 await page.keyboard.press("Tab")
             await page.keyboard.press("ArrowDown")
             await visit.expect_text(IN[language].format(7))

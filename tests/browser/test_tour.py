@@ -75,6 +75,9 @@ async def organizer(tour: Tour) -> None:
 
 
 async def merchant(tour: Tour) -> None:
+    shop = await tour.opens("demo shop")
+    await shop.get_by_role("link", name="See it live").click()
+    await expect(shop.get_by_role("heading", level=1)).to_have_text("Your shop promises 182 jars. There are 50.")
     page = await tour.opens("merchant")
     await page.get_by_role("button", name="Install").click()
     app = page.frame_locator("iframe")
@@ -88,8 +91,8 @@ async def storefront(tour: Tour) -> None:
     page = await tour.opens("storefront")
     await expect(page.locator("[data-variant]").filter(has_text="50 in stock").first).to_be_visible()
     sides = await tour.opens("demo shop")
-    await sides.get_by_role("link", name="side by side").click()
-    shop, visitor, merchant = (sides.frame_locator("iframe").nth(number) for number in range(3))
+    await sides.get_by_role("link", name="See it live").click()
+    shop, visitor, merchant = (sides.frame_locator(f"iframe[name={name}]") for name in ("shop", "storefront", "app"))
     app = merchant.frame_locator("iframe")
     await expect(visitor.locator("[data-variant]").filter(has_text="50 in stock").first).to_be_visible()
     await expect(app.get_by_text("50 units can be sold")).to_be_visible()
@@ -102,7 +105,7 @@ async def storefront(tour: Tour) -> None:
     await expect(app.get_by_text("44 units can be sold")).to_be_visible()
     for number in ("44", "7", "3"):
         await expect(shop.locator("#products strong").get_by_text(number, exact=True)).to_be_visible()
-    await shop.locator("#messages summary").click()
+    await shop.get_by_role("link", name="Developers").click()
     await expect(shop.get_by_text("answered 200").first).to_be_visible()
 
 

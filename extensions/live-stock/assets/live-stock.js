@@ -47,7 +47,7 @@ class Source {
     this.asking?.abort();
     this.asking = null;
     clearTimeout(this.timer);
-    this.blocks.forEach((block) => block.clearStatus());
+    this.blocks.forEach((block) => block.setStatus());
   }
 
   closeStream() {
@@ -179,7 +179,7 @@ class LiveStock extends HTMLElement {
     this.watcher?.disconnect();
     cancelAnimationFrame(this.frame);
     this.frame = 0;
-    this.clearStatus();
+    this.setStatus();
     this.source?.blocks.delete(this);
     if (!this.source?.blocks.size) this.source?.stop();
   }
@@ -261,26 +261,26 @@ class LiveStock extends HTMLElement {
     return [state, text?.replace("[time]", staleSince) || ""];
   }
 
-  /* Announces a new state, not each number. */
+  /* Announces a new state, not each number. Of a product, one block does. */
   announce(gid) {
+    if (this.place.querySelector(`live-stock[data-product="${this.dataset.product}"]`) !== this) return;
     const [state, text] = this.stateOf(gid);
     const [before, stateBefore] = this.announced || [];
     if (this.source.staleSince || (gid === before && (state === stateBefore || this.pause))) return;
     this.announced = [gid, state];
     if (!before || (gid === before && !stateBefore)) return; // it is read with the page
-    this.clearStatus();
-    this.querySelector("[role=status]").textContent = text;
+    this.setStatus(text);
     this.pause = setTimeout(() => {
-      this.clearStatus();
+      this.setStatus();
       this.draw();
     }, PAUSE_MS);
   }
 
-  clearStatus() {
+  setStatus(text = "") {
     clearTimeout(this.pause);
     this.pause = 0;
     const status = this.querySelector("[role=status]");
-    if (status) status.textContent = "";
+    if (status) status.textContent = text;
   }
 }
 

@@ -43,6 +43,19 @@ async def test_mails_are_listed_newest_first(browser: httpx2.AsyncClient, direct
     assert "“Müller” &lt;b&gt;" in listed.text
     assert listed.text.count("ann@example.com") == 2
     assert listed.text.count('<time datetime="2023-11-14T22:') == 2
+    assert listed.text.count("holdfast@localhost") == 2
+    assert listed.text.count("Hello as text www") == 2
+
+
+async def test_a_mail_that_is_written_again_is_listed_as_it_is_now(
+    browser: httpx2.AsyncClient, directory: Path
+) -> None:
+    write(directory, "one", "Before", age=60)
+    before = await browser.get("/mails")
+    write(directory, "one", "After")
+    after = await browser.get("/mails")
+
+    assert ("Before" in before.text, "Before" in after.text, "After" in after.text) == (True, False, True)
 
 
 async def test_a_mail_is_shown_as_people_see_it_and_as_text(browser: httpx2.AsyncClient, directory: Path) -> None:

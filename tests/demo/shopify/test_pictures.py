@@ -1,5 +1,7 @@
 """The pictures and prices of products."""
 
+from xml.etree import ElementTree
+
 from holdfast.kit.pages.language import LANGUAGES
 from holdfast_demo.shopify import pictures
 from holdfast_demo.shopify.model import Variant
@@ -17,12 +19,20 @@ def test_a_picture_of_a_variant_shows_the_product_and_the_number_of_units() -> N
         ("Lavender soap", "Dozen"): ("soap", 12),
         ("Honey mustard", "6 x 200 ml"): ("mustard", 6),
         ("Green tea", "250 g"): ("tea", 1),
+        ("Chestnut honey", "6-pack"): ("chestnut", 6),
+        ("Elderflower syrup", "4-pack"): ("bottle", 4),
         ("Bricks", "500-pack"): ("box", 12),
         ("Bricks", "0-pack"): ("box", 1),
     }
 
     for (product, title), picture in pictured.items():
         assert pictures.picture_of(variant_of(product, title)) == picture
+
+
+def test_the_file_of_a_picture_has_the_drawing_of_its_product() -> None:
+    syrup, honey = ElementTree.fromstring(pictures.svg_of("Syrup")), ElementTree.fromstring(pictures.svg_of("Honey"))
+
+    assert [drawing.get("id") for image in (syrup, honey) for drawing in image.findall("{*}g")] == ["bottle", "jar"]
 
 
 def test_a_stock_has_empty_places_for_what_was_sold() -> None:

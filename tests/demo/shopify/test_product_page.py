@@ -15,7 +15,7 @@ async def test_a_product_page_has_the_theme_block_with_the_files_of_the_extensio
     files = re.findall(r'(?:src|href)="(/assets/[0-9a-f]+/theme/[^"]+)"', page.text)
     served = {address.rpartition("/")[2]: await stage.http.get(address) for address in files}
 
-    assert page.text.count("<live-stock") == 2
+    assert page.text.count("<live-stock") == 1 + len(stage.variants)
     assert f'data-proxy="/{DOMAIN}/apps/holdfast"' in page.text
     assert {*served} == {"live-stock.js", "live-stock.css"}
     for name, answer in served.items():
@@ -31,9 +31,18 @@ async def test_a_variant_is_bought_and_shown_again(stage: Stage) -> None:
 
     assert (bought.status_code, bought.headers["location"]) == (303, f"{HONEY}?variant={six.id}&locale=de")
     assert stage.double.available(DOMAIN, six.id) == 7
-    assert f'<option value="{six.id}" selected>' in page.text
+    assert f'name="id" value="{six.id}" checked>' in page.text
     assert '<html lang="de">' in page.text
     assert 'data-out="Ausverkauft"' in page.text
+
+
+async def test_a_theme_shows_the_number_of_the_shop_until_the_app_is_installed(stage: Stage) -> None:
+    await stage.http.post(f"/{DOMAIN}/uninstall")
+
+    page = await stage.http.get(f"{HONEY}?locale=de")
+
+    assert "<live-stock" not in page.text
+    assert [page.text.count(f">{number} auf Lager<") for number in (50, 8, 4)] == [2, 2, 2]
 
 
 async def test_a_product_page_says_that_a_variant_is_sold_out(stage: Stage) -> None:

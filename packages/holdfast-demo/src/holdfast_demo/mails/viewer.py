@@ -10,7 +10,9 @@ import re
 from base64 import b64encode
 from email import policy
 from email.message import EmailMessage
-from email.parser import BytesHeaderParser, BytesParser
+from email.parser import BytesParser
+from email.utils import parseaddr
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -28,20 +30,31 @@ MAX_MAILS = 200
 MAX_MAIL_BYTES = 10_000_000
 """The size of a mail file above which it is not read."""
 
+MAX_PREVIEW_CHARACTERS = 200
+"""The most characters of a mail's text in the list."""
+
 CHARACTERS_OF_LINE = 60
 """The characters of a line of a mail in the frame."""
 
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
+_ADDRESS = re.compile(r"https?://\S+")
 _PARSER = BytesParser(policy=policy.default)
-_HEADER_PARSER = BytesHeaderParser(policy=policy.default)
 
 
 class ListedMail(NamedTuple):
-    """A mail in the list. `id` is the name of its file without the suffix; `written_at` the time of the file."""
+    """A mail in the list.
+
+    id            the name of its file without the suffix
+    sender        the name of who sends it, or the address
+    preview       the beginning of its text, without addresses of links; empty if there is no text
+    written_at    the time of the file
+    """
 
     id: str
+    sender: str
     recipient: str
     subject: str
+    preview: str
     written_at: dt.datetime
 
 
@@ -62,7 +75,7 @@ class ReadMail(NamedTuple):
 def list_mails(directory: Path) -> list[ListedMail]:
     """The newest mails in a directory; none if there is no such directory."""
     files = sorted(((_modified(file), file) for file in directory.glob("*.eml")), reverse=True)[:MAX_MAILS]
-    return [summary for _, file in files if (summary := _list(file))]
+    return [summary for modified, file in files if (summary := _list(file, modified))]
 
 
 def read_mail(directory: Path, id: str) -> ReadMail | None:
@@ -70,14 +83,19 @@ def read_mail(directory: Path, id: str) -> ReadMail | None:
     if not _ID.fullmatch(id):
         return None
     file = directory / f"{id}.eml"
-    try:
-        if file.stat().st_size > MAX_MAIL_BYTES:
-            return None
-        mail = _PARSER.parsebytes(file.read_bytes())
-    except OSError:
+    mail = _parse(file)
+    if mail is None:
         return None
     html, text = _html(mail), _body(mail, "plain")
-    return ReadMail(_summary_of(file, mail), html, text, _height_of(text, html.count("<img ")))
+    return ReadMail(_summary_of(file, mail, _modified(file)), html, text, _height_of(text, html.count("<img ")))
+
+
+def _parse(file: Path) -> EmailMessage | None:
+    """The mail in a file; None if it is too large, or deleted meanwhile."""
+    try:
+        return None if file.stat().st_size > MAX_MAIL_BYTES else _PARSER.parsebytes(file.read_bytes())
+    except OSError:
+        return None
 
 
 def _height_of(text: str, pictures: int) -> int:
@@ -86,18 +104,23 @@ def _height_of(text: str, pictures: int) -> int:
     return 200 + 24 * lines + 200 * pictures
 
 
-def _list(file: Path) -> ListedMail | None:
-    """A mail of the list; None if its file was deleted meanwhile."""
-    try:
-        with file.open("rb") as content:
-            return _summary_of(file, _HEADER_PARSER.parse(content))
-    except OSError:
-        return None
+@lru_cache(maxsize=2 * MAX_MAILS)
+def _list(file: Path, modified: float) -> ListedMail | None:
+    """A mail of the list; None if there is none that can be read. A file that is written again has another time."""
+    mail = _parse(file)
+    return _summary_of(file, mail, modified) if mail is not None else None
 
 
-def _summary_of(file: Path, mail: EmailMessage) -> ListedMail:
-    written_at = dt.datetime.fromtimestamp(_modified(file), dt.UTC)
-    return ListedMail(file.stem, str(mail["To"] or ""), str(mail["Subject"] or ""), written_at)
+def _summary_of(file: Path, mail: EmailMessage, modified: float) -> ListedMail:
+    name, address = parseaddr(str(mail["From"] or ""))
+    return ListedMail(
+        id=file.stem,
+        sender=name or address,
+        recipient=str(mail["To"] or ""),
+        subject=str(mail["Subject"] or ""),
+        preview=" ".join(_ADDRESS.sub("", _body(mail, "plain"))[:MAX_PREVIEW_CHARACTERS].split()),
+        written_at=dt.datetime.fromtimestamp(modified, dt.UTC),
+    )
 
 
 def _modified(file: Path) -> float:
@@ -130,7 +153,7 @@ PATH = "/mails"
 
 SITE = Site("Demo mails", Path(__file__).parent)
 
-SCRIPTS = ("times.js",)
+SCRIPTS = ("times.js", "live.js")
 """Files of the kit, which the service behind the viewer serves."""
 
 _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
@@ -173,7 +196,9 @@ class _Viewer:
         if mail is None:
             return to_response(SITE.page("templates/missing.html", 404))
         styles = " ".join(f"'sha256-{_digest(style)}'" for style in _STYLE.findall(mail.html))
-        return to_response(SITE.page("templates/mail.html", mail=mail, scripts=SCRIPTS, styles=styles, images="data:"))
+        return to_response(
+            SITE.page("templates/mail.html", mail=mail, scripts=SCRIPTS[:1], styles=styles, images="data:")
+        )
 
 
 def _digest(style: str) -> str:

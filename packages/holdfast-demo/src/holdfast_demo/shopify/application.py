@@ -17,6 +17,7 @@ from holdfast_demo.shared.store import Clock
 from holdfast_demo.shared.testing import Faults
 from holdfast_demo.shopify import (
     CLIENT_ID,
+    cart,
     checkout,
     endpoints,
     merchant_page,
@@ -26,6 +27,7 @@ from holdfast_demo.shopify import (
     pictures,
     seed,
     shops,
+    side_by_side,
     storefront,
 )
 from holdfast_demo.shopify.admin import Admin
@@ -64,8 +66,9 @@ class ShopifyDouble:
             *endpoints.routes(self.world, self.oauth, self.bulks),
             Route("/{shop}/admin/api/{version}/graphql.json", self.admin.answer, methods=["POST"]),
             *pages.routes(self.world, self.oauth),
-            *checkout.routes(self.world),
+            *cart.routes(self.world),
             *pages.admin_routes(self.world, self.oauth),
+            *side_by_side.routes(self.world, self.oauth),
             *merchant_page.routes(self.world, self.oauth, self.webhooks),
             *storefront.routes(self.world),
             *pictures.routes(self.world),
@@ -89,11 +92,11 @@ class ShopifyDouble:
     def begin(self, domain: str, *, with_more: bool = False) -> None:
         """Open a shop with the products for newcomers, unless it exists. Raises `ShopifyRefusal`.
 
-        with_more    with the products for people who try the app, too
+        with_more    with the products for people who try the app, too, and honey that promises more than there is
         """
         if self.world.find_shop(domain) is None:
             self.open(domain)
-            seed.fill(self.world, domain)
+            seed.fill(self.world, domain, seed.OVERSOLD_HONEY if with_more else seed.HONEY)
             if with_more:
                 seed.add_more(self.world, domain)
                 seed.add_past(self.world, domain)
@@ -130,8 +133,7 @@ class ShopifyDouble:
 
     def available(self, domain: str, variant: int) -> int:
         """How many units of a variant are available, all locations together."""
-        item = shops.find_variant(self.world, domain, variant).item
-        return sum(level.available for level in self.world.levels.of_item(domain, item))
+        return shops.available(self.world, domain, shops.find_variant(self.world, domain, variant))
 
     def count(self, domain: str, variant: int, available: int, location: int | None = None) -> Level:
         """Set a level by hand, as merchants do. Raises `ShopifyRefusal`."""

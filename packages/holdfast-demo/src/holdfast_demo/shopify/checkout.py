@@ -1,4 +1,4 @@
-"""The page on which a customer fills a cart and pays, after the app's function has checked the cart.
+"""Paying for a cart, after the app's function has checked it.
 
 The real platform runs WebAssembly compiled from the JavaScript. Here, Node runs the JavaScript.
 """
@@ -13,20 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from graphql import DocumentNode, parse, validate
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
-from holdfast.kit.pages.site import redirect
-from holdfast_demo.shared import serving
-from holdfast_demo.shopify import metafields, orders, pages, pictures, shops
+from holdfast_demo.shopify import metafields, orders, shops
 from holdfast_demo.shopify.connections import Fields, field
 from holdfast_demo.shopify.cost import coerce, execute, functions
-from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.model import Order, Shop, Variant, shop_time
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import PlatformState
-from holdfast_demo.shopify.store import ThingQuery
 
 CART_CHECK = Path(__file__).parents[5] / "extensions" / "cart-check"
 """The function that checks carts, in a clone of the repository. An installed package does not have it."""
@@ -125,10 +118,6 @@ def function_cart(world: PlatformState, shop: Shop, sold: Sequence[SaleLine], *,
     }
 
 
-MAX_VARIANTS = 18
-"""A form has at most twenty fields."""
-
-
 class CheckoutStopped(Exception):
     """The function of the app refuses a cart. The arguments are its messages."""
 
@@ -142,66 +131,3 @@ async def buy(world: PlatformState, domain: str, sold: Sequence[SaleLine], *, la
         if messages := await check.errors(cart):
             raise CheckoutStopped(*messages)
     return orders.sell(world, domain, sold)
-
-
-def routes(world: PlatformState) -> list[BaseRoute]:
-    """The page of a cart."""
-
-    async def show(request: Request) -> Response:
-        return _cart_page(world, request.path_params["shop"], {}, [])
-
-    async def pay(request: Request) -> Response:
-        domain, form = request.path_params["shop"], await serving.form_fields(request)
-        language = "DE" if request.headers.get("accept-language", "").lower().startswith("de") else "EN"
-        try:
-            await buy(world, domain, _cart_lines(form), language=language)
-        except CheckoutStopped as stopped:
-            return _cart_page(world, domain, form, [str(message) for message in stopped.args])
-        except ShopifyRefusal as refused:
-            return _cart_page(world, domain, form, [str(refused)])
-        return serving.to_response(redirect(f"/{domain}"))
-
-    return [Route("/{shop}/cart", show), Route("/{shop}/cart", pay, methods=["POST"])]
-
-
-def _cart_page(world: PlatformState, domain: str, form: dict[str, str], errors: list[str]) -> Response:
-    shop = world.find_shop(domain)
-    if shop is None:
-        return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
-    variants = world.store.select(Variant, domain, ThingQuery(max_count=MAX_VARIANTS))
-    quantities = {variant.id: form.get(f"variant-{variant.id}", "") for variant in variants}
-    checks = cart_check() is not None
-    status = 422 if errors else 200
-    return pages.page(
-        "cart.html",
-        status,
-        shop=shop,
-        variants=variants,
-        pictures={variant.id: pictures.picture_of(variant) for variant in variants},
-        prices={variant.id: pictures.price_of(variant) for variant in variants},
-        cents={variant.id: pictures.cents_of(variant) for variant in variants},
-        quantities=quantities,
-        total=pictures.total_of([(variant, _quantity(quantities[variant.id]) or 0) for variant in variants]),
-        currency=pictures.CURRENCY,
-        errors=errors,
-        checks=checks,
-    )
-
-
-def _cart_lines(form: dict[str, str]) -> list[SaleLine]:
-    """The lines that a form orders. Raises `ShopifyRefusal`."""
-    sold: list[SaleLine] = []
-    for name, text in form.items():
-        variant, quantity = name.removeprefix("variant-"), _quantity(text)
-        if not variant.isdecimal() or not variant.isascii() or quantity is None:
-            raise ShopifyRefusal("A whole number up to 9999999 is expected for each variant.")
-        if quantity:
-            sold.append(SaleLine(int(variant), quantity))
-    return sold
-
-
-def _quantity(text: str) -> int | None:
-    """The quantity in a field; an empty field has none of it. None: it is no number that a cart can have."""
-    if not text:
-        return 0
-    return int(text) if text.isdecimal() and text.isascii() and len(text) <= 7 else None

@@ -1,7 +1,7 @@
 """The page of a shop for its merchant, with a button for each action."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,7 +20,11 @@ from holdfast_demo.shopify.store import ThingQuery
 from holdfast_demo.shopify.webhooks import ShopifyWebhooks
 
 MAX_ROWS = 50
-MAX_PACKS = 3
+
+PRODUCTS, ORDERS, DEVELOPERS = TABS = ("products", "orders", "developers")
+
+TAB_BY_BUTTON = {"send": ORDERS, "cancel": ORDERS, "return": ORDERS, "again": DEVELOPERS, "uninstall": DEVELOPERS}
+"""The tab on which a button stands, if it is not that of the products."""
 
 ButtonAction = Callable[[str, dict[str, str]], object]
 """The action of a button: it gets the shop and the fields. Raises `ShopifyRefusal`."""
@@ -41,20 +45,11 @@ def routes(world: PlatformState, oauth: OAuth, webhooks: ShopifyWebhooks) -> lis
     return [
         Route("/{shop}", desk.page),
         Route("/{shop}/admin", desk.page),
-        Route("/{shop}/side-by-side", desk.side_by_side),
         Route("/{shop}/admin/orders/{id:int}", desk.order),
         Route("/{shop}/admin/themes/current/editor", desk.theme),
         Route("/{shop}/variants/{id:int}", desk.variant),
-        *(Route(f"/{{shop}}/{name}", desk.does(deed), methods=["POST"]) for name, deed in deeds.items()),
+        *(Route(f"/{{shop}}/{name}", desk.does(name, deed), methods=["POST"]) for name, deed in deeds.items()),
     ]
-
-
-class _View(NamedTuple):
-    """A frame of the page that shows several beside each other."""
-
-    name: str
-    title: str
-    address: str
 
 
 class _MerchantPages:
@@ -64,43 +59,7 @@ class _MerchantPages:
         self._webhooks = webhooks
 
     async def page(self, request: Request) -> Response:
-        return self._shop_page(request.path_params["shop"])
-
-    async def side_by_side(self, request: Request) -> Response:
-        """Show the stock of the first product, and below it the shop, the product and the app beside each other."""
-        domain = request.path_params["shop"]
-        shop = self._world.find_shop(domain)
-        if shop is None:
-            return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
-        first = self._world.store.select(Variant, domain, ThingQuery(max_count=1))
-        variants = [variant for one in first for variant in shops.variants_of(self._world, domain, one.product)]
-        packs = [self._pack(domain, variant) for variant in variants[:MAX_PACKS]]
-        available = packs[0]["available"] if packs else 0
-        app = self._world.app
-        frames = [
-            _View("shop", "Shop", f"/{domain}"),
-            *(_View("storefront", "Storefront", storefront.of_variant(domain, variant)) for variant in first),
-            _View("app", app.title, f"/{domain}/admin/apps/{app.handle}"),
-        ]
-        return pages.page(
-            "side-by-side.html",
-            frames="'self'",
-            app=app,
-            shop=shop,
-            packs=packs,
-            available=available,
-            places=pictures.stock_places(available),
-            views=frames,
-        )
-
-    def _pack(self, domain: str, variant: Variant) -> dict[str, Any]:
-        """A variant with its picture, its price, and how many are available at all locations."""
-        return {
-            "variant": variant,
-            "picture": pictures.picture_of(variant),
-            "price": pictures.price_of(variant),
-            "available": sum(level.available for _, level in self._levels(domain, variant)),
-        }
+        return self._shop_page(request, request.query_params.get("tab", ""))
 
     async def order(self, request: Request) -> Response:
         """Lead to an order on the page of its shop."""
@@ -110,7 +69,7 @@ class _MerchantPages:
             order = orders.find(self._world, domain, request.path_params["id"])
         except ShopifyRefusal as refused:
             return pages.page("gone.html", 404, why=str(refused))
-        return serving.to_response(redirect(f"/{domain}#order-{order.id}"))
+        return serving.to_response(redirect(f"/{domain}?tab={ORDERS}#order-{order.id}"))
 
     async def theme(self, request: Request) -> Response:
         """Lead to the page of a product, whose theme has the block already."""
@@ -127,10 +86,18 @@ class _MerchantPages:
             shop, variant = self._world.shop(domain), shops.find_variant(self._world, domain, request.path_params["id"])
         except ShopifyRefusal as refused:
             return pages.page("gone.html", 404, why=str(refused))
-        return pages.page("variant.html", shop=shop, variant=variant, levels=self._levels(domain, variant))
+        return pages.page(
+            "variant.html",
+            app=self._world.app,
+            shop=shop,
+            variant=variant,
+            picture=pictures.picture_of(variant),
+            levels=self._levels(domain, variant),
+        )
 
-    def does(self, act: ButtonAction) -> Callable[[Request], Any]:
+    def does(self, name: str, act: ButtonAction) -> Callable[[Request], Any]:
         """The handler of a button: it shows the page of the shop again, with the refusal if there is one."""
+        tab = TAB_BY_BUTTON.get(name, PRODUCTS)
 
         async def answer(request: Request) -> Response:
             domain = request.path_params["shop"]
@@ -138,38 +105,49 @@ class _MerchantPages:
                 self._world.shop(domain)
                 act(domain, await serving.form_fields(request))
             except ShopifyRefusal as refused:
-                return self._shop_page(domain, str(refused))
-            return serving.to_response(redirect(f"/{domain}"))
+                return self._shop_page(request, tab, str(refused))
+            return serving.to_response(redirect(f"/{domain}" if tab == PRODUCTS else f"/{domain}?tab={tab}"))
 
         return answer
 
-    def _shop_page(self, domain: str, error: str = "") -> Response:
+    def _shop_page(self, request: Request, tab: str, error: str = "") -> Response:
+        domain = request.path_params["shop"]
         shop = self._world.find_shop(domain)
         if shop is None:
             return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
         newest = ThingQuery(reverse=True, max_count=MAX_ROWS)
-        variants = self._world.store.select(Variant, domain, ThingQuery(max_count=MAX_ROWS))
-        rows = [
-            {
-                "variant": variant,
-                "levels": self._levels(domain, variant),
-                "picture": pictures.picture_of(variant),
-                "price": pictures.price_of(variant),
-                "address": storefront.of_variant(domain, variant),
-            }
-            for variant in variants
-        ]
         return pages.page(
             "shop.html",
             422 if error else 200,
+            in_frame=pages.is_in_frame(request),
+            tab=tab if tab in TABS else PRODUCTS,
             error=error,
             shop=shop,
             app=self._world.app,
-            rows=rows,
+            products=self._products(domain),
             orders=self._world.store.select(Order, domain, newest),
             deliveries=self._webhooks.newest(domain, MAX_ROWS),
             format_time=format_time,
         )
+
+    def _products(self, domain: str) -> list[dict[str, Any]]:
+        """The products of a shop, each with a row for each of its variants."""
+        variants = self._world.store.select(Variant, domain, ThingQuery(max_count=MAX_ROWS))
+        products: dict[int, dict[str, Any]] = {}
+        for variant in variants:
+            address = storefront.of_variant(domain, variant)
+            product = products.setdefault(
+                variant.product, {"title": variant.product_title, "address": address, "rows": []}
+            )
+            product["rows"].append(
+                {
+                    "variant": variant,
+                    "levels": self._levels(domain, variant),
+                    "picture": pictures.picture_of(variant),
+                    "price": pictures.price_of(variant),
+                }
+            )
+        return [*products.values()]
 
     def _levels(self, domain: str, variant: Variant) -> list[tuple[str, Level]]:
         """The levels of a variant, each with the name of its location."""

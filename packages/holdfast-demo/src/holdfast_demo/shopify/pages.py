@@ -20,21 +20,21 @@ from holdfast_demo.shopify.platform_state import App, PlatformState
 
 SITE = Site("Demo shops", Path(__file__).parent)
 
-TEMPLATE_FILES = ("cart.js", "shop.css", "side-by-side.css")
+TEMPLATE_FILES = ("cart.js", "shop.css", "side-by-side.css", "side-by-side.js")
 """The files that pages load, beside their templates."""
 
 SCOPE_WORDS = {
-    "read_products": "See your products and their packs",
-    "write_products": "Change your products, and the data that apps keep at them",
-    "read_inventory": "See how many of each product you have",
-    "write_inventory": "Change how many of each product your shop shows",
-    "read_orders": "See your orders of the last 60 days",
-    "read_all_orders": "See all your orders, also older ones",
-    "write_orders": "See and change your orders",
-    "read_locations": "See where you keep your stock",
-    "write_app_proxy": "Show pages of the app in your shop",
+    "read_products": "Your products and their packs",
+    "write_products": "Your products, and the data that apps keep at them",
+    "read_inventory": "How many of each product you have",
+    "write_inventory": "The stock numbers that your shop shows, only of packs that you put into a pool",
+    "read_orders": "Your orders of the last 60 days",
+    "read_all_orders": "All your orders, also older ones",
+    "write_orders": "Your orders",
+    "read_locations": "Where you keep your stock",
+    "write_app_proxy": "Your storefront: pages of the app in it",
 }
-"""What each scope lets an app do, in a merchant's words."""
+"""What each scope lets an app see or change, in a merchant's words."""
 
 
 def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
@@ -92,10 +92,16 @@ class _ShopPages:
         return to_response(redirect(address))
 
 
+def is_in_frame(request: Request) -> bool:
+    """Whether a browser shows a page inside another one, where there is less room."""
+    return request.headers.get("sec-fetch-dest") == "iframe"
+
+
 def install_page(app: App, shop: Shop, scopes: Sequence[str], **options: Any) -> Response:
     """The question whether to install an app, with what it may do then."""
-    abilities = [(scope, SCOPE_WORDS.get(scope)) for scope in scopes]
-    return page("install.html", app=app, shop=shop, abilities=abilities, **options)
+    changes = [(scope, SCOPE_WORDS.get(scope)) for scope in scopes if scope.startswith("write_")]
+    sees = [(scope, SCOPE_WORDS.get(scope)) for scope in scopes if not scope.startswith("write_")]
+    return page("install.html", app=app, shop=shop, scopes=scopes, sees=sees, changes=changes, **options)
 
 
 def page(template: str, status: int = 200, *, forms: str = "", frames: str = "", **values: Any) -> Response:
@@ -148,7 +154,8 @@ class _Framing:
             }
         )
         address = f"{app.address}/{path}" if path else app.url
-        return page("admin.html", frames=app.address, app=app, shop=shop, address=f"{address}?{query}")
+        values: dict[str, Any] = {"app": app, "shop": shop, "address": f"{address}?{query}"}
+        return page("admin.html", frames=app.address, in_frame=is_in_frame(request), **values)
 
     async def install(self, request: Request) -> Response:
         """Install the app without sending the merchant to the app, as the platform itself does."""

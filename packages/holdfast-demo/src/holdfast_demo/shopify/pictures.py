@@ -1,8 +1,9 @@
 """The pictures of products: what they show, and the files that the servers of the platform have."""
 
-import hashlib
 import re
 from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from starlette.requests import Request
@@ -19,12 +20,20 @@ MIN_PLACES, MAX_PLACES = 50, 150
 
 CURRENCY = "EUR"
 
-_KINDS = {"honey": "jar", "tea": "tea", "candle": "candle", "soap": "soap", "mustard": "mustard"}
+_KINDS = {
+    "honey": "jar",
+    "chestnut": "chestnut",
+    "syrup": "bottle",
+    "tea": "tea",
+    "candle": "candle",
+    "soap": "soap",
+    "mustard": "mustard",
+}
 _PACK = re.compile(r"(\d{1,4})[- ]?pack\b|pack of (\d{1,4})\b|^(\d{1,4}) x ", re.IGNORECASE)
 
 
 class Picture(NamedTuple):
-    """A picture of a pack: `kind` is the name of a drawing in `pictures.html`."""
+    """A picture of a pack: `kind` is the id of a drawing in `drawings.svg`."""
 
     kind: str
     units: int
@@ -32,9 +41,13 @@ class Picture(NamedTuple):
 
 def picture_of(variant: Variant) -> Picture:
     """The picture of a variant, by the words of its titles."""
+    return Picture(_kind_of(variant.product_title), min(max(units_in(variant.title), 1), MAX_PICTURED_UNITS))
+
+
+def _kind_of(title: str) -> str:
     # The last word that fits says what it is: honey mustard is mustard.
-    kinds = [kind for word, kind in _KINDS.items() if word in variant.product_title.lower()]
-    return Picture(kinds[-1] if kinds else "box", min(max(units_in(variant.title), 1), MAX_PICTURED_UNITS))
+    kinds = [kind for word, kind in _KINDS.items() if word in title.lower()]
+    return kinds[-1] if kinds else "box"
 
 
 def units_in(title: str) -> int:
@@ -68,16 +81,22 @@ def total_of(quantities: Sequence[tuple[Variant, int]]) -> str:
 
 FOLDER = "files/products"
 
-SVG = """\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 96 96" width="240" height="240">
-<rect width="96" height="96" fill="hsl({hue} 45% 88%)"/>
-<rect x="30" y="20" width="36" height="10" rx="4" fill="hsl({hue} 35% 32%)"/>
-<rect x="24" y="33" width="48" height="46" rx="11" fill="hsl({hue} 55% 46%)"/>
-<rect x="32" y="46" width="32" height="18" rx="3" fill="hsl({hue} 45% 94%)"/>
-<rect x="37" y="52" width="22" height="3" rx="1.5" fill="hsl({hue} 35% 40%)"/>
-<rect x="41" y="58" width="14" height="2" rx="1" fill="hsl({hue} 35% 40%)"/>
+DRAWINGS = Path(__file__).parent / "templates" / "drawings.svg"
+
+_SVG = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="-6 -4 24 24" width="240" height="240">
+<rect x="-6" y="-4" width="24" height="24" fill="#f3ead7"/>
+{}
 </svg>
 """
+
+
+@lru_cache(maxsize=1_000)
+def svg_of(title: str) -> str:
+    """The picture of a product with this title, as a file."""
+    drawings = DRAWINGS.read_text(encoding="utf-8")
+    [drawing] = [line for line in drawings.splitlines() if line.startswith(f'<g id="{_kind_of(title)}">')]
+    return _SVG.format(drawing)
 
 
 def address(world: PlatformState, shop: str, product: Product) -> str:
@@ -92,7 +111,6 @@ def routes(world: PlatformState) -> list[BaseRoute]:
         product = world.store.find(Product, request.path_params["shop"], request.path_params["id"])
         if product is None:
             return PlainTextResponse("Not found", 404)
-        hue = hashlib.sha256(product.title.encode()).digest()[0] * 360 // 256
-        return Response(SVG.format(hue=hue), media_type="image/svg+xml", headers={"cache-control": "max-age=3600"})
+        return Response(svg_of(product.title), media_type="image/svg+xml", headers={"cache-control": "max-age=3600"})
 
     return [Route(f"/{{shop}}/{FOLDER}/{{id:int}}.svg", picture)]

@@ -9,12 +9,15 @@ from holdfast_demo.shopify.orders import SaleLine, sell
 from holdfast_demo.shopify.platform_state import PlatformState
 from holdfast_demo.shopify.shops import NewVariant, add_product
 
-# The pool of the demo shop is made with these ids of honey, so that it matches from the first sale on.
+# The pool of the demo shop is made with these ids of honey.
 HONEY = (
     NewVariant("Single", "HONEY-1", "6.00", stock=50, id=1001),
     NewVariant("6-pack", "HONEY-6", "33.00", stock=8, id=1006),
     NewVariant("12-pack", "HONEY-12", "60.00", stock=4, id=1012),
 )
+OVERSOLD_HONEY = tuple(variant._replace(stock=stock) for variant, stock in zip(HONEY, (50, 10, 6), strict=True))
+"""The same honey, as a shop has it that counts each pack by itself: it promises 182 jars of 50."""
+
 TEA = (
     NewVariant("100 g", "TEA-100", "7.00", stock=50),
     NewVariant("250 g", "TEA-250", "15.00", stock=20),
@@ -53,10 +56,10 @@ PAST = {
 PAST_DAYS = 30
 
 
-def fill(world: PlatformState, shop: str) -> list[Variant]:
+def fill(world: PlatformState, shop: str, honey: Sequence[NewVariant] = HONEY) -> list[Variant]:
     """Put the products of a new demo shop into a shop. Returns the variants of the first."""
     with world.happening():
-        product = add_product(world, shop, "Honey jars", HONEY)
+        product = add_product(world, shop, "Honey jars", honey)
         add_product(world, shop, "Green tea", TEA)
         return product
 

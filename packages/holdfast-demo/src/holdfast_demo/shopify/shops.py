@@ -207,6 +207,11 @@ def variants_of(world: PlatformState, shop: str, product: int) -> list[Variant]:
     return world.store.select(Variant, shop, matching(("parent = ?", product)))
 
 
+def available(world: PlatformState, shop: str, variant: Variant) -> int:
+    """How many units of a variant are available, all locations together."""
+    return sum(level.available for level in world.levels.of_item(shop, variant.item))
+
+
 def _find_product(world: PlatformState, shop: str, id: int) -> Product:
     product = world.store.find(Product, shop, id)
     if product is None:

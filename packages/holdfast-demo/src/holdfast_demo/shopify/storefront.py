@@ -29,11 +29,11 @@ LOCALES = {"en": "en.default.json", "de": "de.json"}
 AVAILABILITIES = ("in", "plenty", "low", "out", "back", "old")
 
 WORDS = {
-    "en": {"pack": "Pack", "buy": "Buy one", "packs": "All packs", "foot": "A demo shop: nothing is sold."},
+    "en": {"pack": "Choose a pack", "buy": "Buy one", "cart": "Cart", "foot": "A demo shop: nothing is sold."},
     "de": {
-        "pack": "Packung",
+        "pack": "Packung wählen",
         "buy": "Eins kaufen",
-        "packs": "Alle Packungen",
+        "cart": "Warenkorb",
         "foot": "Ein Laden zum Ausprobieren: Hier wird nichts verkauft.",
     },
 }
@@ -61,7 +61,7 @@ class _Storefront:
         product = next((candidate for candidate in products if candidate.handle == handle_in_path), None)
         if product is None or not shops.variants_of(self._world, domain, product.id):
             return pages.page("gone.html", 404, why=f"The shop {domain} has no product {handle_in_path}.")
-        return self._product_page(domain, product, request.query_params.get("variant", ""), language)
+        return self._product_page(request, product, request.query_params.get("variant", ""), language)
 
     async def buy(self, request: Request) -> Response:
         """Sell one of a variant, and show its product again."""
@@ -77,29 +77,39 @@ class _Storefront:
         try:
             await checkout.buy(self._world, domain, [SaleLine(variant.id, 1)], language=language.code.upper())
         except (checkout.CheckoutStopped, ShopifyRefusal) as refused:
-            return self._product_page(domain, product, chosen, language, " ".join(map(str, refused.args)))
+            return self._product_page(request, product, chosen, language, " ".join(map(str, refused.args)))
         return serving.to_response(redirect(f"{of_variant(domain, variant)}&locale={language.code}"))
 
     def _product_page(
-        self, domain: str, product: Product, chosen: str, language: Language, error: str = ""
+        self, request: Request, product: Product, chosen: str, language: Language, error: str = ""
     ) -> Response:
+        domain = request.path_params["shop"]
         variants = shops.variants_of(self._world, domain, product.id)
         variant = next((variant for variant in variants if str(variant.id) == chosen), variants[0])
         return pages.page(
             "product.html",
             422 if error else 200,
+            in_frame=pages.is_in_frame(request),
             connects=self._world.app.address,
             language=language,
             words=WORDS[language.code],
             error=error,
-            shop=domain,
+            shop=self._world.shop(domain),
             product=product,
             variants=variants,
             chosen=variant,
-            picture=pictures.picture_of(variant),
+            address=f"{of_variant(domain, variant)}&locale={language.code}",
+            pictures={variant.id: pictures.picture_of(variant) for variant in variants},
             prices={variant.id: pictures.price_of(variant, language) for variant in variants},
+            stock={variant.id: self._stock_text(domain, variant, language) for variant in variants},
             blocks=[block(language, proxy=f"/{domain}/{PREFIX}/{SUBPATH}", show=show) for show in ("chosen", "all")],
         )
+
+    def _stock_text(self, domain: str, variant: Variant, language: Language) -> str:
+        """What a theme says about the stock of a variant by itself, from the levels of the shop."""
+        number = shops.available(self._world, domain, variant)
+        texts = _texts(language.code)
+        return texts["out"] if number <= 0 else texts["in"].replace("[n]", language.number(number))
 
 
 def of_variant(domain: str, variant: Variant) -> str:

@@ -1,16 +1,37 @@
-// The sum of a cart, as one types. What is no number counts nothing here; the server says so when the cart is paid.
+// The sums of a cart as one types, and buttons for one more and one less. What is no number counts nothing here; the server
+// says so when the cart is paid.
 "use strict";
 
 const cart = document.getElementById("cart");
+const pay = document.getElementById("pay");
 const money = new Intl.NumberFormat("en", { style: "currency", currency: cart.dataset.currency });
+
+function quantity(input) {
+  return /^[0-9]+$/.test(input.value) ? Number(input.value) : 0;
+}
 
 function sum() {
   let cents = 0;
+  let isEmpty = true;
   for (const input of cart.querySelectorAll("[data-cents]")) {
-    if (/^[0-9]+$/.test(input.value)) cents += Number(input.value) * Number(input.dataset.cents);
+    const line = quantity(input) * Number(input.dataset.cents);
+    cents += line;
+    isEmpty &&= !input.value.trim();
+    cart.querySelector(`output[for=${input.id}]`).textContent = line ? money.format(line / 100) : "";
+    input.closest("li").querySelector("[data-step='-1']").disabled = !quantity(input);
   }
   document.getElementById("total").textContent = money.format(cents / 100);
+  pay.textContent = cents ? `Pay ${money.format(cents / 100)}` : "Pay";
+  pay.disabled = isEmpty; // what is no number is sent, and answered
 }
 
 cart.addEventListener("input", sum);
+cart.addEventListener("click", ({ target }) => {
+  const button = target.closest("[data-step]");
+  if (!button) return;
+  const input = button.parentElement.querySelector("input");
+  input.value = Math.max(0, quantity(input) + Number(button.dataset.step)) || "";
+  sum();
+  if (button.disabled) input.focus();
+});
 sum();

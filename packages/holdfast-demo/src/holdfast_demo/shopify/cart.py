@@ -1,0 +1,100 @@
+"""The page of a shop on which a customer fills a cart and pays."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from holdfast.kit.pages.site import redirect
+from holdfast_demo.shared import serving
+from holdfast_demo.shopify import checkout, pages, pictures, shops, storefront
+from holdfast_demo.shopify.errors import ShopifyRefusal
+from holdfast_demo.shopify.model import Variant
+from holdfast_demo.shopify.orders import SaleLine
+from holdfast_demo.shopify.platform_state import PlatformState
+from holdfast_demo.shopify.store import ThingQuery
+
+MAX_VARIANTS = 18
+"""A form has at most twenty fields."""
+
+
+def routes(world: PlatformState) -> list[BaseRoute]:
+    """The page of a cart."""
+
+    async def show(request: Request) -> Response:
+        return _cart_page(world, request, {}, [])
+
+    async def pay(request: Request) -> Response:
+        domain, form = request.path_params["shop"], await serving.form_fields(request)
+        language = "DE" if request.headers.get("accept-language", "").lower().startswith("de") else "EN"
+        try:
+            await checkout.buy(world, domain, _cart_lines(form), language=language)
+        except checkout.CheckoutStopped as stopped:
+            return _cart_page(world, request, form, [str(message) for message in stopped.args])
+        except ShopifyRefusal as refused:
+            return _cart_page(world, request, form, [str(refused)])
+        return serving.to_response(redirect(f"/{domain}"))
+
+    return [Route("/{shop}/cart", show), Route("/{shop}/cart", pay, methods=["POST"])]
+
+
+def _cart_page(world: PlatformState, request: Request, form: dict[str, str], errors: list[str]) -> Response:
+    domain = request.path_params["shop"]
+    shop = world.find_shop(domain)
+    if shop is None:
+        return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
+    variants = world.store.select(Variant, domain, ThingQuery(max_count=MAX_VARIANTS))
+    products: dict[int, dict[str, Any]] = {}
+    chosen: list[tuple[Variant, int]] = []
+    for variant in variants:
+        text = form.get(f"variant-{variant.id}", "")
+        quantity = _quantity(text) or 0
+        chosen.append((variant, quantity))
+        address = storefront.of_variant(domain, variant)
+        product = products.setdefault(
+            variant.product, {"title": variant.product_title, "address": address, "lines": []}
+        )
+        product["lines"].append(
+            {
+                "variant": variant,
+                "picture": pictures.picture_of(variant),
+                "price": pictures.price_of(variant),
+                "cents": pictures.cents_of(variant),
+                "left": shops.available(world, domain, variant),
+                "quantity": text,
+                "total": pictures.total_of([(variant, quantity)]) if quantity else "",
+            }
+        )
+    return pages.page(
+        "cart.html",
+        422 if errors else 200,
+        in_frame=pages.is_in_frame(request),
+        shop=shop,
+        products=[*products.values()],
+        total=pictures.total_of(chosen),
+        currency=pictures.CURRENCY,
+        errors=errors,
+        checks=checkout.cart_check() is not None,
+    )
+
+
+def _cart_lines(form: dict[str, str]) -> list[SaleLine]:
+    """The lines that a form orders. Raises `ShopifyRefusal`."""
+    sold: list[SaleLine] = []
+    for name, text in form.items():
+        variant, quantity = name.removeprefix("variant-"), _quantity(text)
+        if not variant.isdecimal() or not variant.isascii() or quantity is None:
+            raise ShopifyRefusal("A whole number up to 9999999 is expected for each variant.")
+        if quantity:
+            sold.append(SaleLine(int(variant), quantity))
+    if not sold:
+        raise ShopifyRefusal("The cart is empty: choose how many of a pack.")
+    return sold
+
+
+def _quantity(text: str) -> int | None:
+    """The quantity in a field; an empty field has none of it. None: it is no number that a cart can have."""
+    if not text:
+        return 0
+    return int(text) if text.isdecimal() and text.isascii() and len(text) <= 7 else None

@@ -1,0 +1,137 @@
+"""The page that shows the stock of a shop's first product and its packs, above the storefront, the shop and the app."""
+
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from holdfast.kit.pages.site import redirect
+from holdfast_demo.shared import serving
+from holdfast_demo.shopify import pages, pictures, shops, storefront
+from holdfast_demo.shopify.errors import ShopifyRefusal
+from holdfast_demo.shopify.model import FIRST_SCOPES, Order, Variant
+from holdfast_demo.shopify.oauth import OAuth
+from holdfast_demo.shopify.pictures import Picture
+from holdfast_demo.shopify.platform_state import PlatformState
+from holdfast_demo.shopify.store import ThingQuery
+
+MAX_PACKS = 3
+MAX_ORDERS = 500
+"""The most orders, the newest, of which sales before the app was installed are added up."""
+
+NOUNS = {"jar": "jars", "bottle": "bottles"}
+WAYS = ("no way", "one way", "two ways", "three ways")
+
+
+class StagePack(NamedTuple):
+    """A pack on the page. `size`: how many units are in it."""
+
+    variant: Variant
+    picture: Picture
+    price: str
+    size: int
+    available: int
+
+    @property
+    def units(self) -> int:
+        """How many units its number promises."""
+        return max(self.available, 0) * self.size
+
+
+class StageStock(NamedTuple):
+    """What there is of the first product, in units.
+
+    shelf       how many are there; less than 0: more were sold than there were
+    promised    how many the numbers of all packs promise together
+    """
+
+    packs: list[StagePack]
+    shelf: int
+    promised: int
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether each number is what can be made of one stock."""
+        return all(pack.available == max(self.shelf, 0) // pack.size for pack in self.packs)
+
+    @property
+    def noun(self) -> str:
+        """What the units are called."""
+        return NOUNS.get(self.packs[0].picture.kind, "units") if self.packs else "units"
+
+    @property
+    def ways(self) -> str:
+        return f"{WAYS[len(self.packs)]} to buy"
+
+
+class _View(NamedTuple):
+    """A frame of the page."""
+
+    name: str
+    title: str
+    address: str
+
+
+def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
+    """The page, and its button that installs the app."""
+
+    async def show(request: Request) -> Response:
+        domain = request.path_params["shop"]
+        shop = world.find_shop(domain)
+        if shop is None:
+            return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
+        stock = stage_stock(world, domain)
+        app = world.app
+        views = [_View("shop", "Shop admin", f"/{domain}")]
+        if stock.packs:
+            product = storefront.of_variant(domain, stock.packs[0].variant)
+            views.insert(0, _View("storefront", "Storefront", product))
+        if shop.installed:
+            views.append(_View("app", app.title, f"/{domain}/admin/apps/{app.handle}"))
+        values: dict[str, Any] = {"app": app, "shop": shop, "stock": stock, "views": views}
+        return pages.page("side-by-side.html", frames="'self'", places=pictures.stock_places(stock.shelf), **values)
+
+    async def install(request: Request) -> Response:
+        domain = request.path_params["shop"]
+        try:
+            oauth.install(domain, [*FIRST_SCOPES])
+        except ShopifyRefusal as refused:
+            return pages.page("gone.html", 404, why=str(refused))
+        return serving.to_response(redirect(f"/{domain}/side-by-side"))
+
+    path = "/{shop}/side-by-side"
+    return [Route(path, show), Route(path, install, methods=["POST"])]
+
+
+def stage_stock(world: PlatformState, domain: str) -> StageStock:
+    """The stock of the first product.
+
+    Without the app, the number of the smallest pack is what was on the shelf, less what was sold of that pack alone; so
+    what was sold in other packs is taken from it here. The app takes it from that number itself.
+    """
+    first = world.store.select(Variant, domain, ThingQuery(max_count=1))
+    variants = [variant for one in first for variant in shops.variants_of(world, domain, one.product)]
+    packs = [
+        StagePack(
+            variant,
+            pictures.picture_of(variant),
+            pictures.price_of(variant),
+            pictures.units_in(variant.title),
+            shops.available(world, domain, variant),
+        )
+        for variant in variants[:MAX_PACKS]
+    ]
+    if not packs:
+        return StageStock([], 0, 0)
+    smallest = min(packs, key=lambda pack: pack.size)
+    shelf = smallest.available * smallest.size
+    if not world.shop(domain).installed:
+        shelf -= sum(pack.size * sold_of(world, domain, pack.variant) for pack in packs if pack is not smallest)
+    return StageStock(packs, shelf, sum(pack.units for pack in packs))
+
+
+def sold_of(world: PlatformState, domain: str, variant: Variant) -> int:
+    """How many of a variant were sold and have not come back."""
+    orders = world.store.select(Order, domain, ThingQuery(reverse=True, max_count=MAX_ORDERS))
+    return sum(line.current for order in orders for line in order.lines if line.variant == variant.id)
