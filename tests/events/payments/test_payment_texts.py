@@ -284,8 +284,8 @@ async def test_people_know_after_they_paid_until_when_they_get_everything_back(s
     assert f"You have paid €12.00. {dated(12)}" in page_text(await ann.page())
     path = await own_page_path(shop, ann)
     assert (
-        "If you cancel now, you get €12.00 back. This applies until 12 days before the event; after that you get nothing"
-        " back." in page_text(await ann.visitor.http.get(path))
+        "If you cancel now, you get €12.00 back. This applies until 12 days before the event; after that you get"
+        " nothing back." in page_text(await ann.visitor.http.get(path))
     )
     german = page_text(await ann.visitor.http.get(f"{path}?lang=de"))
     assert "Das gilt bis 12 Tage vor der Veranstaltung; danach bekommen Sie nichts zurück." in german
