@@ -171,6 +171,7 @@ async def pass_on(page: Page) -> None:
 
 
 async def correct_address(page: Page) -> None:
-    """Enter an address that is none where a wrong one is corrected."""
+    """Enter an address that is none where a wrong one is corrected, as long as it can be."""
     await page.locator("#address summary").click()
-    await send_email("kim@example")(page)
+    if await page.locator("#email").count():
+        await send_email("kim@example")(page)
