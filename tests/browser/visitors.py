@@ -1,11 +1,12 @@
 """Three visitors of what `holdfast up` starts, and all pages that each of them finds by following links.
 
 Somebody who has nothing yet ("empty"), the demonstration ("typical"), and somebody with forty events and hundreds of
-people ("full").
+people ("full"). Pages to which no link leads are in `guest_shots.py`, `seller_shots.py` and `shop_shots.py`.
 """
 
 import asyncio
 import re
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
 from email.policy import default
@@ -28,53 +29,100 @@ MAX_PAGES = 120
 MANY_EVENTS, MANY_PEOPLE = 40, 300
 
 LEFT_OUT = re.compile(
-    r"/sign-out|/sign-in/|/mcp|/oauth/|/media/|/photos/|\.(csv|ics|png|jpe?g|rss|txt|md|js|css|json|svg)$|"
+    r"/sign-out|/sign-in(/|$)|/mcp|/oauth/|/media/|/photos/|\.(csv|ics|png|jpe?g|rss|txt|md|js|css|json|svg)$|"
     # Pages of other visitors, and links that begin a download.
     r"/calendar$|/admin/oauth/"
 )
 """Addresses that are no pages, or that change something."""
 
+CONSOLE = re.compile(r"/console|/account")
+"""Addresses of pages of one's own."""
+
 EXAMPLE_QUERIES = {"status", "tab", "page", "sort", "view"}
 """Names of query parameters that make another page of the same address."""
+
+
+class Shot(NamedTuple):
+    """A page that is drawn.
+
+    name         what the sheet calls it
+    addresses    its address; or one for each look, if no two looks can have the same
+    act          what a person does on it before it is drawn
+    """
+
+    name: str
+    addresses: tuple[str, ...]
+    act: Callable[[Page], Awaitable[None]] | None = None
+
+    def address(self, look: int) -> str:
+        return self.addresses[look % len(self.addresses)]
 
 
 class Visitor(NamedTuple):
     """A visitor whose pages are drawn.
 
-    starts    the addresses at which they begin
+    starts    the addresses at which they begin to follow links
     mailed    the page on which they ask for a link, the directory of the mails, and their address
     links     links that sign them in; they work once
+    shots     pages to which no link leads
     """
 
     name: str
     starts: list[str]
     mailed: tuple[str, Path, str] | None = None
     links: tuple[str, ...] = ()
+    shots: tuple[Shot, ...] = ()
 
 
-async def visitors(output: str, data_dir: Path) -> list[Visitor]:
-    """Those whose pages are drawn; the demonstration is there, and the others are made."""
-    links = dict(
-        re.findall(r"^  (\S.*?)  +(http://\S+)$", output.partition("To look at in a browser")[2], re.MULTILINE)
-    )
-    [console] = re.findall(r"^Inventory .*?^  console +(http://\S+)$", output, re.MULTILINE | re.DOTALL)
-    events = links["mails"].removesuffix("/mails")
-    inventory = console.partition("/sign-in/")[0]
-    public = [links[name] for name in links if name not in {"organizer", "merchant"}]
+class Place(NamedTuple):
+    """What `holdfast up` has started.
+
+    links    the addresses to look at in a browser, by name
+    """
+
+    data_dir: Path
+    links: dict[str, str]
+    inventory: str
+
+    @property
+    def events(self) -> str:
+        return self.links["mails"].removesuffix("/mails")
+
+    @property
+    def shops(self) -> str:
+        return self.links["demo shop"].rpartition("/")[0]
+
+    @property
+    def mails(self) -> Path:
+        return self.data_dir / "mail"
+
+
+def place_of(output: str, data_dir: Path) -> Place:
+    """The place of services that have said this at their start."""
+    sights = output.partition("To look at in a browser")[2]
+    links = dict(re.findall(r"^  (\S.*?)  +(http://\S+)$", sights, re.MULTILINE))
+    [links["console"]] = re.findall(r"^Inventory .*?^  console +(http://\S+)$", output, re.MULTILINE | re.DOTALL)
+    return Place(data_dir, links, links["console"].partition("/sign-in/")[0])
+
+
+async def visitors(_: Browser, place: Place, __: Path) -> list[Visitor]:
+    """Those who follow links; the demonstration is there, and the others are made."""
+    links, events, inventory = place.links, place.events, place.inventory
+    public = [links[name] for name in links if name not in {"organizer", "merchant", "console"}]
     open_pages = [f"{origin}/{path}" for origin in (events, inventory) for path in ("", "docs", "nowhere")]
     consoles = [f"{events}/console", f"{events}/account"]
     typical = Visitor(
         "typical",
         [*public, *open_pages, *consoles, f"{inventory}/console"],
-        links=(links["organizer"], console),
+        links=(links["organizer"], links["console"]),
     )
     async with httpx2.AsyncClient(base_url=events, timeout=60) as http:
         slug = await fill(http)
-    mails = data_dir / "mail"
+    sign_in, mails = f"{events}/sign-in", place.mails
     return [
-        Visitor("empty", [f"{events}/sign-in", *consoles], (f"{events}/sign-in", mails, "empty@example.com")),
         typical,
-        Visitor("full", [f"{events}/organizers/{slug}", *consoles], (f"{events}/sign-in", mails, "full@example.com")),
+        Visitor("empty", consoles, (sign_in, mails, "empty@example.com")),
+        Visitor("full", [f"{events}/organizers/{slug}", *consoles], (sign_in, mails, "full@example.com")),
     ]
 
 
@@ -139,12 +187,15 @@ async def fill(http: httpx2.AsyncClient) -> str:
     return "full"
 
 
-async def pages_of(chromium: Browser, visitor: Visitor) -> list[str]:
-    """The addresses of all pages that are found by following links, one of each kind."""
+async def pages_of(chromium: Browser, visitor: Visitor, drawn: set[str]) -> list[str]:
+    """The addresses of all pages that are found by following links, one of each kind.
+
+    drawn    the kinds of public pages of earlier visitors, which look the same to everybody; those here are added
+    """
     context = await signed_in(chromium, visitor, "light", DESK, "en")
     page = await context.new_page()
     origins = {urlsplit(url).netloc for url in visitor.starts}
-    waiting, known, addresses = [*visitor.starts], {kind(url) for url in visitor.starts}, list[str]()
+    waiting, known, addresses = [*visitor.starts], {*drawn, *map(kind, visitor.starts)}, list[str]()
     while waiting and len(addresses) < MAX_PAGES:
         url = waiting.pop(0)
         answer = await page.goto(url, wait_until="domcontentloaded")
@@ -159,6 +210,7 @@ async def pages_of(chromium: Browser, visitor: Visitor) -> list[str]:
                 known.add(kind(address))
                 waiting.append(address)
     await context.close()
+    drawn.update(kind(url) for url in addresses if not CONSOLE.match(urlsplit(url).path))
     return addresses
 
 
@@ -191,8 +243,13 @@ async def signed_in(chromium: Browser, visitor: Visitor, scheme: Any, width: int
         if visitor.mailed:
             await become_organizer(page, visitor.starts[-1])
         await page.close()
-        _states[visitor.name] = await context.storage_state()
+        await remember(visitor, context)
     return context
+
+
+async def remember(visitor: Visitor, context: BrowserContext) -> None:
+    """Keep the cookies of a visitor for all later browsers."""
+    _states[visitor.name] = await context.storage_state()
 
 
 _states: dict[str, Any] = {}

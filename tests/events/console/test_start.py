@@ -88,6 +88,16 @@ async def test_a_name_without_letters_for_an_address_needs_a_typed_one(service: 
     assert re.findall('<input id="([a-z]+)"[^>]* aria-invalid="true"', answer.text) == ["slug"]
 
 
+async def test_only_the_name_is_missed_if_nothing_is_typed(service: Service) -> None:
+    ann = Browser(service)
+    await ann.sign_in(ANN)
+
+    answer = await ann.send("/console/start", name="", slug="")
+
+    assert answer.status_code == 422
+    assert re.findall('<input id="([a-z]+)"[^>]* aria-invalid="true"', answer.text) == ["name"]
+
+
 async def test_an_organizer_sees_its_own_events_only(service: Service) -> None:
     ada = await service.organizer(email="ada@example.com", password="correct horse battery")
     other = await service.organizer()

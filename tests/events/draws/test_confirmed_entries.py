@@ -108,7 +108,7 @@ async def test_the_page_after_the_form_does_not_tell_whether_an_address_is_known
     paths = [await visitor.register(another["id"], f"{name}@example.com") for name in ("ann", "bob")]
     await draw.service.settle()
     ann, bob = [await show(draw, path) for path in paths]
-    assert "Unless the address was confirmed earlier, an e-mail comes to it now." in ann
+    assert "If the address is not confirmed yet, an e-mail comes to it now." in ann
     assert ann == bob.replace("number 2 of 2", "number 1 of 2")
 
 

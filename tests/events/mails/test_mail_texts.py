@@ -36,7 +36,7 @@ async def test_a_mail_about_a_seat_has_the_details_of_the_day(post: Post) -> Non
     text = body(arrived.mail)
     assert arrived.mail["Subject"] == "You have a seat: Life drawing"
     assert text.startswith("Hello Ann,\n\nYou have a seat at “Life drawing”.\n")
-    assert "Date: Thursday, May 1, 2031, 8:00\u202fPM CEST (Europe/Berlin)\n" in text
+    assert "Date: Thursday, May 1, 2031, 8:00\u202fPM CEST\n" in text
     assert "Place: The hall, Main street 1\n" in text
     assert "Price: $25.00\n" in text
     assert "you can cancel until April 30, 2031, 8:00\u202fPM CEST, with the link to your registration." in text
@@ -168,7 +168,7 @@ async def test_a_mail_and_its_calendar_file_say_until_when_the_event_lasts(post:
 
     [arrived] = await post.deliver()
 
-    expected = "Date: Thursday, May 1, 2031, 8:00\u202fPM \u2013 10:30\u202fPM CEST (Europe/Berlin)\n"
+    expected = "Date: Thursday, May 1, 2031, 8:00\u202fPM \u2013 10:30\u202fPM CEST\n"
     assert expected in body(arrived.mail)
     assert entry(arrived.mail)["DTEND"] == datetime(2031, 5, 1, 20, 30, tzinfo=UTC)
 
@@ -198,7 +198,7 @@ async def test_people_get_mails_in_the_language_in_which_they_registered(post: P
     text = body(arrived.mail)
     assert arrived.mail["Subject"] == "Sie haben einen Platz: Life drawing"
     assert "Sie haben einen Platz bei „Life drawing“." in text
-    assert "Termin: Donnerstag, 1. Mai 2031, 20:00 MESZ (Europe/Berlin)" in text
+    assert "Termin: Donnerstag, 1. Mai 2031, 20:00 MESZ" in text
     assert "Preis: 25,00\u00a0€" in text
     assert "?lang=de" in text
     assert '<html lang="de">' in body(arrived.mail, "html")
@@ -385,7 +385,7 @@ async def test_a_mail_about_a_refund_says_why_and_how_much_and_what_the_organize
 
     assert {text.partition("\n")[0] for text in texts} == {*BACK.values()}
     for text in texts:
-        assert "Your bank may need some days." in text
+        assert "It arrives within a few days, depending on your bank." in text
         assert "> Come again.\n" in text
         assert f"Amount: {'¥450' if 'no seat for you' in text else '$4.50'}\n" in text
 

@@ -116,7 +116,7 @@ async def test_a_person_who_cancels_during_a_dispute_reads_that_the_refund_waits
 
     assert "If you cancel now, €12.00 is to go back to you, but it waits" in own_text
     assert "nothing goes back before it has decided" in outcome
-    assert "you get everything back" not in outcome
+    assert "Full refund" not in outcome
     assert "€12.00 is to go back to you, but it waits" in done
     assert await refund_mails(shop) == ["dispute_open"]
 
@@ -245,7 +245,7 @@ async def test_a_person_who_moved_up_after_days_and_pays_reads_the_outcome(shop:
 
 
 def dated(days: int) -> str:
-    return f"If you cancel until {days} days before the event, you get everything back; later you get nothing back."
+    return f"Full refund until {days} days before the event, none after that."
 
 
 async def test_people_know_before_they_pay_what_goes_back_if_they_cancel(shop: PaymentScene) -> None:
@@ -254,7 +254,7 @@ async def test_people_know_before_they_pay_what_goes_back_if_they_cancel(shop: P
     event = (await ada.get(f"/api/events/{event_id}")).json()["data"]
     embed = f"/events/{event_id}/embed"
     for address in (event["public_url"], embed):
-        assert "As long as you can cancel, you get everything back." in page_text(await shop.service.http.get(address))
+        assert "Full refund if you cancel in time." in page_text(await shop.service.http.get(address))
 
     await shop.service.run_sql("update payout_accounts set refund_days = 12")
 
@@ -286,8 +286,8 @@ async def test_people_know_after_they_paid_until_when_they_get_everything_back(s
     assert f"You have paid €12.00. {dated(12)}" in page_text(await ann.page())
     path = await own_page_path(shop, ann)
     assert (
-        "If you cancel now, you get €12.00 back. That is so until 12 days before the event; later you get nothing back."
-        in page_text(await ann.visitor.http.get(path))
+        "If you cancel now, you get €12.00 back. This applies until 12 days before the event; after that you get"
+        " nothing back." in page_text(await ann.visitor.http.get(path))
     )
     german = page_text(await ann.visitor.http.get(f"{path}?lang=de"))
     assert "Das gilt bis 12 Tage vor der Veranstaltung; danach bekommen Sie nichts zurück." in german
@@ -324,9 +324,9 @@ async def test_a_fully_refunded_person_does_not_read_that_nothing_comes_back(sho
 @pytest.mark.parametrize(
     ("days", "line"),
     [
-        (0, "Refunds: everything, as long as you can cancel\n"),
-        (1, "Refunds: everything, if you cancel until 1 day before the event; later nothing\n"),
-        (12, "Refunds: everything, if you cancel until 12 days before the event; later nothing\n"),
+        (0, "Refunds: in full, if you cancel in time\n"),
+        (1, "Refunds: in full until 1 day before the event, nothing after that\n"),
+        (12, "Refunds: in full until 12 days before the event, nothing after that\n"),
     ],
 )
 async def test_mails_to_people_who_pay_say_what_goes_back(shop: PaymentScene, days: int, line: str) -> None:

@@ -91,7 +91,7 @@ _WAITLISTED = (
 )
 _NO_SEAT = translatable("No seat: %(title)s")
 _MONEY_BACK = translatable("You get money back: %(title)s")
-_SOON = translatable("Your bank may need some days.")
+_SOON = translatable("It arrives within a few days, depending on your bank.")
 _NOTHING_CHANGED = (translatable("Nothing has changed. Somebody has typed your address into the form again."),)
 _BY_ORGANIZER = MailSentences(
     *_WAITLISTED, (translatable("The organizer has put you there. You get a seat when the organizer gives you one."),)
@@ -165,7 +165,11 @@ KINDS: Mapping[Kind, MailKind] = {
         sentences={
             None: MailSentences(
                 *_WAITLISTED,
-                (translatable("All seats are taken. When one becomes free for you, we tell you at once."),),
+                (
+                    translatable(
+                        "All seats are taken. When one is free and you are first in line, we e-mail you at once."
+                    ),
+                ),
             ),
             "by_organizer": _BY_ORGANIZER,
         },
@@ -188,8 +192,8 @@ KINDS: Mapping[Kind, MailKind] = {
         sentences={
             None: MailSentences(
                 translatable("Please pay for your seat: %(title)s"),
-                translatable("A seat has become free for you at “%(title)s”, and is held for you for a while."),
-                (translatable("It is yours as soon as it is paid. If it is not paid in time, it is free for others."),),
+                translatable("A seat has become free for you at “%(title)s”."),
+                (translatable("Pay in time, and it is yours. After that it goes to the next person."),),
             )
         },
     ),
@@ -255,8 +259,8 @@ KINDS: Mapping[Kind, MailKind] = {
         sentences={
             None: MailSentences(
                 translatable("Cancelled: %(title)s"),
-                translatable("“%(title)s” is cancelled: it does not take place."),
-                (translatable("Your registration has ended with it."),),
+                translatable("“%(title)s” is cancelled."),
+                (translatable("It does not take place, so your registration has ended. You need not do anything."),),
             )
         },
     ),

@@ -180,7 +180,13 @@ def _facts(kind: Kind, caused: MailArguments, known: MailFacts, language: Langua
     _ = FRAME.texts(language).gettext
     zone = known.timezone or "UTC"
     when = f"{language.date(known.datetime, zone)}, {language.times(known.datetime, known.ends_at, zone)}"
-    facts = [Fact(_("Date"), when if zone == "UTC" else f"{when} ({zone})")]
+    facts: list[Fact] = []
+    # What a person must do comes first, with its end.
+    if kind == "payment_due" and known.held_until:
+        facts.append(Fact(_("To be paid until"), language.moment(known.held_until, zone)))
+    if kind == "confirm" and known.draw_at:
+        facts.append(Fact(_("To be confirmed until"), language.moment(known.draw_at, zone)))
+    facts.append(Fact(_("Date"), when))
     if venue := ", ".join(joined_lines(part) for part in (known.location_name, known.address) if part):
         facts.append(Fact(_("Place"), venue, is_foreign=True))
     in_minor_units = {"payment_due": known.amount_due, "refund": caused.amount}.get(kind, known.amount_paid)
@@ -191,10 +197,6 @@ def _facts(kind: Kind, caused: MailArguments, known: MailFacts, language: Langua
         facts.append(Fact(name, language.money(in_minor_units, currency, digits(currency))))
     if has_registration and known.amount_due and in_minor_units and known.refund_days is not None:
         facts.append(Fact(_("Refunds"), _money_back(known.refund_days, language)))
-    if kind == "payment_due" and known.held_until:
-        facts.append(Fact(_("To be paid until"), language.moment(known.held_until, zone)))
-    if kind == "confirm" and known.draw_at:
-        facts.append(Fact(_("To be confirmed until"), language.moment(known.draw_at, zone)))
     return facts
 
 
@@ -202,10 +204,10 @@ def _money_back(days: int, language: Language) -> str:
     """The sentence about the refund after a cancellation."""
     texts = FRAME.texts(language)
     if not days:
-        return texts.gettext("everything, as long as you can cancel")
+        return texts.gettext("in full, if you cancel in time")
     sentence = texts.ngettext(
-        "everything, if you cancel until %(days)s day before the event; later nothing",
-        "everything, if you cancel until %(days)s days before the event; later nothing",
+        "in full until %(days)s day before the event, nothing after that",
+        "in full until %(days)s days before the event, nothing after that",
         days,
     )
     return sentence % {"days": language.number(days)}

@@ -97,6 +97,9 @@ class StartPages:
             refusal = done if isinstance(done, FormRefusal) else NOT_REFUSED
             if "slug" not in refusal.errors:
                 break
+        if not name and not typed_slug:
+            # Without a name there is none to make the address from; the address itself is optional.
+            refusal = refusal._replace(errors={"name": refusal.errors["name"]})
         if refusal.errors:
             return self._form(session, request, {**fields, "slug": typed_slug or slugs[0] or ""}, refusal)
         return self._console.to(request, local_path(fields.get("return_to", "")) or HOME)

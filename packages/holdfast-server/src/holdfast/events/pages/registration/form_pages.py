@@ -158,7 +158,15 @@ class FormPage:
             await self._send_details(caller, SendDetails(**signed_up.link._asdict(), is_noted=is_noted))
         if not signed_up.is_from_form:
             values = branding_values(event.accent, event.logo, self._settings)
-            return SITE.page("pages/known.html", language=language, framed=self._framed, event=event, **values)
+            address = language.at(event_path(event.organizer_slug, event.id))
+            return SITE.page(
+                "pages/known.html",
+                language=language,
+                framed=self._framed,
+                event=event,
+                event_address=address,
+                **values,
+            )
         path = links.outcome_path(self._secret, signed_up.link, framed=self._framed)
         reply = redirect(language.at(path), framed=self._framed)
         if visitor:  # the release is used up
