@@ -11,7 +11,7 @@ from holdfast.inventory.service import INVENTORY
 from tests.browser.looking import looks, open_boxes, open_context, too_wide, violations
 from tests.browser.merchants import enter, serve_merchant_console
 from tests.databases import template_database
-from tests.events.webhooks.receiver import Answer
+from tests.helpers.webhook_receiver import Answer
 from tests.inventory.console.signing_in import add_merchant
 from tests.inventory.outgoing_webhooks.programs import programs_of
 

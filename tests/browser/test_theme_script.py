@@ -119,8 +119,8 @@ async def test_a_screen_reader_announces_a_new_state_but_not_each_number(chromiu
 async def test_one_of_several_blocks_of_a_product_announces_its_new_state(chromium: Browser) -> None:
     async with theme(chromium) as view:
         section = f'<div class="shopify-section">{FORM}{block()}{block()}</div>'
-        await view.opens(section + block(product="8", first=SIX))
-        await view.is_live()
+        await view.open(section + block(product="8", first=SIX))
+        await view.wait_until_live()
 
         view.service.tell(one=5, six=0)
         await expect(view.page.get_by_role("status").first).to_have_text("only 5")

@@ -12,7 +12,7 @@ import pytest_asyncio
 from holdfast.events import api, ownership, service
 from holdfast.events.agent_actions.approval_facts import agent_requests
 from holdfast.events.console.account.start import PROVE
-from holdfast.events.console.mails.mails import LIST as LIST_MAILS
+from holdfast.events.console.mails.mails_page import LIST as LIST_MAILS
 from holdfast.events.console.people.registrations import SEARCH
 from holdfast.events.keys.operations import LIMITS
 from holdfast.events.log import head_log, sealing

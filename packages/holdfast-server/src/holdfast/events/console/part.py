@@ -110,7 +110,7 @@ def endpoints(context: Context) -> Endpoints:
             agents_pages.connection_of(settings),
             settings.base_url,
             [*SCOPES.values()],
-            agents.EXAMPLES,
+            agents_pages.EXAMPLES,
             manual="/agents.md",
             reference="/docs",
         ),

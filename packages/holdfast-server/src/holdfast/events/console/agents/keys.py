@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast.accounts.agents.agents_page import AGENTS, COPY_SCRIPT, AgentsPage
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.agents.agents import LIST_USES
+from holdfast.events.console.agents.agents_pages import LIST_USES
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.keys.model import ApiKey, CreateKey, KeyUse, ListKeys, RevokeKey
 from holdfast.events.problems import QUOTA_EXCEEDED
