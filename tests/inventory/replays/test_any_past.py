@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.inventory.replays.model import PastOrder, ReplayedPool
@@ -77,6 +77,7 @@ def replayed(suggested: ReplayedPool, past: list[PastOrder]) -> ModelResult:
 
 
 @given(levels, pasts)
+@example({12: 0, 1: 0, 6: -1}, [(0.25, {12: 1, 6: 2})])
 def test_a_replay_of_any_past_gives_the_result_of_the_plain_model(
     levels: dict[int, int], past: list[tuple[float, dict[int, int]]]
 ) -> None:

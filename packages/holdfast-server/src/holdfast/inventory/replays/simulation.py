@@ -191,9 +191,10 @@ def _replay_orders(
             if line.variant_gid in ids and line.variant_gid not in sold_out_at:
                 sold_by[line.variant_gid] += line.quantity
                 sold_in[line.variant_gid].append(past.name)
-        for gid in {line.variant_gid for line in past.lines} & ids.keys():
-            if not shop.available(gid):
-                sold_out_at.setdefault(gid, past.placed_at)
+        # In the order of the lines: packs that one order sells out have their turns in it afterwards.
+        for line in past.lines:
+            if line.variant_gid in ids and not shop.available(line.variant_gid):
+                sold_out_at.setdefault(line.variant_gid, past.placed_at)
     return Replayed(count, oversells, _sold(orders, members), sold_by, sold_in, sold_out_at)
 
 
