@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from tests.docs import commands
-
-ROOT = Path(__file__).parents[2]
+from tests.docs.reading import FENCE, ROOT, pages, present
 
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
-FENCE = re.compile(r"^ *```\w*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"(?:^|(?<=[\s(;\"'])|(?<=bin/))holdfast(?= )([^|;)&>#\n]*)", re.MULTILINE)
 """What follows the name of the program, up to the end of the command in a shell."""
 
@@ -21,17 +19,6 @@ OTHER_NAMES = re.compile(r"(?:-[goU]|--user|--namespace|--tag|-n) +$")
 
 OTHER_TEXTS = ("promises v1",)
 """What follows `holdfast` in the first line of a signed note."""
-
-
-def pages() -> list[Path]:
-    """The documents, and the alerts, which say what to do."""
-    return [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "deploy" / "prometheus" / "alerts.yml"]
-
-
-def present(path: Path) -> str:
-    """The text of a document; of the changelog only what is not released yet, as commands of before may be gone."""
-    text = path.read_text(encoding="utf-8")
-    return text.partition("\n## Unreleased\n")[2].partition("\n## ")[0] if path.name == "CHANGELOG.md" else text
 
 
 def example_commands(text: str) -> Iterator[str]:

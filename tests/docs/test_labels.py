@@ -9,7 +9,7 @@ import pytest
 from holdfast.events.console.frame import NAVIGATION as OF_EVENTS
 from holdfast.inventory.console.frame import NAVIGATION as OF_INVENTORY
 from holdfast.kit.pages.site import NavigationEntry
-from tests.docs.test_commands import FENCE
+from tests.docs.reading import FENCE
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ROOT / "packages"
@@ -28,6 +28,7 @@ OF_OTHERS = {
     "Add block → Apps → Live stock",
     "Settings, Checkout, Checkout rules",
     "Live stock",
+    "See it live",
     "Sell one 6-pack",
 }
 """Labels of the admin of the storefront platform, of our theme block in it, and of the demo shop."""

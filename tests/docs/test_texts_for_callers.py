@@ -20,7 +20,7 @@ from holdfast.inventory.settings import Settings as InventorySettings
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
 from holdfast.kit.mcp.tools import definition
 from tests.docs import commands
-from tests.docs.test_commands import ROOT, pages, present
+from tests.docs.reading import ROOT, pages, present
 
 SERVER = Path(__file__).parents[2] / "packages" / "holdfast-server" / "src" / "holdfast"
 PAGES = ("events/documents/agents.md", "inventory/auth.md")

@@ -203,7 +203,7 @@ async def test_the_steps_use_a_key_if_the_authorization_server_is_off(settings: 
     async with running(settings.model_copy(update={"oauth_builtin": False, "oauth_issuer": ""})) as service:
         page = await service.http.get("/agents", headers={"Accept": "text/html"})
 
-    assert "You need a key" in page.text
+    assert "Get your key" in page.text
     assert "YOUR_KEY" in page.text
 
 

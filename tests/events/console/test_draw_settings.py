@@ -31,7 +31,7 @@ async def test_an_event_opens_with_a_draw_that_the_organizer_sets_and_gives_up_w
     assert "In der Verlosung" in main_text(await browser.get(f"{path}/registrations?lang=de"))
     edit, fields = await open_edit_form(browser, event)
     again = await browser.http.post(edit, data={**fields, "opens_at": ""})
-    assert "This cannot be changed once somebody has entered" in main_text(again)
+    assert "This cannot be changed after the first entry" in main_text(again)
 
     await service.run_sql("update events set draw_at = now() - interval '1 hour', draw_void_at = now()")
     await service.hear()

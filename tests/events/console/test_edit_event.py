@@ -159,7 +159,7 @@ async def test_the_end_of_an_event_moves_with_its_beginning_unless_it_is_edited(
     assert (done.status_code, after["datetime"], after["ends_at"]) == (303, begins, ends)
 
 
-async def test_the_form_says_how_many_people_get_a_mail_if_the_date_changes(service: Service) -> None:
+async def test_the_form_of_an_event_says_how_many_people_get_a_mail_if_the_date_changes(service: Service) -> None:
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=1, waitinglist_capacity=4)
     path = f"/console/events/{event['id']}/edit"

@@ -213,8 +213,8 @@ async def test_draw_at_lies_in_the_future_needs_the_log_and_is_fixed_after_the_f
         dt.datetime.fromisoformat(later)
     )
     await queue.join("ann")
-    assert "once somebody has entered" in str(await errors(draw_at=None))
-    assert "once somebody has entered" in str(await errors(draw_at=draw.closes.isoformat()))
+    assert "after the first entry" in str(await errors(draw_at=None))
+    assert "after the first entry" in str(await errors(draw_at=draw.closes.isoformat()))
     await queue.change(draw_at=later, title="Another title")
     await draw.seal()
     assert [("given_up" in entry["draw"]) for entry in await draw.log() if "draw" in entry] == [False, True, False]

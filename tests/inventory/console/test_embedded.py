@@ -96,7 +96,7 @@ async def test_an_error_in_the_admin_keeps_its_look_its_navigation_and_a_way_bac
         assert '<body class="console in-admin"' in error.text
         assert "<s-app-nav>" in error.text
         assert f'<a href="{admin.at("/console/holds")}"' in error.text
-        assert f'<a class="button secondary" href="{admin.at("/console")}">Go to the start page</a>' in error.text
+        assert f'<a class="button" href="{admin.at("/console")}">Go to the start page</a>' in error.text
         assert bridge(error) == bridge(page)
 
 

@@ -79,7 +79,7 @@ async def test_a_file_in_an_old_encoding_is_read_right_or_the_encoding_can_be_ch
 async def test_a_file_in_unicode_needs_no_choice_of_encoding(merchant: Stocking, codec: str) -> None:
     preview = await upload_spreadsheet(merchant, file_of("Jars" if codec == "ascii" else "Gläser 蜂蜜", codec))
 
-    assert "does not say in which encoding" not in main_text(preview)
+    assert "does not name its encoding" not in main_text(preview)
     assert readings(preview) == {}
 
 

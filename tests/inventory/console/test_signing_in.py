@@ -132,7 +132,7 @@ async def test_the_sign_in_form_says_who_can_sign_in(owner: Owner) -> None:
 
 
 async def test_a_link_of_an_operator_needs_an_owner(inventory: Inventory, shop: Shop) -> None:
-    with pytest.raises(Problem, match="name an owner") as refused:
+    with pytest.raises(Problem, match="has no owner who signs in") as refused:
         await inventory.database.transact(lambda tx: operations.console_link(tx, shop.id))
 
     assert refused.value.type is NOT_FOUND

@@ -16,7 +16,7 @@ HONEY = (
     NewVariant("12-pack", "HONEY-12", "60.00", stock=4, id=1012),
 )
 OVERSOLD_HONEY = tuple(variant._replace(stock=stock) for variant, stock in zip(HONEY, (50, 10, 6), strict=True))
-"""The same honey, as a shop has it that counts each pack by itself: it promises 182 jars of 50."""
+"""Variants of honey in a shop that counts each pack by itself: it promises 182 jars of 50."""
 
 TEA = (
     NewVariant("100 g", "TEA-100", "7.00", stock=50),

@@ -145,7 +145,7 @@ MESSAGES = (
     MessageType(
         "app.connected",
         translatable("An app was allowed to act for you."),
-        ConnectedApp("https://agent.example/client.json", "Agent", ("read_events", "register")),
+        ConnectedApp("client_q1Vx0oCzJ3mS8tYb2LkN4w", "Agent", ("read_events", "register")),
     ),
     MessageType("key.revoked", translatable("An API key was revoked."), RevokedKey(3, "Shop")),
 )

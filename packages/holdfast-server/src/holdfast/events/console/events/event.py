@@ -40,7 +40,7 @@ MAX_READ_HAPPENINGS = 200
 """How many of the newest things are read: those of many people in one minute are shown as one."""
 
 COUNTED_STATUSES = ("registered", "waitlisted")
-"""Of registrations with another status, each has its own reason."""
+"""Statuses whose new registrations are counted together; one with another status has a reason of its own."""
 
 MIN_GROUPED = 3
 """From how many people on they are counted and not named."""
