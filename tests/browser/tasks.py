@@ -282,7 +282,7 @@ MAX_CLICKS: dict[Task, int] = {
     find_unpaid: 3,
     let_in_by_name: 4,
     first_check_in: 3,
-    embed: 2,
+    embed: 3,
     make_waiting_room: 3,
     connect_agent: 5,
     replay: 4,

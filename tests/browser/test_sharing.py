@@ -56,6 +56,7 @@ async def test_a_new_key_is_copied(chromium: Browser, stage: Stage) -> None:
     await context.add_cookies([session_cookie(stage.base_url, secret)])
     page = await context.new_page()
     await page.goto(f"{stage.base_url}/console/agents")
+    await page.get_by_text("Create a key", exact=True).first.click()
     await page.locator("#name").fill("Till")
     await page.locator("#name").press("Enter")
 

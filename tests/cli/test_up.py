@@ -127,7 +127,7 @@ def test_a_second_start_keeps_the_demonstrations_and_their_secrets_until_real_pa
         [paid] = re.findall(r"^  card payment +(http://\S+)$", second, re.MULTILINE)
         assert "12.50" in httpx2.get(paid).text
         [shop] = re.findall(r"^  demo shop +(http://\S+/demo\.myshopify\.com)$", second, re.MULTILINE)
-        assert "#1001" in httpx2.get(shop).text
+        assert "#1001" in httpx2.get(f"{shop}?tab=orders").text
         points = ("--service=events", "--point=payments", "--point=prices")
         checked = run_holdfast("check", *points, HOLDFAST_DATA_DIR=str(data_dir))
         links.append(use_link_of_organizer(second))

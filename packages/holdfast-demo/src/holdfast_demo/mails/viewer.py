@@ -19,10 +19,11 @@ from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.kit.pages.site import Site
-from holdfast_demo.shared.serving import guard_application, to_response
+from holdfast_demo.shared.serving import asset_routes, guard_application, to_response
 
 MAX_MAILS = 200
 """The most mails in the list, the newest first."""
@@ -156,6 +157,8 @@ SITE = Site("Demo mails", Path(__file__).parent)
 SCRIPTS = ("times.js", "live.js")
 """Files of the kit, which the service behind the viewer serves."""
 
+STYLE = "templates/mails.css"
+
 _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 
 
@@ -165,10 +168,11 @@ def with_viewer(app: ASGIApp, directory: Path, address: str) -> ASGIApp:
     directory    the directory with the files of the mails
     address      the address of the service
     """
-    viewer = guard_application(_Viewer(directory), address)
+    viewer = guard_application(Router([Route(PATH, _Viewer(directory)), *asset_routes(SITE, STYLE)]), address)
+    paths = {PATH, SITE.asset(STYLE)}
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        is_of_viewer = scope["type"] == "http" and scope["path"] == PATH
+        is_of_viewer = scope["type"] == "http" and scope["path"] in paths
         await (viewer if is_of_viewer else app)(scope, receive, send)
 
     return answer
