@@ -1,4 +1,4 @@
-"""Visitors are deleted 30 days after their release, and with their queue; waiting ones never."""
+"""Visitors are deleted 30 days after their token can last be valid, and with their queue; waiting ones never."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Shares of the outbox: one process at a time sends the mails to a mailbox."""
+"""Shards of the outbox: one process at a time sends the mails to a mailbox."""
 
 import asyncio
 import json

@@ -1,8 +1,9 @@
-"""Joining: a visitor who joins a queue gets its next ticket, and keeps it.
+"""Joining: a visitor who joins a queue gets its next ticket, and keeps it until the release.
 
 One statement stores all visitors that join at the same time, under a lock on each of their queues. Tickets are
-consecutive in order of arrival. A visitor has one ticket, even if it joins again or through another process. Its
-position is the ticket minus the last released ticket, and can only fall.
+consecutive in order of arrival. A waiting visitor has one ticket, even if it joins again or through another process;
+one that comes back after its release gets a new one. Its position is its place, the ticket if nothing was drawn, minus
+the last released place, and can only fall.
 """
 
 import datetime as dt
@@ -206,7 +207,7 @@ JOIN = _join(
            set ticket = excluded.ticket, joined_at = excluded.joined_at, nonce = excluded.nonce, token_id = null,
                issued_at = null, expires_at = null, use_count = 0, consumed_at = null""",
 )
-"""Gives places to visitors of any kind. It takes a third longer."""
+"""Gives places to visitors of any kind."""
 
 # The places of visitors who had one before.
 STORED_TICKETS: LiteralString = """

@@ -32,7 +32,11 @@ RELEASE_DELAY_SECONDS = Histogram(
     "Time from the moment a release was due until it was made.",
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60),
 )
-WAITING_COUNT = Gauge("holdfast_queue_waiting", "Visitors waiting in all queues.", multiprocess_mode="mostrecent")
+WAITING_COUNT = Gauge(
+    "holdfast_queue_waiting",
+    "Visitors waiting in queues that release: not paused, ended or before their draw.",
+    multiprocess_mode="mostrecent",
+)
 
 MAX_CATCH_UP_SECONDS = STALL_TIMEOUT_SECONDS + MAX_TAKEOVER_SECONDS + 1.0
 """The most seconds for which late releases are caught up (at most an interval): the time until the locks of a stalled

@@ -1,4 +1,4 @@
-"""Deletes visitors and releases of queues 30 days after the token of a release can last be valid.
+"""Deletes visitors and releases of queues 30 days after the token of a release can last be valid; of deleted ones soon.
 
 A deleted queue is deleted with its last visitor, unless it has a public log: people have receipts and heads of that
 log. Then the row stays without the texts of the organizer, and the log stays readable.
@@ -12,7 +12,7 @@ NO_URL = "https://deleted.invalid"
 """The target of a deleted queue whose log is kept: an address that cannot exist (RFC 2606)."""
 
 BATCH_SIZE = 20_000
-"""The most rows of each table that one run deletes, so that requests do not wait for it."""
+"""The most visitors, and the most releases, that one run deletes, so that requests do not wait for it."""
 
 # A token can be picked up for `token_ttl_minutes`, and is then valid for the same time again.
 IS_OLD: LiteralString = "released_at < now() - interval '30 days' - token_ttl_minutes * interval '2 minutes'"

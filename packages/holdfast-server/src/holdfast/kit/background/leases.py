@@ -142,7 +142,7 @@ class LeaseFence:
 class LeasedRow(Struct):
     """A row that this process has leased.
 
-    attempts    the number of attempts without success, this one included
+    attempts    the number of attempts without success, this one included; of a table without `lease_id` all attempts
     lease_id    the id of the lease
     owner       whose row it is, if rows are leased in turns of owners
     """
@@ -160,7 +160,7 @@ class RowTable(NamedTuple):
     condition         which rows of the table are meant
     order             the order in which rows are leased
     due_at            the column that says when a row is due, or until when it is leased; null: never
-    attempts          the column that counts the leases since the last success
+    attempts          the column that counts the leases since the last success; without `lease_id` all leases
     lease_id          the column with the id of the lease; None: the number of attempts, which never falls, is the id
     lease_interval    SQL: how long a row is leased
     owner             SQL: the id of the owner of a row, for leases in turns

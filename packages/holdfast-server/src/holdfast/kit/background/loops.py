@@ -1,4 +1,4 @@
-"""A loop is background work: again and again, one transaction does all that is due. A `Loop` says what its step is.
+"""A loop is background work: again and again, a step does all that is due. A `Loop` says what its step is.
 
 A step is made when a notification comes on a channel of the loop, when the seconds that the last step named have
 passed, and at the start. A loop that fails is started again.
@@ -7,7 +7,7 @@ A loop with `is_led` runs in one process at a time (`leaders.py`), which saves l
 loop must be correct with any number of processes running it.
 
 A step works on unlocked rows at once, and leaves each locked row to a waiter, which waits for that row. So the loop
-itself never waits.
+itself waits for no row.
 """
 
 import asyncio
@@ -161,10 +161,10 @@ IDLE_TURN_SECONDS = 0.0001
 had the processor does not count: a pause would give them more, and this process has no requests for it."""
 
 PAUSE_FACTOR = 4
-"""How many times as long as a longer turn the pause after it is. So such work gets a fifth of the turns at most."""
+"""How many times as long as a longer turn the pause after it is, up to `MAX_PAUSE_SECONDS`."""
 
 MAX_PAUSE_SECONDS = 0.1
-"""The longest pause. So a busy process still does about nine pieces of work a second."""
+"""The longest pause. So a busy process still does some pieces of work a second."""
 
 
 async def yield_to_requests() -> None:

@@ -87,7 +87,7 @@ class RowWork(ABC, Generic[Row]):
     async def handle(self, row: Row) -> int:
         """Handle a row and store the result. May raise `LeaseLost`.
 
-        Returns how many items were handled: 1, or the number of mails of a share.
+        Returns how many items were handled: 1, or the number of mails of a shard.
         """
 
     @abstractmethod
@@ -225,5 +225,5 @@ async def handle_leased(work: RowWork[Row], row: Row, leased_at: float) -> int:
             return await work.handle(row)
     except LeaseLost:
         LOST_LEASES.labels(work.name).inc()
-        log.warning("another process handles a row that this one had leased", work=work.name)
+        log.warning("the lease of a row was lost, so another process handles it", work=work.name)
         return 1

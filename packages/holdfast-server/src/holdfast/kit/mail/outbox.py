@@ -378,7 +378,9 @@ async def forget_mails(tx: Tx[Any]) -> int:
 MAILS = Counter("holdfast_mails", "Mails that ended, or were deferred by the mail server.", ["outcome"])
 WAITING = Gauge("holdfast_mails_waiting", "Mails that wait to be sent.", multiprocess_mode="mostrecent")
 OLDEST = Gauge(
-    "holdfast_mails_oldest_seconds", "How long the oldest waiting mail has waited.", multiprocess_mode="mostrecent"
+    "holdfast_mails_oldest_seconds",
+    "How long the oldest of at most 100,000 waiting mails has waited.",
+    multiprocess_mode="mostrecent",
 )
 MAX_PER_SECOND = Gauge(
     "holdfast_mails_max_per_second",
@@ -388,7 +390,7 @@ MAX_PER_SECOND = Gauge(
 HELD = Gauge("holdfast_mails_held", "Mails that may not be sent yet.", multiprocess_mode="mostrecent")
 
 MAX_COUNTED_MAILS = 100_000
-"""Waiting or held mails up to which they are counted."""
+"""Waiting or held mails up to which they are counted, and the oldest is found."""
 
 
 async def update_gauges(reader: Reader[Any]) -> None:

@@ -72,7 +72,7 @@ class ShardLeases:
         self._unanswered: set[UUID] = set()
         """The ids of leases whose statement was sent and has not been answered."""
         self._held: set[LeasedShard] = set()
-        """Shares that were leased, and not given back."""
+        """Shards that were leased, and not given back."""
 
     async def lease(
         self, reader: Reader[Any], limit: int, connections: int, first_owner: str, *, no_owner_first: bool
