@@ -8,7 +8,7 @@ import asyncio
 from statistics import median
 from typing import Any, NamedTuple
 
-from playwright.async_api import Browser
+from playwright.async_api import Browser, BrowserContext
 
 from tests.browser.conftest import launch_chromium
 from tests.browser.visitors import PHONE, Visitor, signed_in
@@ -54,16 +54,23 @@ async def measure(chromium: Browser, visitor: Visitor, addresses: list[str]) -> 
     measured: list[Measured] = []
     for address in addresses:
         context = await signed_in(chromium, visitor, "light", PHONE, "en")
-        await context.add_init_script(OBSERVER)
-        page = await context.new_page()
-        session: Any = await context.new_cdp_session(page)
-        await session.send("Network.enable")
-        await session.send("Network.emulateNetworkConditions", SLOW_NETWORK)
-        await session.send("Emulation.setCPUThrottlingRate", {"rate": SLOW_PROCESSOR})
-        await page.goto(address, wait_until="load")
-        await page.evaluate(PAINTED)
-        measured.append(Measured(*await page.evaluate(MEASURED)))
+        measured.append(await measure_page(context, address))
         await context.close()
+    return measured
+
+
+async def measure_page(context: BrowserContext, address: str) -> Measured:
+    """What a page costs in a browser."""
+    await context.add_init_script(OBSERVER)
+    page = await context.new_page()
+    session: Any = await context.new_cdp_session(page)
+    await session.send("Network.enable")
+    await session.send("Network.emulateNetworkConditions", SLOW_NETWORK)
+    await session.send("Emulation.setCPUThrottlingRate", {"rate": SLOW_PROCESSOR})
+    await page.goto(address, wait_until="load")
+    await page.evaluate(PAINTED)
+    measured = Measured(*await page.evaluate(MEASURED))
+    await page.close()
     return measured
 
 

@@ -10,7 +10,9 @@ from playwright.async_api import Browser, BrowserContext, expect
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
 from tests.browser.looking import looks, open_boxes, open_context, session_cookie, submit, too_wide, violations
+from tests.browser.page_costs import measure_page
 from tests.browser.registering import Watch
+from tests.browser.visitors import PHONE
 from tests.events.oauth_server.oauth_server_scene import VERIFIER, register_client, sign_in_person
 from tests.serving import listener, running_already, serving
 from tests.support import Client, Service, running
@@ -233,3 +235,18 @@ async def test_the_chart_of_a_queue_follows_visitors_who_join_and_leave(chromium
     await expect(waiting).to_have_text("21", timeout=15_000)
     await expect(page.get_by_text("Nobody can join, and")).to_be_visible()
     assert watch.failures == []
+
+
+async def test_pages_of_the_console_move_little_while_they_load_on_a_slow_phone(
+    chromium: Browser, office: Office
+) -> None:
+    context = await chromium.new_context(viewport={"width": PHONE, "height": 900})
+    await office.enter(context)
+
+    shifts = {
+        path: (await measure_page(context, office.base_url + path)).shift
+        for path in ("/console", *(f"/console/events/1{tab}" for tab in ("", "/registrations", "/check-in", "/edit")))
+    }
+
+    assert {path: shift for path, shift in shifts.items() if shift >= 0.1} == {}
+    await context.close()

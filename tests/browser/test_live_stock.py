@@ -12,11 +12,13 @@ from holdfast_demo.shopify.seed import add_more
 from tests.browser.link_following import open_live
 from tests.browser.looking import submit
 from tests.browser.merchants import MerchantStage, serve_merchant_console
+from tests.browser.page_costs import measure_page
 from tests.browser.registering import Watch
+from tests.browser.visitors import PHONE
 from tests.databases import template_database
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.console.signing_in import Owner, add_merchant
-from tests.inventory.support import Shop
+from tests.inventory.support import PACKS, Shop
 from tests.inventory.sync.sync_scene import SyncScene
 
 
@@ -108,3 +110,22 @@ async def test_the_pages_of_the_stock_show_what_other_merchants_and_agents_do(
         await expect(variant.locator("#explanation")).to_contain_text("7 units")
         await expect(low_stock.locator("#list tbody tr")).to_have_count(1)
         assert watch.failures == []
+
+
+async def test_pages_of_a_pool_move_little_while_they_load_on_a_slow_phone(
+    chromium: Browser, template: str, tmp_path: Path
+) -> None:
+    async with serve_merchant_console(template, tmp_path) as stage:
+        shop = (await imported(stage)).shop
+        pool = await shop.pool(50, members=PACKS)
+        ada = await signed_in(chromium, stage, shop, "ada@example.com")
+        page = await ada.new_page()
+        await page.set_viewport_size({"width": PHONE, "height": 900})
+
+        shifts = {
+            path: (await measure_page(ada, f"{stage.base_url}/console{path}")).shift
+            for path in ("", *(f"/pools/{pool['id']}{end}" for end in ("", "/variants", "/count", "/adjust")))
+        }
+
+        assert {path: shift for path, shift in shifts.items() if shift >= 0.1} == {}
+        await ada.close()

@@ -1,5 +1,5 @@
-// Shows a box in the head of the table that ticks all boxes of the page. The list is reloaded while it is open:
-// nothing inside is changed, since live.js compares it with what comes.
+// Lets the box in the head of the table tick all boxes of the page. The list is reloaded while it is open: nothing
+// inside is changed, since live.js compares it with what comes.
 "use strict";
 {
   const part = document.getElementById("live");
@@ -17,7 +17,6 @@
     if (target.id === "choose-all") for (const box of boxes()) box.checked = target.checked;
     showState();
   });
-  part.classList.add("scripted");
   new MutationObserver(showState).observe(part, { childList: true });
   showState();
 }

@@ -1,9 +1,11 @@
-// Shows the button that saves a row only once its number is another one. Without scripts every row has its button.
+// Shows the button that saves a row only once its number is another one. Without scripts every row has its button. It
+// keeps its room, so that nothing moves.
 const buttons = document.querySelectorAll("button[data-saves]");
 
 function show(button) {
   const field = document.getElementById(button.dataset.saves);
-  button.hidden = field.value === field.defaultValue && !field.ariaInvalid;
+  const isChanged = field.value !== field.defaultValue || field.ariaInvalid;
+  button.style.visibility = isChanged ? "" : "hidden";
 }
 
 for (const button of buttons) {
