@@ -39,12 +39,12 @@ async def test_a_typed_code_checks_in_and_says_who_it_is(service: Service) -> No
     assert "✗ Not on the list Nobody has this code." in await scan(table, path, "4F-7K3M9Q")
 
 
-async def test_the_check_in_page_has_scanning_and_search_above_the_list_and_the_report(service: Service) -> None:
+async def test_the_check_in_page_has_scanning_and_search_above_the_report_and_the_list(service: Service) -> None:
     table, path, event_id = await opened(service, "ann")
 
     text = await table.page(path)
 
-    order = ("Scan with the camera", "This device:", "Code", "Without a code", "The list is not saved", "Report")
+    order = ("Scan with the camera", "This device:", "Code", "Without a code", "Report", "The list is not saved")
     assert sorted(order, key=text.index) == [*order]
     await end_event(service, {"id": event_id})
     assert "The check-in is over, so the list is not saved in this browser." in await table.page(path)

@@ -27,6 +27,9 @@ OTHER_LABELS: Mapping[str, str] = {
 }
 """The labels of fields that no form has."""
 
+OWN_LABELS: Mapping[str, str] = {"pricing_mode": translatable("Kind of price")}
+"""The labels of fields that forms show by other words."""
+
 STATUSES: Mapping[str, str] = {
     "registered": translatable("registered"),
     "waitlisted": translatable("on the waiting list"),
@@ -58,7 +61,7 @@ def card_of(waiting: WaitingRequest, language: Language) -> RequestCard:
     """The card of a request, in a language."""
     texts, command = SITE.texts(language), waiting.command
     labels = {**(QUEUE_LABELS if hasattr(command, "queue_id") or waiting.operation == "create_queue" else EVENT_LABELS)}
-    labels = {**OTHER_LABELS, **labels}
+    labels = {**OTHER_LABELS, **labels, **OWN_LABELS}
     event: Mapping[str, Any] = waiting.facts.get("event") or {}
     before: Mapping[str, Any] = {
         **(waiting.facts.get("person") or {}),
