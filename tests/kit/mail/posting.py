@@ -68,11 +68,11 @@ def run_senders(*services: Service, render: sender.Render = render) -> AbstractA
 
 
 async def all_due(database: Database[Any]) -> list[Mail]:
-    """The mails that could be sent now, of all shares."""
+    """The mails that could be sent now, of all shards."""
     mails = [
         mail
         for share in range(64)
-        for mail in await database.read(lambda reader, share=share: outbox.due_mails(reader, share, 100))
+        for mail in await database.read(lambda reader, share=share: outbox.due_mails(reader, [(share, "")], 100))
     ]
     return sorted(mails, key=lambda mail: mail.id)
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -21,7 +21,7 @@ from holdfast.kit.contract.addresses import NoAddress, identity, mailbox
 from holdfast.kit.mail import outbox, sender, shards, transport
 from holdfast.kit.mail.message import Envelope, UnwritableMail
 from holdfast.kit.mail.outbox import Mail
-from holdfast.kit.mail.shards import LeasedShard, ShardLeases, sender_session
+from holdfast.kit.mail.shards import ShardLease, ShardLeases, sender_session
 from holdfast.kit.postgres.database import Database
 from tests.kit.mail import posting
 from tests.kit.mail.posting import PEOPLE, has_received, post_mails, run_senders, wait_until_all_ended
@@ -37,11 +37,20 @@ async def lease(
     connections: int = 64,
     first: str = outbox.FIRST_OWNER,
     *,
+    max_shards: int = 1,
     no_owner_first: bool = True,
-) -> list[LeasedShard]:
+) -> list[ShardLease]:
     return await service.database.read(
-        lambda reader: ShardLeases().lease(reader, limit, connections, first, no_owner_first=no_owner_first)
+        lambda reader: ShardLeases().lease(reader, limit, max_shards, connections, first, no_owner_first=no_owner_first)
     )
+
+
+def numbers_of(leases: Iterable[ShardLease]) -> list[int]:
+    return [shard.number for lease in leases for shard in lease.shards]
+
+
+def owners_of(leases: Iterable[ShardLease]) -> list[str]:
+    return [shard.owner for lease in leases for shard in lease.shards]
 
 
 async def shard_of(service: Service, recipient: str) -> int:
@@ -51,7 +60,7 @@ async def shard_of(service: Service, recipient: str) -> int:
 
 @pytest.fixture
 async def others(settings: Settings, server: Server) -> AsyncGenerator[list[Service]]:
-    """Two more services on the same database, each as in a process of its own."""
+    """Two more services on the same database, each as in a process of its shard_number."""
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(running(settings.model_copy(update=server.settings))) for _ in range(2)]
 
@@ -100,9 +109,9 @@ async def test_a_process_leases_again_at_once_the_shards_of_a_lease_that_was_can
     await post_mails(service, *MANY)
     leases = ShardLeases()
 
-    async def lease_all() -> list[LeasedShard]:
+    async def lease_all() -> list[ShardLease]:
         return await service.database.autocommit(
-            lambda reader: leases.lease(reader, 64, 64, outbox.FIRST_OWNER, no_owner_first=True)
+            lambda reader: leases.lease(reader, 8, 8, 64, outbox.FIRST_OWNER, no_owner_first=True)
         )
 
     for tenths in range(40):  # from before the statement is sent until after it has committed
@@ -113,13 +122,13 @@ async def test_a_process_leases_again_at_once_the_shards_of_a_lease_that_was_can
         if not leasing.cancelled():
             await service.database.autocommit(leases.give_all_back)
 
-        assert len(await lease_all()) == 64
+        assert len(numbers_of(await lease_all())) == 64
         await service.database.autocommit(leases.give_all_back)
 
 
 ACTIONS = st.lists(
     st.tuples(
-        st.sampled_from(["lease", "lease", "renew", "give back", "read", "let it end"]),
+        st.sampled_from(["lease", "lease", "renew", "give back", "give others back", "read", "let it end"]),
         st.integers(0, 2),
         st.integers(0, 5),
     ),
@@ -127,60 +136,84 @@ ACTIONS = st.lists(
 )
 
 
-@examples(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(actions=ACTIONS)
-async def test_no_two_processes_ever_send_one_shard(service: Service, actions: Sequence[tuple[str, int, int]]) -> None:
+@examples(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(actions=ACTIONS, max_shards=st.integers(1, 3))
+async def test_no_two_processes_ever_send_one_shard(
+    service: Service, actions: Sequence[tuple[str, int, int]], max_shards: int
+) -> None:
     await service.run_sql("delete from mails")
     await service.run_sql("update mail_shares set lease_id = null, due_at = now()")
-    await post_mails(service, *(f"x+{number}@example.com" for number in range(3)), *PEOPLE[:6])
-    leases: list[list[LeasedShard]] = [[], [], []]
+    await post_mails(service, *(f"x+{number}@example.com" for number in range(3)), *PEOPLE[:12])
+    leases: list[list[ShardLease]] = [[], [], []]
     """What each process believes that it has leased."""
-    owners: dict[int, LeasedShard] = {}
+    leased: dict[int, ShardLease] = {}
     """The leases that have not ended, by shard."""
     async with sender_session(service.database) as session:
         for action, process, number in actions:
             if action == "lease":
-                for row in await lease(service, 2):
-                    assert row.number not in owners
-                    owners[row.number] = row
+                for row in await lease(service, 2, max_shards=max_shards):
+                    assert 1 <= len(row.shards) <= max_shards
+                    for shard in row.shards:
+                        assert shard.number not in leased
+                        leased[shard.number] = row
                     leases[process].append(row)
                 continue
             if not leases[process]:
                 continue
             row = leases[process][number % len(leases[process])]
-            is_owner = owners.get(row.number) == row
+            lasts = all(leased.get(shard.number) is row for shard in row.shards)
             if action == "renew":
-                assert await service.database.read(lambda reader, row=row: shards.renew(reader, row)) == is_owner
+                assert await service.database.read(lambda reader, row=row: shards.renew(reader, row)) == lasts
             elif action == "give back":
                 await service.database.read(lambda reader, row=row: ShardLeases().give_back(reader, row))
-                if is_owner:
-                    del owners[row.number]
+                leased = {shard: other for shard, other in leased.items() if other is not row}
+            elif action == "give others back":
+                shard_number = row.shards[number % len(row.shards)].number
+                await service.database.read(
+                    lambda reader, row=row, shard_number=shard_number: ShardLeases().give_others_back(
+                        reader, row, shard_number
+                    )
+                )
+                assert numbers_of([row]) == [shard_number]
+                leased = {shard: other for shard, other in leased.items() if other is not row or shard == shard_number}
             elif action == "read":
-                if is_owner:
+                if lasts:
                     await session.check(row)
                 else:
                     with pytest.raises(LeaseLost):
                         await session.check(row)
-            elif is_owner:
-                await service.run_sql("update mail_shares set due_at = now() where share = %(share)s", share=row.number)
-                del owners[row.number]
+            elif lasts:
+                ended = row.shards[number % len(row.shards)].number
+                await service.run_sql("update mail_shares set due_at = now() where share = %(share)s", share=ended)
+                del leased[ended]
 
 
-async def test_processes_that_lease_at_the_same_time_get_different_shards_and_few_enough(service: Service) -> None:
+@pytest.mark.parametrize("max_shards", [1, 2])
+async def test_processes_that_lease_at_the_same_time_get_different_shards_and_few_enough(
+    max_shards: int, service: Service
+) -> None:
     await post_mails(service, *MANY)
 
-    leased = [row.number for rows in await asyncio.gather(*(lease(service, 4, 18) for _ in range(8))) for row in rows]
+    of_processes = await asyncio.gather(*(lease(service, 4, 18, max_shards=max_shards) for _ in range(8)))
 
-    assert len(leased) == 18
-    assert len({*leased}) == 18
-    assert await lease(service, 4, 18) == []
+    leases = [row for rows in of_processes for row in rows]
+    assert len({row.id for row in leases}) == 18
+    assert len({*numbers_of(leases)}) == len(numbers_of(leases)) == 18 * max_shards
+    assert await lease(service, 4, 18, max_shards=max_shards) == []
+
+
+async def test_shards_fill_one_lease_before_the_next(service: Service) -> None:
+    await post_mails(service, *MANY[:6])
+    count = len({await shard_of(service, person) for person in MANY[:6]})
+
+    assert [len(row.shards) for row in await lease(service, 4, max_shards=4)] == [4, count - 4]
 
 
 async def test_a_shard_without_due_mails_is_not_leased(service: Service) -> None:
     await post_mails(service, *PEOPLE)
     await service.run_sql("update mails set due_at = now() + interval '1 hour' where recipient <> '7@example.com'")
 
-    assert [row.number for row in await lease(service)] == [await shard_of(service, "7@example.com")]
+    assert numbers_of(await lease(service)) == [await shard_of(service, "7@example.com")]
 
 
 async def test_shards_are_leased_in_the_turns_of_organizers(service: Service) -> None:
@@ -188,9 +221,9 @@ async def test_shards_are_leased_in_the_turns_of_organizers(service: Service) ->
         await post_mails(service, *MANY[organizer * 100 - 100 : organizer * 100], arguments={"organizer_id": organizer})
 
     first = await lease(service, 2)
-    second = await lease(service, 4, first=outbox.next_owner(first[-1].owner))
+    second = await lease(service, 1, first=outbox.next_owner(owners_of(first)[-1]), max_shards=4)
 
-    assert [row.owner for row in (*first, *second)] == ["1", "2", "3", "1", "2", "3"]
+    assert owners_of([*first, *second]) == ["1", "2", "3", "1", "2", "3"]
 
 
 async def test_an_organizer_with_many_mails_does_not_delay_the_mail_of_another(service: Service) -> None:
@@ -198,9 +231,9 @@ async def test_an_organizer_with_many_mails_does_not_delay_the_mail_of_another(s
     leased = await lease(service, 4)
     await post_mails(service, "late@example.net", arguments={"organizer_id": 8})
 
-    [row] = await lease(service, 1, first=outbox.next_owner(leased[-1].owner))
+    [row] = await lease(service, 1, first=outbox.next_owner(owners_of(leased)[-1]))
 
-    assert (row.number, row.owner) == (await shard_of(service, "late@example.net"), "8")
+    assert row.shards == [(await shard_of(service, "late@example.net"), "8")]
 
 
 async def test_mails_of_no_organizer_have_every_other_turn_and_mails_to_many_people_come_last(
@@ -212,7 +245,7 @@ async def test_mails_of_no_organizer_have_every_other_turn_and_mails_to_many_peo
 
     turns = [await lease(service, 1, no_owner_first=number % 2 == 0) for number in range(6)]
 
-    assert [row.owner for [row] in turns] == ["", "7", "", "7", "", "7"]
+    assert [owners_of(turn) for turn in turns] == [[""], ["7"]] * 3
 
 
 @pytest.mark.parametrize(
@@ -297,7 +330,9 @@ async def test_all_processes_together_have_no_more_connections_than_the_setting_
     leased = list[int]()
 
     async def render(database: Database[Any], mails: Sequence[Mail]) -> list[Envelope | UnwritableMail | None]:
-        [(count,)] = await one.run_sql("select count(*) from mail_shares where due_at > clock_timestamp()")
+        [(count,)] = await one.run_sql(
+            "select count(distinct lease_id) from mail_shares where due_at > clock_timestamp()"
+        )
         leased.append(count)
         return await posting.render(database, mails)
 

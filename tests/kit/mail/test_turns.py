@@ -12,7 +12,7 @@ from tests.support import Service, eventually
 
 async def due(service: Service, limit: int = 8, first: str = "") -> list[Mail]:
     [(share,)] = await service.run_sql("select mail_share('ann@example.com')")
-    return await service.database.read(lambda reader: outbox.due_mails(reader, share, limit, first))
+    return await service.database.read(lambda reader: outbox.due_mails(reader, [(share, first)], limit))
 
 
 async def post_of(service: Service, organizer: int, count: int, *, bulk: bool = False) -> list[int]:

@@ -13,7 +13,7 @@ from holdfast.kit.background.row_work import RetryBackoff
 from holdfast.kit.mail import outbox
 from holdfast.kit.mail.message import Envelope
 from holdfast.kit.mail.outbox import AttemptResult, Mail, ResultWriter
-from holdfast.kit.mail.shards import LeasedShard, SenderSession
+from holdfast.kit.mail.shards import SenderSession, ShardLease
 from holdfast.kit.mail.transport import (
     ConnectionLostAtContent,
     MailConnection,
@@ -116,10 +116,10 @@ class MailAttempts:
         """How often the connection was lost at a mail."""
         return self._breaks.get(mail.id, 0)
 
-    async def send(self, connection: MailConnection, shard: LeasedShard, mail: Mail, envelope: Envelope) -> None:
-        """Send a mail of a leased shard. Returns after its result is stored, or if it stays due."""
+    async def send(self, connection: MailConnection, lease: ShardLease, mail: Mail, envelope: Envelope) -> None:
+        """Send a mail of a lease. Returns after its result is stored, or if it stays due."""
         try:
-            await connection.carry(envelope, partial(self._session.check, shard))
+            await connection.carry(envelope, partial(self._session.check, lease))
         except MailServerUnavailable as error:
             await self._connection_lost(mail, error)
             return
@@ -136,7 +136,7 @@ class MailAttempts:
         if self.pause.begin(error):
             await self._database.autocommit(lambda reader: outbox.store_error(reader, mail.id, str(error)))
         breaks = self.connection_breaks(mail) + isinstance(error, ConnectionLostAtContent)
-        # Each stall keeps the shard from other mails, in all processes: so one is enough.
+        # Each stall keeps the lease from other mails, in all processes: so one is enough.
         if breaks == MAX_CONNECTION_BREAKS or (breaks and error.is_stall):
             await self.store(outbox.deferred_result(mail, str(error)))
         else:

@@ -100,6 +100,7 @@ class Mail(Struct):
 
     is_behind    whether an earlier mail of its thread is held
     owner        the organizer or merchant whose mail it is; empty: it is of none, such as a link to sign in
+    shard        the number of the shard of its mailbox
     """
 
     id: int
@@ -111,6 +112,7 @@ class Mail(Struct):
     attempts: int
     is_behind: bool = False
     owner: str = ""
+    shard: int = 0
 
     def message_id(self, domain: str) -> str:
         """The Message-ID of this mail. It is the same in each attempt, and unique."""
@@ -133,18 +135,25 @@ def deferred_result(mail: Mail, error: str) -> AttemptResult:
     return AttemptResult(mail.id, None, error, RETRY_BACKOFF.pause(mail.attempts + 1))
 
 
-async def due_mails(reader: Reader[Any], shard: int, limit: int, first: str = "") -> list[Mail]:
-    """The next due mails of a shard: of each thread the first that is not held.
+async def due_mails(reader: Reader[Any], shards: Sequence[tuple[int, str]], limit: int) -> list[Mail]:
+    """The next due mails of shards, at most `limit`: of each thread the first that is not held.
 
     `is_behind` of a mail says whether a held one is before it.
 
-    The first half is for mails of no owner, such as links to sign in. After these, owners take turns, and mails to many
-    people at once come last.
+    The first half of what a shard gives is for mails of no owner, such as links to sign in. After these, owners take
+    turns, and mails to many people at once come last. Shards take turns too.
 
-    first    the owner who has the first turn
+    shards    numbers of shards, each with the owner who has the first turn
     """
     return await reader.rows(
-        Mail, DUE, {"shard": shard, "limit": limit, "first": first or FIRST_OWNER, "no_owner_places": limit // 2}
+        Mail,
+        DUE,
+        {
+            "shards": [number for number, _ in shards],
+            "first_owners": [owner or FIRST_OWNER for _, owner in shards],
+            "limit": limit,
+            "no_owner_places": limit // 2,
+        },
     )
 
 
@@ -171,21 +180,22 @@ IS_BLOCKED: LiteralString = """
 """
 
 
-def owner_walk(condition: LiteralString) -> LiteralString:
-    """SQL: the owners of due mails, in the order of their turns from the parameter `first`. A `where` can follow.
+def owner_walk(condition: LiteralString, first_owner: LiteralString) -> LiteralString:
+    """SQL: the owners of due mails, in the order of their turns. A `where` can follow.
 
     Each lap is a walk through an index from owner to owner, from `first` to before `last`. The laps are: mails of no
-    owner; the owners from the parameter `first` on, then those before it; and both again for mails to many people at
-    once (`bulk`). A walk ends as soon as there are enough owners.
+    owner; the owners from the first one on, then those before it; and both again for mails to many people at once
+    (`bulk`). A walk ends as soon as there are enough owners.
 
-    condition    which mails, beside the due ones
+    condition      which mails, beside the due ones
+    first_owner    the owner who has the first turn
     """
     mails: LiteralString = f"select {OWNER} from mails where {IS_DUE} and {condition} and mails.bulk = lap.bulk"
     is_inside: LiteralString = "owner < coalesce(lap.last, owner || 'x')"
     return f"""
         select lap.bulk, walk.owner, row_number() over () as turn
-          from (values (false, '', ' '), (false, %(first)s, null), (false, ' ', %(first)s),
-                       (true, %(first)s, null), (true, '', %(first)s)) as lap (bulk, first, last)
+          from (values (false, '', ' '), (false, {first_owner}, null), (false, ' ', {first_owner}),
+                       (true, {first_owner}, null), (true, '', {first_owner})) as lap (bulk, first, last)
          cross join lateral (
             with recursive owner_walk (owner) as (
                 ({mails} and {OWNER} >= lap.first order by {OWNER} limit 1)
@@ -197,27 +207,34 @@ def owner_walk(condition: LiteralString) -> LiteralString:
 
 
 DUE: LiteralString = f"""
-    with owners as materialized (
-        {owner_walk(f"{SHARD} = %(shard)s")}
-         where (
-            select true from mails
-             where {IS_DUE} and {SHARD} = %(shard)s and mails.bulk = lap.bulk and {OWNER} = walk.owner
-               and not {IS_BLOCKED}
-             order by due_at, id limit 1)
-         limit %(limit)s)
-    select id, kind, thread, recipient, arguments, inserted_at, attempts, owner,
-           coalesce((select true from mails as earlier
-                      where earlier.thread = first_mails.thread and earlier.ended_at is null
-                        and earlier.id < first_mails.id
-                      order by id limit 1), false) as is_behind
-      from owners
+    select id, kind, thread, recipient, arguments, inserted_at, attempts, is_behind, owner, shard
+      from unnest(%(shards)s::integer[], %(first_owners)s::text[]) with ordinality as leased (shard, first_owner, rank)
      cross join lateral (
-        select *, row_number() over (order by due_at, id) as place
-          from (select * from mails
-                 where {IS_DUE} and {SHARD} = %(shard)s and mails.bulk = owners.bulk and {OWNER} = owners.owner
+        with owners as materialized (
+            {owner_walk(f"{SHARD} = leased.shard", "leased.first_owner")}
+             where (
+                select true from mails
+                 where {IS_DUE} and {SHARD} = leased.shard and mails.bulk = lap.bulk and {OWNER} = walk.owner
                    and not {IS_BLOCKED}
-                 order by due_at, id limit %(limit)s) as mails) as first_mails
-     order by owners.bulk, owner <> '' or place > %(no_owner_places)s, place, turn
+                 order by due_at, id limit 1)
+             limit %(limit)s)
+        select first_mails.*, owner,
+               coalesce((select true from mails as earlier
+                          where earlier.thread = first_mails.thread and earlier.ended_at is null
+                            and earlier.id < first_mails.id
+                          order by id limit 1), false) as is_behind,
+               row_number() over (
+                   order by owners.bulk, owner <> '' or place > %(no_owner_places)s, place, turn) as place_in_shard
+          from owners
+         cross join lateral (
+            select *, row_number() over (order by due_at, id) as place
+              from (select * from mails
+                     where {IS_DUE} and {SHARD} = leased.shard and mails.bulk = owners.bulk and {OWNER} = owners.owner
+                       and not {IS_BLOCKED}
+                     order by due_at, id limit %(limit)s) as mails) as first_mails
+         order by place_in_shard
+         limit %(limit)s) as due
+     order by due.bulk, place_in_shard, rank
      limit %(limit)s
 """
 

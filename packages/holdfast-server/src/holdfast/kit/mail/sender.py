@@ -1,16 +1,17 @@
-"""Sends the mails of the outbox: each process sends some shards of it (`shards.py`), each over one connection.
+"""Sends the mails of the outbox: each process leases shards of it (`shards.py`), and sends those of a lease over one
+connection.
 
 A mail that the mail server has accepted is stored as sent before another mail is sent on that connection. So a second
 copy, with the same Message-ID, is possible only if a process ends between the server's answer and that commit.
 
-The process reads the lease of the shard immediately before it sends the content of a mail. So a process that was
+The process reads the lease immediately before it sends the content of a mail. So a process that was
 stopped sends nothing that another has sent meanwhile.
 """
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any
 
 import psycopg
@@ -28,7 +29,7 @@ from holdfast.kit.mail import outbox, shards
 from holdfast.kit.mail.attempts import MailAttempts, MailConnections
 from holdfast.kit.mail.message import Envelope, UnwritableMail, header_text
 from holdfast.kit.mail.outbox import AttemptResult, HeldMail, Mail, ResultWriter
-from holdfast.kit.mail.shards import LeasedShard, SenderSession, SenderSessionLost, ShardLeases, sender_session
+from holdfast.kit.mail.shards import SenderSession, SenderSessionLost, ShardLease, ShardLeases, sender_session
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
 from holdfast.kit.postgres.database import Database, Reader
 from holdfast.kit.postgres.notifications import POLL_SECONDS
@@ -41,29 +42,36 @@ If it raises, it is called again for each mail alone, except for errors that aff
 """
 
 MAX_CONNECTIONS = 4
-"""Connections of one process, and shards that it leases at the same time."""
+"""Connections of one process, and leases that it has at the same time."""
 
 MIN_MAILS_OF_LEASE = 8
 MAX_MAILS_OF_LEASE = 32
-"""Mails of a shard that are rendered together and sent before the shard is given back: as many as leave within
+"""Mails that are rendered together and sent before their shards are given back: as many as leave within
 `LEASE_TURN_SECONDS`, between these two."""
+
+MAX_SHARDS_OF_LEASE = 8
+"""Shards that are leased together while each has few due mails."""
 
 LEASE_TURN_SECONDS = 1.0
 """Seconds that the mails of a lease take, where the mail server takes them fast enough."""
 
+STALL_SECONDS = 2.0
+"""Seconds that a mail may take before the other shards of its lease are given back."""
+
 SENT_MAILS = Bound(
     name="Mails that are being sent",
     service="both",
-    total=f"`SMTP_MAX_CONNECTIONS` connections of all processes, {MAX_CONNECTIONS} of each, for a 64th of all "
-    f"mailboxes and {MIN_MAILS_OF_LEASE} mails each, or what leaves within a second, up to {MAX_MAILS_OF_LEASE}",
+    total=f"`SMTP_MAX_CONNECTIONS` connections of all processes, {MAX_CONNECTIONS} of each, for {MIN_MAILS_OF_LEASE} "
+    f"mails each, or what leaves within a second, up to {MAX_MAILS_OF_LEASE}",
     tenant="one mail, in turns; mails to many people at once go last",
     address="none: forms and links to sign in are bounded",
     reserved="half of the turns, for mails of no organizer",
     stranger=f"Others wait one turn, of up to {MIN_MAILS_OF_LEASE} mails or a second.",
 )
 
-EMPTY_LEASE_PAUSE_SECONDS = 0.05
-"""Seconds from a lease that found nothing to the next one. Each notification wakes all processes."""
+LEASE_PAUSE_SECONDS = 0.1
+"""Seconds between leases, unless more mails are due than a lease may send. So mails that become due one by one are
+leased, rendered and sent together. Each notification wakes all processes."""
 
 STOP_TIMEOUT_SECONDS = 8
 """Seconds that mails which are being sent may take when the sender is stopped."""
@@ -169,16 +177,40 @@ class OwnerTurns:
         self.first_owner = outbox.FIRST_OWNER
         self.no_owner_first = True
 
-    def advance(self, leased: Sequence[LeasedShard]) -> None:
+    def advance(self, leases: Sequence[ShardLease]) -> None:
         """Go on after the owner whose shard was leased last."""
-        if leased:
+        if leases:
             self.no_owner_first = not self.no_owner_first
-        if owners := [shard.owner for shard in leased if shard.owner]:
+        if owners := [shard.owner for lease in leases for shard in lease.shards if shard.owner]:
             self.first_owner = outbox.next_owner(owners[-1])
 
 
+class LeaseSize:
+    """How much the next lease takes: as many mails as leave within its time, from as few shards as have so many.
+
+    So mails that become due one by one are leased, rendered and sent together, and many due mails are spread over the
+    connections of all processes.
+    """
+
+    def __init__(self) -> None:
+        self.mails = MIN_MAILS_OF_LEASE
+        self.shards = MAX_SHARDS_OF_LEASE
+        self.has_more = False
+        """Whether there may be more due mails than the last lease could send."""
+
+    def note_due(self, count: int, limit: int) -> None:
+        """Note how many due mails the shards of a lease had, up to a limit."""
+        self.has_more = count == limit
+        self.shards = max(self.shards // 2, 1) if self.has_more else min(self.shards * 2, MAX_SHARDS_OF_LEASE)
+
+    def note_duration(self, count: int, seconds: float) -> None:
+        """Note how long so many mails took on one connection."""
+        affordable = int(count * LEASE_TURN_SECONDS / max(seconds, 0.001))
+        self.mails = min(max(affordable, MIN_MAILS_OF_LEASE), MAX_MAILS_OF_LEASE)
+
+
 class _Rendering:
-    """Mails of a shard that wait to be rendered. `rendered`: those that can be sent; None: they wait."""
+    """Mails of a lease that wait to be rendered. `rendered`: those that can be sent; None: they wait."""
 
     def __init__(self, mails: list[Mail]) -> None:
         self.mails = mails
@@ -186,23 +218,23 @@ class _Rendering:
 
 
 class DueMails:
-    """Reads the due mails of shards, and renders them: those of all shards that wait at the same time together."""
+    """Reads the due mails of leases, and renders them: those of all leases that wait at the same time together."""
 
     def __init__(self, database: Database[Any], render: Render, attempts: MailAttempts, rate: SendingRate) -> None:
         self._database = database
         self._render = render
         self._attempts = attempts
         self._rate = rate
-        self._limit = MIN_MAILS_OF_LEASE
         self._turn = asyncio.Lock()
-        """One subprocess renders the mails of all shards: nothing is gained by rendering several batches at once."""
+        """One subprocess renders the mails of all leases: nothing is gained by rendering several batches at once."""
         self._renderings: list[_Rendering] = []
         self.turns = OwnerTurns()
+        self.lease_size = LeaseSize()
 
-    async def read(self, shard: LeasedShard) -> tuple[int, list[tuple[Mail, Envelope]]]:
+    async def read(self, lease: ShardLease) -> tuple[int, list[tuple[Mail, Envelope]]]:
         """How many mails are due of those that the lease may send, and those of them that can be sent."""
         await yield_to_requests()
-        mails = await self._read(shard.number, shard.owner or self.turns.first_owner)
+        mails = await self._read([(shard.number, shard.owner or self.turns.first_owner) for shard in lease.shards])
         # Mails at which the connection was lost before go last.
         mails.sort(key=self._attempts.connection_breaks)
         rendering = _Rendering(mails)
@@ -210,7 +242,7 @@ class DueMails:
             self._renderings.append(rendering)
             try:
                 async with self._turn:
-                    # The task that rendered for this shard too may have failed, or was cancelled.
+                    # The task that rendered for this lease too may have failed, or was cancelled.
                     if rendering.rendered is None:
                         await self._render_waiting()
             finally:
@@ -219,24 +251,20 @@ class DueMails:
         return len(mails), rendering.rendered
 
     async def _render_waiting(self) -> None:
-        """Render the mails of all shards that wait."""
+        """Render the mails of all leases that wait."""
         renderings, self._renderings = self._renderings, []
         mails = [mail for rendering in renderings for mail in rendering.mails]
         envelopes = {mail.id: envelope for mail, envelope in await self._render_mails(mails)} if mails else {}
         for rendering in renderings:
             rendering.rendered = [(mail, envelopes[mail.id]) for mail in rendering.mails if mail.id in envelopes]
 
-    def note_duration(self, count: int, seconds: float) -> None:
-        """Note how long so many mails took on one connection: the next lease has as many as leave in its time."""
-        affordable = int(count * LEASE_TURN_SECONDS / max(seconds, 0.001))
-        self._limit = min(max(affordable, MIN_MAILS_OF_LEASE), MAX_MAILS_OF_LEASE)
-
-    async def _read(self, shard: int, owner: str) -> list[Mail]:
-        limit = self._rate.max_mails(self._limit)
+    async def _read(self, shards: Sequence[tuple[int, str]]) -> list[Mail]:
+        limit = self._rate.max_mails(self.lease_size.mails)
         while True:
-            mails = await self._database.read(lambda reader: outbox.due_mails(reader, shard, limit, owner))
+            mails = await self._database.read(lambda reader: outbox.due_mails(reader, shards, limit))
             behind = [mail.id for mail in mails if mail.is_behind]
             if not behind:
+                self.lease_size.note_due(len(mails), limit)
                 return mails
             await self._database.autocommit(lambda reader, ids=behind: outbox.hold_behind(reader, ids))
 
@@ -266,8 +294,8 @@ class DueMails:
         return left
 
 
-class ShardWork(RowWork[LeasedShard]):
-    """Sends the due mails of shards."""
+class ShardWork(RowWork[ShardLease]):
+    """Sends the due mails of shards that are leased together."""
 
     name = "mails"
     channels = (outbox.CHANNEL,)
@@ -292,19 +320,21 @@ class ShardWork(RowWork[LeasedShard]):
         self._connections = connections
         self._rate = rate
         self._unheld_at = float("-inf")
-        self._last_empty_lease_at = float("-inf")
+        self._last_lease_at = float("-inf")
         self._next_due_at: float | None = None
         self._turns = due_mails.turns
-        self._ending: set[LeasedShard] = set()
-        """Shares of which no further mail is begun."""
-        self._waiting_for_turns: dict[LeasedShard, asyncio.Task[None]] = {}
+        self._ending: set[ShardLease] = set()
+        """Leases of which no further mail is begun."""
+        self._waiting_for_turns: dict[ShardLease, asyncio.Task[None]] = {}
         self._send_turn = asyncio.Lock()
         self._fatal_event = asyncio.Event()
         self._fatal_error: Exception | None = None
 
-    async def lease(self, limit: int, excluded: Sequence[Any], *, scan_all: bool) -> list[LeasedShard]:
+    async def lease(self, limit: int, excluded: Sequence[Any], *, scan_all: bool) -> list[ShardLease]:
         self._attempts.pause.is_idle_since_pause = False
-        await asyncio.sleep(self._last_empty_lease_at + EMPTY_LEASE_PAUSE_SECONDS - time.monotonic())
+        if not self._due_mails.lease_size.has_more:
+            await asyncio.sleep(self._last_lease_at + LEASE_PAUSE_SECONDS - time.monotonic())
+        self._last_lease_at = time.monotonic()
         # A result that is not stored may be of a shard that this process has lost: it must not be sent again.
         await self._results.flushed()
         if time.monotonic() > self._unheld_at + POLL_SECONDS:
@@ -317,17 +347,18 @@ class ShardWork(RowWork[LeasedShard]):
             lambda reader: self._leases.lease(
                 reader,
                 limit,
+                self._due_mails.lease_size.shards,
                 self._database.resources.settings.smtp_max_connections,
                 self._turns.first_owner,
                 no_owner_first=self._turns.no_owner_first,
             )
         )
         if not leased:
-            self._last_empty_lease_at = time.monotonic()
+            self._due_mails.lease_size.has_more = False
         self._turns.advance(leased)
         return leased
 
-    async def renew(self, row: LeasedShard) -> bool:
+    async def renew(self, row: ShardLease) -> bool:
         return await self._database.autocommit(lambda reader: shards.renew(reader, row))
 
     async def seconds_until_due(self, reader: Reader[Any], excluded: Sequence[Any]) -> float | None:
@@ -344,9 +375,9 @@ class ShardWork(RowWork[LeasedShard]):
         if self._fatal_error:
             raise self._fatal_error
 
-    async def handle(self, row: LeasedShard) -> int:
-        """Send the due mails of a shard, and give it back. If cancelled, complete the mail that is being sent."""
-        sending = asyncio.create_task(self._send_shard(row), name=f"mails: shard {row.number}")
+    async def handle(self, row: ShardLease) -> int:
+        """Send due mails of a lease, and give it back. If cancelled, complete the mail that is being sent."""
+        sending = asyncio.create_task(self._send_lease(row), name=f"mails: lease {row.id}")
         try:
             return await asyncio.shield(sending)
         except asyncio.CancelledError:
@@ -359,20 +390,20 @@ class ShardWork(RowWork[LeasedShard]):
             await end_tasks([sending])
             self._ending.discard(row)
 
-    async def _send_shard(self, shard: LeasedShard) -> int:
-        """Send the due mails of a shard, and give it back. Returns how many there were."""
+    async def _send_lease(self, lease: ShardLease) -> int:
+        """Send due mails of a lease, and give it back. Returns how many there were."""
         count = 0
         try:
-            count = await self._send_mails(shard)
+            count = await self._send_mails(lease)
         except (SenderSessionLost, SubprocessStartError, Problem) as error:
             self._fatal_error = error
             self._fatal_event.set()
-        with contextlib.suppress(Problem):  # then it is free when the lease ends
-            await self._database.autocommit(lambda reader: self._leases.give_back(reader, shard))
+        with contextlib.suppress(Problem):  # then its shards are free when it ends
+            await self._database.autocommit(lambda reader: self._leases.give_back(reader, lease))
         return count
 
-    async def _send_mails(self, shard: LeasedShard) -> int:
-        count, rendered = await self._due_mails.read(shard)
+    async def _send_mails(self, lease: ShardLease) -> int:
+        count, rendered = await self._due_mails.read(lease)
         if rendered:
             started = time.monotonic()
             async with self._connections.use() as connection:
@@ -380,21 +411,41 @@ class ShardWork(RowWork[LeasedShard]):
                     async with self._send_turn:  # requests go first
                         await yield_to_requests()
                     if self._rate.is_limited:
-                        await self._wait_for_turn(shard)
-                    if shard in self._ending or self.pause_seconds() > 0:
+                        await self._wait_for_turn(lease)
+                    if lease in self._ending or self.pause_seconds() > 0:
                         break
-                    await self._attempts.send(connection, shard, mail, envelope)
+                    if lease.has(mail.shard):
+                        async with self._others_freed_at_stall(lease, mail.shard):
+                            await self._attempts.send(connection, lease, mail, envelope)
                 else:
-                    self._due_mails.note_duration(len(rendered), time.monotonic() - started)
+                    self._due_mails.lease_size.note_duration(len(rendered), time.monotonic() - started)
         return count
 
-    async def _wait_for_turn(self, shard: LeasedShard) -> None:
-        """Wait until a mail may be sent, or no further one of the shard is begun."""
-        waiting = self._waiting_for_turns[shard] = asyncio.create_task(self._rate.wait_for_turn(), name="mails: turn")
+    @contextlib.asynccontextmanager
+    async def _others_freed_at_stall(self, lease: ShardLease, shard: int) -> AsyncGenerator[None]:
+        """Give back the other shards of a lease if the block lasts for long."""
+
+        async def free() -> None:
+            with contextlib.suppress(Problem):  # then they are free when the lease ends
+                await self._database.autocommit(lambda reader: self._leases.give_others_back(reader, lease, shard))
+
+        tasks: list[asyncio.Task[None]] = []
+        timer = asyncio.get_running_loop().call_later(
+            STALL_SECONDS, lambda: tasks.append(asyncio.create_task(free(), name="mails: stall"))
+        )
+        try:
+            yield
+        finally:
+            timer.cancel()
+            await end_tasks(tasks)
+
+    async def _wait_for_turn(self, lease: ShardLease) -> None:
+        """Wait until a mail may be sent, or no further one of the lease is begun."""
+        waiting = self._waiting_for_turns[lease] = asyncio.create_task(self._rate.wait_for_turn(), name="mails: turn")
         try:
             await asyncio.wait([waiting])
         finally:
-            del self._waiting_for_turns[shard]
+            del self._waiting_for_turns[lease]
             await end_tasks([waiting])
         if not waiting.cancelled():
             waiting.result()

@@ -1,9 +1,9 @@
 """Shards of the outbox: all mails to one mailbox are in the same of 64 shards, and one process at a time sends a shard.
 In the schema a shard is a share (`mail_shares`).
 
-A process leases a shard (`kit/background/row_work.py`), sends some of its mails, and gives the shard back. A process
-may stall, and lose a shard to another process. So it reads its lease immediately before the content of each mail: the
-lease must last for a few more seconds, by the clock of the database.
+A process leases some shards together (`kit/background/row_work.py`), sends some of their mails over one connection, and
+gives the shards back. A process may stall, and lose its shards to another process. So it reads its lease immediately
+before the content of each mail: the lease must last for a few more seconds, by the clock of the database.
 
 Version 0.2.0 had one sender, which locks the table `mail_sender` in exclusive mode. For one release each process that
 sends shards holds a weaker lock of that table: many processes can hold it together, and none while a sender of 0.2.0
@@ -13,8 +13,9 @@ holds its own.
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator
-from typing import Any, LiteralString
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Collection, Sequence
+from typing import Any, LiteralString, NamedTuple
 from uuid import UUID, uuid4
 
 import psycopg
@@ -27,9 +28,6 @@ from holdfast.kit.mail.outbox import IS_BLOCKED, IS_DUE, OWNER, SHARD, owner_wal
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, SESSION_SETTINGS
 from holdfast.kit.postgres.database import Database, Reader
 
-SHARD_COUNT: LiteralString = "64"
-"""SQL: how many shards there are. The function `mail_share` of PostgreSQL has this number too."""
-
 MIN_LEASE_SECONDS = 5.0
 """Seconds that a lease must last when the content of a mail begins. So a process that stalls for a shorter time right
 after it has read its lease may still send the mail: no other process can have leased the shard meanwhile."""
@@ -41,23 +39,47 @@ SESSION_CHECK_SECONDS = 2
 """Seconds between two statements of an idle session: less than the idle timeout of sessions."""
 
 
-class LeasedShard(Struct, frozen=True):
+class LeasedShard(NamedTuple):
     """A shard that this process has leased.
 
     owner    the owner whose turn it is; empty: it is the turn of mails of no owner
     """
 
     number: int
-    lease_id: UUID
     owner: str
+
+
+class ShardLease:
+    """Shards that this process has leased together, in the order in which they should be sent, over one connection.
+
+    shards    those of them that were not given back
+    """
+
+    def __init__(self, id: UUID, shards: Sequence[LeasedShard]) -> None:
+        self.id = id
+        self.shards = shards
+
+    def has(self, number: int) -> bool:
+        """Whether a shard belongs to it, and was not given back."""
+        return any(shard.number == number for shard in self.shards)
+
+    def lasts(self, numbers: Collection[int]) -> bool:
+        """Whether all its shards are among these."""
+        return all(shard.number in numbers for shard in self.shards)
+
+    def keep_only(self, number: int) -> list[int]:
+        """Drop all shards except one. Returns the numbers of the others."""
+        dropped = [shard.number for shard in self.shards if shard.number != number]
+        self.shards = [shard for shard in self.shards if shard.number == number]
+        return dropped
 
 
 class _Candidate(Struct):
-    """A shard that was free a moment ago. `is_leased`: whether this process has leased it now."""
+    """A shard that was free a moment ago. `lease_id`: the lease of this process to which it belongs now, if any."""
 
     shard: int
     owner: str
-    is_leased: bool
+    lease_id: UUID | None
 
 
 class ShardLeases:
@@ -71,58 +93,74 @@ class ShardLeases:
     def __init__(self) -> None:
         self._unanswered: set[UUID] = set()
         """The ids of leases whose statement was sent and has not been answered."""
-        self._held: set[LeasedShard] = set()
-        """Shards that were leased, and not given back."""
+        self._held: set[UUID] = set()
+        """The ids of leases that were not given back."""
 
     async def lease(
-        self, reader: Reader[Any], limit: int, connections: int, first_owner: str, *, no_owner_first: bool
-    ) -> list[LeasedShard]:
-        """Lease shards that have due mails, at most `limit`. No more than `connections` are leased by all processes.
+        self,
+        reader: Reader[Any],
+        limit: int,
+        max_shards: int,
+        connections: int,
+        first_owner: str,
+        *,
+        no_owner_first: bool,
+    ) -> list[ShardLease]:
+        """Lease shards that have due mails: at most `limit` leases, of at most `max_shards` shards each.
 
-        Owners take turns, beginning with `first_owner`. Mails to many people at once come last.
+        All processes together have at most `connections` leases. Owners take turns, beginning with `first_owner`.
+        Mails to many people at once come last.
 
         no_owner_first    whether mails of no owner come before all others. Else they come after mails of owners
         """
         await self._give_back_leases(reader, self._unanswered)
         self._unanswered.clear()
-        leased: list[LeasedShard] = []
-        while len(leased) < limit:
-            lease_id = uuid4()
-            self._unanswered.add(lease_id)
+        shards: dict[UUID, list[LeasedShard]] = {}
+        is_lost = True
+        while is_lost and len(shards) < limit:
+            lease_ids = [uuid4() for _ in range(limit - len(shards))]
+            self._unanswered.update(lease_ids)
             candidates = await reader.rows(
                 _Candidate,
                 LEASED_SHARDS,
                 {
-                    "limit": limit - len(leased),
+                    "lease_ids": lease_ids,
+                    "max_shards": max_shards,
                     "connections": connections,
                     "first": first_owner,
                     "no_owner_place": 0 if no_owner_first else 2,
-                    "lease_id": lease_id,
                     "seconds": LEASE_SECONDS,
                 },
             )
-            if not candidates:
-                break
-            leased += [LeasedShard(one.shard, lease_id, one.owner) for one in candidates if one.is_leased]
+            for candidate in candidates:
+                if candidate.lease_id:
+                    shards.setdefault(candidate.lease_id, []).append(LeasedShard(candidate.shard, candidate.owner))
+            # Another process has leased a candidate meanwhile: there may be others.
+            is_lost = any(candidate.lease_id is None for candidate in candidates)
         self._unanswered.clear()
-        self._held.update(leased)
-        return leased
+        self._held.update(shards)
+        return [ShardLease(*item) for item in shards.items()]
 
-    async def give_back(self, reader: Reader[Any], shard: LeasedShard) -> None:
-        """Let other processes lease the shard at once."""
-        await reader.value(
+    async def give_back(self, reader: Reader[Any], lease: ShardLease) -> None:
+        """Let other processes lease the shards at once."""
+        await self._give_back_leases(reader, {lease.id})
+        self._held.discard(lease.id)
+
+    async def give_others_back(self, reader: Reader[Any], lease: ShardLease, number: int) -> None:
+        """Let other processes lease all shards of a lease at once, except one."""
+        await reader.tuples(
             """
             update mail_shares set lease_id = null, due_at = clock_timestamp()
-             where share = %(share)s and lease_id = %(lease_id)s
-            returning true
+             where lease_id = %(lease_id)s and share = any(%(shards)s)
+            returning share
             """,
-            {"share": shard.number, "lease_id": shard.lease_id},
+            # From now on only one shard is sent: also if the answer is lost.
+            {"lease_id": lease.id, "shards": lease.keep_only(number)},
         )
-        self._held.discard(shard)
 
     async def give_all_back(self, reader: Reader[Any]) -> None:
         """Give back all shards that the process may still have leased. It must have ended sending them."""
-        await self._give_back_leases(reader, {*self._unanswered, *(shard.lease_id for shard in self._held)})
+        await self._give_back_leases(reader, self._unanswered | self._held)
         self._unanswered.clear()
         self._held.clear()
 
@@ -143,21 +181,22 @@ class ShardLeases:
 # row is read as it is now.
 #
 # free           the shards that no process has leased
-# room           how many shards can be leased: at most `limit`, and one for each connection that no process uses. Each
-#                leased shard uses one, and `free` tells how many of all shards are not leased
-# owners         the owners whose turn it is, in the order of their turns, one more than there is room for
+# room           how many leases can be made: one for each id, and for each connection that no process uses
+# owners         the owners whose turn it is, in the order of their turns, some more than there is room for
 # first_mails    the first due mail of each owner in each free shard; `place` is its place among the mails of this turn
 # ranked         the same in the order in which they should be sent
 # candidates     the shards with the first of these mails
 # locked         all shards, as they are after the lock
-# chosen         the candidates that are still free, while connections are
-# leased         the chosen ones, leased
+# left_over      how many leases can be made now
+# chosen         the candidates that are still free
+# leased         the first of the chosen ones; each lease is filled before the next
 LEASED_SHARDS: LiteralString = f"""
     with free as materialized (select share from mail_shares where due_at <= clock_timestamp()),
     room as materialized (
-        select least(%(limit)s, %(connections)s - {SHARD_COUNT} + count(*))::integer as places from free),
+        select least(cardinality(%(lease_ids)s::uuid[]), %(connections)s - count(distinct lease_id)) as leases
+          from mail_shares where due_at > clock_timestamp()),
     owners as materialized (
-        {owner_walk("true")}
+        {owner_walk("true", "%(first)s")}
          where (
             select true from free
              cross join lateral (
@@ -166,7 +205,7 @@ LEASED_SHARDS: LiteralString = f"""
                    and not {IS_BLOCKED}
                  order by due_at, id limit 1) as mails
              limit 1)
-         limit (select case when places > 0 then places + 1 else 0 end from room)),
+         limit (select case when leases > 0 then leases + %(max_shards)s else 0 end from room)),
     first_mails as materialized (
         select free.share, owner, owners.bulk, turn, row_number() over (partition by turn order by due_at, id) as place
           from owners
@@ -184,42 +223,46 @@ LEASED_SHARDS: LiteralString = f"""
     candidates as materialized (
         select share, owner, rank
           from (select distinct on (share) share, owner, rank from ranked order by share, rank) as shares
-         order by rank limit (select greatest(places, 0) from room)),
+         order by rank limit (select greatest(leases, 0) * %(max_shards)s from room)),
     locked as materialized (
-        select share, due_at from mail_shares where exists (select from candidates)
+        select share, lease_id, due_at from mail_shares where exists (select from candidates)
          order by share for no key update),
+    left_over as materialized (
+        select least(leases, %(connections)s - (
+                   select count(distinct lease_id) from locked where due_at > clock_timestamp())) as leases
+          from room),
     chosen as materialized (
-        select share from candidates join locked using (share) where due_at <= clock_timestamp()
-         order by rank
-         limit greatest(0, %(connections)s - (select count(*) from locked where due_at > clock_timestamp()))),
+        select share, row_number() over (order by rank) - 1 as number
+          from candidates join locked using (share) where due_at <= clock_timestamp()),
     leased as (
         update mail_shares
-           set lease_id = %(lease_id)s, due_at = clock_timestamp() + %(seconds)s * interval '1 second'
-          from chosen where mail_shares.share = chosen.share
-        returning mail_shares.share)
-    select candidates.share as shard, owner, leased.share is not null as is_leased
+           set lease_id = (%(lease_ids)s::uuid[])[1 + number / %(max_shards)s],
+               due_at = clock_timestamp() + %(seconds)s * interval '1 second'
+          from chosen cross join left_over
+         where mail_shares.share = chosen.share and number < leases * %(max_shards)s
+        returning mail_shares.share, mail_shares.lease_id)
+    select candidates.share as shard, owner, leased.lease_id
       from candidates left join leased on leased.share = candidates.share
      order by rank
 """
 
 
-async def renew(reader: Reader[Any], shard: LeasedShard) -> bool:
+async def renew(reader: Reader[Any], lease: ShardLease) -> bool:
     """Renew a lease. Returns False if it has ended."""
-    is_renewed = await reader.value(
+    renewed = await reader.tuples(
         """
         update mail_shares set due_at = clock_timestamp() + %(seconds)s * interval '1 second'
-         where share = %(share)s and lease_id = %(lease_id)s and due_at > clock_timestamp()
-        returning true
+         where lease_id = %(lease_id)s and due_at > clock_timestamp()
+        returning share
         """,
-        {"share": shard.number, "lease_id": shard.lease_id, "seconds": LEASE_SECONDS},
+        {"lease_id": lease.id, "seconds": LEASE_SECONDS},
     )
-    return bool(is_renewed)
+    return lease.lasts([share for (share,) in renewed])
 
 
 LASTING_SHARDS: LiteralString = """
-    select share from mail_shares
-      join unnest(%(shares)s::integer[], %(lease_ids)s::uuid[]) as lease (share, lease_id) using (share, lease_id)
-     where due_at > clock_timestamp() + %(seconds)s * interval '1 second'
+    select lease_id, share from mail_shares
+     where lease_id = any(%(lease_ids)s) and due_at > clock_timestamp() + %(seconds)s * interval '1 second'
 """
 """The shards whose leases last for a while."""
 
@@ -227,8 +270,8 @@ LASTING_SHARDS: LiteralString = """
 class _LeaseReading:
     """A read of a lease. `sent_at`: when the statement that read it was sent; None: it is not read yet."""
 
-    def __init__(self, shard: LeasedShard) -> None:
-        self.shard = shard
+    def __init__(self, lease: ShardLease) -> None:
+        self.lease = lease
         self.sent_at: float | None = None
         self.lasts = False
 
@@ -246,12 +289,12 @@ class SenderSession:
         self._readings: list[_LeaseReading] = []
         """What waits for the next statement, which reads all of these leases."""
 
-    async def check(self, shard: LeasedShard) -> None:
-        """Raises `LeaseLost` unless the lease lasts for `MIN_LEASE_SECONDS` more. Raises `SenderSessionLost`.
+    async def check(self, lease: ShardLease) -> None:
+        """Raises `LeaseLost` unless the whole lease lasts for `MIN_LEASE_SECONDS` more. Raises `SenderSessionLost`.
 
         Nothing is awaited after the answer was found recent, so a caller that sends immediately can rely on it.
         """
-        reading = _LeaseReading(shard)
+        reading = _LeaseReading(lease)
         while reading.sent_at is None or time.monotonic() > reading.sent_at + MAX_READ_SECONDS:
             reading.sent_at = None
             self._readings.append(reading)
@@ -276,16 +319,17 @@ class SenderSession:
             cursor = await self._connection.execute(
                 LASTING_SHARDS,
                 {
-                    "shares": [reading.shard.number for reading in readings],
-                    "lease_ids": [reading.shard.lease_id for reading in readings],
+                    "lease_ids": [reading.lease.id for reading in readings],
                     "seconds": MIN_LEASE_SECONDS,
                 },
             )
-            lasting = {shard for (shard,) in await cursor.fetchall()}
+            lasting = defaultdict[UUID, list[int]](list)
+            for lease_id, shard in await cursor.fetchall():
+                lasting[lease_id].append(shard)
         except psycopg.Error as error:
             raise SenderSessionLost(first_line(error)) from error
         for reading in readings:
-            reading.sent_at, reading.lasts = sent_at, reading.shard.number in lasting
+            reading.sent_at, reading.lasts = sent_at, reading.lease.lasts(lasting[reading.lease.id])
 
 
 @contextlib.asynccontextmanager
