@@ -264,20 +264,19 @@ INTRODUCTION = """\
 <!-- python -m tests.bounds -->
 
 What many callers use at the same time has a limit, and each caller has [a share of
-it](../decisions/0095-shared-limits-have-a-share-for-each-address.md) that others cannot take. Come to this page when
-callers wait or are refused. Words in capitals are [settings](../settings.md), with their defaults.
+it](../decisions/0095-shared-limits-have-a-share-for-each-address.md) that others cannot take. Words in capitals are
+[settings](../settings.md), with their defaults.
 
 | column | meaning |
 |---|---|
 | All together | the limit in one process, at the same time. "Reserved": what strangers cannot use up |
 | An organizer or shop | the share of one of them, with all its keys, apps and people |
-| An address | the share of one IPv4 address, or of one IPv6 network of /64; "a /48" has many of these. People \
-behind one address, such as an office, share this too |
+| An address | the share of one IPv4 address, or of one IPv6 network of /64; "a /48" has many of these |
 | What one stranger can do | the most that a caller without a credential, with one address or /48, can do to others |
 
 * "In turns": no owner has a second turn before each owner that waits has had one.
 * "Gives way": when all are taken, the address with the most gives one to an address with fewer.
-* "Unconfirmed organizer": its address is not confirmed. A stranger can register a few in an hour, and has their shares.
+* "Unconfirmed organizer": a stranger can register a few in an hour, and has their shares.
 * "No share": one owner has no limit. An empty cell: the column does not apply.
 * Rate limits ("an hour", "a minute") are counted in each process, or in all together with `RATE_LIMIT_STORAGE_URL`.
 * Name a proxy in front in `TRUSTED_PROXIES`. Otherwise all callers have its address.

@@ -51,23 +51,23 @@ def contributing() -> str:
 
 
 def decisions() -> str:
-    """The page that lists all decisions, by their subjects."""
+    """The page that lists all decisions that hold, by their subjects."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(DECISIONS.glob("0*.md"))}
     titles = {
-        int(
-            path.name[:4]
-        ): f"* [{path.read_text(encoding='utf-8').partition(chr(10))[0].removeprefix('# ')}]({path.name})"
-        for path in sorted(DECISIONS.glob("0*.md"))
+        int(name[:4]): f"* [{text.partition(chr(10))[0].removeprefix('# ')}]({name})"
+        for name, text in texts.items()
+        if "\nReplaced by" not in text
     }
     unused = f"{UNUSED_NUMBERS[0]} to {UNUSED_NUMBERS[-1]}"
     lines = [
         "# Decisions",
         "",
-        "Why things are as they are, one page each. A page changes with the code. A page that another decision",
-        f"replaces is one line, which names the other. The numbers {unused} were never used. Read",
+        "Why things are as they are, one page each. A page changes with the code. Numbers that are not listed were",
+        f"replaced by another decision, which their page names; {unused} were never used. Read",
         "[Architecture](../architecture.md) first.",
     ]
     for subject, numbers in SUBJECTS.items():
-        lines += ["", f"## {subject}", "", *(titles[number] for number in numbers)]
+        lines += ["", f"## {subject}", "", *(titles[number] for number in numbers if number in titles)]
     return "\n".join(lines) + "\n"
 
 
