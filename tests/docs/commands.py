@@ -1,6 +1,5 @@
 """The page of all commands, made from the command line itself.
 
-It says what each command does, and names its options; what an option means is in `--help` alone.
 `python -m tests.docs.commands` writes `docs/commands.md`.
 """
 
@@ -22,7 +21,7 @@ INTRODUCTION = """\
 # All commands
 <!-- python -m tests.docs.commands -->
 
-`--help` of a command says what its options mean. The command is `.venv/bin/holdfast` in a checkout, and
+This is what `--help` of each command prints. The command is `.venv/bin/holdfast` in a checkout, and
 [`/opt/holdfast/bin/holdfast`](deploy.md#installing) after an installation. Commands read the [settings](settings.md)
 of the services from their environment, and most act on the database directly: a service need not run. `holdfast
 --version` prints the version and the newest migrations.
@@ -49,9 +48,9 @@ class Command(NamedTuple):
         """The command with the name of its service left out, to compare it with that of the other service."""
         return self._replace(text=self.text.replace(TITLES[service], "the service"))
 
-    def without_texts(self) -> object:
-        """What the page says of the command, without its options' texts: their defaults, such as ports, may differ."""
-        return self.usage, self.text, self.options.keys()
+    def without_defaults(self) -> object:
+        """What the command of both services has in common, if it is one: defaults, such as ports, may differ."""
+        return self.usage, self.text, {name: text.partition(" Default:")[0] for name, text in self.options.items()}
 
 
 def tree() -> Any:
@@ -113,12 +112,15 @@ def page() -> str:
     shared = {
         words: command
         for words, command in of_service["events"].items()
-        if (other := of_service["inventory"].get(words)) and other.without_texts() == command.without_texts()
+        if (other := of_service["inventory"].get(words)) and other.without_defaults() == command.without_defaults()
     }
     parts = [INTRODUCTION, "## Both services\n"]
     parts += [_block(("holdfast", *words), command) for words, command in everything.items() if words[0] not in TITLES]
     parts += ["## Each service\n", OF_EACH_SERVICE]
-    parts += [_block(("holdfast", "SERVICE", *words), command) for words, command in shared.items()]
+    for words, command in shared.items():
+        other = of_service["inventory"][words]
+        options = {name: _with_default_of(other.options[name], text) for name, text in command.options.items()}
+        parts.append(_block(("holdfast", "SERVICE", *words), command._replace(options=options)))
     for service in TITLES:
         parts.append(f"## {service.capitalize()}\n")
         parts += [
@@ -129,10 +131,15 @@ def page() -> str:
     return "\n".join(parts)
 
 
+def _with_default_of(inventory: str, text: str) -> str:
+    """The text of an option, with the default that the command of inventory has, if it is another one."""
+    return text if text == inventory else f"{text[:-1]} (inventory: {inventory.rsplit(maxsplit=1)[-1][:-1]})."
+
+
 def _block(words: tuple[str, ...], command: Command) -> str:
     usage = f" {command.usage}" if command.usage else ""
-    names = ", ".join(f"`{name}`" for name in command.options if name.startswith("-"))
-    return f"### `{' '.join(words)}{usage}`\n{command.text}\n" + (f"\nOptions: {names}.\n" if names else "")
+    rows = "".join(f"* `{name}`: {text}\n" for name, text in command.options.items())
+    return f"### `{' '.join(words)}{usage}`\n{command.text}\n" + (f"\n{rows}" if rows else "")
 
 
 if __name__ == "__main__":
