@@ -44,8 +44,8 @@ async def test_a_sign_in_mail_does_not_wait_behind_the_mails_of_a_crowd(post: Po
 
     # As a process that has just started does:
     read = post.service.database.read
-    [row] = await read(lambda reader: ShardLeases().lease(reader, 1, 64, outbox.FIRST_OWNER, no_owner_first=True))
-    [first, *_] = await read(lambda reader: outbox.due_mails(reader, row.number, 8, row.owner))
+    [row] = await read(lambda reader: ShardLeases().lease(reader, 1, 8, 64, outbox.FIRST_OWNER, no_owner_first=True))
+    [first, *_] = await read(lambda reader: outbox.due_mails(reader, row.shards, 8))
     await read(lambda reader: ShardLeases().give_back(reader, row))
     assert first.recipient == ANN
     assert len(await post.deliver()) == 41
