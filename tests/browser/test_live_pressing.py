@@ -92,7 +92,7 @@ async def test_a_button_is_pressed_though_the_page_changes_before_it_is_released
         await expect(page.get_by_text("Beeswax candles is a pool now.")).to_be_visible()
 
 
-async def test_what_came_while_a_person_pressed_is_shown_when_they_release(
+async def test_a_change_that_came_while_a_person_pressed_is_shown_when_they_release(
     chromium: Browser, template: str, tmp_path: Path
 ) -> None:
     async with open_suggestions(chromium, template, tmp_path) as suggestions:
