@@ -43,7 +43,8 @@ for line in sys.stdin:
             runpy.run_module("holdfast", run_name="__main__")
         except SystemExit as end:
             assert not end.code, line
-    print(json.dumps({"text": text.getvalue(), "modules": [name for name, module in sys.modules.items() if module]}), flush=True)
+    modules = [name for name, module in sys.modules.items() if module]
+    print(json.dumps({"text": text.getvalue(), "modules": modules}), flush=True)
     os._exit(0)
 """
 """Explains commands, each in a process that has imported only what the command line imports."""
