@@ -229,7 +229,7 @@ def establish_organizers(database_url: str, since: str = "60 days") -> None:
 
 
 @contextlib.asynccontextmanager
-async def kill_in_turn(processes: Sequence[Process]) -> AsyncGenerator[list[int]]:
+async def kill_in_turn(processes: Sequence[Process], max_pause_seconds: float = 0.6) -> AsyncGenerator[list[int]]:
     """While the block lasts, one process after the other is killed at a random moment and started again.
 
     It then serves at least as long as its start took: on a busy machine all time would go into starts.
@@ -240,7 +240,7 @@ async def kill_in_turn(processes: Sequence[Process]) -> AsyncGenerator[list[int]
     async def kill() -> None:
         seconds_of_start = 0.0
         while True:
-            await asyncio.sleep(chance.uniform(0.1, 0.6) + seconds_of_start)
+            await asyncio.sleep(chance.uniform(0.1, max_pause_seconds) + seconds_of_start)
             process = chance.choice(processes)
             process.kill()
             kills.append(process.id)
