@@ -1,21 +1,18 @@
 """Live pages under the hands of a person: what is pressed stays until it is released, and what is focused stays so."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
 from holdfast.events.settings import Settings
-from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shops.model import SCOPES
 from holdfast_demo.shopify.seed import add_more
 from tests.browser.looking import open_context
 from tests.browser.merchants import enter, serve_merchant_console
 from tests.browser.registering import serve_stage
-from tests.databases import template_database
 from tests.events.queues.guarded import guard
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.console.signing_in import add_merchant
@@ -56,15 +53,9 @@ class Suggestions(NamedTuple):
         return await form.locator("[name=suggestion]").get_attribute("value") or ""
 
 
-@pytest.fixture(scope="module")
-def template(template_url: str) -> Iterator[str]:
-    with template_database(template_url, "pressing_browser", INVENTORY) as url:
-        yield url
-
-
 @contextlib.asynccontextmanager
-async def open_suggestions(chromium: Browser, template: str, tmp_path: Path) -> AsyncGenerator[Suggestions]:
-    async with serve_merchant_console(template, tmp_path) as (scene, base_url):
+async def open_suggestions(chromium: Browser, inventory_template: str, tmp_path: Path) -> AsyncGenerator[Suggestions]:
+    async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
         add_more(scene.platform.world, DOMAIN)
         await scene.install(base_url)
         shop = await scene.shop()
@@ -80,9 +71,9 @@ async def open_suggestions(chromium: Browser, template: str, tmp_path: Path) -> 
 
 
 async def test_a_button_is_pressed_though_the_page_changes_before_it_is_released(
-    chromium: Browser, template: str, tmp_path: Path
+    chromium: Browser, inventory_template: str, tmp_path: Path
 ) -> None:
-    async with open_suggestions(chromium, template, tmp_path) as suggestions:
+    async with open_suggestions(chromium, inventory_template, tmp_path) as suggestions:
         page = suggestions.page
         await suggestions.accept.hover()
         await page.mouse.down()
@@ -93,9 +84,9 @@ async def test_a_button_is_pressed_though_the_page_changes_before_it_is_released
 
 
 async def test_a_change_that_came_while_a_person_pressed_is_shown_when_they_release(
-    chromium: Browser, template: str, tmp_path: Path
+    chromium: Browser, inventory_template: str, tmp_path: Path
 ) -> None:
-    async with open_suggestions(chromium, template, tmp_path) as suggestions:
+    async with open_suggestions(chromium, inventory_template, tmp_path) as suggestions:
         page = suggestions.page
         await page.locator("h1").hover()
         await page.mouse.down()
@@ -108,9 +99,9 @@ async def test_a_change_that_came_while_a_person_pressed_is_shown_when_they_rele
 
 
 async def test_a_part_that_is_the_same_stays_with_the_newest_values_of_its_forms(
-    chromium: Browser, template: str, tmp_path: Path
+    chromium: Browser, inventory_template: str, tmp_path: Path
 ) -> None:
-    async with open_suggestions(chromium, template, tmp_path) as suggestions:
+    async with open_suggestions(chromium, inventory_template, tmp_path) as suggestions:
         button = await suggestions.accept.element_handle()
         once = suggestions.page.locator("[name=once]").first
         before = await once.get_attribute("value") or ""
@@ -122,9 +113,9 @@ async def test_a_part_that_is_the_same_stays_with_the_newest_values_of_its_forms
 
 
 async def test_a_button_without_a_name_stays_focused_when_its_part_changes(
-    chromium: Browser, template: str, tmp_path: Path
+    chromium: Browser, inventory_template: str, tmp_path: Path
 ) -> None:
-    async with open_suggestions(chromium, template, tmp_path) as suggestions:
+    async with open_suggestions(chromium, inventory_template, tmp_path) as suggestions:
         await suggestions.accept.focus()
 
         await suggestions.change()
