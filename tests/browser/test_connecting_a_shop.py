@@ -1,15 +1,12 @@
 """A merchant connects a shop in Chromium, and each page is accessible."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.async_api import Browser, expect
 
-from holdfast.inventory.service import INVENTORY
 from tests.browser.looking import looks, open_context, too_wide, violations
-from tests.databases import scratch_database, template_database
+from tests.databases import scratch_database
 from tests.helpers.platform_shop import DOMAIN, beside_the_platform
 from tests.inventory.support import unlimited
 from tests.serving import listener, running_already, serving
@@ -18,19 +15,13 @@ CONNECTED = {"en": "Your shop is connected", "de": "Ihr Shop ist verbunden"}
 NOT_CONNECTED = {"en": "Your shop is not connected", "de": "Ihr Shop ist nicht verbunden"}
 
 
-@pytest.fixture(scope="module")
-def template(template_url: str) -> Iterator[str]:
-    with template_database(template_url, "inventory_browser", INVENTORY) as url:
-        yield url
-
-
 @looks
 async def test_a_shop_is_connected_from_the_link_to_its_key(
-    chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
+    chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     here = listener()
     base_url = f"http://127.0.0.1:{here.getsockname()[1]}"
-    with scratch_database(template, "connecting") as url:
+    with scratch_database(inventory_template, "connecting") as url:
         async with (
             beside_the_platform(unlimited(url, tmp_path), base_url) as scene,
             serving(running_already(scene.inventory.app), here),

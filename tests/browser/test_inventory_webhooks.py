@@ -1,32 +1,22 @@
 """The pages of webhooks of merchants in Chromium: accessible, and in every width."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.async_api import Browser
 
-from holdfast.inventory.service import INVENTORY
 from tests.browser.looking import looks, open_boxes, open_context, too_wide, violations
 from tests.browser.merchants import enter, serve_merchant_console
-from tests.databases import template_database
 from tests.helpers.webhook_receiver import Answer
 from tests.inventory.console.signing_in import add_merchant
 from tests.inventory.outgoing_webhooks.programs import programs_of
 
 
-@pytest.fixture(scope="module")
-def template(template_url: str) -> Iterator[str]:
-    with template_database(template_url, "webhooks_browser", INVENTORY) as url:
-        yield url
-
-
 @looks
 async def test_the_pages_of_webhooks_of_a_shop_have_no_faults_of_accessibility_and_fit(
-    chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
+    chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
-    async with serve_merchant_console(template, tmp_path) as (scene, base_url):
+    async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
         shop = await scene.inventory.shop()
         await add_merchant(scene.inventory, shop)
         statuses = [204, 500]

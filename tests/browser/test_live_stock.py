@@ -1,12 +1,9 @@
 """Live pages of the stock in two browsers: changes by merchants and agents appear for another merchant."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from playwright.async_api import Browser, BrowserContext, expect
 
-from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shops.model import SCOPES
 from holdfast_demo.shopify.seed import add_more
 from tests.browser.link_following import open_live
@@ -15,17 +12,10 @@ from tests.browser.merchants import MerchantStage, serve_merchant_console
 from tests.browser.page_costs import measure_page
 from tests.browser.registering import Watch
 from tests.browser.visitors import PHONE
-from tests.databases import template_database
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.console.signing_in import Owner, add_merchant
 from tests.inventory.support import PACKS, Shop
 from tests.inventory.sync.sync_scene import SyncScene
-
-
-@pytest.fixture(scope="module")
-def template(template_url: str) -> Iterator[str]:
-    with template_database(template_url, "live_stock", INVENTORY) as url:
-        yield url
 
 
 async def imported(stage: MerchantStage) -> SyncScene:
@@ -52,9 +42,9 @@ async def signed_in(chromium: Browser, stage: MerchantStage, shop: Shop, email: 
 
 
 async def test_the_pages_of_the_stock_show_what_other_merchants_and_agents_do(
-    chromium: Browser, template: str, tmp_path: Path
+    chromium: Browser, inventory_template: str, tmp_path: Path
 ) -> None:
-    async with serve_merchant_console(template, tmp_path) as stage:
+    async with serve_merchant_console(inventory_template, tmp_path) as stage:
         platform = await imported(stage)
         shop, base_url = platform.shop, stage.base_url
         ada = await signed_in(chromium, stage, shop, "ada@example.com")
@@ -113,9 +103,9 @@ async def test_the_pages_of_the_stock_show_what_other_merchants_and_agents_do(
 
 
 async def test_pages_of_a_pool_move_little_while_they_load_on_a_slow_phone(
-    chromium: Browser, template: str, tmp_path: Path
+    chromium: Browser, inventory_template: str, tmp_path: Path
 ) -> None:
-    async with serve_merchant_console(template, tmp_path) as stage:
+    async with serve_merchant_console(inventory_template, tmp_path) as stage:
         shop = (await imported(stage)).shop
         pool = await shop.pool(50, members=PACKS)
         ada = await signed_in(chromium, stage, shop, "ada@example.com")

@@ -1,22 +1,18 @@
 """The merchants' console in Chromium, in the admin of a shop and in a window of its own: it is accessible."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
 from playwright.async_api import Browser, Page, expect
 
 from holdfast.inventory.replays import operations as replays
 from holdfast.inventory.replays.model import ReplayTask
-from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shops.model import SCOPES
 from holdfast_demo.shopify.seed import add_more, add_past
 from tests.browser.looking import looks, open_boxes, open_context, too_wide, violations
 from tests.browser.merchants import enter, serve_merchant_console
 from tests.browser.person import at_task
-from tests.databases import template_database
 from tests.helpers.platform_shop import DOMAIN
 from tests.inventory.console.signing_in import add_merchant
 from tests.inventory.support import PACKS, SIX_PACK
@@ -36,12 +32,6 @@ FORMS = ("adjust", "count", "transfer", "edit", "pause", "archive")
 """Pages of a pool with a form."""
 
 
-@pytest.fixture(scope="module")
-def template(template_url: str) -> Iterator[str]:
-    with template_database(template_url, "console_browser", INVENTORY) as url:
-        yield url
-
-
 async def looked_at(page: Page) -> None:
     assert await violations(page) == []
     assert await too_wide(page) == []
@@ -57,9 +47,9 @@ def watched(page: Page) -> list[str]:
 
 @looks
 async def test_a_merchant_installs_the_app_in_the_admin_and_makes_a_new_key_in_its_frame(
-    chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
+    chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
-    async with serve_merchant_console(template, tmp_path) as (scene, base_url):
+    async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
         context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
         faults = watched(page)
@@ -92,9 +82,9 @@ async def test_a_merchant_installs_the_app_in_the_admin_and_makes_a_new_key_in_i
 
 
 async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
-    chromium: Browser, template: str, tmp_path: Path
+    chromium: Browser, inventory_template: str, tmp_path: Path
 ) -> None:
-    async with serve_merchant_console(template, tmp_path) as (scene, _):
+    async with serve_merchant_console(inventory_template, tmp_path) as (scene, _):
         scene.platform.install(DOMAIN)
         context = await open_context(chromium, "light", 1280, "en")
         page = await context.new_page()
@@ -150,9 +140,9 @@ async def test_the_page_of_a_pool_follows_an_agent_in_the_frame(
 
 @looks
 async def test_a_merchant_sees_the_last_thirty_days_with_pools_and_then_accepts_all_suggestions(
-    chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
+    chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
-    async with serve_merchant_console(template, tmp_path) as (scene, base_url):
+    async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
         add_past(scene.platform.world, DOMAIN)
         await scene.install(base_url)
         shop = await scene.shop()
@@ -190,9 +180,9 @@ async def test_a_merchant_sees_the_last_thirty_days_with_pools_and_then_accepts_
 
 
 async def test_a_merchant_makes_three_pools_from_imported_products(
-    chromium: Browser, template: str, tmp_path: Path
+    chromium: Browser, inventory_template: str, tmp_path: Path
 ) -> None:
-    async with serve_merchant_console(template, tmp_path) as (scene, base_url):
+    async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
         add_more(scene.platform.world, DOMAIN)
         await scene.install(base_url)
         shop = await scene.shop()
@@ -246,8 +236,10 @@ async def test_a_merchant_makes_three_pools_from_imported_products(
         await context.close()
 
 
-async def test_a_page_does_not_move_while_a_merchant_counts(chromium: Browser, template: str, tmp_path: Path) -> None:
-    async with serve_merchant_console(template, tmp_path) as (scene, base_url):
+async def test_a_page_does_not_move_while_a_merchant_counts(
+    chromium: Browser, inventory_template: str, tmp_path: Path
+) -> None:
+    async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
         shop = await scene.inventory.shop()
         await add_merchant(scene.inventory, shop)
         pool = await shop.golden()
@@ -283,9 +275,9 @@ PAGES = (
 
 @looks
 async def test_an_owner_reads_every_page_of_the_console(
-    chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
+    chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
-    async with serve_merchant_console(template, tmp_path) as (scene, base_url):
+    async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
         shop = await scene.inventory.shop()
         await add_merchant(scene.inventory, shop)
         made = await shop.call("create_pool", name="Honey jars", quantity=50, low_stock_at=60, members=PACKS)
@@ -328,9 +320,9 @@ async def test_an_owner_reads_every_page_of_the_console(
 
 @looks
 async def test_a_merchant_who_is_unknown_in_the_frame_reads_what_to_do(
-    chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
+    chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
-    async with serve_merchant_console(template, tmp_path) as (scene, base_url):
+    async with serve_merchant_console(inventory_template, tmp_path) as (scene, base_url):
         context = await open_context(chromium, scheme, width, language)
         page = await context.new_page()
 

@@ -1,16 +1,13 @@
 """The start page of the inventory service in Chromium: its example of packs computes the right quantities."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.async_api import Browser, expect
 
-from holdfast.inventory.service import INVENTORY
 from tests.browser.looking import looks, open_context, too_wide, violations
-from tests.databases import scratch_database, template_database
+from tests.databases import scratch_database
 from tests.helpers.platform_shop import beside_the_platform
 from tests.inventory.support import unlimited
 from tests.serving import listener, running_already, serving
@@ -18,19 +15,13 @@ from tests.serving import listener, running_already, serving
 JARS = 42
 
 
-@pytest.fixture(scope="module")
-def template(template_url: str) -> Iterator[str]:
-    with template_database(template_url, "start_browser", INVENTORY) as url:
-        yield url
-
-
 @looks
 async def test_a_sale_on_the_shelf_changes_what_is_left_of_every_pack(
-    chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
+    chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
     here = listener()
     address = f"http://127.0.0.1:{here.getsockname()[1]}"
-    with scratch_database(template, "start") as url:
+    with scratch_database(inventory_template, "start") as url:
         async with (
             beside_the_platform(unlimited(url, tmp_path), address) as scene,
             serving(running_already(scene.inventory.app), here),

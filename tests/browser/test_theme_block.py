@@ -1,17 +1,14 @@
 """The theme block on a storefront, in Chromium: the number is live, and the shop's page never suffers from it."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.async_api import Browser, expect
 
-from holdfast.inventory.service import INVENTORY
 from tests.browser.looking import looks, open_context
 from tests.browser.shopping import shopping
-from tests.databases import scratch_database, template_database
+from tests.databases import scratch_database
 
 IN = {"en": "{} in stock", "de": "{} auf Lager"}
 LOW = {"en": "Only {} left", "de": "Nur noch {} verfügbar"}
@@ -21,17 +18,11 @@ BACK = {"en": "Back in stock: {}", "de": "Wieder auf Lager: {}"}
 OLD = {"en": r"^{} in stock at \d+:\d\d", "de": r"^{} auf Lager um \d+:\d\d$"}
 
 
-@pytest.fixture(scope="module")
-def template(template_url: str) -> Iterator[str]:
-    with template_database(template_url, "theme_browser", INVENTORY) as url:
-        yield url
-
-
 @looks
 async def test_a_visitor_sees_each_sale_at_once_and_the_page_outlives_the_service(
-    chromium: Browser, template: str, tmp_path: Path, scheme: Any, width: int, language: str
+    chromium: Browser, inventory_template: str, tmp_path: Path, scheme: Any, width: int, language: str
 ) -> None:
-    with scratch_database(template, "theme") as url:
+    with scratch_database(inventory_template, "theme") as url:
         async with shopping(url, tmp_path) as stand:
             context = await open_context(chromium, scheme, width, language)
             visit = await stand.visited(context, language)
@@ -82,9 +73,9 @@ async def test_a_visitor_sees_each_sale_at_once_and_the_page_outlives_the_servic
 
 
 async def test_a_hidden_page_asks_nothing_and_is_right_again_when_it_is_seen(
-    chromium: Browser, template: str, tmp_path: Path
+    chromium: Browser, inventory_template: str, tmp_path: Path
 ) -> None:
-    with scratch_database(template, "theme_hidden") as url:
+    with scratch_database(inventory_template, "theme_hidden") as url:
         async with shopping(url, tmp_path) as stand:
             context = await open_context(chromium, "light", 1280, "en")
             visit = await stand.visited(context, clock=True)

@@ -12,11 +12,10 @@ import pytest
 import pytest_asyncio
 
 from holdfast.inventory.installs.access import shop_access
-from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shops import operations as shops
 from tests.contract.requirements import requirement
-from tests.databases import template_database
+from tests.databases import scratch_database
 from tests.helpers.platform_shop import BASE_URL, DOMAIN, SECRET, PlatformScene, beside_the_platform
 from tests.inventory.samples import ARGUMENTS
 from tests.inventory.support import TOOLS, Shop, unlimited
@@ -29,8 +28,8 @@ SCOPES = {"read_inventory", "write_inventory", "read_pools", "write_pools"}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def scene(template_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[PlatformScene]:
-    with template_database(template_url, "inventory_contract", INVENTORY) as url:
+async def scene(inventory_template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[PlatformScene]:
+    with scratch_database(inventory_template, "contract") as url:
         async with beside_the_platform(unlimited(url, tmp_path_factory.mktemp("data"))) as scene:
             yield scene
 

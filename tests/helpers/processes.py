@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -228,18 +229,24 @@ def establish_organizers(database_url: str, since: str = "60 days") -> None:
 
 
 @contextlib.asynccontextmanager
-async def kill_in_turn(processes: Sequence[Process]) -> AsyncGenerator[list[int]]:
-    """While the block lasts, one process after the other is killed at a random moment and started again."""
+async def kill_in_turn(processes: Sequence[Process], max_pause_seconds: float = 0.6) -> AsyncGenerator[list[int]]:
+    """While the block lasts, one process after the other is killed at a random moment and started again.
+
+    It then serves at least as long as its start took: on a busy machine all time would go into starts.
+    """
     kills: list[int] = []
     chance = random.Random(5)
 
     async def kill() -> None:
+        seconds_of_start = 0.0
         while True:
-            await asyncio.sleep(chance.uniform(0.1, 0.6))
+            await asyncio.sleep(chance.uniform(0.1, max_pause_seconds) + seconds_of_start)
             process = chance.choice(processes)
             process.kill()
             kills.append(process.id)
+            began = time.monotonic()
             await asyncio.to_thread(process.start)
+            seconds_of_start = time.monotonic() - began
 
     async with at_work(kill()):
         yield kills

@@ -4,11 +4,7 @@
 """
 
 import asyncio
-import contextlib
 import os
-import random
-from collections import Counter
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from holdfast.inventory.service import INVENTORY
@@ -16,32 +12,13 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.stock.operations import audit
 from holdfast.kit.security.http_client import HttpClient
-from tests.helpers.background_loops import at_work
-from tests.helpers.processes import Process, serving
+from tests.helpers.processes import kill_in_turn, serving
 from tests.inventory.ledger_agent import POOL_COUNT, LedgerAgent
 from tests.serving import PLAIN
 
 SOAK = "HOLDFAST_SOAK" in os.environ
 CHANGES = 100_000 if SOAK else 3_000
 CLIENTS = 64
-
-
-@contextlib.asynccontextmanager
-async def killing(processes: list[Process]) -> AsyncGenerator[Counter[str]]:
-    """While the block lasts, one process after the other is killed at a random moment and started again."""
-    kills: Counter[str] = Counter()
-    chance = random.Random(7)
-
-    async def kill() -> None:
-        while True:
-            await asyncio.sleep(chance.uniform(0.2, 1.5))
-            process = chance.choice(processes)
-            process.kill()
-            kills["killed"] += 1
-            await asyncio.to_thread(process.start)
-
-    async with at_work(kill()):
-        yield kills
 
 
 async def test_every_acknowledged_change_is_in_the_ledger_once_and_every_balance_is_its_sum(
@@ -57,7 +34,7 @@ async def test_every_acknowledged_change_is_in_the_ledger_once_and_every_balance
             for number in range(POOL_COUNT):
                 fields = {"name": f"Pool {number}", "quantity": 100, "allow_negative": number % 4 == 0}
                 await agents[0].insist(http, "create_pool", fields)
-        async with killing(processes) as kills:
+        async with kill_in_turn(processes, 1.5) as kills:
             await asyncio.gather(*(agent.work(turns) for agent in agents))
 
     differences = await database.read(lambda tx: audit(tx, shop.id))
@@ -78,6 +55,6 @@ async def test_every_acknowledged_change_is_in_the_ledger_once_and_every_balance
     # Every acknowledged change is there once; nothing is there that nobody asked for, and nothing was refused twice.
     assert stored == acknowledged
     assert versions[0][0] == versions[0][1]
-    assert kills["killed"] > 0
+    assert kills
     assert len(acknowledged) > CHANGES / 2
     assert {code for agent in agents for code in agent.refused} <= {"not_enough_stock", "hold_ended"}

@@ -4,6 +4,7 @@
 "use strict";
 
 const REFRESH_MS = 300;
+const PRESSED_MS = 50; // between two looks whether a person still presses something
 
 let timer;
 let planned; // by `soon`, beside the next look
@@ -11,6 +12,12 @@ let events;
 let hasEnded = false;
 let fetchedAt = performance.now();
 let plannedAt = Infinity;
+
+// Nothing changes while a person presses something: what was replaced before the button of the mouse is released would not
+// be clicked.
+async function waitUntilReleased() {
+  while (document.querySelector(":active")) await new Promise((resolve) => setTimeout(resolve, PRESSED_MS));
+}
 
 function schedule(seconds) {
   clearTimeout(timer);
@@ -81,6 +88,7 @@ async function refresh() {
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const main = fresh.querySelector("main[data-state]");
     if (main) {
+      await waitUntilReleased();
       show(fresh);
       seconds = Number(main.dataset.refresh);
     }

@@ -4,6 +4,8 @@
 // is one answer for all visitors, which caches may keep. The page itself is fetched when it is our turn.
 "use strict";
 
+const PRESSED_MS = 50; // between two looks whether a person still presses something
+
 let timer;
 let announcedAt = Date.now();
 // Of a visitor who waits: `shared`, `ticket` (the place in line), `joinedAt`, the highest `serving` that was seen, whether
@@ -20,6 +22,12 @@ function localize() {
     const style = "clock" in time.dataset ? { ...clock, second: "2-digit" } : { ...date, ...clock };
     time.textContent = new Intl.DateTimeFormat(locale, style).format(new Date(time.dateTime));
   }
+}
+
+// Nothing changes while a person presses something: what was replaced before the button of the mouse is released would not
+// be clicked.
+async function waitUntilReleased() {
+  while (document.querySelector(":active")) await new Promise((resolve) => setTimeout(resolve, PRESSED_MS));
 }
 
 function schedule(seconds) {
@@ -139,6 +147,7 @@ async function refresh() {
     if (!fresh) return;
     const main = fresh.querySelector("main[data-state]");
     if (main) {
+      await waitUntilReleased();
       show(fresh);
       if (!shared) remember();
       seconds = Number(main.dataset.refresh);

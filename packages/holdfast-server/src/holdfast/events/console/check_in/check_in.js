@@ -156,7 +156,7 @@
     try {
       const answer = await fetch(location.pathname + location.search, { redirect: "manual", cache: "no-store" });
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("report");
-      const focused = part("report")?.contains(document.activeElement);
+      const focused = part("report")?.contains(document.activeElement) || part("report")?.matches(":active");
       if (answer.ok && fresh && !focused) part("report")?.replaceChildren(...fresh.childNodes);
     } catch {
       // The next change brings it.

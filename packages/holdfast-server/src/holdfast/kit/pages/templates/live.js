@@ -20,6 +20,7 @@ const REFRESH_MS = 300;
 const REOPEN_MS = 30_000;
 const FLASH_MS = 1_200;
 const ANNOUNCE_INTERVAL_MS = 60_000;
+const PRESSED_MS = 50; // between two looks whether a person still presses something
 const SENDING_MS = 10_000; // after that, the answer to a form is a file, or does not come
 
 const { stream, about = "", poll, page } = (document.querySelector("[data-stream]") ?? document.querySelector("[data-live]")).dataset;
@@ -39,8 +40,19 @@ let fetchMs = 0;
 let planned; // by `soon`, beside the next poll
 let plannedAt = Infinity;
 let announcedAt = Date.now();
+const arrived = []; // the pages and parts that are not shown yet, the oldest first
+let showing;
 
-function show(fresh) {
+// Nothing changes while a person presses something: a control that was replaced before the button of the mouse is released
+// would not be clicked, nor one that has moved.
+function show(...fresh) {
+  arrived.push(...fresh);
+  clearTimeout(showing);
+  if (document.querySelector(":active")) showing = setTimeout(show, PRESSED_MS);
+  else arrived.splice(0).forEach(replaceParts);
+}
+
+function replaceParts(fresh) {
   const version = fresh.querySelector("[data-version]")?.dataset.version;
   if (version) document.querySelector("[data-version]").dataset.version = version;
   const focused = document.activeElement;
@@ -53,15 +65,16 @@ function show(fresh) {
     }
     part.hidden = next.hidden;
     if (next.dataset.state) part.dataset.state = next.dataset.state;
+    renewForms(part, next);
     if (next.innerHTML === part.innerHTML) continue;
-    const hadFocus = part.contains(focused);
+    const toFocus = part.contains(focused) && successor(part, next, focused);
     const counts = texts(part);
     const before = toldText(part);
     for (const box of part.querySelectorAll("input[type=checkbox]:checked")) {
-      same(next, box)?.toggleAttribute("checked", true);
+      successor(part, next, box)?.toggleAttribute("checked", true);
     }
     part.replaceChildren(...next.childNodes);
-    if (hadFocus) same(part, focused)?.focus({ preventScroll: true });
+    if (toFocus) toFocus.focus({ preventScroll: true });
     flash(part, counts);
     // Screen readers are told the text of the part when it changes, once a minute at most.
     const after = toldText(part);
@@ -79,14 +92,26 @@ function isInUse(part, focused) {
   );
 }
 
-// What an element has become: found by its id, a link by where it leads, a field by its name and value.
-function same(part, gone) {
-  const alike = (element) =>
-    gone.id
-      ? element.id === gone.id
-      : (gone.href && element.href === gone.href) ||
-        (gone.name && element.name === gone.name && element.value === gone.value);
-  return [...part.querySelectorAll("[id], a[href], input, button")].find(alike);
+// Each copy of a page has other values by which a form is told from a forged one, and from one that was sent before. They
+// alone are no change.
+function renewForms(part, next) {
+  const fields = "input[name=token], input[name=once]";
+  const values = [...next.querySelectorAll(fields)].map((field) => field.value);
+  part.querySelectorAll(fields).forEach((field, index) => (field.value = values[index] ?? field.value));
+}
+
+// What an element becomes in the next content of a part. Of several that are alike, it is the one at the same place, if
+// they are as many as before: a button in another row is another button.
+function successor(part, next, element) {
+  const [before, after] = [part, next].map((content) =>
+    [...content.querySelectorAll("[id], a[href], input, button, summary")].filter((one) => nameOf(one) === nameOf(element)),
+  );
+  return before.length === after.length ? after[before.indexOf(element)] : after.find((one) => one.href);
+}
+
+// Tells an element from others: its id, where a link leads, or the name, value and text of a control.
+function nameOf(element) {
+  return element.id || element.href || `${element.name ?? ""} ${element.value ?? ""} ${text(element)}`;
 }
 
 function texts(part) {
