@@ -114,9 +114,8 @@ class Idempotency:
         work    answers the new requests, given by their indexes; a `Problem` among its answers is not stored
         """
         stored = await self._find(tx, requests)
-        first = {request.id: index for index, request in reversed([*enumerate(requests)])}
-        fresh = sorted(index for id, index in first.items() if id not in stored)
-        new_answers = dict(zip(fresh, await work(fresh), strict=True)) if fresh else {}
+        new_indexes = [index for index, request in enumerate(requests) if request.id not in stored]
+        new_answers = dict(zip(new_indexes, await work(new_indexes), strict=True)) if new_indexes else {}
         if stored:
             await tx.confirm()
         secret = tx.resources.secret
@@ -131,12 +130,8 @@ class Idempotency:
             },
         )
         return [
-            self._replayed(secret, stored[request.id], request)
-            if request.id in stored
-            else new_answers[first[request.id]]
-            if request.fingerprint == requests[first[request.id]].fingerprint
-            else self.reused()
-            for request in requests
+            self._replayed(secret, stored[request.id], request) if request.id in stored else new_answers[index]
+            for index, request in enumerate(requests)
         ]
 
     async def lock(self, tx: Tx[Any], requests: Sequence[RepeatableRequest]) -> None:

@@ -209,7 +209,7 @@ class EndpointOperations:
             )
 
     async def _find(self, reader: Reader[Any], caller: Caller, id: int) -> EndpointRow:
-        return _known_endpoint(id, await sql.find_endpoint(reader, _tenant_of(caller), id))
+        return _known_endpoint(id, await sql.find_endpoint_of_tenant(reader, _tenant_of(caller), id))
 
     async def _lock(self, tx: Tx[Any], caller: Caller, id: int) -> EndpointRow:
         self._require_right(caller)

@@ -81,9 +81,8 @@ SENDING = Bound(
 
 ATTEMPTS = Counter("holdfast_webhook_attempts", "Messages of webhooks that were sent, by result.", ["result"])
 
-TABLE = RowTable(
-    "webhook_endpoints", "id", due_at="leased_until", condition="status = 'active' and next_due_at <= now()"
-)
+TABLE = RowTable("webhook_endpoints", "id", due_at="leased_until")
+"""Of leases only the fence: `LEASE` chooses which endpoints are due."""
 
 
 class DueMessage(Struct):
@@ -179,7 +178,7 @@ class DeliveryWork(TableWork):
 
     async def _send_due(self, row: LeasedRow) -> Turn:
         """Send what is due for an endpoint, for a while."""
-        endpoint = await self.database.read(partial(find_endpoint, id=row.key))
+        endpoint = await self.database.read(partial(find_active_endpoint, id=row.key))
         if endpoint is None or not (messages := await self._due(row.key, endpoint.failing_since is not None)):
             return Turn()
         owner = ("webhooks", f"tenant {endpoint.tenant_id}")
@@ -348,8 +347,8 @@ SECONDS_UNTIL_DUE: LiteralString = """
 """
 
 
-async def find_endpoint(reader: Reader[Any], id: int) -> EndpointRow | None:
-    """An active endpoint."""
+async def find_active_endpoint(reader: Reader[Any], id: int) -> EndpointRow | None:
+    """An endpoint of any tenant, unless it is paused or failing."""
     return await reader.row(
         EndpointRow,
         """
