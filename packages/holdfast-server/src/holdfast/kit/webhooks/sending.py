@@ -82,7 +82,7 @@ SENDING = Bound(
 ATTEMPTS = Counter("holdfast_webhook_attempts", "Messages of webhooks that were sent, by result.", ["result"])
 
 TABLE = RowTable("webhook_endpoints", "id", due_at="leased_until")
-"""Of leases only the fence: `LEASE` chooses which endpoints are due."""
+"""Fences of leases use it. `LEASE` and `SECONDS_UNTIL_DUE` say which endpoints are due."""
 
 
 class DueMessage(Struct):
@@ -348,7 +348,7 @@ SECONDS_UNTIL_DUE: LiteralString = """
 
 
 async def find_active_endpoint(reader: Reader[Any], id: int) -> EndpointRow | None:
-    """An endpoint of any tenant, unless it is paused or failing."""
+    """An endpoint of any tenant, if its status is `active`."""
     return await reader.row(
         EndpointRow,
         """
