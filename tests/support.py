@@ -35,7 +35,13 @@ from tests.databases import State, empty
 _numbers = itertools.count(1)
 
 
-CACHE_CHANNELS = (api_keys.CHANNEL, sessions.CHANNEL, CHANGE_CHANNEL, log_keys.CHANNEL, queues.CHANNEL)
+CACHE_CHANNELS = (
+    api_keys.CHANNEL,
+    sessions.SESSIONS_CHANNEL,
+    CHANGE_CHANNEL,
+    log_keys.LOG_KEYS_CHANNEL,
+    queues.QUEUES_CHANNEL,
+)
 """Channels on which a process is told to drop what it caches of the database."""
 
 

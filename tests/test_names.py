@@ -57,6 +57,12 @@ UNITLESS_CONSTANTS = {
 }
 """Constants that say neither what is limited nor the unit."""
 
+AMBIGUOUS_CONSTANTS = {
+    *("BATCH_SIZE", "CHANNEL", "DAYS", "EMAIL", "HEADER", "KEYS", "KIND", "LABELS", "LIMITS", "NAME", "PAGE_SIZE"),
+    "PATH",
+}
+"""Constants that say what they are only beside the name of their module."""
+
 NOUNLESS_CLASSES = {
     *("Refused", "Shown", "Asked", "Line", "Wanted", "Found", "Taken", "Kept", "Told", "Said", "Given", "Standing"),
 }
@@ -210,6 +216,17 @@ def area(path: str) -> str:
     return "/".join(path.split("/")[:2])
 
 
+def ambiguous_imports(path: str, tree: ast.Module) -> list[str]:
+    """The constants that a module imports without the name of their module, and that say nothing without it."""
+    return [
+        f"{path}:{node.lineno} {alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name in AMBIGUOUS_CONSTANTS and alias.asname is None
+    ]
+
+
 def repeated_classes(modules: dict[str, ast.Module]) -> list[str]:
     """The classes of one area that share a name."""
     homes: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -331,6 +348,15 @@ def test_no_name_in_a_script_is_a_bare_participle_or_limit_without_its_unit() ->
         for path in paths
         for name in bad_declarations(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
     ] == []
+
+
+def test_no_constant_is_imported_whose_name_says_too_little(modules: dict[str, ast.Module]) -> None:
+    assert [name for path, tree in modules.items() for name in ambiguous_imports(path, tree)] == []
+
+
+def test_an_imported_constant_whose_name_says_too_little_is_noticed() -> None:
+    assert ambiguous_imports("x.py", ast.parse("from y import PATH")) == ["x.py:1 PATH"]
+    assert ambiguous_imports("x.py", ast.parse("from y import EVENT_PATH\nfrom y import PATH as Y_PATH")) == []
 
 
 def test_no_two_classes_of_a_service_or_of_the_kit_share_a_name(modules: dict[str, ast.Module]) -> None:

@@ -170,7 +170,7 @@ async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_is_synced_again_b
         await scene.adjust(-6)
         await eventually(lambda: scene.levels() == (44, 7, 3))
         await scene.inventory.sql("update syncs set leased_until = null, due_at = now()")
-        await scene.transact(lambda tx: tx.notify(levels.CHANNEL))  # all shops are to be looked at
+        await scene.transact(lambda tx: tx.notify(levels.LEVELS_CHANNEL))  # all shops are to be looked at
 
         async def is_at_rest() -> bool:
             [(leased,)] = await scene.inventory.sql("select leased_until is not null from syncs")

@@ -7,14 +7,14 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.events.check_in.model import CheckInEvent, Counts, ScanChange, ScanWithEntry, StoredScan
-from holdfast.events.registrations.model import NAME
+from holdfast.events.registrations.model import PERSON_NAME
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
 
 MAX_LISTED_SCANS = 200
 """The most scans in a list of the report."""
 
-LABEL: LiteralString = f"coalesce({NAME}, users.email)"
+LABEL: LiteralString = f"coalesce({PERSON_NAME}, users.email)"
 """The name of a person for the entrance.
 
 The query needs a column `seen_by`, the id of the organizer who views the name; null for admins. So it joins

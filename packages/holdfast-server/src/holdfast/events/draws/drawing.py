@@ -27,7 +27,7 @@ import structlog
 from msgspec import Struct
 
 from holdfast.events.draws import sql
-from holdfast.events.draws.model import CHANNEL, DRAW_IN_THE_PAST, DRAW_WITHOUT_LOG, DrawSubject
+from holdfast.events.draws.model import DRAW_IN_THE_PAST, DRAW_WITHOUT_LOG, DRAWS_CHANNEL, DrawSubject
 from holdfast.events.draws.sql import Frozen
 from holdfast.events.log import freeze_proofs
 from holdfast.events.log.sealing import wait_for_sealing
@@ -108,7 +108,7 @@ def drawing_loop(name: str, subjects: Sequence[DrawSubject], after: Callable[[Da
 
         yield freeze_and_draw
 
-    return Loop(name, channels=(CHANNEL,), begin=open_rounds)
+    return Loop(name, channels=(DRAWS_CHANNEL,), begin=open_rounds)
 
 
 async def freeze_due(database: Database, subject: DrawSubject, now: dt.datetime | None = None) -> bool:
@@ -210,7 +210,7 @@ async def draw(
 
 
 async def _notify_of_draw(tx: Tx, subject: DrawSubject, id: int) -> None:
-    await tx.notify(CHANNEL)
+    await tx.notify(DRAWS_CHANNEL)
     if subject.channel:
         await tx.notify(subject.channel, str(id))
 
@@ -277,6 +277,6 @@ async def name_draw(tx: Tx, field: str, draw_at: dt.datetime | None, *, is_logge
         raise invalid({field: [DRAW_IN_THE_PAST]})
     if not is_logged:
         raise invalid({field: [DRAW_WITHOUT_LOG]})
-    await tx.notify(CHANNEL)
+    await tx.notify(DRAWS_CHANNEL)
     round = round_of(draw_at)
     return {"draw_at": draw_at, "draw_round": round, "draw_round_at": time_of(round)}

@@ -20,7 +20,7 @@ from holdfast.events.pricing.operations import record_first_prices
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background.loops import Loop, RowWaiters
 
-BATCH_SIZE = 100
+OCCURRENCE_BATCH_SIZE = 100
 """The most occurrences that one transaction creates."""
 
 POLL_SECONDS = 5.0
@@ -175,7 +175,7 @@ async def lock_passed(tx: Tx, now: dt.datetime) -> list[PassedOccurrence]:
          order by datetime limit %(limit)s
            for no key update of events skip locked for key share of organizers skip locked
         """,
-        {"now": now, "limit": BATCH_SIZE},
+        {"now": now, "limit": OCCURRENCE_BATCH_SIZE},
     )
 
 

@@ -25,7 +25,7 @@ from holdfast.kit.contract.problems import (
 from holdfast.kit.postgres import database
 from holdfast.kit.security import api_keys
 
-LIMITS = LimitOperations("user_id", "api_keys.name")
+KEY_LIMITS = LimitOperations("user_id", "api_keys.name")
 """The operations on the daily limits of keys and apps."""
 
 VISIBLE_CHARACTERS = 8
@@ -154,9 +154,10 @@ def mask(start: str) -> str:
     return f"{start}{'*' * 8}"
 
 
-BATCH_SIZE = 5_000
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
 
 
 async def forget_keys(tx: Tx) -> int:
     """Delete a batch of the keys that were revoked long ago. Returns the number deleted."""
-    return await sql.delete_revoked(tx, BATCH_SIZE)
+    return await sql.delete_revoked(tx, DELETE_BATCH_SIZE)

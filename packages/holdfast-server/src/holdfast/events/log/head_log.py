@@ -31,7 +31,7 @@ from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 from holdfast_verify.formats.cosignature import (
-    PATH,
+    ADD_CHECKPOINT_PATH,
     SIZE_MEDIA_TYPE,
     AddCheckpoint,
     CosignatureVerifier,
@@ -192,7 +192,7 @@ class WitnessClient:
 
     def __init__(self, client: httpx2.AsyncClient, url: str, verifier: CosignatureVerifier) -> None:
         self._client = client
-        self._url = f"{url}{PATH}"
+        self._url = f"{url}{ADD_CHECKPOINT_PATH}"
         self._verifier = verifier
         self._sizes: dict[str, int] = {}
         self._failure_count = 0

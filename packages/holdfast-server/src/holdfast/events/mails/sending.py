@@ -223,7 +223,7 @@ async def _postpone(reader: Reader, ids: set[int]) -> None:
 
 CHANNEL = "mail_announcements"
 
-BATCH_SIZE = 1_000
+MAIL_BATCH_SIZE = 1_000
 
 
 async def announce(database: Database, _: RowWaiters) -> float:
@@ -240,7 +240,7 @@ async def process_due_announcements(database: Database) -> None:
 
     Locked rows are skipped.
     """
-    while await database.transact(lambda tx: sql.announce_batch(tx, BATCH_SIZE)):
+    while await database.transact(lambda tx: sql.announce_batch(tx, MAIL_BATCH_SIZE)):
         pass
-    while await database.transact(lambda tx: sql.unhold_batch(tx, BATCH_SIZE)):
+    while await database.transact(lambda tx: sql.unhold_batch(tx, MAIL_BATCH_SIZE)):
         pass

@@ -278,7 +278,8 @@ def _has_signed(keys: Sequence[PublicKey], assertion: ClientAssertion) -> bool:
 
 
 PREFIX = "client_"
-BATCH_SIZE = 5_000
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
 
 
 class Clients:
@@ -420,5 +421,5 @@ async def forget_clients(tx: Tx[Any]) -> int:
         deleted as (delete from oauth_clients using unused where oauth_clients.id = unused.id returning 1)
         select count(*) from deleted
         """,
-        {"limit": BATCH_SIZE},
+        {"limit": DELETE_BATCH_SIZE},
     )

@@ -33,7 +33,8 @@ CODE = "hfoc_"
 MAX_ANNOUNCED_TOKENS = 20
 """If more tokens end at once, the whole cache is dropped instead of their entries."""
 
-BATCH_SIZE = 5_000
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
 
 
 async def allow(tx: Tx[Any], allowed: Consent) -> str | None:
@@ -124,7 +125,7 @@ async def forget_grants(tx: Tx[Any]) -> int:
          returning 1)
         select count(*) from deleted
         """,
-        {"limit": BATCH_SIZE},
+        {"limit": DELETE_BATCH_SIZE},
     )
 
 

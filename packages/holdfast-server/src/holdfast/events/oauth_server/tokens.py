@@ -34,7 +34,8 @@ REFRESH = "hfrt_"
 REPEAT_SECONDS = 60
 """Seconds for which a used refresh token is answered with the same tokens again, unless these were refreshed."""
 
-BATCH_SIZE = 5_000
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
 
 
 async def redeem(
@@ -239,7 +240,7 @@ async def forget_tokens(tx: Tx[Any]) -> int:
          returning 1)
         select (select count(*) from access) + (select count(*) from refresh)
         """,
-        {"limit": BATCH_SIZE},
+        {"limit": DELETE_BATCH_SIZE},
     )
 
 

@@ -40,9 +40,9 @@ def networks_of(secret: Secret, caller: Caller) -> list[str]:
     return [signer.sign(source) for source in sources]
 
 
-HEADER = "X-API-Key"
+API_KEY_HEADER = "X-API-Key"
 NOTE = (
-    f"Send the key in the {HEADER} header of every request. It is not shown again. "
+    f"Send the key in the {API_KEY_HEADER} header of every request. It is not shown again. "
     "Mails about your events wait until you confirm your e-mail address: sign in with a mailed link at {sign_in}."
 )
 """Information for a new organizer about its key, and about mails."""
@@ -76,7 +76,7 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
     key = await mint(tx, id, "First key")
     path = organizer_path(command.slug)
     return Registered(
-        Authentication(HEADER, NOTE.format(sign_in=f"{tx.resources.settings.base_url}/sign-in")),
+        Authentication(API_KEY_HEADER, NOTE.format(sign_in=f"{tx.resources.settings.base_url}/sign-in")),
         key,
         Organizer(id, command.name, email, "organizer", command.slug, tx.resources.settings.base_url + path, path),
     )

@@ -17,7 +17,7 @@ from prometheus_client import Counter
 
 from holdfast.events.log.model import new_nonces
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
-from holdfast.events.queues.model import CHANNEL, PLACE
+from holdfast.events.queues.model import PLACE, QUEUES_CHANNEL
 from holdfast.events.resources import Tx
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
@@ -246,7 +246,7 @@ async def join(
         results = [JoinResult(*result[:-3], *next(stored)) if result.is_earlier else result for result in results]
     JOINED.inc(sum(result.is_new for result in results))
     if any(result.is_first for result in results):
-        await tx.notify(CHANNEL)
+        await tx.notify(QUEUES_CHANNEL)
     return results
 
 

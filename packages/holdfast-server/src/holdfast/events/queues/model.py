@@ -411,7 +411,7 @@ SEATS: LiteralString = """
 """
 """Joins the seats of the event behind a queue to a `room`."""
 
-CHANNEL = "queues"
+QUEUES_CHANNEL = "queues"
 """The channel for notifications that a queue may have a visitor to release sooner than expected."""
 
 QUEUE_DRAWS = DrawSubject(
@@ -426,5 +426,5 @@ QUEUE_DRAWS = DrawSubject(
         insert into queue_places (queue_id, number, places)
         select %(id)s, (ticket - 1) / 256, array_agg(place::integer order by ticket) from drawn group by 2""",
     on_drawn=", paced_at = clock_timestamp()",
-    channel=CHANNEL,
+    channel=QUEUES_CHANNEL,
 )

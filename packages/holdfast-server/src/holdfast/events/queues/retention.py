@@ -11,7 +11,7 @@ from holdfast.events.resources import Tx
 NO_URL = "https://deleted.invalid"
 """The target of a deleted queue whose log is kept: an address that cannot exist (RFC 2606)."""
 
-BATCH_SIZE = 20_000
+DELETE_BATCH_SIZE = 20_000
 """The most visitors, and the most releases, that one run deletes, so that requests do not wait for it."""
 
 # A token can be picked up for `token_ttl_minutes`, and is then valid for the same time again.
@@ -53,7 +53,7 @@ async def _delete_visitors(tx: Tx) -> int:
          returning 1)
         select count(*) from deleted
         """,
-        {"limit": BATCH_SIZE},
+        {"limit": DELETE_BATCH_SIZE},
     )
 
 
@@ -80,7 +80,7 @@ async def _delete_releases(tx: Tx) -> int:
          returning 1)
         select count(*) from deleted
         """,
-        {"limit": BATCH_SIZE},
+        {"limit": DELETE_BATCH_SIZE},
     )
 
 

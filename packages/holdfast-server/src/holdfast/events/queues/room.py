@@ -21,9 +21,9 @@ from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
 from holdfast.events.queues.model import (
-    CHANNEL,
     OPENS_AT,
     QUEUE_DRAWS,
+    QUEUES_CHANNEL,
     SEATS,
     QueueRow,
     RoomRow,
@@ -183,7 +183,7 @@ def progress_cache(database: Database, runner: Runner) -> LookupCache[int, Queue
     async def look_up(queue_id: int) -> QueueProgress:
         return await runner[READ_PROGRESS](ADMIN, GetProgress(queue_id=queue_id))
 
-    return LookupCache(QUEUES_LOOKED_UP, database, CHANNEL, int, look_up)
+    return LookupCache(QUEUES_LOOKED_UP, database, QUEUES_CHANNEL, int, look_up)
 
 
 async def find_progress(reader: Reader, ids: Sequence[int]) -> list[QueueProgress]:

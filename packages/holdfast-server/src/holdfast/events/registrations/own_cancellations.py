@@ -38,7 +38,7 @@ MIN_POLL_SECONDS = 0.05
 LOCKED_RETRY_SECONDS = 0.25
 """Seconds until locked events without a waiter are tried again."""
 
-BATCH_SIZE = 100
+CANCEL_BATCH_SIZE = 100
 """The most events of one step, and the most registrations of an event that one transaction removes."""
 
 
@@ -154,7 +154,7 @@ async def remove_cancelled(database: Database, row_waiters: RowWaiters | None = 
     for event_id in due_ids:
         while count := await database.transact(partial(remove_from_event, event_id=event_id, skip_locked=True)):
             total += count
-            if count < BATCH_SIZE:
+            if count < CANCEL_BATCH_SIZE:
                 break
         if count is None and row_waiters:
             row_waiters.leave(event_id, partial(remove_when_unlocked, database, event_id))
@@ -176,7 +176,7 @@ async def list_due_events(reader: Reader, excluded_ids: Sequence[int] = ()) -> l
                  order by cancels_at limit %(limit)s) as due
          order by event_id
         """,
-        {"excluded_ids": list(excluded_ids), "limit": BATCH_SIZE},
+        {"excluded_ids": list(excluded_ids), "limit": CANCEL_BATCH_SIZE},
     )
     return [id for (id,) in rows]
 
@@ -251,7 +251,7 @@ async def lock_due(tx: Tx, event_id: int) -> list[CancelledRegistration]:
          where event_id = %(event_id)s and cancels_at <= (select clock_timestamp())
          order by cancels_at, arrival limit %(limit)s for no key update of registrations
         """,
-        {"event_id": event_id, "limit": BATCH_SIZE},
+        {"event_id": event_id, "limit": CANCEL_BATCH_SIZE},
     )
 
 

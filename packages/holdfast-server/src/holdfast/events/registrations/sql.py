@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from holdfast.events.hand_over_conditions import of_organizer
 from holdfast.events.log.model import Changer, changed_by
-from holdfast.events.registrations.model import NAME, Registration, RegistrationMatch
+from holdfast.events.registrations.model import PERSON_NAME, Registration, RegistrationMatch
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.model import EMAIL
+from holdfast.events.users.model import PERSON_EMAIL
 
 RECEIVED_AT: LiteralString = """to_char(registrations.received_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
 
@@ -55,7 +55,7 @@ async def list_registrations(
         page as materialized ({in_order(conditions, "received_at, arrival", "%(limit)s")})
         select registrations.event_id || '-' || users.public_id as id, registrations.status, registrations.event_id,
                registrations.amount_paid, users.public_id as user_id, {RECEIVED_AT} as received_at,
-               {EMAIL} as email, {NAME} as name
+               {PERSON_EMAIL} as email, {PERSON_NAME} as name
           from page as registrations
          cross join (select %(seen_by)s::bigint as seen_by) as viewer
          cross join lateral (select * from users where users.id = registrations.user_id limit 1) as users
@@ -85,7 +85,7 @@ class RegistrationKey(Struct):
 
 REGISTRATIONS_BY_KEY: LiteralString = f"""
     select events.organizer_id, registrations.status, registrations.amount_paid, {RECEIVED_AT}, registrations.reason,
-           {EMAIL}, {NAME}, registrations.log_number
+           {PERSON_EMAIL}, {PERSON_NAME}, registrations.log_number
       from json_to_recordset(%(requests)s::json)
                as request (index integer, event_id bigint, public_id text, seen_by bigint)
       left join lateral (select id, organizer_id from events where id = request.event_id limit 1) as events on true

@@ -95,7 +95,7 @@ EVENT_DRAWS = DrawSubject(
 )
 
 
-BATCH_SIZE = 1000
+DRAW_BATCH_SIZE = 1000
 """Places of the order that one transaction processes."""
 
 
@@ -123,7 +123,7 @@ async def place_entries(tx: Tx, event_id: int) -> bool:
     if progress is None:
         return False
     outcomes = await give_places(tx, event_id, progress)
-    end = progress.placed + BATCH_SIZE
+    end = progress.placed + DRAW_BATCH_SIZE
     await end_batch(tx, event_id, min(end, progress.tickets), is_last=end >= progress.tickets)
     if "held" in outcomes:
         await open_payments(tx, [event_id])
@@ -224,7 +224,7 @@ async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[st
             "event_id": event_id,
             "placed": progress.placed,
             "drawn": progress.drawn,
-            "end": min(progress.placed + BATCH_SIZE, progress.tickets),
+            "end": min(progress.placed + DRAW_BATCH_SIZE, progress.tickets),
             "claim": tx.resources.settings.claim_hours,
         },
     )

@@ -13,7 +13,7 @@ from holdfast.kit.contract.problems import NOT_FOUND, invalid
 from holdfast.kit.postgres import database
 from holdfast.kit.security import api_keys
 
-LIMITS = LimitOperations("shop_id", "''")
+SHOP_LIMITS = LimitOperations("shop_id", "''")
 """The operations on the daily limit of the key of a shop. No transaction of a shop can read keys."""
 
 

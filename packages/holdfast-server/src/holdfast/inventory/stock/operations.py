@@ -39,7 +39,7 @@ from holdfast.inventory.stock.model import (
     StockHistory,
     TransferQuantity,
 )
-from holdfast.inventory.stock.pool_page import DAYS
+from holdfast.inventory.stock.pool_page import CHART_DAYS
 from holdfast.inventory.stock.remembered_stock import TouchedRows, lock_shop
 from holdfast.inventory.stock.stock_changes import Draft, apply_and_store, touched_rows
 from holdfast.kit.contract.caller import Caller
@@ -239,7 +239,8 @@ def only_answer(answers: Sequence[A | Problem]) -> A:
     return answer
 
 
-BATCH_SIZE = 5_000
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
 
 
 async def forget_holds(tx: Tx) -> int:
@@ -256,7 +257,7 @@ async def forget_holds(tx: Tx) -> int:
             delete from holds using ended where holds.shop_id = ended.shop_id and holds.id = ended.id returning 1)
         select count(*) from deleted
         """,
-        {"limit": BATCH_SIZE},
+        {"limit": DELETE_BATCH_SIZE},
     )
 
 
@@ -275,7 +276,7 @@ async def forget_drawn(tx: Tx) -> int:
          returning 1)
         select count(*) from deleted
         """,
-        {"days": DAYS, "limit": BATCH_SIZE},
+        {"days": CHART_DAYS, "limit": DELETE_BATCH_SIZE},
     )
 
 

@@ -15,7 +15,7 @@ from holdfast.inventory.sync.explanation import ExplainedLevel, PendingChange
 from holdfast.inventory.sync.explanation import explain as explain_levels
 from holdfast.inventory.sync.model import GRACE_SECONDS, ORDER_LAG_SECONDS, ObservedLevel, OrderLevelChange
 
-CHANNEL = "levels"
+LEVELS_CHANNEL = "levels"
 """The channel on which a shop is announced whose levels need a sync; the payload is its id."""
 
 
@@ -362,7 +362,7 @@ async def request_sync_if_needed(tx: Tx, shop_id: int, item_gids: Collection[str
         """,
         {"shop_id": shop_id, "items": [*item_gids]},
     ):
-        await tx.notify(CHANNEL, str(shop_id))
+        await tx.notify(LEVELS_CHANNEL, str(shop_id))
 
 
 async def request_sync(tx: Tx, shop_id: int) -> None:
@@ -374,4 +374,4 @@ async def request_sync(tx: Tx, shop_id: int) -> None:
         """,
         {"shop_id": shop_id},
     )
-    await tx.notify(CHANNEL, str(shop_id))
+    await tx.notify(LEVELS_CHANNEL, str(shop_id))

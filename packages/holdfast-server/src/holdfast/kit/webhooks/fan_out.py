@@ -17,10 +17,10 @@ from typing import Any, LiteralString, NamedTuple
 from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
 from holdfast.kit.postgres.database import Database, Tx
 from holdfast.kit.postgres.notifications import POLL_SECONDS
-from holdfast.kit.webhooks.endpoints import CHANNEL
+from holdfast.kit.webhooks.endpoints import MESSAGES_CHANNEL
 from holdfast.kit.webhooks.sending import DELIVERIES_CHANNEL
 
-BATCH_SIZE = 2_000
+FAN_OUT_BATCH_SIZE = 2_000
 """The most messages of a batch."""
 
 MAX_TENANTS = 100
@@ -117,7 +117,7 @@ async def fan_out(tx: Tx[Any], after: int = 0) -> FanOutBatch:
     """Store the deliveries of new messages of tenants with ids above `after`."""
     if not await tx.value("select pg_try_advisory_xact_lock(%(key)s)", {"key": FAN_OUT_LOCK}):
         return NOTHING  # another process does it
-    parameters = {"after": after, "tenants": MAX_TENANTS, "limit": BATCH_SIZE}
+    parameters = {"after": after, "tenants": MAX_TENANTS, "limit": FAN_OUT_BATCH_SIZE}
     [(tenants, unlocked, last, messages, deliveries)] = await tx.tuples(FAN_OUT, parameters)
     if deliveries:
         await tx.notify(DELIVERIES_CHANNEL)
@@ -141,4 +141,4 @@ async def _turns(_: Database[Any]) -> AsyncGenerator[LoopStep]:
     yield step
 
 
-FAN_OUT_LOOP = Loop("webhooks.fan_out", channels=(CHANNEL,), begin=_turns)
+FAN_OUT_LOOP = Loop("webhooks.fan_out", channels=(MESSAGES_CHANNEL,), begin=_turns)

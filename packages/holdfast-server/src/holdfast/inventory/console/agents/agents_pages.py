@@ -32,7 +32,7 @@ from holdfast.inventory.cursor import cursor_after
 from holdfast.inventory.pools.model import GetPool, PoolWithMembers
 from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.shops.model import SCOPES
-from holdfast.inventory.shops.operations import LIMITS
+from holdfast.inventory.shops.operations import SHOP_LIMITS
 from holdfast.inventory.site import SITE
 from holdfast.inventory.stock.model import GetStockHistory
 from holdfast.kit.contract.command import check
@@ -200,7 +200,7 @@ class ShopAgents:
         self, console: Console, platform: Platform, account_runner: Runner, requests: RequestApprovals
     ) -> None:
         self._requests = requests
-        self._limits = account_runner[LIMITS.list]
+        self._limits = account_runner[SHOP_LIMITS.list]
         self._show, self._get_pool = console.run["show_access"], console.run["get_pool"]
         self._actions = console.run["list_shop_agent_actions"]
         self._rows = HistoryRows(console, platform)
