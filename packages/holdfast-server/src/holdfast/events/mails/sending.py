@@ -45,7 +45,7 @@ from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.mail.rendering import ContentRenderer, RenderedMails
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 
-WISHES = "console/agents/wishes.html"
+REQUEST_SENTENCES = "console/agents/request_sentences.html"
 """The template with the sentences about what agents want to do."""
 
 _ADDRESS = re.compile(r"[^\s@/:]+@[^\s@/:]+")
@@ -143,7 +143,7 @@ async def _with_data_links(database: Database, mails: Sequence[Mail]) -> dict[in
 async def _about_requests(database: Database, mails: Sequence[Mail]) -> dict[int, RequestMail]:
     """The mails about requests of agents to be written, by id, without outdated ones."""
     reader = RequestReader(OPERATIONS, database, find_credentials, read_facts)
-    sentences = RequestSentences(SITE, WISHES, _without_web_addresses)
+    sentences = RequestSentences(SITE, REQUEST_SENTENCES, _without_web_addresses)
     return await mail_contents(database, await _to_organizers(database, mails), reader, sentences)
 
 

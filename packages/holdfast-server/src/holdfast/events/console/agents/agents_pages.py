@@ -58,8 +58,8 @@ OPERATIONS = (LIST_USES,)
 
 TEMPLATES = AgentTemplates(
     base="console.html",
-    deed="console/agents/deeds.html",
-    wish="console/agents/wishes.html",
+    action_sentences="console/agents/action_sentences.html",
+    request_sentences="console/agents/request_sentences.html",
     keys="console/agents/key_section.html",
     counts="people",
 )
