@@ -215,7 +215,7 @@ class SyncWork(RowWork[LeasedShop]):
         self._changed_shops: set[int] = set()
         self._resting: set[int] = set()
 
-    def notified(self, payload: str) -> None:
+    def on_notice(self, payload: str) -> None:
         self._changed_shops.add(int(payload.partition(" ")[0]))
 
     def busy_keys(self, rows: Sequence[LeasedShop]) -> Sequence[int]:
