@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from holdfast.inventory.cursor import cursor_page
 from holdfast.inventory.problems import (
     ALREADY_REVERTED,
@@ -265,14 +267,14 @@ async def forget_drawn(tx: Tx) -> int:
     """Delete a batch of the daily sums that are too old for any page. Returns how many rows were deleted."""
     return await tx.value(
         """
-        with old as (
+        with old_sum as (
             select pool_id, day, source, variant_gid from drawn
              where day < (now() at time zone 'UTC')::date - 2 * %(days)s
              order by day limit %(limit)s for update skip locked),
         deleted as (
-            delete from drawn using old
+            delete from drawn using old_sum
              where (drawn.pool_id, drawn.day, drawn.source, drawn.variant_gid)
-                   = (old.pool_id, old.day, old.source, old.variant_gid)
+                   = (old_sum.pool_id, old_sum.day, old_sum.source, old_sum.variant_gid)
          returning 1)
         select count(*) from deleted
         """,
@@ -285,9 +287,25 @@ async def shops(reader: database.Reader[Any]) -> list[int]:
     return [id for (id,) in await reader.tuples("select id from shops order by id")]
 
 
+class _AuditRow(Struct):
+    """A pool, beside what its ledger and its active holds add up to."""
+
+    id: int
+    on_hand: int
+    held: int
+    entries: int
+    delta: int
+    held_delta: int
+    number: int
+    last_balance: int
+    last_seq: int
+    in_holds: int
+
+
 async def audit(reader: database.Reader[Any], shop_id: int) -> list[str]:
     """One sentence for each difference in the ledger of a shop. A sound ledger has none."""
-    rows = await reader.tuples(
+    rows = await reader.rows(
+        _AuditRow,
         """
         with counted as (
             select pool_id, sum(delta) as delta, sum(held_delta) as held_delta, count(*) as number,
@@ -297,8 +315,9 @@ async def audit(reader: database.Reader[Any], shop_id: int) -> list[str]:
             select pool_id, sum(quantity) as held_quantity
               from holds join hold_lines on hold_lines.shop_id = holds.shop_id and hold_id = holds.id
              where holds.shop_id = %(shop_id)s and released_at is null group by pool_id)
-        select id, on_hand, held, entries, coalesce(delta, 0), coalesce(held_delta, 0), coalesce(number, 0),
-               coalesce(last[2], 0), coalesce(last[1], 0), coalesce(held_quantity, 0)
+        select id, on_hand, held, entries, coalesce(delta, 0) as delta, coalesce(held_delta, 0) as held_delta,
+               coalesce(number, 0) as number, coalesce(last[2], 0) as last_balance, coalesce(last[1], 0) as last_seq,
+               coalesce(held_quantity, 0) as in_holds
           from pools
           left join counted on counted.pool_id = pools.id
           left join holding on holding.pool_id = pools.id
@@ -311,8 +330,8 @@ async def audit(reader: database.Reader[Any], shop_id: int) -> list[str]:
         {"shop_id": shop_id},
     )
     return [
-        f"Pool {id}: on_hand {on_hand}, its ledger sums to {delta}, its last balance is {last}; "
-        f"held {held}, its ledger sums to {held_delta}, active holds keep {in_holds}; "
-        f"{entries} entries counted, {number} found, the last is number {last_seq}."
-        for id, on_hand, held, entries, delta, held_delta, number, last, last_seq, in_holds in rows
+        f"Pool {row.id}: on_hand {row.on_hand}, its ledger sums to {row.delta}, its last balance is "
+        f"{row.last_balance}; held {row.held}, its ledger sums to {row.held_delta}, active holds keep {row.in_holds}; "
+        f"{row.entries} entries counted, {row.number} found, the last is number {row.last_seq}."
+        for row in rows
     ]
