@@ -118,7 +118,7 @@ async def freeze_due(database: Database, subject: DrawSubject, now: dt.datetime 
     """
     waits = False
     for id in await database.read(partial(sql.list_closed, subject=subject, now=now)):
-        waits |= await _try(subject, id, freeze(database, subject, id, now)) == "waits"
+        waits |= await _wait_if_refused(subject, id, freeze(database, subject, id, now)) == "waits"
     return waits
 
 
@@ -155,7 +155,7 @@ async def freeze(
 async def keep_proofs(database: Database, subject: DrawSubject) -> None:
     """Keep the proofs of when witnesses cosigned the freezes of lists whose round has not come yet."""
     for frozen in await database.read(partial(sql.list_frozen_logs, subject=subject)):
-        await freeze_proofs.keep(database, frozen)
+        await freeze_proofs.store_proof(database, frozen)
 
 
 async def draw_due(database: Database, subject: DrawSubject, rounds: "Rounds", now: dt.datetime | None = None) -> None:
@@ -164,7 +164,7 @@ async def draw_due(database: Database, subject: DrawSubject, rounds: "Rounds", n
         signature = await rounds.fetch(database, round)
         if signature is not None:
             work = partial(draw, subject=subject, id=id, round=round, signature=signature, now=now)
-            await _try(subject, id, database.transact(work))
+            await _wait_if_refused(subject, id, database.transact(work))
 
 
 async def draw(
@@ -254,7 +254,7 @@ class Rounds:
         return signature
 
 
-async def _try(subject: DrawSubject, id: int, work: Awaitable[str]) -> str:
+async def _wait_if_refused(subject: DrawSubject, id: int, work: Awaitable[str]) -> str:
     """Do this for a list. A list that fails is tried again later, and the others do not wait for it."""
     try:
         return await work

@@ -84,7 +84,7 @@ async def create(tx: Tx, caller: Caller, command: CreateKey) -> ApiKey:
     limit = tx.resources.settings.keys_per_organizer
     await require_room(tx, organizer_id, message("active API keys"), limit, sql.COUNT)
     await _require_active(tx, caller)
-    return await mint(tx, organizer_id, command.name)
+    return await insert_key(tx, organizer_id, command.name)
 
 
 async def _owner(tx: Tx, caller: Caller, user_id: int | None) -> int:
@@ -138,9 +138,9 @@ async def _require_active(tx: Tx, caller: Caller) -> None:
             pass
 
 
-async def mint(tx: Tx, user_id: int | None, name: str) -> ApiKey:
+async def insert_key(tx: Tx, user_id: int | None, name: str) -> ApiKey:
     """Create a key for an organizer, or for an admin with None. Only its hash is stored."""
-    secret = api_keys.mint()
+    secret = api_keys.new_key()
     row = await sql.insert_key(tx, user_id, name, secret[:VISIBLE_CHARACTERS], api_keys.digest(secret))
     return _api_key(row, secret)
 

@@ -2,7 +2,7 @@
 
 from holdfast.accounts.addresses import canonical
 from holdfast.accounts.signin import links, operations
-from holdfast.events.keys.operations import mint
+from holdfast.events.keys.operations import insert_key
 from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import Authentication, Organizer, Registered, RegisterOrganizer
 from holdfast.events.paths import organizer_path
@@ -73,7 +73,7 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
     if id is None:
         await _require_free(tx, email, command.slug)  # another request has taken one of them meanwhile
         raise SERVICE_UNAVAILABLE("The organizer could not be stored just now.", retry_after=1)
-    key = await mint(tx, id, "First key")
+    key = await insert_key(tx, id, "First key")
     path = organizer_path(command.slug)
     return Registered(
         Authentication(API_KEY_HEADER, NOTE.format(sign_in=f"{tx.resources.settings.base_url}/sign-in")),

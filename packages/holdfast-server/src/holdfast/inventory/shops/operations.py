@@ -127,7 +127,7 @@ async def end(tx: Tx, shop_id: int, domain: str) -> None:
 
 
 async def _mint(tx: Tx, shop_id: int, scopes: Sequence[str]) -> str:
-    key = api_keys.mint()
+    key = api_keys.new_key()
     id = await sql.insert_key(tx, shop_id, api_keys.digest(key), tx.resources.secret.seal(key), scopes)
     await move_limit(tx, shop_id, id)
     return key
