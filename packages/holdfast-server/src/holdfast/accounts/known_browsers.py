@@ -61,12 +61,12 @@ async def forget_known(tx: Tx[Any]) -> int:
     """Delete a batch of the browsers that are no longer known. Returns how many were deleted."""
     return await tx.value(
         """
-        with gone as (
+        with deleted as (
             delete from known_browsers where hash in (
                 select hash from known_browsers
                  where known_at < now() - make_interval(days => %(days)s) limit %(batch_size)s)
             returning 1)
-        select count(*) from gone
+        select count(*) from deleted
         """,
         {"batch_size": DELETE_BATCH_SIZE, "days": KNOWN_DAYS},
     )

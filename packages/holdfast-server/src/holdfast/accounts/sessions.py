@@ -308,11 +308,11 @@ async def forget_links(tx: Tx[Any]) -> int:
     """Delete a batch of old links. Returns how many were deleted."""
     return await tx.value(
         """
-        with gone as (
+        with deleted as (
             delete from sign_in_links where id in (
                 select id from sign_in_links where asked_at < now() - interval '1 day' limit %(batch_size)s)
             returning 1)
-        select count(*) from gone
+        select count(*) from deleted
         """,
         {"batch_size": DELETE_BATCH_SIZE},
     )
@@ -322,11 +322,11 @@ async def forget_sessions(tx: Tx[Any]) -> int:
     """Delete a batch of the sessions that have expired. Returns how many were deleted."""
     return await tx.value(
         f"""
-        with gone as (
+        with deleted as (
             delete from sessions where id in (
                 select id from sessions where not {IS_OPEN} limit %(batch_size)s)
             returning 1)
-        select count(*) from gone
+        select count(*) from deleted
         """,
         {**LIMITS, "batch_size": DELETE_BATCH_SIZE},
     )

@@ -50,12 +50,12 @@ async def allow(tx: Tx[Any], allowed: Consent) -> str | None:
         """
         with client as (
             update oauth_clients set used_at = now() where id = %(client_id)s returning id),
-        made as (
+        created_grant as (
             insert into oauth_grants (account_id, tenant_id, client_id, scopes, expires_at)
             select %(account_id)s, %(tenant_id)s, id, %(scopes)s, now() + make_interval(secs => %(seconds)s) from client
             returning id, expires_at)
         insert into oauth_codes (hash, grant_id, redirect_uri, challenge, expires_at)
-        select %(hash)s, id, %(redirect_uri)s, %(challenge)s, expires_at from made
+        select %(hash)s, id, %(redirect_uri)s, %(challenge)s, expires_at from created_grant
         returning grant_id
         """,
         {

@@ -141,16 +141,16 @@ async def _lock_releases(
             select * from json_to_recordset(%(releases)s::json)
                           as request (queue_id bigint, visitor_id text, token_id text)
              order by queue_id, visitor_id),
-        free as materialized (
+        usable_release as materialized (
             select visitor.* from request
              cross join lateral (select queue_id, visitor_id, token_id from queue_visitors
                                   where queue_id = request.queue_id and visitor_id = request.visitor_id
                                     and token_id = request.token_id and consumed_at is null and expires_at > now()
                                   limit 1 for no key update {skip_locked}) as visitor)
-        select queue_id, visitor_id, token_id, true from free
+        select queue_id, visitor_id, token_id, true from usable_release
          union all
         select queue_id, visitor_id, token_id, false from request
-         where (queue_id, visitor_id) not in (select queue_id, visitor_id from free)
+         where (queue_id, visitor_id) not in (select queue_id, visitor_id from usable_release)
            and exists (select from queue_visitors as visitor
                         where visitor.queue_id = request.queue_id and visitor.visitor_id = request.visitor_id
                           and visitor.token_id = request.token_id and consumed_at is null and expires_at > now())

@@ -147,7 +147,7 @@ def _join(check: LiteralString, on_conflict: LiteralString) -> LiteralString:
     return f"""
     -- Many visitors join few queues.
     with joined_queue as materialized (
-        select *, tickets = serving as was_empty, max_queue_size - (tickets - serving) as room,
+        select *, tickets = serving as was_empty, max_queue_size - (tickets - serving) as places_left,
                ceil(%(interval)s::float8 / release_rate)::integer as step,
                case when ends_at <= now() then 'queue_ended'
                     when not active then 'queue_inactive'
@@ -168,7 +168,7 @@ def _join(check: LiteralString, on_conflict: LiteralString) -> LiteralString:
                          where code is null and not is_in
                          order by queue_id, visitor_id, index) as first) as fresh
           join joined_queue on joined_queue.id = queue_id
-         where room is null or nth <= room),
+         where places_left is null or nth <= places_left),
     -- Time without waiting visitors does not count: the first visitor is released one step from now.
     counted as (
         update queues set tickets = queues.tickets + joined.visitors,

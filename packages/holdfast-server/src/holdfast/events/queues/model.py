@@ -407,9 +407,9 @@ SEATS: LiteralString = """
         select greatest(0, capacity - registered_count) as event_left,
                greatest(0, waitinglist_capacity - waitlisted_count) as event_room,
                cancelled_at is not null or datetime <= now() as event_closed
-          from events where id = room.event_id limit 1) as seats on true
+          from events where id = queue.event_id limit 1) as seats on true
 """
-"""Joins the seats of the event behind a queue to a `room`."""
+"""Joins the seats of the event behind a queue to a row `queue`."""
 
 QUEUES_CHANNEL = "queues"
 """The channel for notifications that a queue may have a visitor to release sooner than expected."""

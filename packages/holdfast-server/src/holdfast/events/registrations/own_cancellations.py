@@ -299,20 +299,20 @@ async def store_own_cancellations(
     """
     await tx.run(
         """
-        with place as (
+        with cancellation as (
             select arrival, had_seat, row_number() over (partition by had_seat order by index) as rank
               from unnest(%(arrivals)s::bigint[], %(had_seats)s::boolean[])
                    with ordinality as cancelled (arrival, had_seat, index)),
         next_person as (
-            select mine.arrival, mine.status, rank
+            select registration.arrival, registration.status, rank
               from unnest(%(waiting)s::bigint[]) with ordinality as waiting (user_id, rank)
              cross join lateral (select arrival, status from registrations
-                                  where event_id = %(event_id)s and user_id = waiting.user_id limit 1) as mine
-             where mine.status in ('registered', 'held'))
+                                  where event_id = %(event_id)s and user_id = waiting.user_id limit 1) as registration
+             where registration.status in ('registered', 'held'))
         insert into own_cancellations (event_id, arrival, cancelled_at, had_seat, next_arrival, passed_on_at)
-        select %(event_id)s, place.arrival, now(), had_seat, next_person.arrival,
+        select %(event_id)s, cancellation.arrival, now(), had_seat, next_person.arrival,
                case when next_person.status = 'registered' then now() end
-          from place left join next_person on had_seat and next_person.rank = place.rank
+          from cancellation left join next_person on had_seat and next_person.rank = cancellation.rank
         """,
         {
             "event_id": event_id,
@@ -327,12 +327,13 @@ async def forget_own_cancellations(tx: Tx) -> int:
     """Delete a batch of what became of registrations cancelled 30 days ago. Returns the number deleted."""
     return await tx.value(
         """
-        with old as (
+        with old_row as (
             select event_id, arrival from own_cancellations
              where cancelled_at < now() - interval '30 days' limit %(limit)s for update skip locked),
         deleted as (
-            delete from own_cancellations using old
-             where (own_cancellations.event_id, own_cancellations.arrival) = (old.event_id, old.arrival) returning 1)
+            delete from own_cancellations using old_row
+             where (own_cancellations.event_id, own_cancellations.arrival) = (old_row.event_id, old_row.arrival)
+         returning 1)
         select count(*) from deleted
         """,
         {"limit": 5_000},

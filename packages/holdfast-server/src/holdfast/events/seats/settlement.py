@@ -224,17 +224,17 @@ OLDEST_PENDING: LiteralString = """
              where status = 'pending' and received_at <= %(cut)s::timestamptz and event_id = any(%(event_ids)s)
              order by received_at, arrival limit %(limit)s),
         locked_registrations as materialized (
-            select mine.* from pending
+            select registration.* from pending
              cross join lateral (select event_id, user_id from registrations
                                   where was_locked and event_id = pending.event_id and user_id = pending.user_id
-                                  limit 1 for no key update skip locked) as mine),
+                                  limit 1 for no key update skip locked) as registration),
         oldest as materialized (
-            select event_id, user_id, amount_due, row_number() over line as rank,
+            select event_id, user_id, amount_due, row_number() over by_arrival as rank,
                    bool_and(not was_locked
-                            or (event_id, user_id) in (select event_id, user_id from locked_registrations)) over line
-                   as is_next
+                            or (event_id, user_id) in (select event_id, user_id from locked_registrations))
+                   over by_arrival as is_next
               from pending
-            window line as (partition by event_id order by received_at, arrival))
+            window by_arrival as (partition by event_id order by received_at, arrival))
 """
 """SQL for WITH.
 

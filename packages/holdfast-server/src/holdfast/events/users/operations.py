@@ -33,15 +33,15 @@ async def list_users_seen_by(reader: Reader, seen_by: int, offset: int, limit: i
     return await reader.rows(
         User,
         f"""
-        with registered as (
+        with known_user as (
             {_REGISTERED}),
-        page as materialized (
-            select id from registered union select %(seen_by)s order by id offset %(offset)s limit %(limit)s)
+        user_on_page as materialized (
+            select id from known_user union select %(seen_by)s order by id offset %(offset)s limit %(limit)s)
         select users.id, public_id, case when {IS_KNOWN} then name end as name, {PERSON_EMAIL} as email,
                case when {IS_KNOWN} then role else 'user' end as role, case when {IS_KNOWN} then slug end as slug
-          from page
+          from user_on_page
          cross join (select %(seen_by)s::bigint as seen_by) as viewer
-         cross join lateral (select * from users where users.id = page.id limit 1) as users
+         cross join lateral (select * from users where users.id = user_on_page.id limit 1) as users
          order by users.id
         """,
         {"seen_by": seen_by, "offset": offset, "limit": limit},

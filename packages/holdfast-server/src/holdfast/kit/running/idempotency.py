@@ -255,14 +255,15 @@ ANSWER_ROWS: LiteralString = f"""
 
 def _with_people(find_known: LiteralString) -> LiteralString:
     return f"""
-    with known (person) as materialized ({find_known})
+    with known_person (person) as materialized ({find_known})
     insert into idempotency_answers (id, fingerprint, sealed, account, person)
     select id, case when is_erased then %(erased)s::bytea else fingerprint end,
            case when is_erased then '' else {_SEALED} end, account, case when not is_erased then person end
       from unnest(%(ids)s::bytea[], %(fingerprints)s::bytea[], %(sealed)s::bytea[], %(accounts)s::text[],
                   %(people)s::text[])
            as answer (id, fingerprint, sealed, account, person)
-     cross join lateral (select person is not null and person not in (select person from known)) as state (is_erased)
+     cross join lateral (select person is not null and person not in (select person from known_person))
+           as erasure (is_erased)
         on conflict (id) do update
        set fingerprint = excluded.fingerprint, sealed = excluded.sealed, account = excluded.account,
            person = excluded.person, inserted_at = excluded.inserted_at

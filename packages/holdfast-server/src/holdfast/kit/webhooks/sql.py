@@ -227,12 +227,13 @@ async def delete_old_messages(tx: Tx[Any], days: int, limit: int) -> int:
     """
     [(count, subjects)] = await tx.tuples(
         """
-        with old as materialized (
+        with old_message as materialized (
             select id from webhook_messages where created_at < now() - %(days)s * interval '1 day'
              order by created_at limit %(limit)s for update skip locked),
         subjects as materialized (
-            select distinct subject_id from webhook_deliveries where message_id = any(array(select id from old))),
-        deleted as (delete from webhook_messages where id = any(array(select id from old)) returning 1)
+            select distinct subject_id from webhook_deliveries
+             where message_id = any(array(select id from old_message))),
+        deleted as (delete from webhook_messages where id = any(array(select id from old_message)) returning 1)
         select (select count(*) from deleted), array(select subject_id from subjects)
         """,
         {"days": days, "limit": limit},

@@ -81,35 +81,35 @@ class Happening(Struct, frozen=True):
 
 
 LATEST: LiteralString = f"""
-    with own as materialized (
+    with own_event as materialized (
         select id, organizer_id as seen_by from events
          where id = %(event_id)s and (%(seen_by)s::bigint is null or organizer_id = %(seen_by)s)),
     entry as (
         select 'received' as kind, received_at as at, user_id, null as device, null::bigint as amount, null as currency
-          from own
+          from own_event
          cross join unnest(enum_range(null::registration_status)) as of_status
          cross join lateral (select * from registrations
-                              where event_id = own.id and status = of_status
-                              order by received_at desc, arrival desc limit %(limit)s) as registered
+                              where event_id = own_event.id and status = of_status
+                              order by received_at desc, arrival desc limit %(limit)s) as registration
         union all
         select 'paid', paid_at, user_id, null, amount, currency
-          from own
+          from own_event
          cross join lateral (select * from payments
-                              where event_id = own.id order by id desc limit %(max_read_rows)s) as payment
+                              where event_id = own_event.id order by id desc limit %(max_read_rows)s) as payment
          where state = 'paid'
         union all
         select 'entered', told_at, user_id, device, null, null
-          from own
+          from own_event
          cross join lateral (select * from check_in_scans
-                              where event_id = own.id order by changed desc limit %(max_read_rows)s) as scan
+                              where event_id = own_event.id order by changed desc limit %(max_read_rows)s) as scan
          where is_entry),
     newest as (select * from entry order by at desc limit %(limit)s)
     select kind, at, users.public_id as user_id, users.email, {PERSON_NAME} as name,
            registrations.status::text as status, registrations.reason, device, amount, currency
-      from newest cross join own
+      from newest cross join own_event
      cross join lateral (select * from users where id = newest.user_id limit 1) as users
       left join lateral (select * from registrations
-                          where event_id = own.id and user_id = newest.user_id limit 1) as registrations on true
+                          where event_id = own_event.id and user_id = newest.user_id limit 1) as registrations on true
      order by at desc
 """
 
