@@ -132,7 +132,7 @@ FILL: LiteralString = """
 
 def fill(url: str, sizes: Sizes) -> Crowded:
     """Fill a migrated, empty database of the bundled server."""
-    admin_key, key, small_key, session = api_keys.mint(), api_keys.mint(), api_keys.mint(), new_cookie_secret()
+    admin_key, key, small_key, session = api_keys.new_key(), api_keys.new_key(), api_keys.new_key(), new_cookie_secret()
     with psycopg.connect(make_conninfo(url, user=SUPERUSER), autocommit=True) as connection:
         # As a replica does: no trigger counts, mails, or looks up what is known to be right, which takes far longer.
         connection.execute("set session_replication_role = replica")

@@ -16,7 +16,7 @@ import httpx2
 
 from holdfast.accounts import sessions
 from holdfast.events.events.model import CHANGE_CHANNEL
-from holdfast.events.keys.operations import mint
+from holdfast.events.keys.operations import insert_key
 from holdfast.events.log import keys as log_keys
 from holdfast.events.queues import model as queues
 from holdfast.events.registrations import own_cancellations
@@ -35,7 +35,13 @@ from tests.databases import State, empty
 _numbers = itertools.count(1)
 
 
-CACHE_CHANNELS = (api_keys.CHANNEL, sessions.CHANNEL, CHANGE_CHANNEL, log_keys.CHANNEL, queues.CHANNEL)
+CACHE_CHANNELS = (
+    api_keys.CHANNEL,
+    sessions.SESSIONS_CHANNEL,
+    CHANGE_CHANNEL,
+    log_keys.LOG_KEYS_CHANNEL,
+    queues.QUEUES_CHANNEL,
+)
 """Channels on which a process is told to drop what it caches of the database."""
 
 
@@ -135,7 +141,7 @@ class Service:
 
     async def admin(self) -> Client:
         """A client with an admin key."""
-        key = await self.database.transact(lambda tx: mint(tx, None, "Tests"))
+        key = await self.database.transact(lambda tx: insert_key(tx, None, "Tests"))
         return Client(self.http, key.key)
 
     async def settle(self) -> int:

@@ -51,11 +51,53 @@ OUTSIDE_NAMES = {
 BARE_PARAMETERS = {"most", "place", "known", *BARE_WORDS}
 """Words that say nothing as parameters and aliases of SQL."""
 
+BARE_ROWS = {
+    *(
+        "again",
+        "around",
+        "before",
+        "done",
+        "each",
+        "fair",
+        "first",
+        "fresh",
+        "gone",
+        "how",
+        "kept",
+        "lap",
+        "late",
+        "line",
+    ),
+    *(
+        "made",
+        "mine",
+        "new",
+        "next",
+        "other",
+        "own",
+        "page",
+        "past",
+        "place",
+        "taken",
+        "those",
+        "told",
+        "walk",
+        "wanted",
+    ),
+}
+"""Words that do not say which rows a common table expression of SQL has."""
+
 UNITLESS_CONSTANTS = {
     *("MOST", "LARGEST", "LONGEST", "SHORTEST", "AT_ONCE", "PORTION", "PATIENCE", "SECONDS", "LOOK", "PAUSES"),
     *("PATROL_SECONDS", "LEAST", "FEWEST"),
 }
 """Constants that say neither what is limited nor the unit."""
+
+AMBIGUOUS_CONSTANTS = {
+    *("BATCH_SIZE", "CHANNEL", "DAYS", "EMAIL", "HEADER", "KEYS", "KIND", "LABELS", "LIMITS", "NAME", "PAGE_SIZE"),
+    "PATH",
+}
+"""Constants that say what they are only beside the name of their module."""
 
 NOUNLESS_CLASSES = {
     *("Refused", "Shown", "Asked", "Line", "Wanted", "Found", "Taken", "Kept", "Told", "Said", "Given", "Standing"),
@@ -187,6 +229,17 @@ def bare_parameters(path: str, tree: ast.Module) -> list[str]:
     ]
 
 
+BARE_EXPRESSION = re.compile(
+    rf"(?:\bwith(?: recursive)?|,|^)\s+({'|'.join(sorted(BARE_ROWS))})(?: \([\w, ]+\))? as (?:materialized )?\(",
+    re.MULTILINE,
+)
+
+
+def bare_expressions(text: str) -> list[str]:
+    """The common table expressions in a module, or in a file of SQL, that do not say which rows they have."""
+    return BARE_EXPRESSION.findall(text)
+
+
 def bad_names(path: str, tree: ast.Module) -> list[str]:
     """What is wrong with the names of a module and of what it defines."""
     module = path.rpartition("/")[2].removesuffix(".py")
@@ -208,6 +261,17 @@ def bad_declarations(path: str, script: str) -> list[str]:
 def area(path: str) -> str:
     """The part of the tree in which class names are unique: a service, the kit, a partner of the demo."""
     return "/".join(path.split("/")[:2])
+
+
+def ambiguous_imports(path: str, tree: ast.Module) -> list[str]:
+    """The constants that a module imports without the name of their module, and that say nothing without it."""
+    return [
+        f"{path}:{node.lineno} {alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name in AMBIGUOUS_CONSTANTS and alias.asname is None
+    ]
 
 
 def repeated_classes(modules: dict[str, ast.Module]) -> list[str]:
@@ -291,6 +355,22 @@ def test_no_parameter_of_a_statement_is_a_bare_word(
     ] == []
 
 
+def test_every_common_table_expression_says_which_rows_it_has() -> None:
+    paths = [path for source in SOURCES for ending in ("py", "sql") for path in source.rglob(f"*.{ending}")]
+    written = [path for path in paths if path.name != "schema.sql" and path.parent.name != "migrations"]
+
+    assert len(written) > 500
+    assert [
+        f"{path.name} {name}" for path in written for name in bare_expressions(path.read_text(encoding="utf-8"))
+    ] == []
+
+
+@pytest.mark.parametrize("text", ["with gone as (", "with recursive line (id) as (", "x),\n    own as materialized ("])
+def test_a_common_table_expression_that_does_not_say_which_rows_it_has_is_noticed(text: str) -> None:
+    assert len(bare_expressions(text)) == 1
+    assert bare_expressions("with old_row as (select first from page)") == []
+
+
 def test_no_name_has_a_participle_that_says_nothing(
     modules: dict[str, ast.Module], modules_of_tests: dict[str, ast.Module]
 ) -> None:
@@ -331,6 +411,15 @@ def test_no_name_in_a_script_is_a_bare_participle_or_limit_without_its_unit() ->
         for path in paths
         for name in bad_declarations(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
     ] == []
+
+
+def test_no_constant_is_imported_whose_name_says_too_little(modules: dict[str, ast.Module]) -> None:
+    assert [name for path, tree in modules.items() for name in ambiguous_imports(path, tree)] == []
+
+
+def test_an_imported_constant_whose_name_says_too_little_is_noticed() -> None:
+    assert ambiguous_imports("x.py", ast.parse("from y import PATH")) == ["x.py:1 PATH"]
+    assert ambiguous_imports("x.py", ast.parse("from y import EVENT_PATH\nfrom y import PATH as Y_PATH")) == []
 
 
 def test_no_two_classes_of_a_service_or_of_the_kit_share_a_name(modules: dict[str, ast.Module]) -> None:

@@ -8,7 +8,7 @@ from playwright.async_api import Browser
 
 from holdfast.accounts import sessions
 from holdfast.accounts.agent_limits import SetLimit
-from holdfast.events.keys.operations import LIMITS
+from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import system
 from tests.browser.looking import (
@@ -85,7 +85,7 @@ async def test_the_page_of_a_request_of_an_agent_is_accessible_and_fits(
 ) -> None:
     made = (await stage.ada.post("/api/keys", {"api_key": {"name": LONG}})).json()["data"]
     command = SetLimit(key_id=made["id"], asks_first=True)
-    await stage.service.database.transact(lambda tx: LIMITS.store(tx, system(stage.ada.id), command))
+    await stage.service.database.transact(lambda tx: KEY_LIMITS.store(tx, system(stage.ada.id), command))
     body = {"event": event_fields(title=LONG, body=LONG * 9)}
     refused = await stage.service.http.post("/api/events", json=body, headers={"X-API-Key": made["key"]})
     context = await open_context(chromium, scheme, width, language)

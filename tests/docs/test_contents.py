@@ -64,6 +64,14 @@ def test_the_tree_has_every_folder(part: str) -> None:
     assert {name for name in folders if not re.search(rf"\b{name}/", tree())} == set()
 
 
+@pytest.mark.parametrize("part", ["accounts", "inventory", "events", "."])
+def test_the_tree_has_every_module_beside_these_folders(part: str) -> None:
+    modules = {path.name for path in (SOURCE / part).glob("*.py") if not path.name.startswith("__")}
+
+    assert len(modules) > 1
+    assert modules - set(re.findall(r"\w+\.py", tree())) == set()
+
+
 def test_the_tree_names_nothing_that_is_not_there() -> None:
     names = set(re.findall(r"(?<![\w/-])(\w+\.py|\w+/)", tree()))
     existing = {f"{path.name}/" if path.is_dir() else path.name for path in ROOT.glob("*")} | {

@@ -52,7 +52,7 @@ async def test_keys_that_were_revoked_a_month_ago_are_deleted(service: Service) 
 
 
 async def test_expired_rows_are_deleted_in_batches(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "BATCH_SIZE", 3)
+    monkeypatch.setattr(keys, "DELETE_BATCH_SIZE", 3)
     monkeypatch.setattr(idempotency, "DELETE_BATCH_SIZE", 3)
     monkeypatch.setattr(retention, "REJECTION_BATCH_SIZE", 3)
     ada = await service.organizer()

@@ -327,7 +327,7 @@ async def hasten(inventory: Inventory, *, graces: bool) -> None:
     if graces:
         await transact(lambda tx: tx.run("update levels set suspect_at = now() where suspect_at is not null"))
     await transact(lambda tx: tx.notify(webhooks.CHANNEL))
-    await transact(lambda tx: tx.notify(levels.CHANNEL))
+    await transact(lambda tx: tx.notify(levels.LEVELS_CHANNEL))
 
 
 async def come_to_rest(shop_platform: Platform, inventory: Inventory, dealers: Sequence[Dealer]) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from holdfast.inventory.installs.routes import PATH as INSTALL
+from holdfast.inventory.installs.routes import INSTALL_PATH
 from holdfast.inventory.resources import Steps
 from holdfast.inventory.settings import Settings
 from holdfast.kit.running import steps
@@ -55,12 +55,12 @@ class PlatformScene:
         answer = await self.browser.post(f"{place.path}?{place.query}")
         assert answer.status_code in {302, 303}, answer.text
         back = answer.headers["location"]
-        assert back.startswith(f"{base_url}{INSTALL}?"), back
+        assert back.startswith(f"{base_url}{INSTALL_PATH}?"), back
         return urlsplit(back).query
 
     async def come_back(self, query: str, **headers: str) -> httpx2.Response:
         """Come back from the platform, in the browser that began."""
-        return await self.inventory.http.get(f"{INSTALL}?{query}", headers={"cookie": self.cookie, **headers})
+        return await self.inventory.http.get(f"{INSTALL_PATH}?{query}", headers={"cookie": self.cookie, **headers})
 
     async def install(self, base_url: str = BASE_URL) -> httpx2.Response:
         """Install the app at the shop, from the beginning to the page at the end."""

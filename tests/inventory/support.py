@@ -21,7 +21,7 @@ from holdfast.inventory.service import INVENTORY
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify import signatures
 from holdfast.inventory.shops import operations as shops
-from holdfast.inventory.shops.operations import ENDED_SHOPS, LIMITS
+from holdfast.inventory.shops.operations import ENDED_SHOPS, SHOP_LIMITS
 from holdfast.inventory.stock import operations
 from holdfast.kit.contract.caller import system
 from holdfast.kit.http.application import Application
@@ -176,7 +176,7 @@ class Inventory:
     async def _change_all(self, change: Callable[[], None]) -> None:
         ended = await self.sql("select id || ' ' || domain from shops")
         change()
-        self.database.notices.add((channel, "") for channel in (api_keys.CHANNEL, sessions.CHANNEL))
+        self.database.notices.add((channel, "") for channel in (api_keys.CHANNEL, sessions.SESSIONS_CHANNEL))
         self.database.notices.add((ENDED_SHOPS, payload) for (payload,) in ended)
         await self.database.notices.flush()
         heard = asyncio.Event()
@@ -238,4 +238,4 @@ async def set_daily_limit(inventory: Inventory, shop: Shop, daily_limit: int | N
         inventory.database, "select id from api_keys where shop_id = %(id)s and active", id=shop.id
     )
     command = SetLimit(key_id=key_id, daily_limit=daily_limit)
-    await inventory.database.transact(lambda tx: LIMITS.store(tx, system(shop.id), command))
+    await inventory.database.transact(lambda tx: SHOP_LIMITS.store(tx, system(shop.id), command))

@@ -14,7 +14,7 @@ from holdfast.events.agent_actions.approval_facts import agent_requests
 from holdfast.events.console.account.start import PROVE
 from holdfast.events.console.mails.mails_page import LIST as LIST_MAILS
 from holdfast.events.console.people.registrations import SEARCH
-from holdfast.events.keys.operations import LIMITS
+from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.events.log import head_log, sealing
 from holdfast.events.ownership import CancelEventsArguments
 from holdfast.events.pages.event.page import previews
@@ -227,7 +227,7 @@ class Work(running.Work):
         arguments |= {name: value for name, value in self.ann.items() if name in fields}
         if "sender_key" in fields:
             arguments |= {"sender_key": sender_keys(self.database.resources.secret)[0].public_key}
-        caller = person(1, self.ada.id) if operation in LIMITS.all else api_key(1, self.ada.id)
+        caller = person(1, self.ada.id) if operation in KEY_LIMITS.all else api_key(1, self.ada.id)
         refused = await attempt(self.database, operation, caller, arguments)
         if refused:
             self.refused[operation.name] = refused.code

@@ -107,7 +107,7 @@ async def test_changes_come_in_batches_without_gaps(service: Service, monkeypatc
     event = await ada.create_event()
     await sign_up(service, event, "ann")
     gate = Entrance(service, ada, event)
-    monkeypatch.setattr(operations, "BATCH_SIZE", 3)
+    monkeypatch.setattr(operations, "ANSWER_BATCH_SIZE", 3)
     for _ in range(8):
         await gate.scan("ann")
     seen: list[str] = []

@@ -44,7 +44,7 @@ async def test_the_list_for_a_device_has_only_names_codes_and_states(service: Se
 
 async def test_a_long_list_comes_in_batches_without_gaps(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     table, path, _ = await opened(service, "ann", "bob", "cleo", "dan", "eve")
-    monkeypatch.setattr(operations, "BATCH_SIZE", 2)
+    monkeypatch.setattr(operations, "ANSWER_BATCH_SIZE", 2)
     names: list[str] = []
     more: int | None = 0
 

@@ -4,7 +4,7 @@ Each form is sent with many wrong values, in English and in German. The answers 
 """
 
 from holdfast.events.console.events.event_form import NAMES
-from holdfast.events.console.queues.queues_pages import LABELS
+from holdfast.events.console.queues.queues_pages import QUEUE_LABELS
 from holdfast.events.settings import Settings
 from tests.events.console import event_scene
 from tests.events.console.organizing import sign_in_organizer
@@ -67,7 +67,7 @@ async def test_refusals_in_the_forms_of_a_queue_are_in_german(service: Service) 
     both = Both(browser.http)
 
     for page in ("/console/queues/new?site=", f"/console/queues/{queue['id']}/edit"):
-        for fields in wrong(LABELS):
+        for fields in wrong(QUEUE_LABELS):
             await both.send(page, **fields)
         ends = {"starts_at": "2090-01-02T00:00", "ends_at": "2090-01-01T00:00"}
         await both.send(page, **{**QUEUE, **ends})

@@ -237,7 +237,7 @@ async def test_people_join_their_accounts_during_a_draw_and_keep_their_places(dr
 async def test_drawn_places_are_given_once_under_kills_and_by_two_processes(
     draw: EventDraw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(placing, "BATCH_SIZE", 2)
+    monkeypatch.setattr(placing, "DRAW_BATCH_SIZE", 2)
     await draw.enter(*PEOPLE)
     await draw.frozen()
     database, id, signature = draw.service.database, draw.event["id"], bytes.fromhex(ROUNDS[ROUND])

@@ -66,7 +66,7 @@ async def queue(draw: EventDraw, run: str) -> list[str]:
 async def test_an_event_that_is_restored_before_one_or_all_steps_of_its_draw_goes_on_without_a_fault(
     service: Service, monkeypatch: pytest.MonkeyPatch, run: str, number: int | None
 ) -> None:
-    monkeypatch.setattr(drawn, "BATCH_SIZE", 3)
+    monkeypatch.setattr(drawn, "DRAW_BATCH_SIZE", 3)
     async with opening_event(service, monkeypatch, capacity=3, waitinglist_capacity=2) as draw:
         for done, step in enumerate(RUNS[run]):
             if number in (done, None):

@@ -112,7 +112,7 @@ def handle(number: int) -> str:
 
 @pytest.fixture
 async def scene(service: Service, monkeypatch: pytest.MonkeyPatch) -> HandOverScene:
-    monkeypatch.setattr(hand_over_filing, "BATCH_SIZE", BATCH_SIZE)
+    monkeypatch.setattr(hand_over_filing, "FILING_BATCH_SIZE", BATCH_SIZE)
     ada, eve = await service.organizer(), await service.organizer("Eve Events")
     event = (await ada.create_event(capacity=COUNT * 9 // 10, waitinglist_capacity=COUNT))["id"]
     other = (await ada.create_event())["id"]

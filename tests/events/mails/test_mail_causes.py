@@ -245,7 +245,7 @@ async def test_changes_of_events_that_are_over_are_not_mailed(post: Post) -> Non
 async def test_an_announcement_reaches_every_registered_person_in_batches(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.events.mails.sending.BATCH_SIZE", 3)
+    monkeypatch.setattr("holdfast.events.mails.sending.MAIL_BATCH_SIZE", 3)
     event = await post.organizer.create_event(capacity=20)
     people = [f"{number}@example.com" for number in range(10)]
     await post.register(event["id"], *people)

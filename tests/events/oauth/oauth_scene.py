@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from holdfast.events.keys.operations import mint
+from holdfast.events.keys.operations import insert_key
 from holdfast.events.oauth import operations
 from holdfast.events.oauth.model import LinkedSubject, LinkSubject, ListSubjects, UnlinkSubject
 from holdfast.events.settings import Settings
@@ -34,7 +34,7 @@ class OAuthScene:
 
     async def new_key(self) -> Client:
         """The organizer with a key of its own making."""
-        key = await self.service.database.transact(lambda tx: mint(tx, self.ada.id, "New"))
+        key = await self.service.database.transact(lambda tx: insert_key(tx, self.ada.id, "New"))
         return Client(self.service.http, key.key, self.ada.id, self.ada.slug)
 
     async def organizer(self, **claims: Any) -> int:

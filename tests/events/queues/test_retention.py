@@ -82,7 +82,7 @@ async def test_a_deleted_queue_with_a_log_leaves_only_the_log(service: Service) 
 async def test_visitors_are_deleted_in_batches(
     queue: QueueScene, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "BATCH_SIZE", 2)
+    monkeypatch.setattr(retention, "DELETE_BATCH_SIZE", 2)
     await queue.join("ann", "ben", "cal")
     await queue.tick()
     await queue.ada.delete(queue.path)

@@ -78,7 +78,7 @@ class Crowd:
 async def crowd(service: Service, monkeypatch: pytest.MonkeyPatch) -> Crowd:
     """Few are many here, and the index is always searched."""
     monkeypatch.setattr(substring_search, "REINDEX_THRESHOLD", len(NAMES))
-    monkeypatch.setattr(substring_search, "BATCH_SIZE", 3)
+    monkeypatch.setattr(substring_search, "INDEX_BATCH_SIZE", 3)
     monkeypatch.setattr(substring_search, "MAX_SCANNED_ROWS", "0")
     ada = await service.organizer()
     return Crowd(service, ada, await ada.create_event(capacity=6, waitinglist_capacity=100))

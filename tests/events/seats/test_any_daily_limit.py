@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.accounts.agent_limits import SetLimit
-from holdfast.events.keys.operations import LIMITS
+from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.kit.contract.caller import system
 from tests.databases import scratch_database
 from tests.support import Client, Service, running, unlimited
@@ -51,7 +51,9 @@ async def try_phases(services: Sequence[Service], phases: Sequence[Phase]) -> No
     for phase in phases:
         for id, daily_limit in zip(ids, phase.limits, strict=True):
             command = SetLimit(key_id=id, daily_limit=daily_limit)
-            await services[0].database.transact(lambda tx, command=command: LIMITS.store(tx, system(ada.id), command))
+            await services[0].database.transact(
+                lambda tx, command=command: KEY_LIMITS.store(tx, system(ada.id), command)
+            )
 
         async def attempt(call: Attempt) -> str:
             client = Client(services[call.process].http, secrets[call.key])

@@ -1,7 +1,7 @@
 """Tenants take turns, and so do endpoints: many messages, locked rows and slow receivers of one delay no other."""
 
 from holdfast.kit.webhooks import sending
-from holdfast.kit.webhooks.fan_out import BATCH_SIZE, MAX_TENANTS, fan_out
+from holdfast.kit.webhooks.fan_out import FAN_OUT_BATCH_SIZE, MAX_TENANTS, fan_out
 from holdfast.kit.webhooks.sending import MAX_FAILING_ENDPOINTS, DeliveryWork
 from tests.events.webhooks.programs import Program, Programs
 from tests.helpers.row_work import handle_all
@@ -28,26 +28,28 @@ async def waiting(service: Service, program: Program) -> int:
 async def test_a_tenant_with_many_messages_delays_those_of_no_other(service: Service, programs: Programs) -> None:
     ada, ben = await service.organizer(), await service.organizer()
     busy, calm = await programs.add(ada), await programs.add(ben)
-    await service.run_sql(STORE_MESSAGES, first=ada.id, last=ada.id, count=3 * BATCH_SIZE)
+    await service.run_sql(STORE_MESSAGES, first=ada.id, last=ada.id, count=3 * FAN_OUT_BATCH_SIZE)
     await ben.create_event()
 
     batch = await service.database.transact(fan_out)
 
     assert await waiting(service, calm) == 0
-    assert await waiting(service, busy) == 3 * BATCH_SIZE - (batch.messages - 1)
-    assert BATCH_SIZE // 2 <= batch.messages <= BATCH_SIZE
+    assert await waiting(service, busy) == 3 * FAN_OUT_BATCH_SIZE - (batch.messages - 1)
+    assert FAN_OUT_BATCH_SIZE // 2 <= batch.messages <= FAN_OUT_BATCH_SIZE
 
 
 async def test_the_messages_of_more_tenants_than_a_batch_has_are_taken_in_turns(service: Service) -> None:
     tenants = MAX_TENANTS + 5
-    await service.run_sql(STORE_MESSAGES, first=1_001, last=1_000 + tenants, count=BATCH_SIZE // MAX_TENANTS + 1)
+    await service.run_sql(
+        STORE_MESSAGES, first=1_001, last=1_000 + tenants, count=FAN_OUT_BATCH_SIZE // MAX_TENANTS + 1
+    )
 
     first = await service.database.transact(fan_out)
     second = await service.database.transact(lambda tx: fan_out(tx, after=first.last or 0))
     third = await service.database.transact(fan_out)
 
-    assert (first.tenants, first.last, first.messages) == (MAX_TENANTS, 1_000 + MAX_TENANTS, BATCH_SIZE)
-    assert (second.tenants, second.messages) == (5, 5 * (BATCH_SIZE // MAX_TENANTS + 1))
+    assert (first.tenants, first.last, first.messages) == (MAX_TENANTS, 1_000 + MAX_TENANTS, FAN_OUT_BATCH_SIZE)
+    assert (second.tenants, second.messages) == (5, 5 * (FAN_OUT_BATCH_SIZE // MAX_TENANTS + 1))
     assert (third.tenants, third.messages) == (MAX_TENANTS, MAX_TENANTS)
     assert await service.run_sql("select count(*) from webhook_messages where not is_fanned_out") == [(0,)]
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shops import operations as shops
 from holdfast.inventory.shops.model import SCOPES
-from holdfast.kit.security.api_keys import mint
+from holdfast.kit.security.api_keys import new_key
 from tests.cases import in_turn
 from tests.inventory.agents.conftest import BASE_URL, DOMAIN, AgentScene, parts, running
 
@@ -166,7 +166,7 @@ async def test_attempts_count_towards_the_limit_before_the_key_is_checked(settin
     async with running(limited) as (http, _):
         answers = [
             await http.post("/api/agent/identity", json=body)
-            for body in ({}, {"type": "service_auth", "api_key": mint()}, {"type": "x"}, {})
+            for body in ({}, {"type": "service_auth", "api_key": new_key()}, {"type": "x"}, {})
         ]
 
         assert [answer.status_code for answer in answers] == [400, 401, 400, 429]

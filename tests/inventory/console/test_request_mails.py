@@ -7,7 +7,7 @@ import pytest
 from holdfast.accounts.agent_limits import SetLimit
 from holdfast.inventory.mails import sending
 from holdfast.inventory.mails.writing import write
-from holdfast.inventory.shops.operations import LIMITS
+from holdfast.inventory.shops.operations import SHOP_LIMITS
 from holdfast.kit.contract.caller import system
 from holdfast.kit.mail.message import Envelope
 from tests.inventory.console.signing_in import EMAIL, Owner, add_merchant
@@ -28,7 +28,7 @@ async def tea(inventory: Inventory, shop: Shop) -> dict[str, Any]:
 async def limit(inventory: Inventory, shop: Shop, **fields: Any) -> None:
     [(key_id,)] = await inventory.sql("select id from api_keys where shop_id = %(id)s and active", id=shop.id)
     command = SetLimit(key_id=key_id, **fields)
-    await inventory.database.transact(lambda tx: LIMITS.store(tx, system(shop.id), command))
+    await inventory.database.transact(lambda tx: SHOP_LIMITS.store(tx, system(shop.id), command))
 
 
 async def planned(inventory: Inventory) -> list[tuple[str, int]]:

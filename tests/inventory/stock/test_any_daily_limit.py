@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.accounts.agent_limits import SetLimit
-from holdfast.inventory.shops.operations import LIMITS
+from holdfast.inventory.shops.operations import SHOP_LIMITS
 from holdfast.kit.contract.caller import system
 from tests.databases import scratch_database
 from tests.inventory.support import Inventory, ToolRefusal, run_sql, running, unlimited
@@ -61,7 +61,7 @@ async def try_phases(services: Sequence[Inventory], phases: Sequence[Phase]) -> 
     before = 0
     for daily_limit, calls in phases:
         command = SetLimit(key_id=key_id, daily_limit=daily_limit)
-        await database.transact(lambda tx, command=command: LIMITS.store(tx, system(shop.id), command))
+        await database.transact(lambda tx, command=command: SHOP_LIMITS.store(tx, system(shop.id), command))
 
         async def attempt(call: Call, process: int) -> str:
             try:

@@ -39,7 +39,7 @@ async def test_holds_that_ended_long_ago_are_deleted_and_the_ledger_stays(invent
 async def test_ended_holds_are_deleted_in_batches(
     inventory: Inventory, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations, "BATCH_SIZE", 2)
+    monkeypatch.setattr(operations, "DELETE_BATCH_SIZE", 2)
     pool = await shop.pool(50)
     for _ in range(5):
         await shop.call("release_hold", hold_id=await hold(shop, pool["id"]))

@@ -7,6 +7,7 @@ import pytest
 
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.sync import edits, levels
+from holdfast.inventory.sync.model import PUSH_STREAK
 from holdfast_demo.shopify import payloads
 from holdfast_demo.shopify.orders import SaleLine
 from tests.helpers.platform_shop import DOMAIN, SECRET, Place
@@ -144,7 +145,7 @@ async def test_orders_that_wait_put_the_judgement_off(scene: SyncScene) -> None:
 
 
 async def test_a_level_that_another_program_sets_as_often_is_parked(scene: SyncScene) -> None:
-    await scene.inventory.sql("update levels set brisk = 7")
+    await scene.inventory.sql(f"update levels set {PUSH_STREAK} = 7")
     scene.count("Single", 60)
     await scene.inventory.sql("update pools set policy = 'enforce'")
     await scene.observe_levels("Single")

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from holdfast.inventory.sync import levels, sql
-from holdfast.inventory.sync.model import OrderLevelChange
+from holdfast.inventory.sync.model import PUSH_STREAK, OrderLevelChange
 from holdfast.inventory.sync.pushing import PushSizes
 from holdfast.inventory.sync.shop_sync import SyncWork, sync_shop
 from holdfast.kit.background import row_work
@@ -26,7 +26,7 @@ async def test_a_change_of_the_pool_is_pushed_to_all_its_variants(scene: SyncSce
     await scene.sync_due()
 
     assert scene.levels() == (44, 7, 3)
-    assert await scene.row("Single", "target, available, expected, push_id, brisk") == (44, 44, 44, None, 1)
+    assert await scene.row("Single", f"target, available, expected, push_id, {PUSH_STREAK}") == (44, 44, 44, None, 1)
 
 
 async def test_many_changes_between_two_pushes_are_one_push(scene: SyncScene) -> None:
@@ -114,7 +114,7 @@ async def test_a_level_that_has_moved_is_not_read_if_the_platform_tells_of_it(sc
     scene.count("Single", 48)
     await scene.adjust(-6)
     await scene.sync_due()
-    assert await scene.row("Single", "read_again, brisk, parked, push_id") == (True, 0, None, None)
+    assert await scene.row("Single", f"read_again, {PUSH_STREAK}, parked, push_id") == (True, 0, None, None)
 
     await scene.observe_levels("Single")
     assert await scene.row("Single", "read_again, available, wanted") == (False, 48, 42)
@@ -170,7 +170,7 @@ async def test_a_shop_whose_lease_ends_in_the_middle_of_a_call_is_synced_again_b
         await scene.adjust(-6)
         await eventually(lambda: scene.levels() == (44, 7, 3))
         await scene.inventory.sql("update syncs set leased_until = null, due_at = now()")
-        await scene.transact(lambda tx: tx.notify(levels.CHANNEL))  # all shops are to be looked at
+        await scene.transact(lambda tx: tx.notify(levels.LEVELS_CHANNEL))  # all shops are to be looked at
 
         async def is_at_rest() -> bool:
             [(leased,)] = await scene.inventory.sql("select leased_until is not null from syncs")
@@ -198,7 +198,7 @@ async def test_a_service_that_stops_in_the_middle_of_a_call_leaves_the_shop_to_t
 
 
 async def test_orders_that_go_on_while_nothing_is_left_park_no_level(scene: SyncScene) -> None:
-    await scene.inventory.sql("update levels set brisk = 7")
+    await scene.inventory.sql(f"update levels set {PUSH_STREAK} = 7")
     scene.count("Single", 49)
     now = datetime.now(UTC) + timedelta(seconds=1)
     await scene.transact(

@@ -28,7 +28,7 @@ from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.run_modes import Batch, read, read_batched, single
 from holdfast.kit.running.runner import Runner
 from holdfast.kit.security import api_keys
-from holdfast.kit.security.api_keys import KeyRing, digest, mint
+from holdfast.kit.security.api_keys import KeyRing, digest, new_key
 from tests.any_bound import ANY_BOUND
 from tests.connections import ReusedConnection
 
@@ -279,7 +279,7 @@ class Pantry:
 
     async def key(self, *scopes: str) -> str:
         """A new key with these scopes."""
-        key = mint()
+        key = new_key()
         statement = "insert into jar_keys (hash, scopes) values (%(hash)s, %(scopes)s)"
         await self.database.transact(lambda tx: tx.run(statement, {"hash": digest(key), "scopes": list(scopes)}))
         return key

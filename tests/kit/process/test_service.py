@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from holdfast.events.keys.operations import find_callers
 from holdfast.events.oauth import external_consent
-from holdfast.events.queues.release_tokens import KEYS as QUEUE_KEYS
+from holdfast.events.queues.release_tokens import RELEASE_SIGNING_KEYS
 from holdfast.events.resources import Database, Steps
 from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
 from holdfast.kit.background.tasks import Schedule, TimedTask
@@ -35,7 +35,7 @@ def with_loops(database: Database, *steps: LoopStep) -> kit.Service:
 
 
 async def test_the_first_keys_are_made_as_a_service_starts(service: Service) -> None:
-    starting = replace(with_loops(service.database), parts=(Part(keys=(QUEUE_KEYS, external_consent.KEYS)),))
+    starting = replace(with_loops(service.database), parts=(Part(keys=(RELEASE_SIGNING_KEYS, external_consent.KEYS)),))
 
     async def are_made() -> bool:
         counted = "select (select count(*) from queue_signing_keys), (select count(*) from trusted_auth_keys)"

@@ -17,7 +17,7 @@ from holdfast.events.settings import Settings
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.security import api_keys
-from holdfast.kit.security.api_keys import KeyRing, digest, mint
+from holdfast.kit.security.api_keys import KeyRing, digest, new_key
 from tests.support import Client, Service, running
 
 
@@ -32,7 +32,7 @@ class Finder:
         return await find_callers(reader, hashes)
 
 
-async def new_key(client: Client, name: str = "One more") -> tuple[int, str]:
+async def create_key(client: Client, name: str = "One more") -> tuple[int, str]:
     """The id and the secret of a new key of the client's organizer."""
     response = await client.post("/api/keys", {"api_key": {"name": name}})
     assert response.status_code == 201, response.text
@@ -55,7 +55,7 @@ async def two_processes(settings: Settings) -> AsyncGenerator[tuple[Service, Ser
 
 
 def test_an_api_key_is_a_prefix_and_43_characters_safe_in_headers_and_urls() -> None:
-    made = [mint() for _ in range(200)]
+    made = [new_key() for _ in range(200)]
 
     assert all(re.fullmatch(r"hf_[A-Za-z0-9_-]{43}", key) for key in made)
     assert len(set(made)) == 200
@@ -64,7 +64,7 @@ def test_an_api_key_is_a_prefix_and_43_characters_safe_in_headers_and_urls() -> 
 
 
 def test_only_the_first_8_characters_of_a_key_are_shown() -> None:
-    key = mint()
+    key = new_key()
 
     assert mask(key[:8]) == f"{key[:8]}********"
 
@@ -101,7 +101,7 @@ async def test_a_missing_key_is_refused_as_missing(service: Service, key: str | 
 async def test_a_text_that_does_not_look_like_a_key_is_refused_without_a_look_up(service: Service) -> None:
     finder = Finder()
     ring = KeyRing(service.database, finder.find)
-    key = mint()
+    key = new_key()
 
     for wrong in (key[:-1], f"{key}A", key.upper(), f"{key}\n", f" {key}", key[3:], "hf_" + "é" * 43, "x" * 100_000):
         assert await code_of(ring, wrong) == "invalid_api_key"
@@ -109,17 +109,17 @@ async def test_a_text_that_does_not_look_like_a_key_is_refused_without_a_look_up
 
 
 async def test_an_unknown_key_is_refused(service: Service) -> None:
-    assert await code_of(KeyRing(service.database, find_callers), mint()) == "invalid_api_key"
+    assert await code_of(KeyRing(service.database, find_callers), new_key()) == "invalid_api_key"
 
 
 async def test_look_ups_that_come_at_once_share_one_statement(service: Service) -> None:
     ada = await service.organizer()
-    known = [(await new_key(ada))[1] for _ in range(5)]
+    known = [(await create_key(ada))[1] for _ in range(5)]
     finder = Finder()
     ring = KeyRing(service.database, finder.find)
 
     callers = await asyncio.gather(
-        *(ring.caller(key) for key in (*known, *(mint() for _ in range(20)), *known)), return_exceptions=True
+        *(ring.caller(key) for key in (*known, *(new_key() for _ in range(20)), *known)), return_exceptions=True
     )
 
     assert [caller.tenant_id for caller in callers if isinstance(caller, Caller)] == [ada.id] * 10
@@ -131,7 +131,7 @@ async def test_look_ups_that_come_at_once_share_one_statement(service: Service) 
 async def test_a_revoked_key_is_refused_at_once_by_every_process(settings: Settings) -> None:
     async with two_processes(settings) as (one, other):
         ada = await one.organizer()
-        id, secret = await new_key(ada)
+        id, secret = await create_key(ada)
         clients = [Client(process.http, secret) for process in (one, other)]
         assert [(await client.get("/api/events")).status_code for client in clients] == [200, 200]
 
@@ -150,7 +150,7 @@ async def test_a_revoked_key_is_refused_at_once_by_every_process(settings: Setti
 async def test_a_listener_that_may_have_missed_a_revocation_forgets_every_key(settings: Settings) -> None:
     async with two_processes(settings) as (one, other):
         ada = await one.organizer()
-        _, secret = await new_key(ada)
+        _, secret = await create_key(ada)
         client = Client(other.http, secret)
         assert (await client.get("/api/events")).status_code == 200
 
@@ -172,7 +172,7 @@ async def test_a_listener_that_may_have_missed_a_revocation_forgets_every_key(se
 async def test_a_revocation_during_a_look_up_is_not_undone_by_it(service: Service) -> None:
     await service.hear()
     ada = await service.organizer()
-    id, secret = await new_key(ada)
+    id, secret = await create_key(ada)
     looked_up, go_on, revoked = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def find(reader: Reader, hashes: Sequence[bytes]) -> Mapping[bytes, Caller | Problem]:

@@ -174,7 +174,7 @@ def commands(
 
         from holdfast.kit.security import service_secret
 
-        settings = process().existing(process().configured())
+        settings = process().with_existing_database(process().configured())
         for table in asyncio.run(service_secret.reseal(process().database(settings), process().sealed)):
             left = f", {table.unreadable} left that another secret sealed" if table.unreadable else ""
             typer.echo(f"{table.table}: {table.rows} sealed again{left}.")

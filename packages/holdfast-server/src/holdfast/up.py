@@ -288,19 +288,19 @@ def _present_events(settings: "EventsSettings", account_id: str | None) -> list[
 
 def _demo_mails(served: "ServedService", settings: "EventsSettings") -> list[Sight]:
     """Put a viewer of the mails of both services in front of the events service. Returns its name and URL."""
-    from holdfast_demo.mails.viewer import PATH, with_viewer
+    from holdfast_demo.mails.viewer import MAILS_PATH, with_viewer
 
     served.config.app = with_viewer(served.config.app, settings.data_dir / "mail", settings.base_url)  # pyright: ignore[reportArgumentType] - an application, not its name
-    return [("mails", settings.base_url + PATH)]
+    return [("mails", settings.base_url + MAILS_PATH)]
 
 
 def _demo_components(served: "Sequence[ServedService]", settings: "EventsSettings") -> list[Sight]:
     """Put the gallery of components in front of both services. Returns its name and URL."""
-    from holdfast_demo.shared.gallery import PATH, with_gallery
+    from holdfast_demo.shared.gallery import COMPONENTS_PATH, with_gallery
 
     for service in served[:2]:
         service.config.app = with_gallery(service.config.app)  # pyright: ignore[reportArgumentType] - an application, not its name
-    return [("components", settings.base_url + PATH)]
+    return [("components", settings.base_url + COMPONENTS_PATH)]
 
 
 def _with_webhook_port(settings: "S") -> "S":

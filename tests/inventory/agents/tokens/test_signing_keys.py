@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.inventory.agents import tokens
-from holdfast.inventory.agents.tokens import KEYS, TokenSigner
+from holdfast.inventory.agents.tokens import TOKEN_SIGNING_KEYS, TokenSigner
 from holdfast.kit.security.service_secret import Secret
 from holdfast.kit.security.signed_tokens import PUBLISHED_TTL_SECONDS, SIGNING_DELAY_SECONDS, InvalidToken
 from tests.inventory.agents.tokens.conftest import (
@@ -39,7 +39,7 @@ async def test_tokens_of_processes_that_start_at_once_are_good_everywhere(databa
 async def test_a_fresh_key_is_published_before_it_signs(database: Signing) -> None:
     old = key_id_of((await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token)
     await age_keys(database, 3600)
-    assert await database.transact(KEYS.rotate) == 1
+    assert await database.transact(TOKEN_SIGNING_KEYS.rotate) == 1
 
     fresh = TokenSigner(database, ISSUER)
     new, _ = published_key_ids(await fresh.jwks())
@@ -57,13 +57,13 @@ async def test_a_key_begins_to_sign_only_after_all_caches_without_it_have_expire
 async def test_an_old_key_is_kept_until_all_it_signed_has_expired(database: Signing) -> None:
     assert SIGNING_DELAY_SECONDS + tokens.CACHE_SECONDS + tokens.MAX_LIFETIME_SECONDS + tokens.LEEWAY_SECONDS < 86_400
     token = (await TokenSigner(database, ISSUER).sign(TICKET, "ada", seat="7")).token
-    await database.transact(KEYS.rotate)
+    await database.transact(TOKEN_SIGNING_KEYS.rotate)
     await age_keys(database, 86_400 - 60)
-    assert await database.transact(KEYS.rotate) == 1
+    assert await database.transact(TOKEN_SIGNING_KEYS.rotate) == 1
     await TokenSigner(database, ISSUER).verify(token, TICKET)
 
     await age_keys(database, 120)
-    assert await database.transact(KEYS.rotate) == 2
+    assert await database.transact(TOKEN_SIGNING_KEYS.rotate) == 2
     assert "unknown key" in await refusal(TokenSigner(database, ISSUER), token)
     assert len(published_key_ids(await TokenSigner(database, ISSUER).jwks())) == 3
 

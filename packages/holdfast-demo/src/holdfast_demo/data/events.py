@@ -9,7 +9,7 @@ import msgspec
 from holdfast.accounts.signin import links
 from holdfast.events.events import operations as events
 from holdfast.events.events.model import CreateEvent
-from holdfast.events.keys.operations import mint
+from holdfast.events.keys.operations import insert_key
 from holdfast.events.organizers import branding
 from holdfast.events.organizers import operations as organizers
 from holdfast.events.organizers.accounts import prove
@@ -64,7 +64,7 @@ async def store_examples(tx: Tx, account_id: str | None) -> DemoKeys | None:
     """
     if await tx.value("select exists (select from users)"):
         return None
-    admin = await mint(tx, None, "Demo admin")
+    admin = await insert_key(tx, None, "Demo admin")
     demo = await organizers.register(tx, ADMIN, RegisterOrganizer(name=NAME, email=EMAIL, slug=SLUG))
     organizer = api_key(demo.api_key.id, demo.organizer.id)
     # This code made the account, so its owner need not be asked who made it.

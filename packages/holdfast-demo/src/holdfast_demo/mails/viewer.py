@@ -150,7 +150,7 @@ def _html(mail: EmailMessage) -> str:
     return html
 
 
-PATH = "/mails"
+MAILS_PATH = "/mails"
 
 SITE = Site("Demo mails", Path(__file__).parent)
 
@@ -168,8 +168,8 @@ def with_viewer(app: ASGIApp, directory: Path, address: str) -> ASGIApp:
     directory    the directory with the files of the mails
     address      the address of the service
     """
-    viewer = guard_application(Router([Route(PATH, _Viewer(directory)), *asset_routes(SITE, STYLE)]), address)
-    paths = {PATH, SITE.asset(STYLE)}
+    viewer = guard_application(Router([Route(MAILS_PATH, _Viewer(directory)), *asset_routes(SITE, STYLE)]), address)
+    paths = {MAILS_PATH, SITE.asset(STYLE)}
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         is_of_viewer = scope["type"] == "http" and scope["path"] in paths

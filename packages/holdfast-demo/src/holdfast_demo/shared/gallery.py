@@ -12,7 +12,7 @@ from holdfast.kit.pages.chart import draw_bars, draw_steps
 from holdfast.kit.pages.site import NavigationEntry, Site
 from holdfast_demo.shared.serving import to_response
 
-PATH = "/components"
+COMPONENTS_PATH = "/components"
 
 SITE = Site("Holdfast")
 
@@ -31,7 +31,9 @@ def with_gallery(app: ASGIApp) -> ASGIApp:
     """An application with the gallery in front of it."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        is_of_gallery = scope["type"] == "http" and scope["path"] == PATH and scope["method"] in {"GET", "HEAD"}
+        is_of_gallery = (
+            scope["type"] == "http" and scope["path"] == COMPONENTS_PATH and scope["method"] in {"GET", "HEAD"}
+        )
         await (to_response(gallery_page()) if is_of_gallery else app)(scope, receive, send)
 
     return answer
@@ -41,8 +43,8 @@ def gallery_page() -> Reply:
     """The page with every component."""
     return SITE.page(
         "gallery.html",
-        navigation={PATH: NavigationEntry("Components", "layout-grid")},
-        here=PATH,
+        navigation={COMPONENTS_PATH: NavigationEntry("Components", "layout-grid")},
+        here=COMPONENTS_PATH,
         email="",
         token="",
         values={"title": "Open studio", "zone": "UTC", "price": "fixed"},

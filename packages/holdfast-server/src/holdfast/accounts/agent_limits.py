@@ -145,13 +145,25 @@ class LockedLimit(Struct):
         )
 
 
+class _LimitRow(Struct):
+    """A stored limit. `is_over`: the day of `used` and `allowed` has ended."""
+
+    id: int
+    daily_limit: int | None
+    used: int
+    allowed: int
+    is_over: bool
+    starts_again_at: dt.datetime
+    seconds_left: int
+
+
 _TODAY: LiteralString = "(clock_timestamp() at time zone 'UTC')::date"
 _TOMORROW: LiteralString = f"(({_TODAY} + 1)::timestamp at time zone 'UTC')"
 _USED: LiteralString = f"case when agent_limits.day >= {_TODAY} then agent_limits.used else 0 end"
 
 _LOCK: LiteralString = f"""
-    select id, daily_limit, used, allowed, day < {_TODAY}, {_TOMORROW},
-           ceil(extract(epoch from {_TOMORROW} - clock_timestamp()))::bigint
+    select id, daily_limit, used, allowed, day < {_TODAY} as is_over, {_TOMORROW} as starts_again_at,
+           ceil(extract(epoch from {_TOMORROW} - clock_timestamp()))::bigint as seconds_left
       from agent_limits where id = any(%(ids)s) order by id for no key update
 """
 
@@ -167,9 +179,9 @@ async def lock_skip_locked(tx: Tx[Any], ids: Collection[int]) -> Mapping[int, Lo
 
 
 async def _lock(tx: Tx[Any], ids: Collection[int], statement: LiteralString) -> dict[int, LockedLimit | None]:
-    rows = await tx.tuples(statement, {"ids": list(ids)})
+    rows = await tx.rows(_LimitRow, statement, {"ids": list(ids)})
     limits: dict[int, LockedLimit | None] = {}
-    outdated_ids = [id for id, _, _, _, is_over, *_ in rows if is_over]
+    outdated_ids = [row.id for row in rows if row.is_over]
     if outdated_ids:
         await tx.run(
             f"""
@@ -178,9 +190,13 @@ async def _lock(tx: Tx[Any], ids: Collection[int], statement: LiteralString) -> 
             """,
             {"ids": outdated_ids},
         )
-    for id, daily_limit, used, allowed, is_over, starts_again_at, seconds in rows:
-        today = (0, daily_limit) if is_over else (used, allowed)
-        limits[id] = None if daily_limit is None else LockedLimit(id, daily_limit, *today, starts_again_at, seconds)
+    for row in rows:
+        limit = row.daily_limit
+        if limit is None:
+            limits[row.id] = None
+            continue
+        used, allowed = (0, limit) if row.is_over else (row.used, row.allowed)
+        limits[row.id] = LockedLimit(row.id, limit, used, allowed, row.starts_again_at, row.seconds_left)
     return limits
 
 

@@ -43,7 +43,8 @@ REPEAT_SECONDS = 30
 LOCK_SPACE = 0x61736B31
 """The first key of the advisory lock ("ask1") that a credential holds while it stores a request."""
 
-BATCH_SIZE = 5_000
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
 
 Facts = Mapping[str, Any]
 """What a person is shown of the things that a request is about, as they are now."""
@@ -438,5 +439,5 @@ async def forget_requests(tx: Tx[Any]) -> int:
          returning 1)
         select count(*) from deleted
         """,
-        {"limit": BATCH_SIZE},
+        {"limit": DELETE_BATCH_SIZE},
     )

@@ -9,13 +9,15 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.accounts.sessions import BATCH_SIZE
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command
 from holdfast.kit.postgres.database import Reader, Tx
 from holdfast.kit.security.cookie_secrets import new_cookie_secret
 
 KNOWN_DAYS = 90
+
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
 
 
 class GetKnownBrowser(Command):
@@ -59,12 +61,12 @@ async def forget_known(tx: Tx[Any]) -> int:
     """Delete a batch of the browsers that are no longer known. Returns how many were deleted."""
     return await tx.value(
         """
-        with gone as (
+        with deleted as (
             delete from known_browsers where hash in (
                 select hash from known_browsers
                  where known_at < now() - make_interval(days => %(days)s) limit %(batch_size)s)
             returning 1)
-        select count(*) from gone
+        select count(*) from deleted
         """,
-        {"batch_size": BATCH_SIZE, "days": KNOWN_DAYS},
+        {"batch_size": DELETE_BATCH_SIZE, "days": KNOWN_DAYS},
     )

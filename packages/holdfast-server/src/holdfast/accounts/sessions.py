@@ -22,7 +22,7 @@ from holdfast.kit.postgres.group_commit import MAX_CALLS_IN_BATCH, MAX_WAITING_C
 from holdfast.kit.postgres.lookup_cache import MAX_RESULTS, LookupCache
 from holdfast.kit.security.cookie_secrets import is_cookie_secret, new_cookie_secret
 
-CHANNEL = "sessions"
+SESSIONS_CHANNEL = "sessions"
 """The channel that announces that a session has ended, was moved to another account, or that its account has changed.
 The payload is the hexadecimal digest of its cookie; empty: all sessions."""
 
@@ -123,7 +123,7 @@ class Sessions:
         self._secure = base_url.startswith("https:")
         self._port = urlsplit(base_url).port
         batches = Batcher[str, Session | None](SESSION_LOOK_UPS, "find_sessions", self._look_up)
-        self._cache = LookupCache(CACHED_SESSIONS, database, CHANNEL, str, batches.submit)
+        self._cache = LookupCache(CACHED_SESSIONS, database, SESSIONS_CHANNEL, str, batches.submit)
 
     async def of(self, request: Request) -> Session | None:
         """The session of the browser that sent a request; None if it has none."""
@@ -297,23 +297,24 @@ async def _change_and_announce(tx: Tx[Any], hash_query: LiteralString, params: M
     """Tell every process to drop from its cache the sessions whose hashes the query returns."""
     digests = [hash.hex() for (hash,) in await tx.tuples(hash_query, params)]
     for payload in digests if len(digests) <= MAX_ANNOUNCED_SESSIONS else [""]:
-        await tx.revoke(CHANNEL, payload)
+        await tx.revoke(SESSIONS_CHANNEL, payload)
 
 
-BATCH_SIZE = 5_000
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
 
 
 async def forget_links(tx: Tx[Any]) -> int:
     """Delete a batch of old links. Returns how many were deleted."""
     return await tx.value(
         """
-        with gone as (
+        with deleted as (
             delete from sign_in_links where id in (
                 select id from sign_in_links where asked_at < now() - interval '1 day' limit %(batch_size)s)
             returning 1)
-        select count(*) from gone
+        select count(*) from deleted
         """,
-        {"batch_size": BATCH_SIZE},
+        {"batch_size": DELETE_BATCH_SIZE},
     )
 
 
@@ -321,11 +322,11 @@ async def forget_sessions(tx: Tx[Any]) -> int:
     """Delete a batch of the sessions that have expired. Returns how many were deleted."""
     return await tx.value(
         f"""
-        with gone as (
+        with deleted as (
             delete from sessions where id in (
                 select id from sessions where not {IS_OPEN} limit %(batch_size)s)
             returning 1)
-        select count(*) from gone
+        select count(*) from deleted
         """,
-        {**LIMITS, "batch_size": BATCH_SIZE},
+        {**LIMITS, "batch_size": DELETE_BATCH_SIZE},
     )

@@ -30,7 +30,7 @@ from holdfast.events.mails import part as mails
 from holdfast.events.oauth import part as oauth
 from holdfast.events.oauth.credentials import Credentials
 from holdfast.events.oauth.issuer import configured_issuer
-from holdfast.events.organizers.operations import HEADER
+from holdfast.events.organizers.operations import API_KEY_HEADER
 from holdfast.events.pages import part as pages
 from holdfast.events.payments import part as payments
 from holdfast.events.photos import part as photos
@@ -63,7 +63,7 @@ DRAWS = draws_part((QUEUE_DRAWS, EVENT_DRAWS), drawn.place_due)
 """Draws queues and events whenever they are due, and places the entries of events."""
 
 PARTS: Sequence[Part[Context]] = (
-    account_part("users", UserDirectory(), key_operations.LIMITS, Context),
+    account_part("users", UserDirectory(), key_operations.KEY_LIMITS, Context),
     console.PART,
     pages.PART,
     mails.PART,
@@ -168,7 +168,7 @@ def service_description(for_agents: mcp.EndpointConfig, settings: Settings) -> S
         key="An organizer's API key, from POST /api/organizers/register.",
         credential=f"An organizer's API key{f', or an access token of {issuer}' if issuer else ''}.",
         by_oauth=bool(issuer),
-        api_key_header=HEADER,
+        api_key_header=API_KEY_HEADER,
     )
 
 

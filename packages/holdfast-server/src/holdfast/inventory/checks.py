@@ -7,7 +7,7 @@ from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.platform_client import Platform, PlatformRefusal, PlatformUnreachable
 from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
 from holdfast.inventory.stock import operations
-from holdfast.inventory.webhooks.routes import PATH
+from holdfast.inventory.webhooks.routes import SHOPIFY_WEBHOOKS_PATH
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.process.checks import partners
 from holdfast.kit.process.checks.check_list import CheckList
@@ -143,7 +143,7 @@ CHECKS.query(
 async def check_webhook_address(inspection: InventoryInspection) -> None:
     """Whether the address of the platform's webhooks leads to the service, if a shop is connected."""
     if await inspection.database.value("select exists (select from installs where uninstalled_at is null)"):
-        await partners.check_webhooks(inspection, PATH, "the storefront platform")
+        await partners.check_webhooks(inspection, SHOPIFY_WEBHOOKS_PATH, "the storefront platform")
     else:
         inspection.ok("No shop sends webhooks yet.")
 

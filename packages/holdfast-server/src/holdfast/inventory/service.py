@@ -7,8 +7,7 @@ from typing import Any
 from holdfast import accounts
 from holdfast.accounts.agent_requests import RequestApprovals, RequestReader
 from holdfast.accounts.part import account_part
-from holdfast.accounts.sessions import CHANNEL as SESSION_CHANNEL
-from holdfast.accounts.sessions import Sessions
+from holdfast.accounts.sessions import SESSIONS_CHANNEL, Sessions
 from holdfast.accounts.signed_in_pages import SignedInPages
 from holdfast.accounts.webhooks import part as outgoing_webhooks
 from holdfast.inventory import discovery, resources
@@ -65,7 +64,7 @@ HANDLERS: Handlers = {**installs.TOPICS, **orders.TOPICS, **catalog.TOPICS}
 AFTER_INSTALL: InstallHooks = (subscriptions.enqueue, importing.begin, cart_check.forget)
 
 
-ACCOUNTS = account_part("merchants", MerchantDirectory(), shop_operations.LIMITS, Context)
+ACCOUNTS = account_part("merchants", MerchantDirectory(), shop_operations.SHOP_LIMITS, Context)
 
 PARTS: Sequence[Part[Any]] = (
     ACCOUNTS,
@@ -138,7 +137,7 @@ def service(database: Database) -> Service:
         caches=[
             ring.forgetting,
             lambda: database.listen(api_keys.CHANNEL, lambda _: context.streams.wake()),
-            lambda: database.listen(SESSION_CHANNEL, lambda _: context.streams.wake()),
+            lambda: database.listen(SESSIONS_CHANNEL, lambda _: context.streams.wake()),
         ],
         closing=[resources.platform.close],
     )

@@ -80,7 +80,7 @@ def _message(timestamp: int, text: str) -> str:
     return f"cosignature/v1\ntime {timestamp}\n{text}"
 
 
-PATH = "/add-checkpoint"
+ADD_CHECKPOINT_PATH = "/add-checkpoint"
 SIZE_MEDIA_TYPE = "text/x.tlog.size"
 """The media type of an answer 409: the size of the tree that the witness has cosigned last."""
 

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast_verify.formats.cosignature import (
+    ADD_CHECKPOINT_PATH,
     MAX_BODY_BYTES,
-    PATH,
     SIZE_MEDIA_TYPE,
     InvalidRequest,
     parse_add_checkpoint,
@@ -136,7 +136,7 @@ def application(witness: Witness) -> Starlette:
 
     return Starlette(
         routes=[
-            Route(PATH, add_checkpoint, methods=["POST"]),
+            Route(ADD_CHECKPOINT_PATH, add_checkpoint, methods=["POST"]),
             Route("/{hash}/checkpoint", read_checkpoint),
         ]
     )

@@ -203,17 +203,18 @@ class AgentDirectory(Protocol):
 class AgentTemplates(NamedTuple):
     """The templates of a service for the page.
 
-    base    the layout of its console
-    deed    has the macros `deed(action)`: what an agent did as a sentence, `more(action)`: paragraphs below it, and
-            `note(action)`: what follows the time in the same line
-    wish    has the macro `wish(request)`: what an agent wants to do as a sentence, and what is risked
-    keys    the section about keys
-    counts  what a daily limit counts: `people` or `units`
+    base                 the layout of its console
+    action_sentences     has the macros `action_sentence(action)`: what an agent did as a sentence, `more(action)`:
+                         paragraphs below it, and `note(action)`: what follows the time in the same line
+    request_sentences    has the macro `request_sentence(request)`: what an agent wants to do as a sentence, and what is
+                         risked
+    keys                 the section about keys
+    counts               what a daily limit counts: `people` or `units`
     """
 
     base: str
-    deed: str
-    wish: str
+    action_sentences: str
+    request_sentences: str
     keys: str
     counts: str
 
@@ -271,8 +272,8 @@ class AgentsPage:
             status,
             here=AGENTS,
             base=self._templates.base,
-            deeds=self._templates.deed,
-            wishes=self._templates.wish,
+            action_sentences=self._templates.action_sentences,
+            request_sentences=self._templates.request_sentences,
             key_section=self._templates.keys,
             counts=self._templates.counts,
             **values,

@@ -28,17 +28,18 @@ class RequestSentences(NamedTuple):
     """Writes what an agent wants to do as a sentence.
 
     frame      has the templates of the console
-    wishes     the template with the macro `wish(request)`
+    template   has the macro `request_sentence(request)`
     cleaned    a text that strangers wrote, as a mail may have it
     """
 
     frame: Frame
-    wishes: str
+    template: str
     cleaned: Callable[[str], str] = str
 
     def sentence(self, request: WaitingRequest, language: Language) -> str:
         """The sentence of the page as text. Texts of strangers keep their direction."""
-        written = self.frame.render("agents/wish.html", language=language, wishes=self.wishes, request=request)
+        template = "agents/request_sentence.html"
+        written = self.frame.render(template, language=language, request_sentences=self.template, request=request)
 
         def isolated(match: re.Match[str]) -> str:
             return f"\u2068{Markup.escape(self.cleaned(Markup(match[1]).unescape()))}\u2069"  # noqa: S704 - a template wrote it

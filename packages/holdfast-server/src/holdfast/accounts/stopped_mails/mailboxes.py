@@ -17,7 +17,7 @@ from holdfast.kit.running.operation import SIGN_IN_LANE, Operation
 from holdfast.kit.running.run_modes import read, single
 from holdfast.kit.security.service_secret import HmacSigner, Secret
 
-PATH = "/mails"
+MAILBOX_PATH = "/mails"
 
 _LINK = re.compile(r"([0-9a-f]{64})-([0-9a-f]{32})")
 
@@ -92,7 +92,7 @@ def digest(address: str) -> bytes:
 
 def path(secret: Secret, digest: bytes) -> str:
     """The path of the page of a mailbox."""
-    return f"{PATH}/{digest.hex()}-{_signer(secret).sign(digest.hex())}"
+    return f"{MAILBOX_PATH}/{digest.hex()}-{_signer(secret).sign(digest.hex())}"
 
 
 def read_link(secret: Secret, text: str) -> bytes | None:

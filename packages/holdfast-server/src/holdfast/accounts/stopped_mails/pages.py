@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from holdfast.accounts.settings import SIGN_INS_OF_CLIENT
 from holdfast.accounts.stopped_mails import mailboxes
-from holdfast.accounts.stopped_mails.mailboxes import MAILBOX_STATUS, PATH, RESUME, STOP, Mailbox
+from holdfast.accounts.stopped_mails.mailboxes import MAILBOX_PATH, MAILBOX_STATUS, RESUME, STOP, Mailbox
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Access, Handler, Reply, Request
@@ -32,8 +32,8 @@ class StoppedMailsPages:
             return Route(path, handler)
 
         return [
-            page(f"{PATH}/{{link}}", "stop_mails", self.stop),
-            page(f"{PATH}/{{link}}/again", "resume_mails", self.resume),
+            page(f"{MAILBOX_PATH}/{{link}}", "stop_mails", self.stop),
+            page(f"{MAILBOX_PATH}/{{link}}/again", "resume_mails", self.resume),
         ]
 
     async def stop(self, caller: Caller, request: Request) -> Reply:

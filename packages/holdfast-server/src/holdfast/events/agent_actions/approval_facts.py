@@ -11,7 +11,7 @@ from holdfast.accounts.agent_requests import AgentRequests, Credential, Credenti
 from holdfast.accounts.agents.agents_page import REQUESTS
 from holdfast.events.agent_actions.model import OPERATIONS
 from holdfast.events.resources import Reader
-from holdfast.events.users.model import EMAIL
+from holdfast.events.users.model import PERSON_EMAIL
 from holdfast.kit.contract.caller import Caller, api_key
 
 COLUMNS: Mapping[str, str] = {"ends_at": "end_datetime", "opens_at": "draw_at"}
@@ -165,7 +165,7 @@ async def _people(reader: Reader, organizer_id: int, calls: Sequence[RequestedCa
                                               'amount_paid', person.amount_paid)
           from json_to_recordset(%(people)s::json) as named (index int, user_id text, event_id bigint)
          cross join lateral (
-               select {EMAIL} as email, registrations.status, amount_paid
+               select {PERSON_EMAIL} as email, registrations.status, amount_paid
                  from registrations join users on users.id = registrations.user_id
                 where users.public_id = named.user_id and registrations.organizer_id = %(organizer_id)s
                 order by registrations.event_id = named.event_id desc limit 1) as person

@@ -10,7 +10,8 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import Call, read
 
-BATCH_SIZE = 5_000
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
 
 
 class AgentActionLog:
@@ -51,7 +52,7 @@ async def forget_organizer(tx: Tx, organizer_id: int) -> None:
 
 async def forget_actions(tx: Tx) -> int:
     """Delete a batch of actions that are older than 90 days. Returns the number deleted."""
-    return await sql.delete_old_actions(tx, BATCH_SIZE)
+    return await sql.delete_old_actions(tx, DELETE_BATCH_SIZE)
 
 
 LIST_AGENT_ACTIONS = Operation("list_agent_actions", None, read(list_actions))

@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.events.agent_actions.model import OPERATIONS, AgentAction, ListAgentActions
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.model import EMAIL
+from holdfast.events.users.model import PERSON_EMAIL
 
 MAX_ID = 2**63 - 1
 
@@ -80,7 +80,7 @@ async def list_actions(reader: Reader, organizer_id: int, command: ListAgentActi
                select title, cancelled_at is null and datetime > now() as is_open from events
                 where events.id = action.event_id and organizer_id = %(organizer_id)s limit 1) as event on true
           left join lateral (
-               select users.public_id, {EMAIL} as email, registrations.status::text as status
+               select users.public_id, {PERSON_EMAIL} as email, registrations.status::text as status
                  from registrations join users on users.id = registrations.user_id
                 where registrations.event_id = action.event_id and registrations.user_id = action.user_id
                   and registrations.organizer_id = %(organizer_id)s limit 1) as person on true

@@ -11,7 +11,7 @@ from holdfast.kit.contract.command import Command, rule
 MAX_SCANS_PER_REQUEST = 100
 """The most scans that a device sends in one request."""
 
-BATCH_SIZE = 5_000
+ANSWER_BATCH_SIZE = 5_000
 """The most people, or scans, in one answer to a device."""
 
 HOURS_OF_LIST = 24

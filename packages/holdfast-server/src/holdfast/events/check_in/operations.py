@@ -13,7 +13,7 @@ from msgspec import Struct
 from holdfast.accounts.addresses import canonical
 from holdfast.events.check_in import sql
 from holdfast.events.check_in.model import (
-    BATCH_SIZE,
+    ANSWER_BATCH_SIZE,
     CheckInChanges,
     CheckInEvent,
     CheckInStatus,
@@ -36,7 +36,7 @@ from holdfast.events.registrations import links, substring_search
 from holdfast.events.registrations.bulk_changes import BulkCommand, BulkResult, SkipReason
 from holdfast.events.registrations.entrance_code import ShortCode, parse_short_code, short_code
 from holdfast.events.registrations.links import OWN_PAGE, Link
-from holdfast.events.registrations.model import NAME
+from holdfast.events.registrations.model import PERSON_NAME
 from holdfast.events.registrations.operations import REFUSALS
 from holdfast.events.registrations.substring_search import TEXT_CONDITION
 from holdfast.events.resources import Reader, Tx
@@ -79,7 +79,7 @@ class CodeReading(Struct, frozen=True):
 def read_code(secret: Secret, event_id: int, text: str) -> CodeReading:
     """The registration that a text names at the entrance of an event."""
     # The address may have a language in its query, or no host.
-    signed = text.strip().rpartition(f"{links.PATH}/")[2].partition("?")[0].partition("#")[0]
+    signed = text.strip().rpartition(f"{links.REGISTRATIONS_PATH}/")[2].partition("?")[0].partition("#")[0]
     if link := links.read(secret, OWN_PAGE, signed):
         if link.event_id != event_id:
             return CodeReading(0, "other_event")
@@ -123,7 +123,8 @@ async def match_people(tx: Tx, caller: Caller, event_id: int, text: str) -> list
             f"""
             select person.name, email, status, public_id, arrival,
                    entry.id::text, entry.device, entry.told_at, entry.stored_at
-              from (select {NAME} as name, users.email, status::text, users.public_id, arrival, registrations.user_id
+              from (select {PERSON_NAME} as name, users.email, status::text, users.public_id, arrival,
+                           registrations.user_id
                     {people_of_event(registration_query)} {TEXT_CONDITION}
                      order by {ORDER} limit %(limit)s) as person
               left join lateral (select * from check_in_scans
@@ -229,7 +230,7 @@ async def list_people(reader: Reader, caller: Caller, command: ListPeople) -> Pe
     version = await sql.version_of_list(reader, event.id)
     rows = []
     if event.has_list:
-        rows = await sql.list_people(reader, caller, event.id, command.after, BATCH_SIZE + 1)
+        rows = await sql.list_people(reader, caller, event.id, command.after, ANSWER_BATCH_SIZE + 1)
     secret = reader.resources.secret
     batch = [
         DeviceListPerson(
@@ -238,9 +239,9 @@ async def list_people(reader: Reader, caller: Caller, command: ListPeople) -> Pe
             "n" if row.reason == "no_show" else LETTERS[row.status],
             row.name,
         )
-        for row in rows[:BATCH_SIZE]
+        for row in rows[:ANSWER_BATCH_SIZE]
     ]
-    more = rows[BATCH_SIZE - 1].user_id if len(rows) > BATCH_SIZE else None
+    more = rows[ANSWER_BATCH_SIZE - 1].user_id if len(rows) > ANSWER_BATCH_SIZE else None
     return PeopleBatch(version, batch, more, event.title, event.lists_until)
 
 
@@ -248,14 +249,14 @@ async def list_people(reader: Reader, caller: Caller, command: ListPeople) -> Pe
 async def list_changes(reader: Reader, caller: Caller, command: ListChanges) -> CheckInChanges:
     """Read the changes for devices: scans that were stored or undone, and the version of the list."""
     event = await find_event(reader, caller, command.event_id)
-    rows = await sql.list_changes(reader, caller, event.id, command.after, BATCH_SIZE + 1)
-    batch = rows[:BATCH_SIZE]
+    rows = await sql.list_changes(reader, caller, event.id, command.after, ANSWER_BATCH_SIZE + 1)
+    batch = rows[:ANSWER_BATCH_SIZE]
     return CheckInChanges(
         version=await sql.version_of_list(reader, event.id) if event.has_list else None,
         counts=await sql.count_people(reader, caller, event.id),
         scans=[change for _, change in batch],
         last=batch[-1][0] if batch else command.after,
-        more=len(rows) > BATCH_SIZE,
+        more=len(rows) > ANSWER_BATCH_SIZE,
     )
 
 

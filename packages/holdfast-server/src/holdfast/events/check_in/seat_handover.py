@@ -139,7 +139,7 @@ NAMES: LiteralString = f"""
 # One statement moves both groups: seats are counted at its end, so they never exceed the capacity.
 SEAT_HANDOVER: LiteralString = f"""
     with event as (
-        select id, capacity - registered_count as free from events where id = %(event_id)s),
+        select id, capacity - registered_count as free_seats from events where id = %(event_id)s),
     waiting as (
         select user_id, amount_due is not null as must_pay, row_number() over (order by received_at, arrival) as rank
           from registrations where event_id = %(event_id)s and status = 'waitlisted' and reason is null),
@@ -150,23 +150,26 @@ SEAT_HANDOVER: LiteralString = f"""
            and not exists (select from check_in_scans as scans
                             where scans.event_id = %(event_id)s and scans.user_id = registrations.user_id
                               and is_entry)),
-    fair as (
-        select free, least(%(at_most)s, (select count(*) from waiting), free + (select count(*) from absent)) as offers
+    offer_limit as (
+        select free_seats,
+               least(%(at_most)s, (select count(*) from waiting), free_seats + (select count(*) from absent)) as offers
           from event),
-    moved as (
+    moved_person as (
         select user_id, case when must_pay then 'held' else 'registered' end::registration_status as becomes,
                null as reason, case when must_pay then now() + %(hold)s * interval '1 minute' end as held_until
-          from waiting cross join fair where rank <= offers
+          from waiting cross join offer_limit where rank <= offers
         union all
-        select user_id, 'rejected', 'no_show', null from absent cross join fair where rank <= offers - free),
-    done as (
-        update registrations set status = moved.becomes, reason = moved.reason, held_until = moved.held_until
-          from moved cross join {changed_by("organizer")}
-         where registrations.event_id = %(event_id)s and registrations.user_id = moved.user_id
+        select user_id, 'rejected', 'no_show', null
+          from absent cross join offer_limit where rank <= offers - free_seats),
+    changed_registration as (
+        update registrations
+           set status = moved_person.becomes, reason = moved_person.reason, held_until = moved_person.held_until
+          from moved_person cross join {changed_by("organizer")}
+         where registrations.event_id = %(event_id)s and registrations.user_id = moved_person.user_id
      returning registrations.status)
     select count(*) filter (where status in ('registered', 'held')), count(*) filter (where status = 'held'),
            count(*) filter (where status = 'rejected')
-      from done
+      from changed_registration
 """
 
 PREVIEW = Operation("preview_seat_handover", None, read(preview))

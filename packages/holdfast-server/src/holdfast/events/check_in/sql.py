@@ -1,20 +1,21 @@
 """SQL statements on scans at the entrance."""
 
+import datetime as dt
 from collections.abc import Sequence
-from typing import Any, LiteralString
+from typing import LiteralString
 
 import msgspec
 from msgspec import Struct
 
 from holdfast.events.check_in.model import CheckInEvent, Counts, ScanChange, ScanWithEntry, StoredScan
-from holdfast.events.registrations.model import NAME
+from holdfast.events.registrations.model import PERSON_NAME
 from holdfast.events.resources import Reader, Tx
 from holdfast.kit.contract.caller import Caller
 
 MAX_LISTED_SCANS = 200
 """The most scans in a list of the report."""
 
-LABEL: LiteralString = f"coalesce({NAME}, users.email)"
+LABEL: LiteralString = f"coalesce({PERSON_NAME}, users.email)"
 """The name of a person for the entrance.
 
 The query needs a column `seen_by`, the id of the organizer who views the name; null for admins. So it joins
@@ -115,8 +116,9 @@ async def insert_scans(tx: Tx, event_id: int, device: str, scans: Sequence[NewSc
 
 SCANS: LiteralString = f"""
     select scan.id::text, scan.device, scan.told_at, scan.stored_at,
-           entry.id::text, entry.device, entry.told_at, entry.stored_at,
-           {LABEL} as name, registrations.status::text, scan.taken_back_at is not null, scan.number
+           entry.id::text as entry_id, entry.device as entry_device, entry.told_at as entry_at,
+           entry.stored_at as entry_stored_at,
+           {LABEL} as name, registrations.status::text, scan.taken_back_at is not null as is_undone
       from check_in_scans as scan
      cross join (select %(seen_by)s::bigint as seen_by) as viewer
      cross join lateral (select * from registrations
@@ -130,28 +132,52 @@ SCANS: LiteralString = f"""
 """
 
 
-def _scan_with_entry(row: Sequence[Any]) -> ScanWithEntry:
-    return ScanWithEntry(StoredScan(*row[:4]), None if row[4] is None else StoredScan(*row[4:8]), row[8], row[9])
+class ScanRow(Struct):
+    """A stored scan, and the entry of the same person. `entry_id`: None if the person has not entered."""
+
+    id: str
+    device: str
+    told_at: dt.datetime
+    stored_at: dt.datetime
+    entry_id: str | None
+    entry_device: str
+    entry_at: dt.datetime
+    entry_stored_at: dt.datetime
+    name: str | None
+    status: str
+    is_undone: bool
+
+    def with_entry(self) -> ScanWithEntry:
+        return ScanWithEntry(
+            StoredScan(self.id, self.device, self.told_at, self.stored_at),
+            None
+            if self.entry_id is None
+            else StoredScan(self.entry_id, self.entry_device, self.entry_at, self.entry_stored_at),
+            self.name,
+            self.status,
+        )
 
 
 async def find_scans(
     reader: Reader, caller: Caller, event_id: int, ids: Sequence[str]
 ) -> dict[str, tuple[ScanWithEntry, bool]]:
     """The stored scans of these ids, by id; each with whether it was undone."""
-    rows = await reader.tuples(
+    rows = await reader.rows(
+        ScanRow,
         f"{SCANS} and scan.id = any(%(ids)s::uuid[])",
         {"seen_by": caller.tenant_id, "event_id": event_id, "ids": list(ids)},
     )
-    return {row[0]: (_scan_with_entry(row), row[10]) for row in rows}
+    return {row.id: (row.with_entry(), row.is_undone) for row in rows}
 
 
 async def list_scans(reader: Reader, caller: Caller, event_id: int, which: LiteralString) -> list[ScanWithEntry]:
     """The newest scans of an event that meet the condition `which`."""
-    rows = await reader.tuples(
+    rows = await reader.rows(
+        ScanRow,
         f"{SCANS} and scan.taken_back_at is null and {which} order by scan.number desc limit %(limit)s",
         {"seen_by": caller.tenant_id, "event_id": event_id, "limit": MAX_LISTED_SCANS},
     )
-    return [_scan_with_entry(row) for row in rows]
+    return [row.with_entry() for row in rows]
 
 
 async def count_people(reader: Reader, caller: Caller, event_id: int) -> Counts:

@@ -26,7 +26,7 @@ def create_key(
         raise typer.BadParameter("Say either --admin or --organizer SLUG.")
 
     from holdfast.events.keys.model import CreateKey
-    from holdfast.events.keys.operations import create, mint
+    from holdfast.events.keys.operations import create, insert_key
     from holdfast.events.organizers.operations import find
     from holdfast.events.service import EVENTS
     from holdfast.kit.contract.caller import ADMIN
@@ -34,7 +34,7 @@ def create_key(
 
     async def make(tx: "Tx") -> "ApiKey":
         if organizer is None:
-            return await mint(tx, None, check(CreateKey, {"name": name}).name)
+            return await insert_key(tx, None, check(CreateKey, {"name": name}).name)
         is_id = organizer.isascii() and organizer.isdecimal() and len(organizer) < 19
         id = int(organizer) if is_id else await find(tx, organizer)
         return await create(tx, ADMIN, check(CreateKey, {"name": name, "user_id": id}))

@@ -81,7 +81,7 @@ class LiveChanges:
         """Publish changes while the block lasts."""
         poll = asyncio.create_task(self._poll_queues(), name="poll of queues")
         try:
-            with self._changes.listening(), self._database.listen(sessions.CHANNEL, self._on_session):
+            with self._changes.listening(), self._database.listen(sessions.SESSIONS_CHANNEL, self._on_session):
                 yield
         finally:
             poll.cancel()

@@ -43,7 +43,7 @@ from holdfast.events.console.people.registration import RegistrationPage
 from holdfast.events.console.people.registrations import RegistrationsFile, RegistrationsPage
 from holdfast.events.console.queues import queues_pages
 from holdfast.events.console.queues.queues_pages import QueuesPages
-from holdfast.events.keys.operations import LIMITS
+from holdfast.events.keys.operations import KEY_LIMITS
 from holdfast.events.oauth.model import SCOPES
 from holdfast.events.problems import QUOTA_EXCEEDED
 from holdfast.events.resources import Context
@@ -121,7 +121,7 @@ def endpoints(context: Context) -> Endpoints:
         *AgentLimitPage(
             console,
             context.account_runner,
-            LIMITS,
+            KEY_LIMITS,
             organizer,
             counts="people",
             layout="console.html",

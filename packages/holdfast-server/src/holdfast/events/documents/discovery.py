@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.events.documents import page, reference
 from holdfast.events.oauth.model import SCOPES
-from holdfast.events.organizers.operations import HEADER
+from holdfast.events.organizers.operations import API_KEY_HEADER
 from holdfast.events.problems import ALL
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import COMMON_PROBLEMS
@@ -175,7 +175,7 @@ def catalog(operations: Operations, spec: Spec, settings: Settings) -> dict[str,
         "description": info["description"],
         "base_url": base,
         "authentication": {
-            "header": HEADER,
+            "header": API_KEY_HEADER,
             "alternative": "Authorization: Bearer <API_KEY>",
             "how_to_get_a_key": "POST /api/organizers/register",
         },
@@ -242,7 +242,7 @@ def protected_resource(described: ServiceDescription, settings: Settings) -> dic
     """The protected resource metadata of RFC 9728. Without an authorization server, a note says how to get a key."""
     methods = [
         {"type": "http", "scheme": "bearer", "description": described.credential},
-        {"type": "apiKey", "in": "header", "name": HEADER, "description": described.key},
+        {"type": "apiKey", "in": "header", "name": API_KEY_HEADER, "description": described.key},
     ]
     if settings.authorization_server:
         more: dict[str, Any] = {"authorization_servers": [settings.authorization_server]}

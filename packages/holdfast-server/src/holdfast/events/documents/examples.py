@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.events.organizers.operations import HEADER, NOTE
+from holdfast.events.organizers.operations import API_KEY_HEADER, NOTE
 from holdfast.events.queues.model import Joined, QueueNextStep
 from holdfast.events.registrations.model import Accepted, RegistrationNextStep
 
@@ -127,7 +127,7 @@ _ORGANIZER: Mapping[str, Any] = {
     "public_path": "/organizers/ada-events",
 }
 _AUTHENTICATION: Mapping[str, Any] = {
-    "header": HEADER,
+    "header": API_KEY_HEADER,
     "note": NOTE.format(sign_in=f"{BASE}/sign-in"),
 }
 _PHOTOS: Mapping[str, Any] = {

@@ -27,7 +27,7 @@ import structlog
 from msgspec import Struct
 
 from holdfast.events.draws import sql
-from holdfast.events.draws.model import CHANNEL, DRAW_IN_THE_PAST, DRAW_WITHOUT_LOG, DrawSubject
+from holdfast.events.draws.model import DRAW_IN_THE_PAST, DRAW_WITHOUT_LOG, DRAWS_CHANNEL, DrawSubject
 from holdfast.events.draws.sql import Frozen
 from holdfast.events.log import freeze_proofs
 from holdfast.events.log.sealing import wait_for_sealing
@@ -108,7 +108,7 @@ def drawing_loop(name: str, subjects: Sequence[DrawSubject], after: Callable[[Da
 
         yield freeze_and_draw
 
-    return Loop(name, channels=(CHANNEL,), begin=open_rounds)
+    return Loop(name, channels=(DRAWS_CHANNEL,), begin=open_rounds)
 
 
 async def freeze_due(database: Database, subject: DrawSubject, now: dt.datetime | None = None) -> bool:
@@ -118,7 +118,7 @@ async def freeze_due(database: Database, subject: DrawSubject, now: dt.datetime 
     """
     waits = False
     for id in await database.read(partial(sql.list_closed, subject=subject, now=now)):
-        waits |= await _try(subject, id, freeze(database, subject, id, now)) == "waits"
+        waits |= await _wait_if_refused(subject, id, freeze(database, subject, id, now)) == "waits"
     return waits
 
 
@@ -155,7 +155,7 @@ async def freeze(
 async def keep_proofs(database: Database, subject: DrawSubject) -> None:
     """Keep the proofs of when witnesses cosigned the freezes of lists whose round has not come yet."""
     for frozen in await database.read(partial(sql.list_frozen_logs, subject=subject)):
-        await freeze_proofs.keep(database, frozen)
+        await freeze_proofs.store_proof(database, frozen)
 
 
 async def draw_due(database: Database, subject: DrawSubject, rounds: "Rounds", now: dt.datetime | None = None) -> None:
@@ -164,7 +164,7 @@ async def draw_due(database: Database, subject: DrawSubject, rounds: "Rounds", n
         signature = await rounds.fetch(database, round)
         if signature is not None:
             work = partial(draw, subject=subject, id=id, round=round, signature=signature, now=now)
-            await _try(subject, id, database.transact(work))
+            await _wait_if_refused(subject, id, database.transact(work))
 
 
 async def draw(
@@ -210,7 +210,7 @@ async def draw(
 
 
 async def _notify_of_draw(tx: Tx, subject: DrawSubject, id: int) -> None:
-    await tx.notify(CHANNEL)
+    await tx.notify(DRAWS_CHANNEL)
     if subject.channel:
         await tx.notify(subject.channel, str(id))
 
@@ -254,7 +254,7 @@ class Rounds:
         return signature
 
 
-async def _try(subject: DrawSubject, id: int, work: Awaitable[str]) -> str:
+async def _wait_if_refused(subject: DrawSubject, id: int, work: Awaitable[str]) -> str:
     """Do this for a list. A list that fails is tried again later, and the others do not wait for it."""
     try:
         return await work
@@ -277,6 +277,6 @@ async def name_draw(tx: Tx, field: str, draw_at: dt.datetime | None, *, is_logge
         raise invalid({field: [DRAW_IN_THE_PAST]})
     if not is_logged:
         raise invalid({field: [DRAW_WITHOUT_LOG]})
-    await tx.notify(CHANNEL)
+    await tx.notify(DRAWS_CHANNEL)
     round = round_of(draw_at)
     return {"draw_at": draw_at, "draw_round": round, "draw_round_at": time_of(round)}

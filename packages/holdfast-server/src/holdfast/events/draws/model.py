@@ -9,7 +9,7 @@ from msgspec import Struct
 from holdfast.events.resources import Database, Tx
 from holdfast.kit.contract.messages import message
 
-CHANNEL: LiteralString = "draws"
+DRAWS_CHANNEL: LiteralString = "draws"
 """The channel that announces that a draw was set, or goes on."""
 
 DrawStatus = Literal["open", "closed", "drawn", "void"]

@@ -242,10 +242,10 @@ async def end_draw(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime | Non
     # The queue or event is locked only now, so that people could come while the order was computed.
     return await tx.value(
         f"""
-        with drawn as (
+        with drawn_subject as (
             update {subject.table} set drawn_at = {NOW}{subject.on_drawn}
              where id = %(id)s and {subject.is_live} returning id),
-        told as (
+        draw_details as (
             select {subject.key} as drawn_id,
                    jsonb_build_object('round', round, 'signature', encode(signature, 'hex'),
                                       'seed', encode(seed, 'hex'), 'order', encode(order_hash, 'hex')) as details
@@ -253,9 +253,9 @@ async def end_draw(tx: Tx, subject: DrawSubject, id: int, now: dt.datetime | Non
         logged as (
             insert into log_pending (log_id, kind, at, details)
             select logs.id, 'draw', {NOW}, details
-              from drawn join told on drawn_id = drawn.id
-              join logs on logs.{subject.key} = drawn.id and closed_at is null)
-        select exists (select from drawn)
+              from drawn_subject join draw_details on drawn_id = drawn_subject.id
+              join logs on logs.{subject.key} = drawn_subject.id and closed_at is null)
+        select exists (select from drawn_subject)
         """,
         {"id": id, "now": now},
     )

@@ -16,7 +16,7 @@ from holdfast.events.resources import Reader, Steps, Tx
 from holdfast.kit.background.loops import yield_to_requests
 from holdfast.kit.mail import outbox
 
-BATCH_SIZE = 2_000
+FILING_BATCH_SIZE = 2_000
 """Registrations or mails that one transaction looks at. No other transaction settles the event meanwhile."""
 
 MAIL_STATUSES = ("waiting", "failed", "sent", "superseded")
@@ -167,4 +167,4 @@ async def _begin_again(tx: Tx, *, hand_over: HandOver) -> None:
 
 
 def _rows(hand_over: HandOver) -> dict[str, int | str]:
-    return {"event_id": hand_over.event_id, "organizer_id": hand_over.organizer_id, "limit": BATCH_SIZE}
+    return {"event_id": hand_over.event_id, "organizer_id": hand_over.organizer_id, "limit": FILING_BATCH_SIZE}

@@ -20,7 +20,7 @@ from holdfast.events.pricing.operations import record_first_prices
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background.loops import Loop, RowWaiters
 
-BATCH_SIZE = 100
+OCCURRENCE_BATCH_SIZE = 100
 """The most occurrences that one transaction creates."""
 
 POLL_SECONDS = 5.0
@@ -175,7 +175,7 @@ async def lock_passed(tx: Tx, now: dt.datetime) -> list[PassedOccurrence]:
          order by datetime limit %(limit)s
            for no key update of events skip locked for key share of organizers skip locked
         """,
-        {"now": now, "limit": BATCH_SIZE},
+        {"now": now, "limit": OCCURRENCE_BATCH_SIZE},
     )
 
 
@@ -187,32 +187,33 @@ async def insert_occurrences(tx: Tx, occurrences: Sequence[NextOccurrence], now:
     """Copy events to their new dates. Returns the ids of the new events."""
     rows = await tx.tuples(
         f"""
-        with next as (
+        with created_event as (
         insert into events (organizer_id, title, body, datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                             price, min_price, max_price, current_price, recurrence_frequency, recurrence_interval,
                             recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
                             cancellation_hours, end_datetime, clock_length, follows_id, inserted_at, public_log)
-        select organizer_id, title, body, next.datetime, capacity, waitinglist_capacity, currency, pricing_mode,
+        select organizer_id, title, body, occurrence.datetime, capacity, waitinglist_capacity, currency, pricing_mode,
                price, min_price, max_price, {FIRST_PRICE}, recurrence_frequency,
                recurrence_interval, recurs_from, address, location_name, latitude, longitude, image_keys, timezone,
-               cancellation_hours, next.ends_at, next.clock_length, events.id, %(now)s,
+               cancellation_hours, occurrence.ends_at, occurrence.clock_length, events.id, %(now)s,
                public_log and %(public_logs)s
-          from json_to_recordset(%(next)s::json)
-               as next (id bigint, datetime timestamptz, ends_at timestamptz, clock_length interval)
+          from json_to_recordset(%(occurrences)s::json)
+               as occurrence (id bigint, datetime timestamptz, ends_at timestamptz, clock_length interval)
           join events using (id)
          order by events.id
         returning id, follows_id),
-        rooms as (
-        update queues set event_id = next.id
-          from next join events as before on before.id = next.follows_id
-         where queues.id = before.queue_id and deleted_at is null),
-        texts as (
+        moved_queue as (
+        update queues set event_id = created_event.id
+          from created_event join events as previous on previous.id = created_event.follows_id
+         where queues.id = previous.queue_id and deleted_at is null),
+        copied_text as (
         insert into event_texts (event_id, version, digest, html, summary)
-        select next.id, version, digest, html, summary from next join event_texts on event_id = follows_id)
-        select id from next order by id
+        select created_event.id, version, digest, html, summary
+          from created_event join event_texts on event_id = follows_id)
+        select id from created_event order by id
         """,
         {
-            "next": msgspec.json.encode(occurrences).decode(),
+            "occurrences": msgspec.json.encode(occurrences).decode(),
             "now": now,
             "public_logs": tx.resources.settings.public_logs,
         },
@@ -231,15 +232,15 @@ async def next_to_continue(reader: Reader) -> float | None:
 
 
 CURRENT_OCCURRENCES: LiteralString = f"""
-    line as (
+    occurrence as (
         select id as requested_id, id, 0 as place, cancelled_at is null and datetime <= now() as passed
           from events where id = any(%(event_ids)s) and {is_public()}
         union all
         select requested_id, next.id, place + 1, next.cancelled_at is null and next.datetime <= now()
-          from line join events as next on next.follows_id = line.id and {is_public("next")}
-         where line.passed),
+          from occurrence join events as next on next.follows_id = occurrence.id and {is_public("next")}
+         where occurrence.passed),
     current_occurrence as (
-        select distinct on (requested_id) requested_id, id from line order by requested_id, place desc)"""
+        select distinct on (requested_id) requested_id, id from occurrence order by requested_id, place desc)"""
 """For `with recursive`: `current_occurrence` has the event that a link to each of `event_ids` shows, if there is one.
 
 It is the event itself until that event has passed. Then it is the next occurrence that has not passed or was cancelled,

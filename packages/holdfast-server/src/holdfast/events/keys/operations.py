@@ -25,7 +25,7 @@ from holdfast.kit.contract.problems import (
 from holdfast.kit.postgres import database
 from holdfast.kit.security import api_keys
 
-LIMITS = LimitOperations("user_id", "api_keys.name")
+KEY_LIMITS = LimitOperations("user_id", "api_keys.name")
 """The operations on the daily limits of keys and apps."""
 
 VISIBLE_CHARACTERS = 8
@@ -84,7 +84,7 @@ async def create(tx: Tx, caller: Caller, command: CreateKey) -> ApiKey:
     limit = tx.resources.settings.keys_per_organizer
     await require_room(tx, organizer_id, message("active API keys"), limit, sql.COUNT)
     await _require_active(tx, caller)
-    return await mint(tx, organizer_id, command.name)
+    return await insert_key(tx, organizer_id, command.name)
 
 
 async def _owner(tx: Tx, caller: Caller, user_id: int | None) -> int:
@@ -138,9 +138,9 @@ async def _require_active(tx: Tx, caller: Caller) -> None:
             pass
 
 
-async def mint(tx: Tx, user_id: int | None, name: str) -> ApiKey:
+async def insert_key(tx: Tx, user_id: int | None, name: str) -> ApiKey:
     """Create a key for an organizer, or for an admin with None. Only its hash is stored."""
-    secret = api_keys.mint()
+    secret = api_keys.new_key()
     row = await sql.insert_key(tx, user_id, name, secret[:VISIBLE_CHARACTERS], api_keys.digest(secret))
     return _api_key(row, secret)
 
@@ -154,9 +154,10 @@ def mask(start: str) -> str:
     return f"{start}{'*' * 8}"
 
 
-BATCH_SIZE = 5_000
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
 
 
 async def forget_keys(tx: Tx) -> int:
     """Delete a batch of the keys that were revoked long ago. Returns the number deleted."""
-    return await sql.delete_revoked(tx, BATCH_SIZE)
+    return await sql.delete_revoked(tx, DELETE_BATCH_SIZE)

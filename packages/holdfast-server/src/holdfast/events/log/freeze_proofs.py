@@ -44,7 +44,7 @@ class WitnessedHead(NamedTuple):
     cosigned_at: dict[str, dt.datetime]
 
 
-async def keep(database: Database, frozen: FrozenLog) -> None:
+async def store_proof(database: Database, frozen: FrozenLog) -> None:
     """Keep the proof of a freeze, unless one with as many cosignatures from before the round is kept already."""
     if not database.resources.settings.log_witness_keys:
         return

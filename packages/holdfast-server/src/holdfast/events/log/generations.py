@@ -8,25 +8,26 @@ BEGIN_GENERATIONS: LiteralString = """
     with dropped as (
         -- As text: in a backup from before the head log, there is no such kind.
         delete from log_pending where kind::text <> 'head' returning log_id, kind),
-    old as (
+    old_log as (
         update logs set closed_at = now() where closed_at is null
      returning id, event_id, queue_id, generation, arrivals, moved, removed),
-    new as (
+    new_log as (
         insert into logs (event_id, queue_id, generation, arrivals, moved, removed)
-        select event_id, queue_id, generation + 1, arrivals, moved, removed from old
+        select event_id, queue_id, generation + 1, arrivals, moved, removed from old_log
      returning id, event_id, queue_id, arrivals),
     drawn_list as (
-        select new.id, new.event_id, null::bigint as queue_id, draw_at, draw_round, draw_void_at from new
-          join events on events.id = new.event_id and takes_entries and draw_at is not null
+        select new_log.id, new_log.event_id, null::bigint as queue_id, draw_at, draw_round, draw_void_at from new_log
+          join events on events.id = new_log.event_id and takes_entries and draw_at is not null
          union all
-        select new.id, null, new.queue_id, draw_at, draw_round, draw_void_at from new
-          join queues on queues.id = new.queue_id and draw_at is not null and drawn_at is null),
-    state as (
-        select new.id, coalesce(new.event_id, new.queue_id) as subject_id, new.event_id is not null as is_event,
-               case when new.event_id is not null
+        select new_log.id, null, new_log.queue_id, draw_at, draw_round, draw_void_at from new_log
+          join queues on queues.id = new_log.queue_id and draw_at is not null and drawn_at is null),
+    log_state as (
+        select new_log.id, coalesce(new_log.event_id, new_log.queue_id) as subject_id,
+               new_log.event_id is not null as is_event,
+               case when new_log.event_id is not null
                     then jsonb_build_object('of', 'event', 'capacity', capacity, 'waiting_places', waitinglist_capacity,
                                             'seated', registered_count, 'waiting', waitlisted_count,
-                                            'first_number', new.arrivals + 1)
+                                            'first_number', new_log.arrivals + 1)
                          || jsonb_strip_nulls(jsonb_build_object(
                                 'event', case when cancelled_at is not null then 'cancelled' end,
                                 'in_draw', case when takes_entries
@@ -35,9 +36,9 @@ BEGIN_GENERATIONS: LiteralString = """
                     else jsonb_build_object('of', 'queue', 'first_number', tickets + 1, 'released', serving)
                end
                || coalesce((select jsonb_build_object('draw', named_draw(draw_at, draw_round))
-                              from drawn_list where drawn_list.id = new.id), '{}') as details
-          from new left join events on events.id = new.event_id left join queues on queues.id = new.queue_id
-         where new.event_id is not null or new.queue_id is not null),
+                              from drawn_list where drawn_list.id = new_log.id), '{}') as details
+          from new_log left join events on events.id = new_log.event_id left join queues on queues.id = new_log.queue_id
+         where new_log.event_id is not null or new_log.queue_id is not null),
     frozen_list as (
         select drawn_list.id, frozen_at, origin, entries, size, root, round
           from drawn_list join event_freezes using (event_id) where draw_void_at is null
@@ -45,13 +46,14 @@ BEGIN_GENERATIONS: LiteralString = """
         select drawn_list.id, frozen_at, origin, entries, size, root, round
           from drawn_list join queue_freezes using (queue_id) where draw_void_at is null),
     entry as (
-        select state.id as log_id, 1 as place, 0::bigint as number, 'open' as kind, clock_timestamp() as at,
+        select log_state.id as log_id, 1 as place, 0::bigint as number, 'open' as kind, clock_timestamp() as at,
                case when origin is null then details
                     else details || jsonb_build_object('after', jsonb_build_object(
                             'origin', origin, 'size', size, 'root', encode(root, 'base64'))) end as details
-          from state
-          join old on coalesce(old.event_id, old.queue_id) = subject_id and (old.event_id is not null) = is_event
-          left join log_heads on log_heads.log_id = old.id
+          from log_state
+          join old_log
+            on coalesce(old_log.event_id, old_log.queue_id) = subject_id and (old_log.event_id is not null) = is_event
+          left join log_heads on log_heads.log_id = old_log.id
          union all
         select id, 2, number, 'confirmations', clock_timestamp(), jsonb_build_object('numbers', tickets)
           from drawn_list join event_confirmations using (event_id) where draw_void_at is null
@@ -77,19 +79,21 @@ BEGIN_GENERATIONS: LiteralString = """
 """Besides how its places are, a new log repeats what the old one had of a draw that goes on."""
 
 BEGIN_HEAD_LOG: LiteralString = """
-    with new as (
+    with new_log as (
         select id, generation from logs where event_id is null and queue_id is null order by generation desc limit 1),
     moved as (
         delete from log_pending where kind = 'head' returning id, details),
     entry as (
         select 0 as place, jsonb_build_object(
                    'text', concat(origin, chr(10), size, chr(10), encode(root, 'base64'), chr(10))) as details
-          from new
-          join logs as old on old.event_id is null and old.queue_id is null and old.generation = new.generation - 1
-          join log_heads on log_id = old.id
+          from new_log
+          join logs as old_log
+            on old_log.event_id is null and old_log.queue_id is null and old_log.generation = new_log.generation - 1
+          join log_heads on log_id = old_log.id
          union all
         select id, details from moved)
-    insert into log_pending (log_id, kind, details) select new.id, 'head', details from new, entry order by place
+    insert into log_pending (log_id, kind, details)
+    select new_log.id, 'head', details from new_log, entry order by place
 """
 """The new head log begins with the head of the old one. Then come the heads that were not in the old one yet."""
 

@@ -31,7 +31,7 @@ from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
 from holdfast.kit.security.http_client import HttpClient, trusted_certificates
 from holdfast_verify.formats.cosignature import (
-    PATH,
+    ADD_CHECKPOINT_PATH,
     SIZE_MEDIA_TYPE,
     AddCheckpoint,
     CosignatureVerifier,
@@ -86,26 +86,26 @@ async def store_checkpoint(tx: Tx, head: HeadLog, checkpoint: str, indexes: Mapp
         indexes = await _find_indexes(tx, head) if head.signed_size < head.size else {}
     await tx.run(
         """
-        with place as (
+        with log_index as (
             select %(log_id)s::bigint as log_id, null::bigint as index
              union all
             select log.log_id, index
-              from unnest(%(origins)s::text[], %(indexes)s::bigint[]) as place (origin, index)
-             cross join lateral (select log_id from log_heads where origin = place.origin limit 1) as log),
+              from unnest(%(origins)s::text[], %(indexes)s::bigint[]) as listed_log (origin, index)
+             cross join lateral (select log_id from log_heads where origin = listed_log.origin limit 1) as log),
         -- In order of their ids, as sealing locks them.
-        locked as materialized (
+        locked_head as materialized (
             select head.*, index
-              from (select * from place order by log_id) as place
+              from (select * from log_index order by log_id) as log_index
              cross join lateral (
                 select log_id, signed_size, checkpoint from log_heads
-                 where log_id = place.log_id limit 1 for no key update) as head),
+                 where log_id = log_index.log_id limit 1 for no key update) as head),
         is_newest as (
-            select from locked
+            select from locked_head
              where log_id = %(log_id)s and (signed_size < %(size)s or checkpoint = %(read_checkpoint)s)),
-        listed as (
+        listed_head as (
             update log_heads set listed_in = %(log_id)s, listed_index = index
-              from locked
-             where log_heads.log_id = locked.log_id and index is not null and exists (select from is_newest))
+              from locked_head
+             where log_heads.log_id = locked_head.log_id and index is not null and exists (select from is_newest))
         update log_heads set signed_size = %(size)s, checkpoint = %(checkpoint)s
          where log_id = %(log_id)s and exists (select from is_newest)
         """,
@@ -192,7 +192,7 @@ class WitnessClient:
 
     def __init__(self, client: httpx2.AsyncClient, url: str, verifier: CosignatureVerifier) -> None:
         self._client = client
-        self._url = f"{url}{PATH}"
+        self._url = f"{url}{ADD_CHECKPOINT_PATH}"
         self._verifier = verifier
         self._sizes: dict[str, int] = {}
         self._failure_count = 0

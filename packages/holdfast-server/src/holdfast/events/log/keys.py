@@ -18,7 +18,7 @@ from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.security.service_secret import Secret, UnsealError
 from holdfast_verify.formats.signed_note import decode_base64, encode_base64
 
-CHANNEL = "log_keys"
+LOG_KEYS_CHANNEL = "log_keys"
 """A channel without messages. Its listeners are called when notices may have been lost."""
 
 log = structlog.get_logger()
@@ -74,7 +74,7 @@ def forgetting(database: Database) -> Generator[None]:
     def forget(_: str) -> None:
         _cached_keys.pop(database, None)
 
-    with database.listen(CHANNEL, forget):
+    with database.listen(LOG_KEYS_CHANNEL, forget):
         yield
 
 

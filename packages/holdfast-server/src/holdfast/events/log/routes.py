@@ -15,7 +15,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from holdfast.events.log import freeze_proofs, operations
-from holdfast.events.log.keys import CHANNEL, list_public_keys
+from holdfast.events.log.keys import LOG_KEYS_CHANNEL, list_public_keys
 from holdfast.events.log.model import LogAddress
 from holdfast.events.paths import id_of
 from holdfast.events.resources import Database, Reader
@@ -55,7 +55,7 @@ def verify_page_routes(database: Database, limits: Limits) -> list[Route]:
         return "\n".join(vkey(name, key) for key, _ in await database.read(list_public_keys))
 
     # Read once a second, however many people look at the page.
-    key_texts = LookupCache[str, str](LOG_KEYS, database, CHANNEL, str, read_keys)
+    key_texts = LookupCache[str, str](LOG_KEYS, database, LOG_KEYS_CHANNEL, str, read_keys)
 
     async def answer(_: Caller, request: Request) -> Reply:
         language = language_of(request)

@@ -92,7 +92,7 @@ class MailStatus(Struct):
     hold: Literal["organizer", "recipient"] | None
 
     @property
-    def why(self) -> FailureReason | None:
+    def failure_reason(self) -> FailureReason | None:
         """The reason of the failure; None if the mail has not failed."""
         return failure_reason(self.error or "") if self.status == "failed" else None
 

@@ -73,7 +73,7 @@ async def _hold_for_organizer(reader: Reader, contents: Mapping[int, Registratio
         with organizers as materialized (
             select id from users where id = any(%(organizers)s) and coalesce(proved_at, erased_at) is null
                for share skip locked),
-        held as (
+        held_mail as (
             update mails set hold = case when organizers.id is not null then 'organizer' end, bulk = true,
                              due_at = case when organizers.id is not null then inserted_at + %(wait)s
                                            else now() + interval '1 second' end
@@ -81,7 +81,7 @@ async def _hold_for_organizer(reader: Reader, contents: Mapping[int, Registratio
               left join organizers on organizers.id = organizer_id
              where mails.id = mail_id and ended_at is null
          returning 1)
-        select count(*) from held
+        select count(*) from held_mail
         """,
         {
             "mails": [*contents],
@@ -101,7 +101,7 @@ async def _count_and_hold(reader: Reader, contents: Mapping[int, RegistrationMai
         with mail as materialized (
             select mail_id, mailbox, row_number() over (partition by mailbox order by mail_id) as place
               from json_to_recordset(%(mails)s::json) as mail (mail_id bigint, mailbox text)),
-        judged as materialized (
+        decision as materialized (
             select mail_id, mailbox, place + in_hour <= %(per_hour)s and place + in_day <= %(per_day)s as fits,
                    greatest(case when place + in_hour > %(per_hour)s
                                  then coalesce(first_in_hour, now()) + interval '1 hour' end,
@@ -114,12 +114,12 @@ async def _count_and_hold(reader: Reader, contents: Mapping[int, RegistrationMai
                        min(counted_at) filter (where counted_at > now() - interval '1 hour') as first_in_hour
                   from mails
                  where counted_for = mailbox and counted_at > now() - interval '1 day'
-                   and id <> all(array(select mail_id from mail))) as before)
+                   and id <> all(array(select mail_id from mail))) as counted_mails)
         update mails
            set counted_for = case when fits then mailbox end, counted_at = case when fits then now() end,
                hold = case when not fits then 'recipient' end, due_at = case when fits then due_at else fits_at end,
                bulk = bulk or not fits
-          from judged where id = mail_id and ended_at is null
+          from decision where id = mail_id and ended_at is null
         returning id, fits
         """,
         {

@@ -18,7 +18,7 @@ from holdfast.events.mails.model import (
 from holdfast.events.mails.paragraphs import MailParagraphs
 from holdfast.events.mails.writing import message
 from holdfast.events.paths import event_path
-from holdfast.events.registrations.links import PATH, SIGNATURE_DIGITS
+from holdfast.events.registrations.links import REGISTRATIONS_PATH, SIGNATURE_DIGITS
 from holdfast.kit.mail.message import MailMessage, header_text
 from holdfast.kit.pages.language import LANGUAGES, Language
 
@@ -79,7 +79,7 @@ def _example_mail(
         ),
         known=known,
         # It has the form of a real link, but its signature is wrong.
-        registration_url=f"{paragraphs.base_url}{PATH}/{known.id}-somebody-1-{'0' * SIGNATURE_DIGITS}",
+        registration_url=f"{paragraphs.base_url}{REGISTRATIONS_PATH}/{known.id}-somebody-1-{'0' * SIGNATURE_DIGITS}",
         page=paragraphs.base_url + event_path(paragraphs.event.organizer_slug, known.id),
         logo_url=paragraphs.logo_url,
         stop=f"{paragraphs.base_url}/mails/{'0' * 64}-{'0' * SIGNATURE_DIGITS}",

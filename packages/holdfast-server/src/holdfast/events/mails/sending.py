@@ -45,7 +45,7 @@ from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.mail.rendering import ContentRenderer, RenderedMails
 from holdfast.kit.postgres.notifications import POLL_SECONDS
 
-WISHES = "console/agents/wishes.html"
+REQUEST_SENTENCES = "console/agents/request_sentences.html"
 """The template with the sentences about what agents want to do."""
 
 _ADDRESS = re.compile(r"[^\s@/:]+@[^\s@/:]+")
@@ -143,7 +143,7 @@ async def _with_data_links(database: Database, mails: Sequence[Mail]) -> dict[in
 async def _about_requests(database: Database, mails: Sequence[Mail]) -> dict[int, RequestMail]:
     """The mails about requests of agents to be written, by id, without outdated ones."""
     reader = RequestReader(OPERATIONS, database, find_credentials, read_facts)
-    sentences = RequestSentences(SITE, WISHES, _without_web_addresses)
+    sentences = RequestSentences(SITE, REQUEST_SENTENCES, _without_web_addresses)
     return await mail_contents(database, await _to_organizers(database, mails), reader, sentences)
 
 
@@ -223,7 +223,7 @@ async def _postpone(reader: Reader, ids: set[int]) -> None:
 
 CHANNEL = "mail_announcements"
 
-BATCH_SIZE = 1_000
+MAIL_BATCH_SIZE = 1_000
 
 
 async def announce(database: Database, _: RowWaiters) -> float:
@@ -240,7 +240,7 @@ async def process_due_announcements(database: Database) -> None:
 
     Locked rows are skipped.
     """
-    while await database.transact(lambda tx: sql.announce_batch(tx, BATCH_SIZE)):
+    while await database.transact(lambda tx: sql.announce_batch(tx, MAIL_BATCH_SIZE)):
         pass
-    while await database.transact(lambda tx: sql.unhold_batch(tx, BATCH_SIZE)):
+    while await database.transact(lambda tx: sql.unhold_batch(tx, MAIL_BATCH_SIZE)):
         pass

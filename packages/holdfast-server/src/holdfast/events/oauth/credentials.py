@@ -81,7 +81,7 @@ class Credentials:
 
     async def _own_token_caller(self, ring: KeyRing, credential: str) -> Caller:
         try:
-            return await ring.holder(digest(credential))
+            return await ring.caller_of_digest(digest(credential))
         except Problem as problem:
             if problem.type is not INVALID_API_KEY:
                 raise

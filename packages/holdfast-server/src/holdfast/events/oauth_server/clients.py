@@ -278,7 +278,8 @@ def _has_signed(keys: Sequence[PublicKey], assertion: ClientAssertion) -> bool:
 
 
 PREFIX = "client_"
-BATCH_SIZE = 5_000
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
 
 
 class Clients:
@@ -300,7 +301,7 @@ class Clients:
             raise INVALID_CLIENT()
         await self._limits.hit(DOCUMENTS, f"account {account_id}")
         read, seconds = await fetch(self._outbound, id, account_id)
-        await self._database.transact(lambda tx: keep(tx, read, seconds))
+        await self._database.transact(lambda tx: store_client(tx, read, seconds))
         return read
 
     async def authenticate(self, client_id: str, secret: str, assertion: ClientAssertion | None) -> None:
@@ -381,7 +382,7 @@ async def holder(reader: Reader[Any], secret: str) -> tuple[Client, int] | None:
     return (Client(*rows[0][:-1]), rows[0][-1]) if rows else None
 
 
-async def keep(tx: Tx[Any], read: Client, seconds: int) -> None:
+async def store_client(tx: Tx[Any], read: Client, seconds: int) -> None:
     """Store the client of a metadata document for a number of seconds."""
     await tx.run(
         """
@@ -420,5 +421,5 @@ async def forget_clients(tx: Tx[Any]) -> int:
         deleted as (delete from oauth_clients using unused where oauth_clients.id = unused.id returning 1)
         select count(*) from deleted
         """,
-        {"limit": BATCH_SIZE},
+        {"limit": DELETE_BATCH_SIZE},
     )

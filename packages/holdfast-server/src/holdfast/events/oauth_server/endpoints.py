@@ -38,7 +38,7 @@ from holdfast.kit.http.handler import (
 )
 from holdfast.kit.http.index import Route
 from holdfast.kit.http.rest import decode_object
-from holdfast.kit.pages.forms import KIND
+from holdfast.kit.pages.forms import FORM_TYPE
 from holdfast.kit.postgres.database import Tx
 from holdfast.kit.process import discovery
 from holdfast.kit.running.rate_limits import Limits
@@ -180,7 +180,7 @@ class Endpoints:
 async def _form(request: Request) -> Mapping[str, str]:
     """The fields of a form. Raises `invalid_request`."""
     try:
-        return read_query(await read_body(request, KIND))
+        return read_query(await read_body(request, FORM_TYPE))
     except Problem as problem:
         if problem.type not in UNREADABLE:
             raise

@@ -33,7 +33,8 @@ CODE = "hfoc_"
 MAX_ANNOUNCED_TOKENS = 20
 """If more tokens end at once, the whole cache is dropped instead of their entries."""
 
-BATCH_SIZE = 5_000
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
 
 
 async def allow(tx: Tx[Any], allowed: Consent) -> str | None:
@@ -49,12 +50,12 @@ async def allow(tx: Tx[Any], allowed: Consent) -> str | None:
         """
         with client as (
             update oauth_clients set used_at = now() where id = %(client_id)s returning id),
-        made as (
+        created_grant as (
             insert into oauth_grants (account_id, tenant_id, client_id, scopes, expires_at)
             select %(account_id)s, %(tenant_id)s, id, %(scopes)s, now() + make_interval(secs => %(seconds)s) from client
             returning id, expires_at)
         insert into oauth_codes (hash, grant_id, redirect_uri, challenge, expires_at)
-        select %(hash)s, id, %(redirect_uri)s, %(challenge)s, expires_at from made
+        select %(hash)s, id, %(redirect_uri)s, %(challenge)s, expires_at from created_grant
         returning grant_id
         """,
         {
@@ -124,7 +125,7 @@ async def forget_grants(tx: Tx[Any]) -> int:
          returning 1)
         select count(*) from deleted
         """,
-        {"limit": BATCH_SIZE},
+        {"limit": DELETE_BATCH_SIZE},
     )
 
 

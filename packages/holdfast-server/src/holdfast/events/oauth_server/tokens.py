@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 from cryptography.fernet import Fernet
+from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.accounts.agent_limits import GRANT_ASKS_FIRST, LIMIT_OF_GRANT
@@ -34,7 +35,37 @@ REFRESH = "hfrt_"
 REPEAT_SECONDS = 60
 """Seconds for which a used refresh token is answered with the same tokens again, unless these were refreshed."""
 
-BATCH_SIZE = 5_000
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
+
+
+class _CodeRow(Struct):
+    """A code, with the grant that it is for."""
+
+    grant_id: int
+    client_id: str
+    scopes: list[str]
+    redirect_uri: str
+    challenge: str
+    is_used: bool
+    is_late: bool
+    has_ended: bool
+
+
+class _RefreshTokenRow(Struct):
+    """A refresh token, with its grant.
+
+    age    seconds since it was used, if it was
+    """
+
+    grant_id: int
+    client_id: str
+    scopes: list[str]
+    is_used: bool
+    is_late: bool
+    has_ended: bool
+    age: float
+    sealed_successor: bytes | None
 
 
 async def redeem(
@@ -45,38 +76,38 @@ async def redeem(
     A second or invalid attempt shows that the code has leaked, so the grant ends. A problem is returned, not raised, so
     that ending the grant is committed.
     """
-    rows = await tx.tuples(
+    grant = await tx.row(
+        _CodeRow,
         """
-        select grants.id, client_id, scopes, redirect_uri, challenge, codes.used_at is not null,
-               codes.expires_at <= clock_timestamp(), ended_at is not null
+        select grants.id as grant_id, client_id, scopes, redirect_uri, challenge, codes.used_at is not null as is_used,
+               codes.expires_at <= clock_timestamp() as is_late, ended_at is not null as has_ended
           from oauth_codes as codes join oauth_grants as grants on grants.id = grant_id
          where hash = %(hash)s for update
         """,
         {"hash": digest(code)},
     )
-    if not rows:
+    if grant is None:
         return INVALID_GRANT("The code is not known.")
-    grant_id, grant_client_id, scopes, granted_redirect_uri, challenge, is_used, is_late, has_ended = rows[0]
-    if has_ended:
+    if grant.has_ended:
         return INVALID_GRANT("The code is not valid any more.")
     wrong = (
         "The code was used before."
-        if is_used
+        if grant.is_used
         else "The code is another client's."
-        if grant_client_id != client_id
+        if grant.client_id != client_id
         else "The code was asked for with another redirect_uri."
-        if redirect_uri not in (None, granted_redirect_uri)
+        if redirect_uri not in (None, grant.redirect_uri)
         else "The code_verifier does not belong to the code."
-        if not secrets.compare_digest(challenge_of(verifier), challenge)
+        if not secrets.compare_digest(challenge_of(verifier), grant.challenge)
         else None
     )
     if wrong:
-        await grants.end(tx, [grant_id], "code_misused")
+        await grants.end(tx, [grant.grant_id], "code_misused")
         return INVALID_GRANT(f"{wrong} What was allowed with it has ended.")
-    if is_late:
+    if grant.is_late:
         return INVALID_GRANT("The code has expired.")
     await tx.run("update oauth_codes set used_at = now() where hash = %(hash)s", {"hash": digest(code)})
-    return await _issue(tx, grant_id, scopes)
+    return await _issue(tx, grant.grant_id, grant.scopes)
 
 
 async def refresh(tx: Tx[Any], token: str, client_id: str, requested: Sequence[str] | None) -> OAuthTokens | Problem:
@@ -86,38 +117,38 @@ async def refresh(tx: Tx[Any], token: str, client_id: str, requested: Sequence[s
 
     requested    the scopes for the access token; None: all that were granted
     """
-    rows = await tx.tuples(
+    grant = await tx.row(
+        _RefreshTokenRow,
         """
-        select grants.id, client_id, scopes, tokens.used_at is not null, tokens.expires_at <= clock_timestamp(),
-               ended_at is not null,
-               extract(epoch from clock_timestamp() - tokens.used_at)::float8, tokens.sealed_successor
+        select grants.id as grant_id, client_id, scopes, tokens.used_at is not null as is_used,
+               tokens.expires_at <= clock_timestamp() as is_late, ended_at is not null as has_ended,
+               extract(epoch from clock_timestamp() - tokens.used_at)::float8 as age, tokens.sealed_successor
           from oauth_refresh_tokens as tokens join oauth_grants as grants on grants.id = grant_id
          where hash = %(hash)s for update
         """,
         {"hash": digest(token)},
     )
-    if not rows:
+    if grant is None:
         return INVALID_GRANT("The refresh token is not known.")
-    grant_id, grant_client_id, granted, is_used, is_late, has_ended, age, sealed = rows[0]
-    if has_ended or is_late:
+    if grant.has_ended or grant.is_late:
         return INVALID_GRANT("The refresh token is not valid any more.")
-    is_repeat = is_used and sealed is not None and age < REPEAT_SECONDS
+    is_repeat = grant.is_used and grant.sealed_successor is not None and grant.age < REPEAT_SECONDS
     wrong = (
         "The refresh token was used before."
-        if is_used and not is_repeat
+        if grant.is_used and not is_repeat
         else "The refresh token is another client's."
-        if grant_client_id != client_id
+        if grant.client_id != client_id
         else None
     )
     if wrong:
-        await grants.end(tx, [grant_id], "refresh_token_misused")
+        await grants.end(tx, [grant.grant_id], "refresh_token_misused")
         return INVALID_GRANT(f"{wrong} What was allowed has ended.")
-    scopes = [scope for scope in granted if requested is None or scope in requested]
-    if not scopes or not {*(requested or ())} <= {*granted}:
-        return INVALID_SCOPE(f"Only these scopes were granted: {' '.join(granted)}.")
-    if is_repeat:
-        return _exchanged_tokens(token, rows[0][-1], age)
-    return await _issue(tx, grant_id, scopes, token)
+    scopes = [scope for scope in grant.scopes if requested is None or scope in requested]
+    if not scopes or not {*(requested or ())} <= {*grant.scopes}:
+        return INVALID_SCOPE(f"Only these scopes were granted: {' '.join(grant.scopes)}.")
+    if is_repeat and grant.sealed_successor is not None:
+        return _exchanged_tokens(token, grant.sealed_successor, grant.age)
+    return await _issue(tx, grant.grant_id, scopes, token)
 
 
 async def revoke(tx: Tx[Any], token: str, client_id: str) -> Problem | None:
@@ -239,7 +270,7 @@ async def forget_tokens(tx: Tx[Any]) -> int:
          returning 1)
         select (select count(*) from access) + (select count(*) from refresh)
         """,
-        {"limit": BATCH_SIZE},
+        {"limit": DELETE_BATCH_SIZE},
     )
 
 

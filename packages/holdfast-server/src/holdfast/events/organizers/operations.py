@@ -2,7 +2,7 @@
 
 from holdfast.accounts.addresses import canonical
 from holdfast.accounts.signin import links, operations
-from holdfast.events.keys.operations import mint
+from holdfast.events.keys.operations import insert_key
 from holdfast.events.organizers import sql
 from holdfast.events.organizers.model import Authentication, Organizer, Registered, RegisterOrganizer
 from holdfast.events.paths import organizer_path
@@ -40,9 +40,9 @@ def networks_of(secret: Secret, caller: Caller) -> list[str]:
     return [signer.sign(source) for source in sources]
 
 
-HEADER = "X-API-Key"
+API_KEY_HEADER = "X-API-Key"
 NOTE = (
-    f"Send the key in the {HEADER} header of every request. It is not shown again. "
+    f"Send the key in the {API_KEY_HEADER} header of every request. It is not shown again. "
     "Mails about your events wait until you confirm your e-mail address: sign in with a mailed link at {sign_in}."
 )
 """Information for a new organizer about its key, and about mails."""
@@ -73,10 +73,10 @@ async def register(tx: Tx, caller: Caller, command: RegisterOrganizer) -> Regist
     if id is None:
         await _require_free(tx, email, command.slug)  # another request has taken one of them meanwhile
         raise SERVICE_UNAVAILABLE("The organizer could not be stored just now.", retry_after=1)
-    key = await mint(tx, id, "First key")
+    key = await insert_key(tx, id, "First key")
     path = organizer_path(command.slug)
     return Registered(
-        Authentication(HEADER, NOTE.format(sign_in=f"{tx.resources.settings.base_url}/sign-in")),
+        Authentication(API_KEY_HEADER, NOTE.format(sign_in=f"{tx.resources.settings.base_url}/sign-in")),
         key,
         Organizer(id, command.name, email, "organizer", command.slug, tx.resources.settings.base_url + path, path),
     )

@@ -18,7 +18,7 @@ import structlog
 from holdfast.events import ownership
 from holdfast.events.pages.registration import own_registration_pages
 from holdfast.events.people import proof
-from holdfast.events.people.model import PATH, DataLink, Erasure, Export, path, read
+from holdfast.events.people.model import PEOPLE_PATH, DataLink, Erasure, Export, path, read
 from holdfast.events.people.proof import CheckDataLink, EraseOwnData, ExportOwnData, PreviewOwnErasure, SendDataLink
 from holdfast.events.registrations import links
 from holdfast.events.registrations.links import OWN_PAGE
@@ -57,7 +57,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
 
     def page(suffix: str, name: str, answer: Callable[[Caller, Request], Awaitable[Reply]], *methods: str) -> Route:
         handler = Handler(Access(name), limits, answer, SITE.refuse, methods=("GET", "HEAD", *methods))
-        return Route(f"{PATH}/{{link}}{suffix}", handler)
+        return Route(f"{PEOPLE_PATH}/{{link}}{suffix}", handler)
 
     return [
         page("", "own_data", pages.show),
@@ -221,7 +221,7 @@ class DataPage:
             if problem.type is not NOT_FOUND:
                 raise
             return own_registration_pages.gone_page(language)
-        path = f"{links.PATH}/{links.write(self._secret, OWN_PAGE, link)}"
+        path = f"{links.REGISTRATIONS_PATH}/{links.write(self._secret, OWN_PAGE, link)}"
         state, status = "asking", 200
         if request.method == "POST":
             require_same_site(request, self._base_url)

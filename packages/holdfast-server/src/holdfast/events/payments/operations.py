@@ -82,8 +82,8 @@ class PaymentView(Struct):
     refunded: int
     kept: int
     blocked: RefundBlock | None
-    refunds: list[RefundView]
-    disputes: list[DisputeView]
+    refunds: list[RefundView] = []
+    disputes: list[DisputeView] = []
 
     @property
     def refundable(self) -> int:
@@ -101,10 +101,11 @@ class RefundResult(Struct):
 async def list_payments(reader: Reader, caller: Caller, command: ListPersonPayments) -> list[PaymentView]:
     """Read the payments of one person for one event, the newest first."""
     await events.find(reader, caller, command.event_id)
-    rows = await reader.tuples(
+    payments = await reader.rows(
+        PaymentView,
         """
-        select payments.id, amount, fee, currency, state::text, error, intent_id, payments.inserted_at, ends_at,
-               paid_at, refunded, kept, blocked_by_dispute(intent_id)
+        select payments.id, amount, fee, currency, state::text as status, error, intent_id, payments.inserted_at,
+               ends_at, paid_at, refunded, kept, blocked_by_dispute(intent_id) as blocked
           from payments join users on users.id = user_id
          where event_id = %(event_id)s and public_id = %(user_id)s order by payments.id desc
         """,
@@ -115,23 +116,19 @@ async def list_payments(reader: Reader, caller: Caller, command: ListPersonPayme
         select payment_id, amount, reason, state::text, error, inserted_at from refunds
          where payment_id = any(%(ids)s) order by id
         """,
-        {"ids": [row[0] for row in rows]},
+        {"ids": [payment.id for payment in payments]},
     )
     disputes = await reader.tuples(
         """
         select intent_id, state::text, amount, inserted_at from disputes
          where intent_id = any(%(ids)s) order by id
         """,
-        {"ids": [row[6] for row in rows if row[6]]},
+        {"ids": [payment.intent_id for payment in payments if payment.intent_id]},
     )
-    return [
-        PaymentView(
-            *row,
-            refunds=[RefundView(*refund) for id, *refund in refunds if id == row[0]],
-            disputes=[DisputeView(*dispute) for id, *dispute in disputes if id == row[6]],
-        )
-        for row in rows
-    ]
+    for payment in payments:
+        payment.refunds = [RefundView(*refund) for id, *refund in refunds if id == payment.id]
+        payment.disputes = [DisputeView(*dispute) for id, *dispute in disputes if id == payment.intent_id]
+    return payments
 
 
 @refuses(NOT_FOUND, FORBIDDEN, VALIDATION_FAILED)

@@ -386,25 +386,38 @@ class Payouts(Struct):
     refund_days: int
 
 
+class _PayoutRow(Struct):
+    """An organizer, with its payout account if it has one."""
+
+    name: str
+    slug: str
+    account_id: str | None
+    refund_days: int
+    payouts_ready: bool
+    is_confirmed: bool | None
+
+
 async def get(reader: Reader, caller: Caller, command: GetPayouts) -> Payouts:
     """Read the status of the organizer's payouts."""
     settings = reader.resources.settings
-    [(name, slug, account_id, refund_days, is_ready, is_confirmed)] = await reader.tuples(
+    [row] = await reader.rows(
+        _PayoutRow,
         """
-        select name, slug, account_id, coalesce(refund_days, 0), payouts_ready, is_confirmed
+        select name, slug, account_id, coalesce(refund_days, 0) as refund_days, payouts_ready, is_confirmed
           from users left join payout_accounts on organizer_id = users.id where users.id = %(id)s
         """,
         {"id": caller.tenant},
     )
-    status = "none" if not account_id else "unconfirmed" if not is_confirmed else "ready" if is_ready else "unfinished"
-    return Payouts(
-        name,
-        slug,
-        status if settings.takes_payments else "unavailable",
-        account_id,
-        settings.platform_fee_percent,
-        refund_days,
-    )
+    status: PayoutStatus = "unfinished"
+    if not settings.takes_payments:
+        status = "unavailable"
+    elif not row.account_id:
+        status = "none"
+    elif not row.is_confirmed:
+        status = "unconfirmed"
+    elif row.payouts_ready:
+        status = "ready"
+    return Payouts(row.name, row.slug, status, row.account_id, settings.platform_fee_percent, row.refund_days)
 
 
 @refuses(NOT_FOUND, PAYMENTS_NOT_CONFIGURED)

@@ -23,7 +23,7 @@ from holdfast.kit.environment.metrics import start_at_zero
 
 DEFAULT_DAYS = 2
 
-BATCH_SIZE = 100
+COMPARE_BATCH_SIZE = 100
 
 DIFFERENCES = Counter("holdfast_payment_differences", "Payments in which the processor's books differ.", ["kind"])
 
@@ -101,7 +101,7 @@ async def reconcile(steps: Steps, days: float = DEFAULT_DAYS) -> ReconciliationR
 
     async for payment in processor.payments_since(since):
         batch.append(payment)
-        if len(batch) == BATCH_SIZE:
+        if len(batch) == COMPARE_BATCH_SIZE:
             await compare()
     if batch:
         await compare()

@@ -59,17 +59,18 @@ async def _store_dispute(tx: Tx, id: int, dispute: Dispute) -> dt.datetime | Non
         log.warning("a dispute about a payment is lost", dispute=dispute.id, intent=dispute.intent_id)
     rows = await tx.tuples(
         """
-        with before as (select state, refundable from disputes where id = %(id)s for update),
-        stored as (
+        with old_dispute as (select state, refundable from disputes where id = %(id)s for update),
+        stored_dispute as (
             update disputes set state = %(state)s::dispute_state, amount = %(amount)s, refundable = %(refundable)s
-              from before where id = %(id)s
+              from old_dispute where id = %(id)s
          returning disputes.state, intent_id,
-                   (before.state, before.refundable) <> (disputes.state, disputes.refundable) as is_other),
+                   (old_dispute.state, old_dispute.refundable) <> (disputes.state, disputes.refundable) as is_other),
         -- The refunds that wait for the dispute become due.
-        freed as (
-            update refunds set due_at = now() from stored join payments using (intent_id)
+        due_refund as (
+            update refunds set due_at = now() from stored_dispute join payments using (intent_id)
              where is_other and payments.id = payment_id and refunds.state = 'wanted')
-        select is_other, case when state in ('inquiry', 'open') then now() + %(days)s * interval '1 day' end from stored
+        select is_other, case when state in ('inquiry', 'open') then now() + %(days)s * interval '1 day' end
+          from stored_dispute
         """,
         {
             "id": id,

@@ -196,10 +196,10 @@ async def forget(tx: Tx) -> int:
     """Delete a batch of messages older than 40 days: the processor resends none after 30. Returns their number."""
     return await tx.value(
         """
-        with old as (
+        with old_event as (
             select id from processor_events where received_at < now() - interval '40 days'
              order by received_at limit 5000 for update skip locked),
-        deleted as (delete from processor_events using old where processor_events.id = old.id returning 1)
+        deleted as (delete from processor_events using old_event where processor_events.id = old_event.id returning 1)
         select count(*) from deleted
         """
     )

@@ -246,7 +246,7 @@ def shared_account_refusal(account: AccountRow) -> Problem:
     )
 
 
-PATH = "/people"
+PEOPLE_PATH = "/people"
 
 SIGNATURE_DIGITS = 32
 """Hexadecimal digits of a signature: links stay short, and the signature has 128 bits."""
@@ -268,7 +268,7 @@ class DataLink(NamedTuple):
 def path(secret: Secret, link: DataLink) -> str:
     """The path of the page behind a link."""
     text = f"{link.public_id}-{link.issued}"
-    return f"{PATH}/{text}-{secret.signer('own data', SIGNATURE_DIGITS).sign(text)}"
+    return f"{PEOPLE_PATH}/{text}-{secret.signer('own data', SIGNATURE_DIGITS).sign(text)}"
 
 
 def url(settings: Settings, secret: Secret, link: DataLink) -> str:

@@ -100,18 +100,19 @@ async def _make_sizes_of(steps: Steps, leased: LeasedRow) -> None:
         await store.delete(size_names(key))
 
 
-BATCH_SIZE = 100
+DELETE_BATCH_SIZE = 100
+"""Rows that one statement deletes."""
 
 
 async def clear_photos(steps: Steps) -> int:
     """Delete photos and uploads that are no longer needed. Returns the number of handled rows."""
     store = steps.resources.photos
     total = 0
-    while keys := await steps.transact(lambda tx: sql.mark_idle(tx, BATCH_SIZE)):
+    while keys := await steps.transact(lambda tx: sql.mark_idle(tx, DELETE_BATCH_SIZE)):
         await store.delete([name for key in keys for name in (key, upload_name(key), *size_names(key))])
         await steps.transact(lambda tx, keys=keys: sql.delete_marked(tx, keys))
         total += len(keys)
-    while keys := await steps.read(lambda tx: sql.find_ended_uploads(tx, BATCH_SIZE)):
+    while keys := await steps.read(lambda tx: sql.find_ended_uploads(tx, DELETE_BATCH_SIZE)):
         await store.delete([*map(upload_name, keys)])
         await steps.transact(lambda tx, keys=keys: sql.forget_uploads(tx, keys))
         total += len(keys)

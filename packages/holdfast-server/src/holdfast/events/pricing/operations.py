@@ -61,10 +61,10 @@ async def tick(tx: Tx, now: dt.datetime | None = None, *, most: int = MAX_PRICES
     return len(moved)
 
 
-BATCH_SIZE = 50
+THIN_BATCH_SIZE = 50
 """Events whose histories are thinned in one transaction."""
 
 
 async def thin_histories(tx: Tx) -> int:
     """Thin the histories of a batch of events. Returns the number of events."""
-    return await sql.thin_price_changes(tx, BATCH_SIZE)
+    return await sql.thin_price_changes(tx, THIN_BATCH_SIZE)

@@ -36,36 +36,36 @@ async def thin_price_changes(tx: Tx, limit: int) -> int:
     """
     return await tx.value(
         """
-        with past as (
+        with past_event as (
             select id from events
              where pricing_mode = 'dynamic' and prices_thinned_at is null and datetime < now() - interval '30 days'
              order by datetime limit %(limit)s for no key update skip locked),
         neighbours as (
             select price_changes.*, lag(reason) over history as reason_before,
                    lag("timestamp") over history as timestamp_before
-              from price_changes join past on past.id = event_id
+              from price_changes join past_event on past_event.id = event_id
             window history as (partition by event_id order by price_changes.id)),
-        numbered as (
+        numbered_change as (
             select *, count(*) filter (where reason not in ('tick', 'registration')
                                           or reason is distinct from reason_before
                                           or date_trunc('hour', "timestamp") <> date_trunc('hour', timestamp_before))
                       over (partition by event_id order by id) as run
               from neighbours),
-        joined as (
+        joined_run as (
             select event_id, run, max(id) as last_id, (array_agg(original_price order by id))[1] as original_price,
                    (array_agg(new_price order by id desc))[1] as new_price
-              from numbered group by event_id, run having count(*) > 1),
+              from numbered_change group by event_id, run having count(*) > 1),
         widened as (
-            update price_changes set original_price = joined.original_price from joined
-             where id = last_id and joined.original_price <> joined.new_price),
+            update price_changes set original_price = joined_run.original_price from joined_run
+             where id = last_id and joined_run.original_price <> joined_run.new_price),
         -- A price that rose and fell again within the hour has not changed.
         deleted as (
-            delete from price_changes using numbered join joined using (event_id, run)
-             where price_changes.id = numbered.id
-               and (numbered.id <> last_id or joined.original_price = joined.new_price)),
-        done as (
-            update events set prices_thinned_at = now() from past where events.id = past.id returning 1)
-        select count(*) from done
+            delete from price_changes using numbered_change join joined_run using (event_id, run)
+             where price_changes.id = numbered_change.id
+               and (numbered_change.id <> last_id or joined_run.original_price = joined_run.new_price)),
+        thinned_event as (
+            update events set prices_thinned_at = now() from past_event where events.id = past_event.id returning 1)
+        select count(*) from thinned_event
         """,
         {"limit": limit},
     )
@@ -84,12 +84,12 @@ async def insert_first_prices(tx: Tx, event_ids: Sequence[int]) -> None:
 async def begin_again(tx: Tx, event_id: int) -> None:
     await tx.run(
         f"""
-        with first as (
+        with priced_event as (
             update events set current_price = {FIRST_PRICE} where id = %(event_id)s returning id, current_price, price),
         deleted as (
             delete from price_changes where event_id = %(event_id)s)
         insert into price_changes (event_id, reason, new_price)
-        select id, 'init', coalesce(current_price, price) from first
+        select id, 'init', coalesce(current_price, price) from priced_event
         """,
         {"event_id": event_id},
     )

@@ -111,11 +111,11 @@ class Stripe:
         parts = (account.organizer_id, account.ended_count) if account.ended_count else (account.organizer_id,)
         key = self._key("account", *parts)
         try:
-            account_object = await self._do(self._client.v2.core.accounts.create, self._recipient(account), key)
+            account_object = await self._call_api(self._client.v2.core.accounts.create, self._recipient(account), key)
         except ProcessorRefusal as refusal:
             # A platform that began with the older API may not have the newer one.
             log.info("the payment processor makes no account by its interface v2", reason=str(refusal))
-            account_object = await self._do(
+            account_object = await self._call_api(
                 self._client.v1.accounts.create,
                 _express_params(account, self._country),
                 self._key("account v1", *parts),
@@ -125,9 +125,9 @@ class Stripe:
     async def is_ready(self, account_id: str) -> bool:
         include = {"include": ["configuration.recipient"]}
         try:
-            account: Any = await self._do(self._client.v2.core.accounts.retrieve, account_id, include)
+            account: Any = await self._call_api(self._client.v2.core.accounts.retrieve, account_id, include)
         except ProcessorRefusal:
-            older: Any = await self._do(self._client.v1.accounts.retrieve, account_id)
+            older: Any = await self._call_api(self._client.v1.accounts.retrieve, account_id)
             return bool(older.details_submitted and older.payouts_enabled)
         recipient = account.configuration and account.configuration.recipient
         balance = recipient and recipient.capabilities and recipient.capabilities.stripe_balance
@@ -135,7 +135,7 @@ class Stripe:
 
     async def onboarding_url(self, account_id: str, *, again_url: str, done_url: str) -> str:
         try:
-            link = await self._do(
+            link = await self._call_api(
                 self._client.v2.core.account_links.create,
                 {
                     "account": account_id,
@@ -146,7 +146,7 @@ class Stripe:
                 },
             )
         except ProcessorRefusal:
-            link = await self._do(
+            link = await self._call_api(
                 self._client.v1.account_links.create,
                 {
                     "account": account_id,
@@ -158,7 +158,7 @@ class Stripe:
         return link.url
 
     async def open_session(self, checkout: Checkout) -> CheckoutSession:
-        session_object = await self._do(
+        session_object = await self._call_api(
             self._client.v1.checkout.sessions.create,
             _session_params(checkout),
             self._key("checkout", checkout.payment_id, int(checkout.ends_at.timestamp())),
@@ -166,11 +166,11 @@ class Stripe:
         return _session_of(session_object)
 
     async def find_session(self, session_id: str) -> CheckoutSession:
-        return _session_of(await self._do(self._client.v1.checkout.sessions.retrieve, session_id))
+        return _session_of(await self._call_api(self._client.v1.checkout.sessions.retrieve, session_id))
 
     async def end_session(self, session_id: str) -> CheckoutSession:
         try:
-            return _session_of(await self._do(self._client.v1.checkout.sessions.expire, session_id))
+            return _session_of(await self._call_api(self._client.v1.checkout.sessions.expire, session_id))
         except ProcessorRefusal:
             # It was paid or has ended a moment ago.
             return await self.find_session(session_id)
@@ -179,7 +179,7 @@ class Stripe:
         if (attempt > 1 or refund.won_dispute_count) and (known := await self._find_refund(refund)):
             return known
         won = f" won {refund.won_dispute_count}" if refund.won_dispute_count else ""
-        refund_object = await self._do(
+        refund_object = await self._call_api(
             self._client.v1.refunds.create,
             {
                 "payment_intent": refund.intent_id,
@@ -195,29 +195,31 @@ class Stripe:
         return refund_object.id
 
     async def refund_failure(self, refund_id: str) -> str | None:
-        refund: Any = await self._do(self._client.v1.refunds.retrieve, refund_id)
+        refund: Any = await self._call_api(self._client.v1.refunds.retrieve, refund_id)
         if refund.status in ("failed", "canceled"):
             return refund.to_dict().get("failure_reason") or refund.status
         return None
 
     async def _find_refund(self, refund: RefundRequest) -> str | None:
-        refunds: Any = await self._do(self._client.v1.refunds.list, {"payment_intent": refund.intent_id, "limit": 100})
+        refunds: Any = await self._call_api(
+            self._client.v1.refunds.list, {"payment_intent": refund.intent_id, "limit": 100}
+        )
         return next(
             (known["id"] for known in refunds.to_dict()["data"] if known["metadata"].get("refund") == str(refund.id)),
             None,
         )
 
     async def find_dispute(self, dispute_id: str) -> Dispute:
-        return dispute_of(await self._do(self._client.v1.disputes.retrieve, dispute_id))
+        return dispute_of(await self._call_api(self._client.v1.disputes.retrieve, dispute_id))
 
     async def disputes_of(self, intent_id: str) -> list[Dispute]:
-        disputes: Any = await self._do(self._client.v1.disputes.list, {"payment_intent": intent_id, "limit": 100})
+        disputes: Any = await self._call_api(self._client.v1.disputes.list, {"payment_intent": intent_id, "limit": 100})
         return [dispute_of(dispute) for dispute in disputes.data]
 
     async def payments_since(self, since: dt.datetime) -> AsyncIterator[ProcessorPayment]:
         last: str | None = None
         while True:
-            page: Any = await self._do(
+            page: Any = await self._call_api(
                 self._client.v1.checkout.sessions.list,
                 {
                     "created": {"gte": int(since.timestamp())},
@@ -259,7 +261,7 @@ class Stripe:
             params["identity"] = {"country": self._country}
         return params
 
-    async def _do(self, call: Callable[..., T], *args: Any) -> T:
+    async def _call_api(self, call: Callable[..., T], *args: Any) -> T:
         try:
             # What has begun with the processor goes on when the client has gone.
             with without_client():

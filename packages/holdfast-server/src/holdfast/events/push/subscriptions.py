@@ -134,20 +134,20 @@ async def forget_old(tx: Tx) -> int:
     """
     return await tx.value(
         """
-        with old as (
+        with old_subscription as (
             select id, event_id from push_subscriptions
              where forget_at < now() order by forget_at limit %(limit)s for update skip locked),
-        checked as (
-            select old.id, event.forget_at from old
+        checked_subscription as (
+            select old_subscription.id, event.forget_at from old_subscription
              cross join lateral (select datetime + interval '1 day' as forget_at from events
-                                  where id = old.event_id limit 1) as event),
+                                  where id = old_subscription.event_id limit 1) as event),
         deleted as (
-            delete from push_subscriptions using checked
-             where push_subscriptions.id = checked.id and checked.forget_at < now()),
+            delete from push_subscriptions using checked_subscription
+             where push_subscriptions.id = checked_subscription.id and checked_subscription.forget_at < now()),
         delayed as (
-            update push_subscriptions set forget_at = checked.forget_at from checked
-             where push_subscriptions.id = checked.id and checked.forget_at >= now())
-        select count(*) from old
+            update push_subscriptions set forget_at = checked_subscription.forget_at from checked_subscription
+             where push_subscriptions.id = checked_subscription.id and checked_subscription.forget_at >= now())
+        select count(*) from old_subscription
         """,
         {"limit": 1_000},
     )

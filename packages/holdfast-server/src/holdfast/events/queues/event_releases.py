@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from holdfast.events.queues.model import CHANNEL
-from holdfast.events.queues.release_tokens import KEYS, RELEASE, Claims
+from holdfast.events.queues.model import QUEUES_CHANNEL
+from holdfast.events.queues.release_tokens import RELEASE, RELEASE_SIGNING_KEYS, Claims
 from holdfast.events.resources import Database, Tx
 from holdfast.events.seats import intake
 from holdfast.events.seats.intake import IntakeRequest, IntakeResult
@@ -50,7 +50,7 @@ class ReleaseTokenReader:
         self._database = database
         self._is_issuer = database.resources.settings.is_issuer
         self._keys: LookupCache[int, tuple[SigningKeySet, float]] = LookupCache(
-            RELEASE_KEYS, database, CHANNEL, int, self._read_keys
+            RELEASE_KEYS, database, QUEUES_CHANNEL, int, self._read_keys
         )
         self.forgetting: Callable[[], AbstractContextManager[None]] = self._keys.forgetting
 
@@ -67,7 +67,7 @@ class ReleaseTokenReader:
 
     async def _read_keys(self, _: int) -> tuple[SigningKeySet, float]:
         """The keys, and the time of this process at which they were read."""
-        return await self._database.transact(KEYS.read_or_create), time.monotonic()
+        return await self._database.transact(RELEASE_SIGNING_KEYS.read_or_create), time.monotonic()
 
 
 async def store_released(
@@ -116,7 +116,7 @@ async def find_waiting_rooms(tx: Tx, event_ids: Collection[int]) -> dict[int, st
 
 async def _read_releases(tx: Tx, tokens: Sequence[str | None]) -> list[Release | None]:
     """The release in each valid token; None for other texts."""
-    keys = await KEYS.find_usable(tx)
+    keys = await RELEASE_SIGNING_KEYS.find_usable(tx)
     is_issuer = tx.resources.settings.is_issuer
 
     def read(token: str | None) -> Release | None:
@@ -141,16 +141,16 @@ async def _lock_releases(
             select * from json_to_recordset(%(releases)s::json)
                           as request (queue_id bigint, visitor_id text, token_id text)
              order by queue_id, visitor_id),
-        free as materialized (
+        usable_release as materialized (
             select visitor.* from request
              cross join lateral (select queue_id, visitor_id, token_id from queue_visitors
                                   where queue_id = request.queue_id and visitor_id = request.visitor_id
                                     and token_id = request.token_id and consumed_at is null and expires_at > now()
                                   limit 1 for no key update {skip_locked}) as visitor)
-        select queue_id, visitor_id, token_id, true from free
+        select queue_id, visitor_id, token_id, true from usable_release
          union all
         select queue_id, visitor_id, token_id, false from request
-         where (queue_id, visitor_id) not in (select queue_id, visitor_id from free)
+         where (queue_id, visitor_id) not in (select queue_id, visitor_id from usable_release)
            and exists (select from queue_visitors as visitor
                         where visitor.queue_id = request.queue_id and visitor.visitor_id = request.visitor_id
                           and visitor.token_id = request.token_id and consumed_at is null and expires_at > now())

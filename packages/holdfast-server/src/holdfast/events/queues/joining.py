@@ -17,7 +17,7 @@ from prometheus_client import Counter
 
 from holdfast.events.log.model import new_nonces
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
-from holdfast.events.queues.model import CHANNEL, PLACE
+from holdfast.events.queues.model import PLACE, QUEUES_CHANNEL
 from holdfast.events.resources import Tx
 from holdfast.events.settings import Settings
 from holdfast.kit.contract.problems import FORBIDDEN, NOT_FOUND, Problem
@@ -147,7 +147,7 @@ def _join(check: LiteralString, on_conflict: LiteralString) -> LiteralString:
     return f"""
     -- Many visitors join few queues.
     with joined_queue as materialized (
-        select *, tickets = serving as was_empty, max_queue_size - (tickets - serving) as room,
+        select *, tickets = serving as was_empty, max_queue_size - (tickets - serving) as places_left,
                ceil(%(interval)s::float8 / release_rate)::integer as step,
                case when ends_at <= now() then 'queue_ended'
                     when not active then 'queue_inactive'
@@ -168,7 +168,7 @@ def _join(check: LiteralString, on_conflict: LiteralString) -> LiteralString:
                          where code is null and not is_in
                          order by queue_id, visitor_id, index) as first) as fresh
           join joined_queue on joined_queue.id = queue_id
-         where room is null or nth <= room),
+         where places_left is null or nth <= places_left),
     -- Time without waiting visitors does not count: the first visitor is released one step from now.
     counted as (
         update queues set tickets = queues.tickets + joined.visitors,
@@ -246,7 +246,7 @@ async def join(
         results = [JoinResult(*result[:-3], *next(stored)) if result.is_earlier else result for result in results]
     JOINED.inc(sum(result.is_new for result in results))
     if any(result.is_first for result in results):
-        await tx.notify(CHANNEL)
+        await tx.notify(QUEUES_CHANNEL)
     return results
 
 

@@ -407,11 +407,11 @@ SEATS: LiteralString = """
         select greatest(0, capacity - registered_count) as event_left,
                greatest(0, waitinglist_capacity - waitlisted_count) as event_room,
                cancelled_at is not null or datetime <= now() as event_closed
-          from events where id = room.event_id limit 1) as seats on true
+          from events where id = queue.event_id limit 1) as seats on true
 """
-"""Joins the seats of the event behind a queue to a `room`."""
+"""Joins the seats of the event behind a queue to a row `queue`."""
 
-CHANNEL = "queues"
+QUEUES_CHANNEL = "queues"
 """The channel for notifications that a queue may have a visitor to release sooner than expected."""
 
 QUEUE_DRAWS = DrawSubject(
@@ -426,5 +426,5 @@ QUEUE_DRAWS = DrawSubject(
         insert into queue_places (queue_id, number, places)
         select %(id)s, (ticket - 1) / 256, array_agg(place::integer order by ticket) from drawn group by 2""",
     on_drawn=", paced_at = clock_timestamp()",
-    channel=CHANNEL,
+    channel=QUEUES_CHANNEL,
 )

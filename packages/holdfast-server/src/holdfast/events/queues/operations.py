@@ -15,10 +15,10 @@ from holdfast.events.problems import INVALID_TOKEN, QUEUE_ENDED, QUEUE_FULL, QUE
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
 from holdfast.events.queues.model import (
-    CHANNEL,
     ENDS_BEFORE_THE_DRAW,
     LEADS_TO_THE_EVENT,
     OUT_OF_ORDER,
+    QUEUES_CHANNEL,
     CreateQueue,
     DeleteQueue,
     EventBehind,
@@ -100,7 +100,7 @@ async def create(tx: Tx, caller: Caller, command: CreateQueue) -> Queue:
     id = await sql.insert_queue(tx, {**fields, "public_log": public_log, **draw})
     if id is None:
         raise invalid({"organizer_id": [message("no organizer has this id")]})
-    await tx.notify(CHANNEL)
+    await tx.notify(QUEUES_CHANNEL)
     return await _present_stored(tx, id)
 
 
@@ -124,7 +124,7 @@ async def update(tx: Tx, caller: Caller, command: UpdateQueue) -> Queue:
     if before.event_id is not None and command.target_url not in (UNSET, target_of(before, tx.resources.settings)):
         raise invalid({"target_url": [LEADS_TO_THE_EVENT]})
     await sql.update_queue(tx, msgspec.structs.asdict(after))
-    await tx.notify(CHANNEL)
+    await tx.notify(QUEUES_CHANNEL)
     return await _present_stored(tx, before.id)
 
 
@@ -133,13 +133,13 @@ async def delete(tx: Tx, caller: Caller, command: DeleteQueue) -> None:
     """Delete a queue, for good. Releases and its tokens end."""
     row = _accessible(caller, command.queue_id, await sql.lock_queue(tx, command.queue_id))
     await sql.delete_queue(tx, row.id)
-    await tx.notify(CHANNEL)
+    await tx.notify(QUEUES_CHANNEL)
 
 
 async def end_all(tx: Tx, organizer_id: int) -> None:
     """Delete all queues of an organizer whose account ends."""
     await sql.delete_queues(tx, organizer_id)
-    await tx.notify(CHANNEL)
+    await tx.notify(QUEUES_CHANNEL)
 
 
 @refuses(NOT_FOUND, FORBIDDEN, QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE)

@@ -243,7 +243,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     """The routes of queues."""
 
     async def jwks() -> Mapping[str, Any]:
-        return (await database.transact(release_tokens.KEYS.read_or_create)).jwks()
+        return (await database.transact(release_tokens.RELEASE_SIGNING_KEYS.read_or_create)).jwks()
 
     def page(address: str, *, framed: bool) -> Route:
         page = RoomPage(database, runner, limits, framed=framed)

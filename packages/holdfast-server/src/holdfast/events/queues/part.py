@@ -25,6 +25,6 @@ PART = Part(
         TimedTask("forget_visitors", Schedule.minutes(10), in_transaction(retention.forget_visitors)),
         TimedTask("rotate_queue_keys", Schedule.monthly(1, "04:31"), in_transaction(release_tokens.rotate_queue_keys)),
     ),
-    keys=(release_tokens.KEYS,),
+    keys=(release_tokens.RELEASE_SIGNING_KEYS,),
     sealed=(SealedTable("queue_signing_keys", "kid", "text"),),
 )

@@ -19,7 +19,7 @@ from typing import LiteralString, NamedTuple
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from holdfast.events.queues.model import CHANNEL
+from holdfast.events.queues.model import QUEUES_CHANNEL
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.kit.background.leaders import MAX_TAKEOVER_SECONDS
 from holdfast.kit.background.loops import Loop, RowWaiters
@@ -61,7 +61,7 @@ async def release_visitors(database: Database, row_waiters: RowWaiters) -> float
     return max(seconds, TICK_SECONDS if row_waiters.are_busy else 0)
 
 
-LOOP = Loop("release.run", release_visitors, (CHANNEL,), gauges=(WAITING_COUNT,))
+LOOP = Loop("release.run", release_visitors, (QUEUES_CHANNEL,), gauges=(WAITING_COUNT,))
 
 
 async def release(database: Database, row_waiters: RowWaiters | None = None) -> int:

@@ -48,7 +48,7 @@ class Claims(Struct, frozen=True):
 
 
 RELEASE = TokenType("queue-release+jwt", Claims, lambda claims: _audience(claims.qid), lifetime=MAX_TTL_MINUTES * 60)
-KEYS = SigningKeyTable("queue_signing_keys", "RS256", RELEASE.lifetime)
+RELEASE_SIGNING_KEYS = SigningKeyTable("queue_signing_keys", "RS256", RELEASE.lifetime)
 
 
 class ReleaseToken(NamedTuple):
@@ -77,7 +77,7 @@ async def issue(
         locked = await sql.store_tokens(tx, fresh)
         # Two requests of one visitor get the same token.
         ISSUED.inc(len({visitor.key for visitor, _ in fresh if visitor.token_id}))
-    keys = await KEYS.read_or_create(tx)
+    keys = await RELEASE_SIGNING_KEYS.read_or_create(tx)
     # A signature takes half a millisecond, so it is computed in a thread and does not block the event loop.
     tokens = await asyncio.to_thread(
         lambda: {visitor.key: _token(visitor, keys, tx.resources.settings) for visitor in released if visitor.token_id}
@@ -99,7 +99,7 @@ async def verify(tx: Tx, caller: Caller, token: str, *, consume: bool) -> TokenD
 
 
 async def _read_valid(tx: Tx, caller: Caller, token: str, consume: bool) -> TokenData:
-    keys = await KEYS.read_or_create(tx)
+    keys = await RELEASE_SIGNING_KEYS.read_or_create(tx)
     try:
         _, claims = keys.verify(token, [RELEASE], tx.resources.settings.is_issuer)
     except ForeignToken as error:
@@ -132,7 +132,7 @@ async def _read_valid(tx: Tx, caller: Caller, token: str, consume: bool) -> Toke
 
 async def rotate_queue_keys(tx: Tx) -> int:
     """Add a signing key for release tokens, and delete old keys. Returns the number of changed keys."""
-    return await KEYS.rotate(tx)
+    return await RELEASE_SIGNING_KEYS.rotate(tx)
 
 
 def _refusal(message: str, reason: str) -> Problem:

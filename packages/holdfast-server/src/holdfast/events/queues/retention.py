@@ -11,7 +11,7 @@ from holdfast.events.resources import Tx
 NO_URL = "https://deleted.invalid"
 """The target of a deleted queue whose log is kept: an address that cannot exist (RFC 2606)."""
 
-BATCH_SIZE = 20_000
+DELETE_BATCH_SIZE = 20_000
 """The most visitors, and the most releases, that one run deletes, so that requests do not wait for it."""
 
 # A token can be picked up for `token_ttl_minutes`, and is then valid for the same time again.
@@ -28,7 +28,7 @@ async def _delete_visitors(tx: Tx) -> int:
     """Delete released visitors, and all visitors of deleted queues. Returns the number deleted."""
     return await tx.value(
         f"""
-        with gone as (
+        with old_visitor as (
             select visitor.queue_id, visitor.visitor_id
               from queues
              cross join lateral (
@@ -40,20 +40,20 @@ async def _delete_visitors(tx: Tx) -> int:
              -- Tickets of a drawn list have other places, so they are deleted when the whole list is past.
              cross join lateral (
                 select case when deleted_at is not null or drawn_at is null or released.up_to >= draw_entries
-                            then released.up_to end as up_to) as past
+                            then released.up_to end as up_to) as old_tickets
              cross join lateral (
                 select queue_id, visitor_id from queue_visitors
-                 where queue_id = queues.id and ticket <= past.up_to
+                 where queue_id = queues.id and ticket <= old_tickets.up_to
                    and (queues.deleted_at is not null or expires_at is null or expires_at < now())
                  limit %(limit)s for update skip locked) as visitor
              limit %(limit)s),
         deleted as (
-            delete from queue_visitors using gone
-             where queue_visitors.queue_id = gone.queue_id and queue_visitors.visitor_id = gone.visitor_id
+            delete from queue_visitors using old_visitor
+             where queue_visitors.queue_id = old_visitor.queue_id and queue_visitors.visitor_id = old_visitor.visitor_id
          returning 1)
         select count(*) from deleted
         """,
-        {"limit": BATCH_SIZE},
+        {"limit": DELETE_BATCH_SIZE},
     )
 
 
@@ -61,7 +61,7 @@ async def _delete_releases(tx: Tx) -> int:
     """Delete releases that have no visitor any more. Returns the number deleted."""
     return await tx.value(
         f"""
-        with gone as (
+        with old_release as (
             select queue_id, last_ticket
               from queue_releases join queues on queues.id = queue_releases.queue_id
              cross join lateral (
@@ -75,12 +75,13 @@ async def _delete_releases(tx: Tx) -> int:
                     or {IS_OLD})
              limit %(limit)s for update of queue_releases skip locked),
         deleted as (
-            delete from queue_releases using gone
-             where queue_releases.queue_id = gone.queue_id and queue_releases.last_ticket = gone.last_ticket
+            delete from queue_releases using old_release
+             where queue_releases.queue_id = old_release.queue_id
+               and queue_releases.last_ticket = old_release.last_ticket
          returning 1)
         select count(*) from deleted
         """,
-        {"limit": BATCH_SIZE},
+        {"limit": DELETE_BATCH_SIZE},
     )
 
 

@@ -21,9 +21,9 @@ from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import joining, release_tokens, sql
 from holdfast.events.queues.joining import Visitor
 from holdfast.events.queues.model import (
-    CHANNEL,
     OPENS_AT,
     QUEUE_DRAWS,
+    QUEUES_CHANNEL,
     SEATS,
     QueueRow,
     RoomRow,
@@ -183,21 +183,21 @@ def progress_cache(database: Database, runner: Runner) -> LookupCache[int, Queue
     async def look_up(queue_id: int) -> QueueProgress:
         return await runner[READ_PROGRESS](ADMIN, GetProgress(queue_id=queue_id))
 
-    return LookupCache(QUEUES_LOOKED_UP, database, CHANNEL, int, look_up)
+    return LookupCache(QUEUES_LOOKED_UP, database, QUEUES_CHANNEL, int, look_up)
 
 
 async def find_progress(reader: Reader, ids: Sequence[int]) -> list[QueueProgress]:
     return await reader.rows(
         QueueProgress,
         f"""
-        select room.*, organizers.proved_at is not null as is_confirmed, event_left, event_room, event_closed,
-               {CHECK_COLUMNS}, line.serving,
-               greatest(0, ceil(extract(epoch from line.opens_at - now())))::bigint as until_start,
-               coalesce(room.ends_at <= now(), false) as is_over, now() as read_at
-          from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as room
-         cross join lateral (select serving, {OPENS_AT} as opens_at from queues where id = room.id limit 1) as line
-         cross join lateral (select proved_at from users where id = room.organizer_id limit 1) as organizers
-        {QUEUE_DRAWS.check_of("room")}
+        select queue.*, organizers.proved_at is not null as is_confirmed, event_left, event_room, event_closed,
+               {CHECK_COLUMNS}, progress.serving,
+               greatest(0, ceil(extract(epoch from progress.opens_at - now())))::bigint as until_start,
+               coalesce(queue.ends_at <= now(), false) as is_over, now() as read_at
+          from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as queue
+         cross join lateral (select serving, {OPENS_AT} as opens_at from queues where id = queue.id limit 1) as progress
+         cross join lateral (select proved_at from users where id = queue.organizer_id limit 1) as organizers
+        {QUEUE_DRAWS.check_of("queue")}
         {SEATS}
         """,
         {"ids": list(ids)},

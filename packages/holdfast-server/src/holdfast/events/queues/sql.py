@@ -47,11 +47,11 @@ async def find_rooms(reader: Reader, ids: Sequence[int]) -> dict[int, RoomRow]:
     rows = await reader.rows(
         RoomRow,
         f"""
-        select room.*, organizers.proved_at is not null as is_confirmed, event_left, event_room, event_closed,
+        select queue.*, organizers.proved_at is not null as is_confirmed, event_left, event_room, event_closed,
                {CHECK_COLUMNS}
-          from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as room
-         cross join lateral (select proved_at from users where id = room.organizer_id limit 1) as organizers
-        {QUEUE_DRAWS.check_of("room")}
+          from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as queue
+         cross join lateral (select proved_at from users where id = queue.organizer_id limit 1) as organizers
+        {QUEUE_DRAWS.check_of("queue")}
         {SEATS}
         """,
         {"ids": list(ids)},
@@ -296,33 +296,33 @@ async def store_tokens(tx: Tx, new_tokens: Sequence[tuple[VisitorStatus, str]]) 
               from json_to_recordset(%(requests)s::json)
                    as request (queue_id bigint, visitor_id text, ticket bigint, token_id text)
              order by queue_id, visitor_id),
-        free as materialized (
+        unlocked_visitor as materialized (
             select visitor.* from request
              cross join lateral (select queue_id, visitor_id from queue_visitors
                                   where queue_id = request.queue_id and visitor_id = request.visitor_id
                                     and ticket = request.ticket
                                   limit 1 for no key update skip locked) as visitor),
-        picked as (
+        released_visitor as (
             update queue_visitors as visitor
                set token_id = coalesce(visitor.token_id, request.token_id),
                    issued_at = coalesce(visitor.issued_at, date_trunc('second', now())),
                    expires_at = coalesce(visitor.expires_at,
                                          date_trunc('second', now()) + queues.token_ttl_minutes * interval '1 minute')
-              from free
+              from unlocked_visitor
               join request using (queue_id, visitor_id)
               join queues on queues.id = queue_id
-             where visitor.queue_id = free.queue_id and visitor.visitor_id = free.visitor_id
+             where visitor.queue_id = unlocked_visitor.queue_id and visitor.visitor_id = unlocked_visitor.visitor_id
             returning visitor.queue_id, visitor.visitor_id, visitor.token_id,
                       extract(epoch from visitor.issued_at)::bigint as issued_at,
                       extract(epoch from visitor.expires_at)::bigint as expires_at)
-        select request.queue_id, request.visitor_id, picked.token_id, issued_at, expires_at,
-               free.queue_id is null
+        select request.queue_id, request.visitor_id, released_visitor.token_id, issued_at, expires_at,
+               unlocked_visitor.queue_id is null
                and exists (select from queue_visitors as visitor
                             where visitor.queue_id = request.queue_id and visitor.visitor_id = request.visitor_id
                               and visitor.ticket = request.ticket)
           from request
-          left join free using (queue_id, visitor_id)
-          left join picked using (queue_id, visitor_id)
+          left join unlocked_visitor using (queue_id, visitor_id)
+          left join released_visitor using (queue_id, visitor_id)
         """,
         {"requests": msgspec.json.encode(rows).decode()},
     )

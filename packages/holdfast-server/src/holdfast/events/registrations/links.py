@@ -15,7 +15,7 @@ LinkKind = Literal["own registrations", "outcomes"]
 OWN_PAGE: LinkKind = "own registrations"
 OUTCOME_PAGE: LinkKind = "outcomes"
 
-PATH = "/registrations"
+REGISTRATIONS_PATH = "/registrations"
 
 SIGNATURE_DIGITS = 32
 """Hexadecimal digits of a signature: links stay short, and the signature has 128 bits."""
@@ -39,12 +39,12 @@ def own_url(settings: Settings, secret: Secret, event_id: int, public_id: str, a
 
     `<address>/unsubscribe` stops its mails. Only the person may have it: send it to the registered address only.
     """
-    return f"{settings.base_url}{PATH}/{write(secret, OWN_PAGE, Link(event_id, public_id, arrival))}"
+    return f"{settings.base_url}{REGISTRATIONS_PATH}/{write(secret, OWN_PAGE, Link(event_id, public_id, arrival))}"
 
 
 def outcome_path(secret: Secret, link: Link, *, framed: bool = False) -> str:
     """The path of the page that tells the visitor of a form the result."""
-    return f"{PATH}/{write(secret, OUTCOME_PAGE, link)}/outcome{'/embed' if framed else ''}"
+    return f"{REGISTRATIONS_PATH}/{write(secret, OUTCOME_PAGE, link)}/outcome{'/embed' if framed else ''}"
 
 
 def write(secret: Secret, kind: LinkKind, link: Link) -> str:

@@ -11,7 +11,7 @@ from holdfast.kit.contract.command import Command, Minor, rule
 from holdfast.kit.postgres.pagination import OffsetPage
 from holdfast_verify.formats.receipts import Receipt
 
-NAME: LiteralString = f"coalesce(registrations.name, case when {IS_KNOWN} then users.name end)"
+PERSON_NAME: LiteralString = f"coalesce(registrations.name, case when {IS_KNOWN} then users.name end)"
 """The name of the person in a row of `registrations` and `users`, as the organizer in the column `seen_by` knows it."""
 
 MAX_NAME_CHARACTERS = 100

@@ -38,7 +38,7 @@ MIN_POLL_SECONDS = 0.05
 LOCKED_RETRY_SECONDS = 0.25
 """Seconds until locked events without a waiter are tried again."""
 
-BATCH_SIZE = 100
+CANCEL_BATCH_SIZE = 100
 """The most events of one step, and the most registrations of an event that one transaction removes."""
 
 
@@ -154,7 +154,7 @@ async def remove_cancelled(database: Database, row_waiters: RowWaiters | None = 
     for event_id in due_ids:
         while count := await database.transact(partial(remove_from_event, event_id=event_id, skip_locked=True)):
             total += count
-            if count < BATCH_SIZE:
+            if count < CANCEL_BATCH_SIZE:
                 break
         if count is None and row_waiters:
             row_waiters.leave(event_id, partial(remove_when_unlocked, database, event_id))
@@ -176,7 +176,7 @@ async def list_due_events(reader: Reader, excluded_ids: Sequence[int] = ()) -> l
                  order by cancels_at limit %(limit)s) as due
          order by event_id
         """,
-        {"excluded_ids": list(excluded_ids), "limit": BATCH_SIZE},
+        {"excluded_ids": list(excluded_ids), "limit": CANCEL_BATCH_SIZE},
     )
     return [id for (id,) in rows]
 
@@ -251,7 +251,7 @@ async def lock_due(tx: Tx, event_id: int) -> list[CancelledRegistration]:
          where event_id = %(event_id)s and cancels_at <= (select clock_timestamp())
          order by cancels_at, arrival limit %(limit)s for no key update of registrations
         """,
-        {"event_id": event_id, "limit": BATCH_SIZE},
+        {"event_id": event_id, "limit": CANCEL_BATCH_SIZE},
     )
 
 
@@ -299,20 +299,20 @@ async def store_own_cancellations(
     """
     await tx.run(
         """
-        with place as (
+        with cancellation as (
             select arrival, had_seat, row_number() over (partition by had_seat order by index) as rank
               from unnest(%(arrivals)s::bigint[], %(had_seats)s::boolean[])
                    with ordinality as cancelled (arrival, had_seat, index)),
         next_person as (
-            select mine.arrival, mine.status, rank
+            select registration.arrival, registration.status, rank
               from unnest(%(waiting)s::bigint[]) with ordinality as waiting (user_id, rank)
              cross join lateral (select arrival, status from registrations
-                                  where event_id = %(event_id)s and user_id = waiting.user_id limit 1) as mine
-             where mine.status in ('registered', 'held'))
+                                  where event_id = %(event_id)s and user_id = waiting.user_id limit 1) as registration
+             where registration.status in ('registered', 'held'))
         insert into own_cancellations (event_id, arrival, cancelled_at, had_seat, next_arrival, passed_on_at)
-        select %(event_id)s, place.arrival, now(), had_seat, next_person.arrival,
+        select %(event_id)s, cancellation.arrival, now(), had_seat, next_person.arrival,
                case when next_person.status = 'registered' then now() end
-          from place left join next_person on had_seat and next_person.rank = place.rank
+          from cancellation left join next_person on had_seat and next_person.rank = cancellation.rank
         """,
         {
             "event_id": event_id,
@@ -327,12 +327,13 @@ async def forget_own_cancellations(tx: Tx) -> int:
     """Delete a batch of what became of registrations cancelled 30 days ago. Returns the number deleted."""
     return await tx.value(
         """
-        with old as (
+        with old_row as (
             select event_id, arrival from own_cancellations
              where cancelled_at < now() - interval '30 days' limit %(limit)s for update skip locked),
         deleted as (
-            delete from own_cancellations using old
-             where (own_cancellations.event_id, own_cancellations.arrival) = (old.event_id, old.arrival) returning 1)
+            delete from own_cancellations using old_row
+             where (own_cancellations.event_id, own_cancellations.arrival) = (old_row.event_id, old_row.arrival)
+         returning 1)
         select count(*) from deleted
         """,
         {"limit": 5_000},

@@ -402,24 +402,25 @@ async def send_again(tx: Tx, caller: Caller, command: SendDetails) -> None:
         """
         -- Locked by its key first: with all conditions, the registrations of a status may be read before the statistics
         -- of a new table are made.
-        with own as materialized (
+        with locked_row as materialized (
             select * from registrations
              where event_id = %(event_id)s and user_id = (select id from users where public_id = %(public_id)s)
                for no key update),
-        due as (
-            update registrations set details_at = now() from own
-             where (registrations.event_id, registrations.user_id) = (own.event_id, own.user_id)
-               and own.arrival = %(arrival)s and own.notify
-               and (own.status in ('registered', 'waitlisted', 'in_draw') or %(is_noted)s)
-               and (own.details_at is null or own.details_at < now() - interval '1 hour')
-         returning own.event_id, own.arrival, own.name, own.language, own.status, own.reason)
+        due_row as (
+            update registrations set details_at = now() from locked_row
+             where (registrations.event_id, registrations.user_id) = (locked_row.event_id, locked_row.user_id)
+               and locked_row.arrival = %(arrival)s and locked_row.notify
+               and (locked_row.status in ('registered', 'waitlisted', 'in_draw') or %(is_noted)s)
+               and (locked_row.details_at is null or locked_row.details_at < now() - interval '1 hour')
+         returning locked_row.event_id, locked_row.arrival, locked_row.name, locked_row.language, locked_row.status,
+                   locked_row.reason)
         insert into mails (kind, thread, recipient, arguments)
         select mail_kind(status::text, 'repeated'),
                'registration ' || event_id || ' ' || users.public_id, users.email,
                jsonb_build_object('organizer_id', (select organizer_id from events where id = %(event_id)s),
                                   'event_id', event_id, 'user_id', users.public_id, 'arrival', arrival,
-                                  'name', due.name, 'language', due.language, 'reason', due.reason)
-          from due, users
+                                  'name', due_row.name, 'language', due_row.language, 'reason', due_row.reason)
+          from due_row, users
          where users.public_id = %(public_id)s and not %(is_noted)s
         """,
         msgspec.structs.asdict(command),

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from holdfast.accounts.addresses import canonical
 from holdfast.events.paths import EventId
 from holdfast.events.registrations import substring_search
-from holdfast.events.registrations.model import NAME, RegistrationStatus
+from holdfast.events.registrations.model import PERSON_NAME, RegistrationStatus
 from holdfast.events.registrations.operations import REFUSALS
 from holdfast.events.registrations.sql import in_order, number_waiting
 from holdfast.events.registrations.substring_search import TEXT_CONDITION
@@ -215,9 +215,9 @@ FIND_EVENT: LiteralString = """
 """
 
 MATCHES: LiteralString = f"""
-    select users.public_id as user_id, users.email, {NAME} as name, registrations.status::text, registrations.reason,
-           registrations.amount_paid, registrations.amount_due, registrations.held_until, registrations.notify,
-           registrations.received_at, registrations.arrival,
+    select users.public_id as user_id, users.email, {PERSON_NAME} as name, registrations.status::text,
+           registrations.reason, registrations.amount_paid, registrations.amount_due, registrations.held_until,
+           registrations.notify, registrations.received_at, registrations.arrival,
            registrations.user_id as account_id, paid_by_card, card_currency
 """
 

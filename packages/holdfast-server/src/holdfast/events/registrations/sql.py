@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from holdfast.events.hand_over_conditions import of_organizer
 from holdfast.events.log.model import Changer, changed_by
-from holdfast.events.registrations.model import NAME, Registration, RegistrationMatch
+from holdfast.events.registrations.model import PERSON_NAME, Registration, RegistrationMatch
 from holdfast.events.resources import Reader, Tx
-from holdfast.events.users.model import EMAIL
+from holdfast.events.users.model import PERSON_EMAIL
 
 RECEIVED_AT: LiteralString = """to_char(registrations.received_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
 
@@ -39,24 +39,24 @@ async def list_registrations(
         conditions = [
             f"{of} event_id = %(event_id)s and status = {status}" for status in ("'registered'", "'waitlisted'")
         ]
-    first: LiteralString = "null as nothing"
+    first_row: LiteralString = "null as nothing"
     if offset:
         # The beginning of the page is counted in the indexes alone.
         skipped = in_order(conditions, "received_at, arrival", "%(offset)s::bigint + 1")
-        first = f"received_at, arrival from ({skipped}) as skipped order by received_at, arrival offset %(offset)s"
+        first_row = f"received_at, arrival from ({skipped}) as skipped order by received_at, arrival offset %(offset)s"
         conditions = [
-            f"{condition} and (received_at, arrival) >= (select received_at, arrival from first)"
+            f"{condition} and (received_at, arrival) >= (select received_at, arrival from first_row)"
             for condition in conditions
         ]
     return await reader.rows(
         Registration,
         f"""
-        with first as materialized (select {first}),
-        page as materialized ({in_order(conditions, "received_at, arrival", "%(limit)s")})
+        with first_row as materialized (select {first_row}),
+        registrations_on_page as materialized ({in_order(conditions, "received_at, arrival", "%(limit)s")})
         select registrations.event_id || '-' || users.public_id as id, registrations.status, registrations.event_id,
                registrations.amount_paid, users.public_id as user_id, {RECEIVED_AT} as received_at,
-               {EMAIL} as email, {NAME} as name
-          from page as registrations
+               {PERSON_EMAIL} as email, {PERSON_NAME} as name
+          from registrations_on_page as registrations
          cross join (select %(seen_by)s::bigint as seen_by) as viewer
          cross join lateral (select * from users where users.id = registrations.user_id limit 1) as users
          order by registrations.received_at, registrations.arrival
@@ -85,7 +85,7 @@ class RegistrationKey(Struct):
 
 REGISTRATIONS_BY_KEY: LiteralString = f"""
     select events.organizer_id, registrations.status, registrations.amount_paid, {RECEIVED_AT}, registrations.reason,
-           {EMAIL}, {NAME}, registrations.log_number
+           {PERSON_EMAIL}, {PERSON_NAME}, registrations.log_number
       from json_to_recordset(%(requests)s::json)
                as request (index integer, event_id bigint, public_id text, seen_by bigint)
       left join lateral (select id, organizer_id from events where id = request.event_id limit 1) as events on true
@@ -151,15 +151,15 @@ async def delete_old_rejections(tx: Tx, limit: int) -> int:
     """Delete rejections if both the settlement and the event's date are more than 30 days ago."""
     return await tx.value(
         """
-        with old as (
+        with old_row as (
             select registrations.event_id, registrations.user_id
               from registrations join events on events.id = registrations.event_id
              where registrations.status = 'rejected'
                and greatest(events.datetime, registrations.settled_at) < now() - interval '30 days'
              limit %(limit)s for update of registrations skip locked),
         deleted as (
-            delete from registrations using old
-             where registrations.event_id = old.event_id and registrations.user_id = old.user_id
+            delete from registrations using old_row
+             where registrations.event_id = old_row.event_id and registrations.user_id = old_row.user_id
          returning 1)
         select count(*) from deleted
         """,

@@ -13,7 +13,7 @@ from typing import LiteralString, TypeVar
 
 from msgspec import Struct
 
-from holdfast.events.registrations.model import NAME
+from holdfast.events.registrations.model import PERSON_NAME
 from holdfast.events.registrations.sql import in_order
 from holdfast.events.resources import Steps, Tx
 from holdfast.kit.postgres.transactions import Task
@@ -23,7 +23,7 @@ T = TypeVar("T")
 REINDEX_THRESHOLD = 10_000
 """The job runs when this many more people have a place than after its last run. Reading them takes 30 to 100 ms."""
 
-BATCH_SIZE = 2_000
+INDEX_BATCH_SIZE = 2_000
 """Registrations that the job writes in one transaction."""
 
 MAX_SCANNED_ROWS: LiteralString = "2000"
@@ -31,7 +31,7 @@ MAX_SCANNED_ROWS: LiteralString = "2000"
 thousands of registrations to sort."""
 
 TEXT_CONDITION: LiteralString = f"""
-    and searched_words(users.email, {NAME}) like all ((select search_patterns(%(text)s))::text[])
+    and searched_words(users.email, {PERSON_NAME}) like all ((select search_patterns(%(text)s))::text[])
 """
 """Whether rows of `registrations` and `users` contain the words of the text."""
 
@@ -136,7 +136,7 @@ REQUEST_INDEXING: LiteralString = """
 
 async def index(steps: Steps, arguments: IndexArguments) -> None:
     """Index the registrations of an event. May be called at any time, and twice."""
-    while await steps.transact(partial(index_batch, event_id=arguments.event_id)) == BATCH_SIZE:
+    while await steps.transact(partial(index_batch, event_id=arguments.event_id)) == INDEX_BATCH_SIZE:
         pass
 
 
@@ -144,7 +144,7 @@ async def index_batch(tx: Tx, *, event_id: int) -> int:
     """Index the next registrations in order of arrival. Returns their number."""
     # A transaction that changes or removes names waits for this lock, and then sees the rows that are written here.
     await tx.run("select from searched_events where event_id = %(event_id)s for no key update", {"event_id": event_id})
-    return await tx.value(INDEX_BATCH, {"event_id": event_id, "batch_size": BATCH_SIZE})
+    return await tx.value(INDEX_BATCH, {"event_id": event_id, "batch_size": INDEX_BATCH_SIZE})
 
 
 # A registration that arrived before a settled one is never stored later (see settlement.py).

@@ -95,7 +95,7 @@ EVENT_DRAWS = DrawSubject(
 )
 
 
-BATCH_SIZE = 1000
+DRAW_BATCH_SIZE = 1000
 """Places of the order that one transaction processes."""
 
 
@@ -123,7 +123,7 @@ async def place_entries(tx: Tx, event_id: int) -> bool:
     if progress is None:
         return False
     outcomes = await give_places(tx, event_id, progress)
-    end = progress.placed + BATCH_SIZE
+    end = progress.placed + DRAW_BATCH_SIZE
     await end_batch(tx, event_id, min(end, progress.tickets), is_last=end >= progress.tickets)
     if "held" in outcomes:
         await open_payments(tx, [event_id])
@@ -175,15 +175,15 @@ async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[st
                and number between %(placed)s::bigint / 256 and (%(end)s::bigint - 1) / 256),
         -- A person who has left has no registration with this number any more.
         next_row as materialized (
-            select batch.place, batch.ticket, mine.event_id, mine.user_id, mine.amount_due
+            select batch.place, batch.ticket, registration.event_id, registration.user_id, registration.amount_due
               from batch
              cross join lateral (select user_id from event_entries
                                   where event_id = %(event_id)s and ticket = batch.ticket limit 1) as entered
              -- Looked up by the primary key alone: statistics do not know yet how many have this status.
              cross join lateral (select event_id, user_id, amount_due, status, log_number from registrations
                                   where event_id = %(event_id)s and user_id = entered.user_id
-                                  limit 1 for no key update) as mine
-             where mine.status = 'in_draw' and mine.log_number = batch.ticket),
+                                  limit 1 for no key update) as registration
+             where registration.status = 'in_draw' and registration.log_number = batch.ticket),
         event as materialized (
             select capacity - registered_count as seats,
                    greatest(waitinglist_capacity - waitlisted_count, 0) as waitlist_positions,
@@ -211,7 +211,7 @@ async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[st
               from outcome
              where registrations.event_id = outcome.event_id and registrations.user_id = outcome.user_id
          returning place, ticket, registrations.status),
-        told as (
+        logged_places as (
             insert into log_pending (log_id, kind, first_number, numbers, outcomes)
             select logs.id, 'places', %(placed)s + 1, numbers, outcomes
               from (select array_agg(ticket order by place) as numbers, array_agg(status order by place) as outcomes
@@ -224,7 +224,7 @@ async def give_places(tx: Tx, event_id: int, progress: OrderProgress) -> dict[st
             "event_id": event_id,
             "placed": progress.placed,
             "drawn": progress.drawn,
-            "end": min(progress.placed + BATCH_SIZE, progress.tickets),
+            "end": min(progress.placed + DRAW_BATCH_SIZE, progress.tickets),
             "claim": tx.resources.settings.claim_hours,
         },
     )

@@ -68,12 +68,12 @@ async def find_stamps(tx: Tx, people: Sequence[tuple[int, str | None]], may_comm
 
 UNDO_CANCELLATIONS: LiteralString = """
     with cancelling as materialized (
-        select index, mine.event_id, mine.user_id
+        select index, registration.event_id, registration.user_id
           from json_to_recordset(%(people)s::json) as person (index integer, event_id bigint, public_id text)
          cross join lateral (select id from users where users.public_id = person.public_id limit 1) as users
          cross join lateral (select event_id, user_id from registrations
                               where event_id = person.event_id and user_id = users.id
-                              limit 1 for no key update skip locked) as mine),
+                              limit 1 for no key update skip locked) as registration),
     undone as (
         update registrations set cancels_at = null from cancelling
          where registrations.event_id = cancelling.event_id and registrations.user_id = cancelling.user_id)

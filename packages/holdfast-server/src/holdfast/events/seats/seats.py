@@ -146,7 +146,7 @@ async def begin_payment(tx: Tx, payment_id: int, page: CheckoutPage) -> dt.datet
     await _lock(tx, payment_id)
     return await tx.value(
         """
-        with held as (
+        with held_seat as (
             select payments.event_id, payments.user_id,
                    greatest(ends_at, least(%(page_ends_at)s, clock_timestamp() + (ends_at - payments.inserted_at)))
                    as ends_at
@@ -154,15 +154,15 @@ async def begin_payment(tx: Tx, payment_id: int, page: CheckoutPage) -> dt.datet
               join registrations using (event_id, user_id, arrival)
               join events on events.id = event_id
              where payments.id = %(id)s and payments.state = 'opening' and status = 'held' and cancelled_at is null),
-        opened as (
+        opened_payment as (
             update payments
                set state = 'open', session_id = %(session_id)s, url = %(url)s, checkout = null,
-                   ends_at = coalesce((select ends_at from held), ends_at)
+                   ends_at = coalesce((select ends_at from held_seat), ends_at)
              where id = %(id)s and state = 'opening' returning ends_at),
         prolonged as (
-            update registrations set held_until = held.ends_at from held
-             where registrations.event_id = held.event_id and registrations.user_id = held.user_id)
-        select coalesce((select ends_at from opened), (select ends_at from payments where id = %(id)s))
+            update registrations set held_until = held_seat.ends_at from held_seat
+             where registrations.event_id = held_seat.event_id and registrations.user_id = held_seat.user_id)
+        select coalesce((select ends_at from opened_payment), (select ends_at from payments where id = %(id)s))
         """,
         {"id": payment_id, "session_id": page.session_id, "url": page.url, "page_ends_at": page.ends_at},
     )

@@ -33,7 +33,7 @@ from holdfast.kit.postgres.notifications import POLL_SECONDS
 SETTLED_COUNT = Counter("holdfast_registrations_settled", "Registrations settled.", ["outcome"])
 
 CHANNEL = "registrations_pending"
-BATCH_SIZE = 1000
+SETTLE_BATCH_SIZE = 1000
 
 PAUSE_SECONDS = 0.02
 """Seconds of rest when all are settled: registrations that arrive one by one meanwhile share the next batch."""
@@ -80,7 +80,9 @@ async def settle_pending(database: Database, row_waiters: RowWaiters) -> float:
 LOOP = Loop("settlement.run", settle_pending, (CHANNEL,))
 
 
-async def settle(database: Database, row_waiters: RowWaiters | None = None, *, batch_size: int = BATCH_SIZE) -> int:
+async def settle(
+    database: Database, row_waiters: RowWaiters | None = None, *, batch_size: int = SETTLE_BATCH_SIZE
+) -> int:
     """Settle all pending registrations, and leave locked events to the waiters. Returns the number settled."""
     total = 0
     while cut := await read_cut(database):
@@ -149,8 +151,8 @@ async def _settle_skip_locked(tx: Tx, cut: str, limit: int, skipped_ids: Sequenc
 async def _settle_locked_event(tx: Tx, event_id: int, cut: str) -> SettledBatch:
     """Settle the oldest registrations of an event that this transaction has locked."""
     if await tx.value("select takes_entries from events where id = %(id)s", {"id": event_id}):
-        return await give_tickets(tx, [event_id], cut, BATCH_SIZE)
-    return await _settle_events(tx, [event_id], cut, BATCH_SIZE)
+        return await give_tickets(tx, [event_id], cut, SETTLE_BATCH_SIZE)
+    return await _settle_events(tx, [event_id], cut, SETTLE_BATCH_SIZE)
 
 
 async def _settle_events(tx: Tx, events: Sequence[int], cut: str, limit: int) -> SettledBatch:
@@ -222,17 +224,17 @@ OLDEST_PENDING: LiteralString = """
              where status = 'pending' and received_at <= %(cut)s::timestamptz and event_id = any(%(event_ids)s)
              order by received_at, arrival limit %(limit)s),
         locked_registrations as materialized (
-            select mine.* from pending
+            select registration.* from pending
              cross join lateral (select event_id, user_id from registrations
                                   where was_locked and event_id = pending.event_id and user_id = pending.user_id
-                                  limit 1 for no key update skip locked) as mine),
+                                  limit 1 for no key update skip locked) as registration),
         oldest as materialized (
-            select event_id, user_id, amount_due, row_number() over line as rank,
+            select event_id, user_id, amount_due, row_number() over by_arrival as rank,
                    bool_and(not was_locked
-                            or (event_id, user_id) in (select event_id, user_id from locked_registrations)) over line
-                   as is_next
+                            or (event_id, user_id) in (select event_id, user_id from locked_registrations))
+                   over by_arrival as is_next
               from pending
-            window line as (partition by event_id order by received_at, arrival))
+            window by_arrival as (partition by event_id order by received_at, arrival))
 """
 """SQL for WITH.
 

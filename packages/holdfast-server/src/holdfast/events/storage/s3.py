@@ -56,11 +56,13 @@ class S3Store:
 
     async def upload_url(self, name: str, content_type: str, content_length: int, seconds: int) -> str:
         parameters = {"Bucket": self._bucket, "Key": name, "ContentType": content_type, "ContentLength": content_length}
-        return await self._do(self._client.generate_presigned_url, "put_object", Params=parameters, ExpiresIn=seconds)
+        return await self._run_in_thread(
+            self._client.generate_presigned_url, "put_object", Params=parameters, ExpiresIn=seconds
+        )
 
     @asynccontextmanager
     async def open(self, name: str) -> AsyncGenerator[OpenedFile | None]:
-        response = await self._do(self._get, name)
+        response = await self._run_in_thread(self._get, name)
         if response is None:
             yield None
             return
@@ -77,18 +79,18 @@ class S3Store:
             return None
 
     async def _chunks(self, body: Any) -> AsyncIterator[bytes]:
-        while chunk := await self._do(body.read, CHUNK_BYTES):
+        while chunk := await self._run_in_thread(body.read, CHUNK_BYTES):
             yield chunk
 
     async def write(self, name: str, content: bytes, content_type: str) -> None:
         parameters = {"Bucket": self._bucket, "Key": name, "ContentType": content_type, "CacheControl": CACHE_CONTROL}
-        await self._do(self._client.put_object, Body=content, **parameters)
+        await self._run_in_thread(self._client.put_object, Body=content, **parameters)
 
     async def delete(self, names: Sequence[str]) -> None:
         for name in names:
-            await self._do(self._client.delete_object, Bucket=self._bucket, Key=name)
+            await self._run_in_thread(self._client.delete_object, Bucket=self._bucket, Key=name)
 
-    async def _do(self, work: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    async def _run_in_thread(self, work: Callable[..., Any], *args: Any, **options: Any) -> Any:
         try:
             async with file_turn(self._slots):
                 return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *args, **options))

@@ -51,7 +51,7 @@ PUBLIC_ACCENT: LiteralString = "case when organizers.proved_at is not null then 
 """The accent of such an organizer, as its name; null: ours."""
 
 
-EMAIL: LiteralString = "coalesce(users.email, 'erased-' || users.public_id || '@erased.invalid')"
+PERSON_EMAIL: LiteralString = "coalesce(users.email, 'erased-' || users.public_id || '@erased.invalid')"
 """The address in a row of `users`. Erased people have none; a placeholder, which cannot exist, stands for it."""
 
 EmailOrPlaceholder = Annotated[

@@ -4,7 +4,7 @@ from typing import LiteralString
 
 from holdfast.events.hand_over_conditions import of_organizer
 from holdfast.events.resources import Reader
-from holdfast.events.users.model import EMAIL, IS_KNOWN, User, new_public_ids
+from holdfast.events.users.model import IS_KNOWN, PERSON_EMAIL, User, new_public_ids
 from holdfast.kit.contract.caller import Caller
 from holdfast.kit.postgres.pagination import OffsetPage, Page, offset_page
 
@@ -21,7 +21,7 @@ async def find_users(reader: Reader, offset: int, limit: int) -> list[User]:
     return await reader.rows(
         User,
         f"""
-        select id, public_id, name, {EMAIL} as email, role, slug from users
+        select id, public_id, name, {PERSON_EMAIL} as email, role, slug from users
          order by id offset %(offset)s limit %(limit)s
         """,
         {"offset": offset, "limit": limit},
@@ -33,15 +33,15 @@ async def list_users_seen_by(reader: Reader, seen_by: int, offset: int, limit: i
     return await reader.rows(
         User,
         f"""
-        with registered as (
+        with known_user as (
             {_REGISTERED}),
-        page as materialized (
-            select id from registered union select %(seen_by)s order by id offset %(offset)s limit %(limit)s)
-        select users.id, public_id, case when {IS_KNOWN} then name end as name, {EMAIL} as email,
+        user_on_page as materialized (
+            select id from known_user union select %(seen_by)s order by id offset %(offset)s limit %(limit)s)
+        select users.id, public_id, case when {IS_KNOWN} then name end as name, {PERSON_EMAIL} as email,
                case when {IS_KNOWN} then role else 'user' end as role, case when {IS_KNOWN} then slug end as slug
-          from page
+          from user_on_page
          cross join (select %(seen_by)s::bigint as seen_by) as viewer
-         cross join lateral (select * from users where users.id = page.id limit 1) as users
+         cross join lateral (select * from users where users.id = user_on_page.id limit 1) as users
          order by users.id
         """,
         {"seen_by": seen_by, "offset": offset, "limit": limit},

@@ -63,17 +63,17 @@ async def show(reader: Reader, caller: Caller, command: ShowAccess) -> list[Key]
     """The keys of the shop, the newest first. The first one is valid, unless the shop has none."""
     rows = await reader.tuples(
         """
-        with recent as (
+        with recent_entry as (
             select actor, actor_id, agent_name, created_at from ledger where shop_id = %(shop_id)s
              order by id desc limit %(looked_at)s),
-        made as (
+        agent_changes as (
             select actor_id, count(*) as changes, max(created_at) as changed_at,
                    coalesce(array_agg(distinct agent_name) filter (where agent_name is not null), '{}') as programs
-              from recent where actor = 'agent' group by actor_id)
+              from recent_entry where actor = 'agent' group by actor_id)
         select api_keys.id, sealed, scopes, active, api_keys.inserted_at,
                coalesce(changes, 0), changed_at, coalesce(programs, '{}')
           from api_keys
-          left join made on made.actor_id = api_keys.id
+          left join agent_changes on agent_changes.actor_id = api_keys.id
          where api_keys.shop_id = %(shop_id)s
          order by active desc, api_keys.id desc limit %(max_count)s
         """,

@@ -36,7 +36,8 @@ OPERATIONS = frozenset(
 ALWAYS_CHANGING = frozenset({"create_pool", "import_csv", "resync"})
 """The tools that do something with every call; a repeated call of another tool may change nothing."""
 
-BATCH_SIZE = 5_000
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
 
 
 class ListAgentActions(Command):
@@ -155,7 +156,7 @@ async def forget_actions(tx: Tx) -> int:
          returning 1)
         select count(*) from deleted
         """,
-        {"limit": BATCH_SIZE},
+        {"limit": DELETE_BATCH_SIZE},
     )
 
 

@@ -126,7 +126,7 @@ class Credentials:
 
     async def _holder(self, claims: AgentClaims) -> Caller:
         """The caller of an assertion or a token: limits and the ledger know it by the key it came from."""
-        key = await self._ring.holder(digest(claims.sub))
+        key = await self._ring.caller_of_digest(digest(claims.sub))
         scopes = (key.scopes or frozenset()) & frozenset(claims.scope.split())
         return replace(key, principal="access_token", scopes=scopes)
 

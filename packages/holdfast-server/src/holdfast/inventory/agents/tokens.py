@@ -32,7 +32,7 @@ LEEWAY_SECONDS = 10
 MAX_CACHED_TOKENS = 10_000
 """The most verified tokens that a process caches."""
 
-KEYS = SigningKeyTable("signing_keys", "ES256", MAX_LIFETIME_SECONDS)
+TOKEN_SIGNING_KEYS = SigningKeyTable("signing_keys", "ES256", MAX_LIFETIME_SECONDS)
 """The keys that sign tokens, unless others are named."""
 
 
@@ -95,7 +95,7 @@ class TokenSigner:
         issuer: str,
         is_issuer: Callable[[str], bool] | None = None,
         *,
-        keys: SigningKeyTable = KEYS,
+        keys: SigningKeyTable = TOKEN_SIGNING_KEYS,
     ) -> None:
         self._database = database
         self._issuer = issuer

@@ -85,16 +85,16 @@ async def list_low_stock(reader: Reader, shop_id: int, command: ListLowStock) ->
         select id as pool_id, name, unit, available, low_stock_at, round(units_drawn / 28.0, 2)::float as taken_per_day,
                round(available * 28.0 / nullif(units_drawn, 0), 1)::float as days_of_cover
           from pools
-         cross join lateral (select greatest(0, on_hand - held - buffer) as available) as now
+         cross join lateral (select greatest(0, on_hand - held - buffer) as available) as stock
          cross join lateral (
                select greatest(0, -coalesce(sum(delta), 0)) as units_drawn from ledger as entry
                 where entry.shop_id = %(shop_id)s and pool_id = pools.id and created_at > now() - interval '28 days'
                   and (delta < 0 and kind in ('sale', 'adjust') or kind = 'cancel'
                        or kind = 'revert' and exists (
-                          select from ledger as undone
-                           where undone.shop_id = %(shop_id)s and undone.id = entry.reverts_id and undone.delta < 0
-                             and undone.kind in ('sale', 'adjust')
-                             and undone.created_at > now() - interval '28 days'))) as lately
+                          select from ledger as reverted
+                           where reverted.shop_id = %(shop_id)s and reverted.id = entry.reverts_id
+                             and reverted.delta < 0 and reverted.kind in ('sale', 'adjust')
+                             and reverted.created_at > now() - interval '28 days'))) as recent_draws
          where shop_id = %(shop_id)s and status = 'active' and id > %(after)s and {low}
          order by id limit %(limit)s
         """,

@@ -269,10 +269,10 @@ async def finish(tx: Tx, shop_id: int, import_id: int) -> bool:
                set finished_at = clock_timestamp(), bulk_gid = null, error = null, changes = changes + 1,
                    objects = greatest(objects, stored_lines)
              where shop_id = %(shop_id)s and import_id = %(import_id)s and finished_at is null returning shop_id),
-        gone as (
+        deleted_variant as (
             delete from catalog_variants using finished
              where catalog_variants.shop_id = finished.shop_id and import_id < %(import_id)s),
-        closed as (
+        deleted_location as (
             delete from locations using finished
              where locations.shop_id = finished.shop_id and import_id < %(import_id)s)
         select true from finished

@@ -81,11 +81,11 @@ async def forget_variants(tx: Tx, shop_id: int, *, product_gid: str = "", item_g
     )
     await tx.run(
         """
-        with gone as (
+        with deleted_variant as (
             delete from catalog_variants
              where shop_id = %(shop_id)s and (product_gid = %(product)s or item_gid = %(item)s) returning item_gid)
         delete from levels
-         where shop_id = %(shop_id)s and (item_gid in (select item_gid from gone) or item_gid = %(item)s)
+         where shop_id = %(shop_id)s and (item_gid in (select item_gid from deleted_variant) or item_gid = %(item)s)
         """,
         {"shop_id": shop_id, "product": product_gid, "item": item_gid},
     )
@@ -103,7 +103,7 @@ async def forget_location(tx: Tx, shop_id: int, gid: str) -> None:
     await levels.forget(tx, shop_id, [(item, location) for item, location in rows])
     await tx.run(
         """
-        with gone as (delete from locations where shop_id = %(shop_id)s and gid = %(gid)s)
+        with deleted_location as (delete from locations where shop_id = %(shop_id)s and gid = %(gid)s)
         update catalogs set changes = changes + 1 where shop_id = %(shop_id)s
         """,
         {"shop_id": shop_id, "gid": gid},

@@ -32,7 +32,7 @@ from holdfast.inventory.outgoing_webhooks.messages import MESSAGES
 from holdfast.inventory.outgoing_webhooks.operations import CONSOLE_OPERATIONS as WEBHOOK_OPERATIONS
 from holdfast.inventory.problems import TOO_MANY_ENDPOINTS
 from holdfast.inventory.replays import operations as replays
-from holdfast.inventory.shops.operations import LIMITS
+from holdfast.inventory.shops.operations import SHOP_LIMITS
 from holdfast.inventory.stock import pool_page
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.process.part import Endpoints, Part
@@ -94,7 +94,7 @@ def endpoints(context: Context) -> Endpoints:
             *AgentLimitPage(
                 console,
                 context.account_runner,
-                LIMITS,
+                SHOP_LIMITS,
                 merchant,
                 counts="units",
                 layout="console/page.html",

@@ -37,7 +37,7 @@ from holdfast.kit.security.service_secret import Secret
 STATE_LIFETIME_SECONDS = 60
 """Seconds in which the merchant has to agree."""
 
-PATH = "/auth/install"
+INSTALL_PATH = "/auth/install"
 
 _SHAPE = re.compile(r"([A-Za-z0-9_-]{43})\.([0-9]{1,12})\.([0-9a-f]{64})")
 
@@ -73,7 +73,7 @@ class InstallStates:
 
     def _cookie(self, value: str, seconds: int) -> Header:
         secure = "; Secure" if self._secure else ""
-        text = f"{self.cookie_name}={value}; Path={PATH}; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
+        text = f"{self.cookie_name}={value}; Path={INSTALL_PATH}; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
         return b"set-cookie", text.encode()
 
 
@@ -88,7 +88,9 @@ def routes(database: Database, limits: Limits, connecting: ShopConnector) -> lis
     pages = InstallPages(database, connecting)
     return [
         Route(BEGIN, Handler(Access("begin_install", None, "installs"), limits, pages.begin, refuse)),
-        Route(PATH, Handler(Access("install", None, "installs"), limits, pages.install, refuse, methods=("GET",))),
+        Route(
+            INSTALL_PATH, Handler(Access("install", None, "installs"), limits, pages.install, refuse, methods=("GET",))
+        ),
         Route(
             SESSION,
             Handler(Access("open_session", None, "installs"), limits, pages.session, refuse_session, methods=("POST",)),
@@ -118,7 +120,7 @@ class InstallPages:
         params = {
             "client_id": self._settings.client_id,
             "scope": ",".join((*REQUIRED, *await self._options(shop, query.get("cart_check")))),
-            "redirect_uri": f"{self._settings.base_url}{PATH}",
+            "redirect_uri": f"{self._settings.base_url}{INSTALL_PATH}",
             "state": state,
         }
         address = self._resources.platform.at(shop, f"/admin/oauth/authorize?{urlencode(params)}")

@@ -17,7 +17,7 @@ from holdfast.inventory.resources import Steps, Tx
 from holdfast.inventory.shopify.admin import Query
 from holdfast.inventory.shopify.platform_client import PlatformRefusal
 from holdfast.inventory.webhooks.payloads import fields_of
-from holdfast.inventory.webhooks.routes import PATH
+from holdfast.inventory.webhooks.routes import SHOPIFY_WEBHOOKS_PATH
 from holdfast.kit.contract.problems import Problem
 
 APP_WIDE_TOPICS = frozenset({"customers/data_request", "customers/redact", "shop/redact"})
@@ -109,7 +109,7 @@ async def subscribe(steps: Steps, of: ShopTask, topics: Collection[str]) -> None
         log.error("webhooks cannot be subscribed to: set INVENTORY_BASE_URL", shop=of.shop_id)
         return
     try:
-        await _subscribe(steps, of.shop_id, f"{base_url}{PATH}", topics)
+        await _subscribe(steps, of.shop_id, f"{base_url}{SHOPIFY_WEBHOOKS_PATH}", topics)
     except Problem as problem:
         if problem.type is not SHOP_NOT_CONNECTED:
             raise

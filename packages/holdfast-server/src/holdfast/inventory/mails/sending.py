@@ -19,7 +19,7 @@ from holdfast.kit.mail import rendering
 from holdfast.kit.mail.outbox import Mail
 from holdfast.kit.mail.rendering import ContentRenderer, RenderedMails
 
-SENTENCES = RequestSentences(SITE, "console/agents/wishes.html")
+SENTENCES = RequestSentences(SITE, "console/agents/request_sentences.html")
 """Writes what agents want to do."""
 
 

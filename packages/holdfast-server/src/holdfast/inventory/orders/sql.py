@@ -121,26 +121,26 @@ async def save_orders(tx: Tx, shop_id: int, effects: Sequence[OrderEffect]) -> N
     }
     await tx.run(
         """
-        with fresh as (
-            select * from json_to_recordset(%(orders)s) as fresh (
+        with changed_order as (
+            select * from json_to_recordset(%(orders)s) as changed_order (
                 id bigint, placed_at timestamptz, updated_at timestamptz)),
-        saved as (
+        saved_order as (
             insert into orders (shop_id, id, placed_at, updated_at)
-            select %(shop_id)s, id, placed_at, updated_at from fresh
+            select %(shop_id)s, id, placed_at, updated_at from changed_order
                 on conflict (shop_id, id) do update
                set updated_at = excluded.updated_at, revision = orders.revision + 1),
-        line as (
+        order_line as (
             select (line ->> 0)::bigint as order_id, (line ->> 1)::bigint as id, line ->> 2 as variant_gid,
                    (line ->> 3)::bigint as taken, line -> 4 as draws, (line ->> 5)::bigint as returned
               from json_array_elements(%(lines)s) as line),
         saved_lines as (
             insert into order_lines (shop_id, order_id, id, variant_gid, taken, returned)
-            select %(shop_id)s, order_id, id, variant_gid, taken, returned from line
+            select %(shop_id)s, order_id, id, variant_gid, taken, returned from order_line
                 on conflict (shop_id, order_id, id) do update
                set taken = excluded.taken, returned = excluded.returned)
         insert into order_draws (shop_id, order_id, line_id, pool_id, units_per_sale)
         select %(shop_id)s, order_id, id, draw.key::bigint, draw.value::bigint
-          from line cross join lateral json_each_text(draws) as draw
+          from order_line cross join lateral json_each_text(draws) as draw
             on conflict do nothing
         """,
         {

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from holdfast.inventory.pools.model import Policy
 from holdfast.inventory.resources import Tx
 from holdfast.kit.contract.messages import translatable
-from holdfast.kit.webhooks.endpoints import CHANNEL
+from holdfast.kit.webhooks.endpoints import MESSAGES_CHANNEL
 from holdfast.kit.webhooks.model import MessageType
 
 PoolId = Annotated[int, Meta(description="`get_pool` has the rest.")]
@@ -151,4 +151,4 @@ async def store_drifts(tx: Tx, shop_id: int, drifts: Sequence[StockDrift]) -> No
         """,
         {"shop_id": shop_id, "type": STOCK_DRIFT, "drifts": msgspec.json.encode(drifts).decode()},
     )
-    await tx.notify(CHANNEL)
+    await tx.notify(MESSAGES_CHANNEL)

@@ -135,22 +135,22 @@ async def link(tx: Tx, shop_id: int, version: int, links: Sequence[tuple[int, Me
     """Let variants draw on pools, named by their ids. Existing members get the new units."""
     await tx.run(
         """
-        with fresh as (
+        with new_member as (
             select (link ->> 0)::bigint as pool_id, member.*
               from json_array_elements(%(links)s) as link
              cross join lateral json_to_record(link -> 1) as member (
                    variant_gid text, units_per_sale bigint, sku text, title text)),
-        saved as (
+        saved_variant as (
             insert into variants (shop_id, gid, sku, title, version)
-            select %(shop_id)s, variant_gid, max(sku), max(title), %(version)s from fresh group by variant_gid
+            select %(shop_id)s, variant_gid, max(sku), max(title), %(version)s from new_member group by variant_gid
                 on conflict (shop_id, gid) do update
                set sku = coalesce(excluded.sku, variants.sku), title = coalesce(excluded.title, variants.title),
                    version = excluded.version),
-        touched as (
+        changed_pool as (
             update pools set version = %(version)s
-             where shop_id = %(shop_id)s and id = any(array(select pool_id from fresh)))
+             where shop_id = %(shop_id)s and id = any(array(select pool_id from new_member)))
         insert into members (shop_id, pool_id, variant_gid, units_per_sale)
-        select %(shop_id)s, pool_id, variant_gid, units_per_sale from fresh
+        select %(shop_id)s, pool_id, variant_gid, units_per_sale from new_member
             on conflict (pool_id, variant_gid) do update set units_per_sale = excluded.units_per_sale
         """,
         {"shop_id": shop_id, "version": version, "links": msgspec.json.encode(links).decode()},

@@ -13,7 +13,7 @@ from holdfast.kit.postgres.transactions import Task
 
 ReplayStatus = Literal["none", "running", "failed", "done"]
 
-DAYS = 30
+REPLAY_DAYS = 30
 """How many days of orders are replayed. The platform shows an app without a further scope the orders of 60 days."""
 
 MAX_ORDERS = 2_000
@@ -154,7 +154,7 @@ class ReplayResult(Struct, frozen=True):
     since         the moment from which orders were replayed
     until         the moment until which
     orders        how many orders the shop had in this time
-    is_cut        whether it had more in `DAYS` days than are read
+    is_cut        whether it had more in `REPLAY_DAYS` days than are read
     gone_lines    how many lines were of variants that are no longer there
     """
 

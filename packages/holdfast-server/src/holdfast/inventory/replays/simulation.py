@@ -12,9 +12,9 @@ An **oversell** is an order after which less than nothing is left: of one of its
 The pool has none, so each is avoided: either the pool has the units, in packs of another size, or it sells no more than
 there is.
 
-**Sold more** is what buyers would have bought while a variant was sold out in the shop and the pool had units: at the
-pace at which the variant was sold until then, day by day, and only of what the pool has left after all orders. So
-nothing that was really sold is taken away for it.
+**Extra sales** are what buyers would have bought while a variant was sold out in the shop and the pool had units: at
+the pace at which the variant was sold until then, day by day, and only of what the pool has left after all orders. So
+they take nothing away from what was really sold.
 
 No level of the past is known. Each variant begins with what it has at the end, and what the orders took: as if nothing
 had been delivered, counted or corrected in between. What came back of an order counts as never sold. The goods begin
@@ -44,24 +44,28 @@ MAX_ORDER_NAMES = 100
 POOL = 1
 """The id of the suggested pool in its stocks."""
 
-FACT = ChangeCause("platform", None, "replay")
-DECISION = ChangeCause("staff", None, "replay")
+ORDER_CAUSE = ChangeCause("platform", None, "replay")
+"""The cause of orders, which are facts: they are applied even if they take more than there is."""
+
+SALE_CAUSE = ChangeCause("staff", None, "replay")
+"""The cause of sales, which are decisions: they are refused if they take more than there is."""
 
 
-class Replayed(NamedTuple):
+class ReplayedOrders(NamedTuple):
     """What the orders did.
 
-    sold           how many of each variant
-    sold_by        of these, until it was sold out in the shop
-    sold_in        the orders of `sold_by`
-    sold_out_at    when it was
+    orders            how many orders took something
+    sold              how many of each variant were sold
+    sold_in_stock     how many of these until the variant was sold out in the shop
+    order_names       the names of the orders of `sold_in_stock`
+    sold_out_at       when the variant was sold out in the shop
     """
 
     orders: int
     oversells: Sequence[Oversell]
     sold: Mapping[str, int]
-    sold_by: Mapping[str, int]
-    sold_in: Mapping[str, Sequence[str]]
+    sold_in_stock: Mapping[str, int]
+    order_names: Mapping[str, Sequence[str]]
     sold_out_at: Mapping[str, dt.datetime]
 
 
@@ -70,19 +74,21 @@ def replay(pool: ReplayedPool, orders: Sequence[PastOrder], since: dt.datetime, 
     members = {member.variant.gid: member for member in pool.members}
     orders = [order for order in orders if any(line.variant_gid in members for line in order.lines)]
     orders.sort(key=lambda order: (order.placed_at, order.id))
-    sold = _sold(orders, members)
-    began_with = {
+    sold = _sold_by_variant(orders, members)
+    levels_at_start = {
         gid: member.variant.available + sold[gid] for gid, member in members.items() if member.variant.tracked
     }
-    began = _began_with(pool.members, began_with, sold)
-    pooled = _pool_stock(began, pool.members)
-    replayed = _replay_orders(orders, members, began_with, _pool_stock(began, pool.members), pooled, since)
-    more = _sell_more(pooled, members, replayed, since, until)
+    units_at_start = _units_at_start(pool.members, levels_at_start, sold)
+    pool_stock = _pool_stock(units_at_start, pool.members)
+    replayed = _replay_orders(
+        orders, members, levels_at_start, _pool_stock(units_at_start, pool.members), pool_stock, since
+    )
+    extra_sales = _sell_extra(pool_stock, members, replayed, since, until)
     return PoolResult(
         name=pool.name,
-        began_with=began,
+        began_with=units_at_start,
         orders=replayed.orders,
-        ends_with=pooled.pools[POOL].on_hand,
+        ends_with=pool_stock.pools[POOL].on_hand,
         suggested=first_stock(pool.members).quantity,
         oversells=replayed.oversells,
         packs=[
@@ -90,11 +96,11 @@ def replay(pool: ReplayedPool, orders: Sequence[PastOrder], since: dt.datetime, 
                 gid,
                 _title(member),
                 member.units_per_sale,
-                began_with.get(gid),
+                levels_at_start.get(gid),
                 sold[gid],
                 replayed.sold_out_at.get(gid),
-                more.get(gid, 0),
-                replayed.sold_in[gid][:MAX_ORDER_NAMES] if more.get(gid) else [],
+                extra_sales.get(gid, 0),
+                replayed.order_names[gid][:MAX_ORDER_NAMES] if extra_sales.get(gid) else [],
             )
             for gid, member in members.items()
         ],
@@ -106,7 +112,7 @@ def _title(member: SuggestedMember) -> str:
     return variant.product_title if variant.title == ONLY_VARIANT else variant.title
 
 
-def _sold(orders: Sequence[PastOrder], members: Mapping[str, SuggestedMember]) -> dict[str, int]:
+def _sold_by_variant(orders: Sequence[PastOrder], members: Mapping[str, SuggestedMember]) -> dict[str, int]:
     """How many of each variant orders have taken."""
     sold = dict.fromkeys(members, 0)
     for order in orders:
@@ -116,16 +122,20 @@ def _sold(orders: Sequence[PastOrder], members: Mapping[str, SuggestedMember]) -
     return sold
 
 
-def _began_with(members: Sequence[SuggestedMember], levels: Mapping[str, int], sold: Mapping[str, int]) -> int:
+def _units_at_start(
+    members: Sequence[SuggestedMember], levels_at_start: Mapping[str, int], sold: Mapping[str, int]
+) -> int:
     """The single units at the beginning. Of a variant that the platform does not count, what was sold was there."""
-    at_the_beginning = [
-        SuggestedMember(replace(member.variant, available=levels.get(member.variant.gid, 0)), member.units_per_sale)
+    members_at_start = [
+        SuggestedMember(
+            replace(member.variant, available=levels_at_start.get(member.variant.gid, 0)), member.units_per_sale
+        )
         for member in members
     ]
     uncounted = sum(
         sold[member.variant.gid] * member.units_per_sale for member in members if not member.variant.tracked
     )
-    return first_stock(at_the_beginning).quantity + uncounted
+    return first_stock(members_at_start).quantity + uncounted
 
 
 def _pool_stock(on_hand: int, members: Sequence[SuggestedMember]) -> Stock:
@@ -148,59 +158,59 @@ def _stock(pools: Mapping[int, tuple[int, dict[str, int]]]) -> Stock:
 def _replay_orders(
     orders: Sequence[PastOrder],
     members: Mapping[str, SuggestedMember],
-    began_with: Mapping[str, int],
-    goods: Stock,
-    pooled: Stock,
+    levels_at_start: Mapping[str, int],
+    goods_stock: Stock,
+    pool_stock: Stock,
     since: dt.datetime,
-) -> Replayed:
+) -> ReplayedOrders:
     """Run orders through the shop, the goods and the pool."""
-    ids = {gid: id for id, gid in enumerate(began_with, start=1)}
-    shop = _stock({id: (began_with[gid], {gid: 1}) for gid, id in ids.items()})
-    shop_draws = {gid: {id: 1} for gid, id in ids.items()}
-    pool_draws = {gid: {POOL: member.units_per_sale} for gid, member in members.items()}
+    ids = {gid: id for id, gid in enumerate(levels_at_start, start=1)}
+    shop_stock = _stock({id: (levels_at_start[gid], {gid: 1}) for gid, id in ids.items()})
+    units_in_shop = {gid: {id: 1} for gid, id in ids.items()}
+    units_in_pool = {gid: {POOL: member.units_per_sale} for gid, member in members.items()}
     oversells: list[Oversell] = []
-    sold_by = dict.fromkeys(members, 0)
-    sold_in: dict[str, list[str]] = {gid: [] for gid in members}
-    sold_out_at = {gid: since for gid in ids if not shop.available(gid)}
+    sold_in_stock = dict.fromkeys(members, 0)
+    order_names: dict[str, list[str]] = {gid: [] for gid in members}
+    sold_out_at = {gid: since for gid in ids if not shop_stock.available(gid)}
     count = 0
-    for past in orders:
-        order = _order(past)
-        of_pool = _postings(order, pool_draws)
-        if not of_pool:
+    for past_order in orders:
+        order = _order(past_order)
+        pool_postings = _postings(order, units_in_pool)
+        if not pool_postings:
             continue
         count += 1
-        of_shop = _postings(order, shop_draws)
-        if of_shop:
-            shop.apply(of_shop, FACT)
-        goods.apply(of_pool, FACT)
-        is_served = _is_sold(pooled, of_pool)
-        units = -sum(posting.delta for posting in of_pool)
-        lacking = {
-            gid: min(-posting.delta, -shop.pools[posting.pool_id].on_hand)
-            for posting in of_shop
-            for gid in shop.pools[posting.pool_id].members
-            if shop.pools[posting.pool_id].on_hand < 0
+        shop_postings = _postings(order, units_in_shop)
+        if shop_postings:
+            shop_stock.apply(shop_postings, ORDER_CAUSE)
+        goods_stock.apply(pool_postings, ORDER_CAUSE)
+        is_served = _take_if_enough(pool_stock, pool_postings)
+        units = -sum(posting.delta for posting in pool_postings)
+        missing_packs = {
+            gid: min(-posting.delta, -shop_stock.pools[posting.pool_id].on_hand)
+            for posting in shop_postings
+            for gid in shop_stock.pools[posting.pool_id].members
+            if shop_stock.pools[posting.pool_id].on_hand < 0
         }
         missing = max(
-            sum(packs * members[gid].units_per_sale for gid, packs in lacking.items()),
-            min(units, -goods.pools[POOL].on_hand),
+            sum(packs * members[gid].units_per_sale for gid, packs in missing_packs.items()),
+            min(units, -goods_stock.pools[POOL].on_hand),
         )
         if missing > 0:
-            oversells.append(Oversell(past.id, past.name, past.placed_at, units, missing, is_served))
-        for line in past.lines:
+            oversells.append(Oversell(past_order.id, past_order.name, past_order.placed_at, units, missing, is_served))
+        for line in past_order.lines:
             if line.variant_gid in ids and line.variant_gid not in sold_out_at:
-                sold_by[line.variant_gid] += line.quantity
-                sold_in[line.variant_gid].append(past.name)
+                sold_in_stock[line.variant_gid] += line.quantity
+                order_names[line.variant_gid].append(past_order.name)
         # In the order of the lines: packs that one order sells out have their turns in it afterwards.
-        for line in past.lines:
-            if line.variant_gid in ids and not shop.available(line.variant_gid):
-                sold_out_at.setdefault(line.variant_gid, past.placed_at)
-    return Replayed(count, oversells, _sold(orders, members), sold_by, sold_in, sold_out_at)
+        for line in past_order.lines:
+            if line.variant_gid in ids and not shop_stock.available(line.variant_gid):
+                sold_out_at.setdefault(line.variant_gid, past_order.placed_at)
+    return ReplayedOrders(count, oversells, _sold_by_variant(orders, members), sold_in_stock, order_names, sold_out_at)
 
 
-def _order(past: PastOrder) -> Order:
-    lines = [OrderedLine(line.id, line.variant_gid, line.quantity) for line in past.lines]
-    return Order(past.id, past.name, past.placed_at, past.placed_at, lines)
+def _order(past_order: PastOrder) -> Order:
+    lines = [OrderedLine(line.id, line.variant_gid, line.quantity) for line in past_order.lines]
+    return Order(past_order.id, past_order.name, past_order.placed_at, past_order.placed_at, lines)
 
 
 def _postings(order: Order, units_by_variant: Mapping[str, Mapping[int, int]]) -> Sequence[Posting]:
@@ -209,10 +219,10 @@ def _postings(order: Order, units_by_variant: Mapping[str, Mapping[int, int]]) -
     return effect.postings if effect else ()
 
 
-def _is_sold(stock: Stock, postings: Sequence[Posting]) -> bool:
-    """Whether a stock has what a sale takes. Then it is taken."""
+def _take_if_enough(stock: Stock, postings: Sequence[Posting]) -> bool:
+    """Take what a sale takes, if a stock has all of it. Returns whether it has."""
     try:
-        stock.apply(postings, DECISION)
+        stock.apply(postings, SALE_CAUSE)
     except Problem as problem:
         if problem.type is NOT_ENOUGH_STOCK:
             return False
@@ -220,30 +230,36 @@ def _is_sold(stock: Stock, postings: Sequence[Posting]) -> bool:
     return True
 
 
-def _sell_more(
-    pooled: Stock, members: Mapping[str, SuggestedMember], replayed: Replayed, since: dt.datetime, until: dt.datetime
+def _sell_extra(
+    pool_stock: Stock,
+    members: Mapping[str, SuggestedMember],
+    replayed: ReplayedOrders,
+    since: dt.datetime,
+    until: dt.datetime,
 ) -> dict[str, int]:
     """Sell what would have been bought while variants were sold out, day by day. Returns how many of each."""
-    more = dict.fromkeys(replayed.sold_out_at, 0)
+    extra_sales = dict.fromkeys(replayed.sold_out_at, 0)
     day = dt.timedelta(days=1)
     moment = since
     while moment < until:
         moment = min(moment + day, until)
-        for gid in more:
-            demand = _demand(replayed, gid, since, moment) - more[gid]
-            packs = min(demand, pooled.available(gid) or 0)
+        for gid in extra_sales:
+            demand = _demand(replayed, gid, since, moment) - extra_sales[gid]
+            packs = min(demand, pool_stock.available(gid) or 0)
             units = members[gid].units_per_sale
-            if packs > 0 and _is_sold(pooled, [Posting(POOL, "sale", -packs * units, by_variant={gid: packs * units})]):
-                more[gid] += packs
-    return more
+            if packs > 0 and _take_if_enough(
+                pool_stock, [Posting(POOL, "sale", -packs * units, by_variant={gid: packs * units})]
+            ):
+                extra_sales[gid] += packs
+    return extra_sales
 
 
-def _demand(replayed: Replayed, gid: str, since: dt.datetime, moment: dt.datetime) -> int:
+def _demand(replayed: ReplayedOrders, gid: str, since: dt.datetime, moment: dt.datetime) -> int:
     """How many more of a variant buyers would have bought until a moment, since it was sold out.
 
     Orders that came although it was sold out have had their share.
     """
     sold_out_at = replayed.sold_out_at[gid]
-    paced = max(sold_out_at - since, dt.timedelta(days=MIN_PACE_DAYS))
-    packs = max(moment - sold_out_at, dt.timedelta()) * replayed.sold_by[gid] // paced
-    return max(0, packs - (replayed.sold[gid] - replayed.sold_by[gid]))
+    pace_time = max(sold_out_at - since, dt.timedelta(days=MIN_PACE_DAYS))
+    packs = max(moment - sold_out_at, dt.timedelta()) * replayed.sold_in_stock[gid] // pace_time
+    return max(0, packs - (replayed.sold[gid] - replayed.sold_in_stock[gid]))

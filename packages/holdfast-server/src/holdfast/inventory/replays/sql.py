@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from holdfast.inventory.replays.model import DAYS, PastOrder, Replay, ReplayedPool, ReplayResult
+from holdfast.inventory.replays.model import REPLAY_DAYS, PastOrder, Replay, ReplayedPool, ReplayResult
 from holdfast.inventory.resources import Reader, Tx
 
 
@@ -39,7 +39,7 @@ async def insert(tx: Tx, shop_id: int, pools: Sequence[ReplayedPool]) -> int | N
          where replays.result is not null or replays.error is not null
         returning replay_id
         """,
-        {"shop_id": shop_id, "days": DAYS, "pools": _json(pools)},
+        {"shop_id": shop_id, "days": REPLAY_DAYS, "pools": _json(pools)},
     )
     if replay_id is not None:
         await _delete_pages(tx, shop_id)

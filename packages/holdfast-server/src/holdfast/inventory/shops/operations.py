@@ -13,7 +13,7 @@ from holdfast.kit.contract.problems import NOT_FOUND, invalid
 from holdfast.kit.postgres import database
 from holdfast.kit.security import api_keys
 
-LIMITS = LimitOperations("shop_id", "''")
+SHOP_LIMITS = LimitOperations("shop_id", "''")
 """The operations on the daily limit of the key of a shop. No transaction of a shop can read keys."""
 
 
@@ -127,7 +127,7 @@ async def end(tx: Tx, shop_id: int, domain: str) -> None:
 
 
 async def _mint(tx: Tx, shop_id: int, scopes: Sequence[str]) -> str:
-    key = api_keys.mint()
+    key = api_keys.new_key()
     id = await sql.insert_key(tx, shop_id, api_keys.digest(key), tx.resources.secret.seal(key), scopes)
     await move_limit(tx, shop_id, id)
     return key

@@ -21,7 +21,7 @@ from holdfast.kit.running.run_modes import Batch, Call
 
 log = structlog.get_logger()
 
-BATCH_SIZE = 100
+EXPIRY_BATCH_SIZE = 100
 """The most holds of one shop that end in one transaction."""
 
 RETRY_SECONDS = 1.0
@@ -69,7 +69,7 @@ async def expire(database: Database, row_waiters: RowWaiters | None = None) -> i
 
 
 async def _list_due(reader: Reader) -> Mapping[int, list[int]]:
-    return await sql.list_expired_holds(reader, BATCH_SIZE)
+    return await sql.list_expired_holds(reader, EXPIRY_BATCH_SIZE)
 
 
 async def _end_unless_locked(database: Database, shop_id: int, ids: list[int]) -> int | None:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from holdfast.inventory.cursor import cursor_page
 from holdfast.inventory.problems import (
     ALREADY_REVERTED,
@@ -39,7 +41,7 @@ from holdfast.inventory.stock.model import (
     StockHistory,
     TransferQuantity,
 )
-from holdfast.inventory.stock.pool_page import DAYS
+from holdfast.inventory.stock.pool_page import CHART_DAYS
 from holdfast.inventory.stock.remembered_stock import TouchedRows, lock_shop
 from holdfast.inventory.stock.stock_changes import Draft, apply_and_store, touched_rows
 from holdfast.kit.contract.caller import Caller
@@ -239,7 +241,8 @@ def only_answer(answers: Sequence[A | Problem]) -> A:
     return answer
 
 
-BATCH_SIZE = 5_000
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
 
 
 async def forget_holds(tx: Tx) -> int:
@@ -256,7 +259,7 @@ async def forget_holds(tx: Tx) -> int:
             delete from holds using ended where holds.shop_id = ended.shop_id and holds.id = ended.id returning 1)
         select count(*) from deleted
         """,
-        {"limit": BATCH_SIZE},
+        {"limit": DELETE_BATCH_SIZE},
     )
 
 
@@ -264,18 +267,18 @@ async def forget_drawn(tx: Tx) -> int:
     """Delete a batch of the daily sums that are too old for any page. Returns how many rows were deleted."""
     return await tx.value(
         """
-        with old as (
+        with old_sum as (
             select pool_id, day, source, variant_gid from drawn
              where day < (now() at time zone 'UTC')::date - 2 * %(days)s
              order by day limit %(limit)s for update skip locked),
         deleted as (
-            delete from drawn using old
+            delete from drawn using old_sum
              where (drawn.pool_id, drawn.day, drawn.source, drawn.variant_gid)
-                   = (old.pool_id, old.day, old.source, old.variant_gid)
+                   = (old_sum.pool_id, old_sum.day, old_sum.source, old_sum.variant_gid)
          returning 1)
         select count(*) from deleted
         """,
-        {"days": DAYS, "limit": BATCH_SIZE},
+        {"days": CHART_DAYS, "limit": DELETE_BATCH_SIZE},
     )
 
 
@@ -284,9 +287,25 @@ async def shops(reader: database.Reader[Any]) -> list[int]:
     return [id for (id,) in await reader.tuples("select id from shops order by id")]
 
 
+class _AuditRow(Struct):
+    """A pool, beside what its ledger and its active holds add up to."""
+
+    id: int
+    on_hand: int
+    held: int
+    entries: int
+    delta: int
+    held_delta: int
+    number: int
+    last_balance: int
+    last_seq: int
+    in_holds: int
+
+
 async def audit(reader: database.Reader[Any], shop_id: int) -> list[str]:
     """One sentence for each difference in the ledger of a shop. A sound ledger has none."""
-    rows = await reader.tuples(
+    rows = await reader.rows(
+        _AuditRow,
         """
         with counted as (
             select pool_id, sum(delta) as delta, sum(held_delta) as held_delta, count(*) as number,
@@ -296,8 +315,9 @@ async def audit(reader: database.Reader[Any], shop_id: int) -> list[str]:
             select pool_id, sum(quantity) as held_quantity
               from holds join hold_lines on hold_lines.shop_id = holds.shop_id and hold_id = holds.id
              where holds.shop_id = %(shop_id)s and released_at is null group by pool_id)
-        select id, on_hand, held, entries, coalesce(delta, 0), coalesce(held_delta, 0), coalesce(number, 0),
-               coalesce(last[2], 0), coalesce(last[1], 0), coalesce(held_quantity, 0)
+        select id, on_hand, held, entries, coalesce(delta, 0) as delta, coalesce(held_delta, 0) as held_delta,
+               coalesce(number, 0) as number, coalesce(last[2], 0) as last_balance, coalesce(last[1], 0) as last_seq,
+               coalesce(held_quantity, 0) as in_holds
           from pools
           left join counted on counted.pool_id = pools.id
           left join holding on holding.pool_id = pools.id
@@ -310,8 +330,8 @@ async def audit(reader: database.Reader[Any], shop_id: int) -> list[str]:
         {"shop_id": shop_id},
     )
     return [
-        f"Pool {id}: on_hand {on_hand}, its ledger sums to {delta}, its last balance is {last}; "
-        f"held {held}, its ledger sums to {held_delta}, active holds keep {in_holds}; "
-        f"{entries} entries counted, {number} found, the last is number {last_seq}."
-        for id, on_hand, held, entries, delta, held_delta, number, last, last_seq, in_holds in rows
+        f"Pool {row.id}: on_hand {row.on_hand}, its ledger sums to {row.delta}, its last balance is "
+        f"{row.last_balance}; held {row.held}, its ledger sums to {row.held_delta}, active holds keep {row.in_holds}; "
+        f"{row.entries} entries counted, {row.number} found, the last is number {row.last_seq}."
+        for row in rows
     ]

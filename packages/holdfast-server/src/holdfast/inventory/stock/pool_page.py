@@ -16,7 +16,7 @@ from holdfast.kit.contract.caller import Caller
 from holdfast.kit.contract.command import Command, Id
 from holdfast.kit.contract.problems import NOT_FOUND, refuses
 
-DAYS = 30
+CHART_DAYS = 30
 """How many days before today, in UTC, the chart of a pool begins."""
 
 STEPS = 60
@@ -111,7 +111,7 @@ class PoolHistory(Struct):
 @refuses(NOT_FOUND)
 async def get_pool_history(reader: Reader, caller: Caller, command: GetPoolHistory) -> PoolHistory:
     """The stock of a pool over time, and the sums of what was drawn."""
-    params = {"shop_id": caller.tenant, "pool_id": command.pool_id, "days": DAYS}
+    params = {"shop_id": caller.tenant, "pool_id": command.pool_id, "days": CHART_DAYS}
     moments = await _moments(reader, params)
     if not moments:
         raise no_pool(command.pool_id)

@@ -58,24 +58,25 @@ async def pools_around(
               from unnest(%(variant_gids)s::text[]) as variant (gid)
              cross join lateral (select pool_id from members
                                   where shop_id = %(shop_id)s and variant_gid = variant.gid offset 0) as drawn),
-        around as materialized (
+        connected_pool as materialized (
             select id from requested_pool
              union
-            select other.pool_id
+            select shared_member.pool_id
               from requested_pool
              cross join lateral (select variant_gid from members
                                   where shop_id = %(shop_id)s and pool_id = requested_pool.id offset 0) as member
              cross join lateral (select pool_id from members
-                                  where shop_id = %(shop_id)s and variant_gid = member.variant_gid offset 0) as other)
+                                  where shop_id = %(shop_id)s and variant_gid = member.variant_gid offset 0)
+                   as shared_member)
         select shop.version, shop.entries, clock_timestamp(), shop.stamp, {HAS_ENDPOINTS}, pool.*,
                (select coalesce(json_object_agg(variant_gid, units_per_sale), '{{}}')
                   from members where shop_id = %(shop_id)s and pool_id = pool.id)
           from shared_inventories as shop
-          left join (around
+          left join (connected_pool
                      cross join lateral (
                            select id, name, unit, on_hand, held, buffer, low_stock_at, allow_negative, status::text,
                                   version, entries
-                             from pools where shop_id = %(shop_id)s and id = around.id limit 1) as pool) on true
+                             from pools where shop_id = %(shop_id)s and id = connected_pool.id limit 1) as pool) on true
          where shop.shop_id = %(shop_id)s
         """,
         {"shop_id": shop_id, "pool_ids": list(pool_ids), "variant_gids": list(variant_gids)},
@@ -202,8 +203,8 @@ async def insert_holds(tx: Tx, shop_id: int, holds: Sequence[StoredHold], now: d
             insert into holds (shop_id, id, reference, expires_at, inserted_at)
             select %(shop_id)s, id, reference, expires_at, %(now)s from hold)
         insert into hold_lines (shop_id, hold_id, pool_id, quantity)
-        select %(shop_id)s, hold.id, line.key::bigint, line.value::bigint
-          from hold cross join lateral json_each_text(hold.lines) as line
+        select %(shop_id)s, hold.id, hold_line.key::bigint, hold_line.value::bigint
+          from hold cross join lateral json_each_text(hold.lines) as hold_line
         """,
         {"shop_id": shop_id, "holds": msgspec.json.encode(holds).decode(), "now": now},
     )

@@ -30,7 +30,7 @@ from holdfast.inventory.stock.sql import pools_around
 from holdfast.kit.contract.caller import Principal
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.running.run_modes import Batch, Call
-from holdfast.kit.webhooks.endpoints import CHANNEL as MESSAGES_CHANNEL
+from holdfast.kit.webhooks.endpoints import MESSAGES_CHANNEL
 
 NUMBERS_PER_ENTRY = 11
 """How many numbers an entry has: those of `EntryRows.add`, with the number of its cause."""

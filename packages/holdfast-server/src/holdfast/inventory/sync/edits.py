@@ -17,7 +17,7 @@ from holdfast.inventory.stock.model import Write
 from holdfast.inventory.stock.remembered_stock import TouchedRows
 from holdfast.inventory.stock.stock_changes import Draft, apply_and_store
 from holdfast.inventory.sync import levels
-from holdfast.inventory.sync.model import GRACE_SECONDS, UnexplainedDifference
+from holdfast.inventory.sync.model import GRACE_SECONDS, PUSH_STREAK, UnexplainedDifference
 from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks.model import WaitingWebhook
 from holdfast.kit.contract.caller import platform
@@ -125,14 +125,14 @@ async def _find_unexplained(tx: Tx, shop_id: int, judged: Sequence[str]) -> list
     """The differences of items at the levels that are set from pools."""
     rows = await tx.tuples(
         """
-        with late as (
+        with unexplained_item as (
             select item_gid, sum(available - expected)::bigint as amount
               from levels
              where shop_id = %(shop_id)s and target is not null and item_gid = any(%(items)s)
              group by item_gid having sum(available - expected) <> 0)
         select item_gid, min(catalog_variants.gid), amount,
                json_agg(json_build_array(pool_id, units_per_sale, policy))
-          from late
+          from unexplained_item
           join catalog_variants using (item_gid)
           join members on members.shop_id = %(shop_id)s and variant_gid = catalog_variants.gid
           join pools on pools.id = pool_id
@@ -167,12 +167,12 @@ async def _mark_explained(
     """
     await levels.end_changes(tx, shop_id, judged)
     await tx.run(
-        """
+        f"""
         update levels
            set expected = available, suspect_at = null,
                based_at = case when target is null and not paused and available <> expected
                                then greatest(based_at, seen_at) else based_at end,
-               brisk = case when item_gid = any(%(suspects)s) then greatest(brisk, 1) else brisk end
+               {PUSH_STREAK} = greatest({PUSH_STREAK}, case when item_gid = any(%(suspects)s) then 1 else 0 end)
          where shop_id = %(shop_id)s and item_gid = any(%(items)s) and expected is not null
         """,
         {"shop_id": shop_id, "items": [*judged], "suspects": [suspect.item_gid for suspect in suspects]},

@@ -13,9 +13,15 @@ from msgspec import Struct
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.sync.explanation import ExplainedLevel, PendingChange
 from holdfast.inventory.sync.explanation import explain as explain_levels
-from holdfast.inventory.sync.model import GRACE_SECONDS, ORDER_LAG_SECONDS, ObservedLevel, OrderLevelChange
+from holdfast.inventory.sync.model import (
+    GRACE_SECONDS,
+    ORDER_LAG_SECONDS,
+    PUSH_STREAK,
+    ObservedLevel,
+    OrderLevelChange,
+)
 
-CHANNEL = "levels"
+LEVELS_CHANNEL = "levels"
 """The channel on which a shop is announced whose levels need a sync; the payload is its id."""
 
 
@@ -92,10 +98,10 @@ async def explain(tx: Tx, shop_id: int, changes: Sequence[OrderLevelChange]) -> 
     items = {item for (item,) in rows}
     await lock(tx, shop_id, items)
     await tx.run(
-        """
+        f"""
         -- No other app sets a level that orders move: they do so also while nothing is left in the pool.
-        update levels set brisk = 0
-         where shop_id = %(shop_id)s and item_gid = any(%(items)s) and brisk <> 0 and expected is not null
+        update levels set {PUSH_STREAK} = 0
+         where shop_id = %(shop_id)s and item_gid = any(%(items)s) and {PUSH_STREAK} <> 0 and expected is not null
         """,
         {"shop_id": shop_id, "items": [*items]},
     )
@@ -317,12 +323,12 @@ async def forget(tx: Tx, shop_id: int, pairs: Sequence[tuple[str, str]]) -> None
     await release_changes(tx, shop_id, pairs)
     await tx.run(
         """
-        with gone as (
-            delete from levels using unnest(%(items)s::text[], %(locations)s::text[]) as gone (item_gid, location_gid)
-             where shop_id = %(shop_id)s and levels.item_gid = gone.item_gid
-               and levels.location_gid = gone.location_gid
+        with ended as (
+            delete from levels using unnest(%(items)s::text[], %(locations)s::text[]) as ended (item_gid, location_gid)
+             where shop_id = %(shop_id)s and levels.item_gid = ended.item_gid
+               and levels.location_gid = ended.location_gid
             returning levels.item_gid)
-        insert into ended_levels (shop_id, item_gid) select distinct %(shop_id)s, item_gid from gone
+        insert into ended_levels (shop_id, item_gid) select distinct %(shop_id)s, item_gid from ended
             on conflict (shop_id, item_gid) do update set ended_at = excluded.ended_at
         """,
         {"shop_id": shop_id, "items": [item for item, _ in pairs], "locations": [location for _, location in pairs]},
@@ -362,7 +368,7 @@ async def request_sync_if_needed(tx: Tx, shop_id: int, item_gids: Collection[str
         """,
         {"shop_id": shop_id, "items": [*item_gids]},
     ):
-        await tx.notify(CHANNEL, str(shop_id))
+        await tx.notify(LEVELS_CHANNEL, str(shop_id))
 
 
 async def request_sync(tx: Tx, shop_id: int) -> None:
@@ -374,4 +380,4 @@ async def request_sync(tx: Tx, shop_id: int) -> None:
         """,
         {"shop_id": shop_id},
     )
-    await tx.notify(CHANNEL, str(shop_id))
+    await tx.notify(LEVELS_CHANNEL, str(shop_id))

@@ -1,7 +1,7 @@
 """The levels at the platform, the calls that change them, and the commands and answers of the operations on them."""
 
 import datetime as dt
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, LiteralString, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -12,6 +12,12 @@ from holdfast.kit.contract.command import Command, Repeatable, Timestamp
 ImportStatus: TypeAlias = Literal["none", "running", "done"]
 Rule: TypeAlias = Literal["all", "one", "shares"]
 """How the quantity of a variant is spread: all of it to each location, all to one, or fixed shares."""
+
+PUSH_STREAK: LiteralString = "brisk"
+"""The column of `levels` that counts pushes in a row for which no pool had changed.
+
+Processes of release 0.2.0 use its name, and run beside this version during an upgrade.
+"""
 
 GRACE_SECONDS = 15
 """How long an unexplained difference may be a sale of which the platform has not told yet."""

@@ -6,9 +6,12 @@ Only the newest values count: ten changes of a pool between two plans are one.
 from collections.abc import Sequence
 from typing import LiteralString, NamedTuple
 
+from msgspec import Struct
+
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.shopify.domains import CART_CHECK
 from holdfast.inventory.sync import cart_check, levels
+from holdfast.inventory.sync.model import PUSH_STREAK
 
 CHANGED_ITEMS: LiteralString = """
     select item_gid from catalog_variants
@@ -41,17 +44,37 @@ class ShopVersions(NamedTuple):
     changes: int
 
 
+class _PlanRow(Struct):
+    """What the plan of a shop depends on, now and when it was made.
+
+    had_numbers      whether the numbers for the cart check were computed
+    has_numbers      whether the shop allows the app to write them
+    has_unplanned    whether there is a level of which nothing is expected yet
+    """
+
+    version: int
+    entries: int
+    changes: int
+    planned_version: int
+    planned_entries: int
+    planned_changes: int
+    had_numbers: bool
+    has_numbers: bool
+    has_unplanned: bool
+
+
 async def plan(tx: Tx, shop_id: int) -> None:
     """Compute the targets of the levels whose pools have changed, or of all levels if the catalog has changed.
 
     Computes the numbers for the cart check too, if the shop allows the app to write them.
     """
-    [row] = await tx.tuples(
+    [row] = await tx.rows(
+        _PlanRow,
         """
-        select version, entries, coalesce(changes, 0), planned_version, planned_entries, planned_changes, numbers,
-               coalesce(%(cart_check)s = any(scopes), false),
+        select version, entries, coalesce(changes, 0) as changes, planned_version, planned_entries, planned_changes,
+               numbers as had_numbers, coalesce(%(cart_check)s = any(scopes), false) as has_numbers,
                exists (select from levels join catalog_variants using (shop_id, item_gid)
-                        where levels.shop_id = %(shop_id)s and expected is null)
+                        where levels.shop_id = %(shop_id)s and expected is null) as has_unplanned
           from syncs join shared_inventories as shared on shared.shop_id = syncs.shop_id
           left join catalogs on catalogs.shop_id = syncs.shop_id
           left join installs on installs.shop_id = syncs.shop_id
@@ -59,19 +82,19 @@ async def plan(tx: Tx, shop_id: int) -> None:
         """,
         {"shop_id": shop_id, "cart_check": CART_CHECK},
     )
-    present, planned = ShopVersions(*row[:3]), ShopVersions(*row[3:6])
-    had_numbers, has_numbers, unplanned = row[6:]
-    if present == planned and not unplanned and had_numbers == has_numbers:
+    present = ShopVersions(row.version, row.entries, row.changes)
+    planned = ShopVersions(row.planned_version, row.planned_entries, row.planned_changes)
+    if present == planned and not row.has_unplanned and row.had_numbers == row.has_numbers:
         return
-    if present != planned or unplanned:
+    if present != planned or row.has_unplanned:
         is_first_plan = planned.version < 0
         everything = present.changes != planned.changes or is_first_plan
         items = await _find_changed_items(tx, shop_id, planned, everything=everything)
         await levels.lock(tx, shop_id, items)
         await _compute(tx, shop_id, planned, items)
-    if has_numbers:
-        await cart_check.compute(tx, shop_id, planned.version, everything=not had_numbers)
-    elif had_numbers:
+    if row.has_numbers:
+        await cart_check.compute(tx, shop_id, planned.version, everything=not row.had_numbers)
+    elif row.had_numbers:
         await cart_check.forget(tx, shop_id)
     await tx.run(
         """
@@ -79,7 +102,7 @@ async def plan(tx: Tx, shop_id: int) -> None:
                          numbers = %(numbers)s
          where shop_id = %(shop_id)s
         """,
-        {"shop_id": shop_id, "numbers": has_numbers, **present._asdict()},
+        {"shop_id": shop_id, "numbers": row.has_numbers, **present._asdict()},
     )
 
 
@@ -100,7 +123,7 @@ async def _compute(tx: Tx, shop_id: int, planned: ShopVersions, items: Sequence[
     #                changes need no explanation. If no level of the item was set before, those of all its levels need
     #                none
     rows = await tx.tuples(
-        """
+        f"""
         with heard as (
             select pool_id, min(heard_at) as heard_at from ledger
              where shop_id = %(shop_id)s and id > %(entries)s and heard_at is not null group by pool_id),
@@ -141,7 +164,7 @@ async def _compute(tx: Tx, shop_id: int, planned: ShopVersions, items: Sequence[
                suspect_at = case when planned.target is not null and not starts_tracking then suspect_at end,
                caused_at = case when levels.target is not null and planned.target <> expected
                                 then least(caused_at, planned.heard_at) end,
-               brisk = 0  -- the pushes in a row
+               {PUSH_STREAK} = 0
           from planned
          where levels.shop_id = %(shop_id)s and levels.item_gid = planned.item_gid
            and levels.location_gid = planned.location_gid

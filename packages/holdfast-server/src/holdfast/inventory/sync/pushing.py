@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.level_calls import AcceptedPush
-from holdfast.inventory.sync.model import LevelChange, LevelPush, LevelRefusal, ObservedLevel
+from holdfast.inventory.sync.model import PUSH_STREAK, LevelChange, LevelPush, LevelRefusal, ObservedLevel
 from holdfast.kit.contract.bounds import cache_bound
 
 MAX_LEVELS_PER_PUSH = 250
@@ -35,12 +35,12 @@ IS_READY: LiteralString = """
     and target is not null
 """
 
-IS_ADJUSTABLE: LiteralString = """
-    pushed_at is not null and brisk = 0 and wanted = target + available - expected
-    and not exists (select from levels as other
-                     where other.shop_id = levels.shop_id and other.item_gid = levels.item_gid
-                       and other.location_gid <> levels.location_gid
-                       and other.target is not null and other.available <> other.expected)
+IS_ADJUSTABLE: LiteralString = f"""
+    pushed_at is not null and {PUSH_STREAK} = 0 and wanted = target + available - expected
+    and not exists (select from levels as other_level
+                     where other_level.shop_id = levels.shop_id and other_level.item_gid = levels.item_gid
+                       and other_level.location_gid <> levels.location_gid
+                       and other_level.target is not null and other_level.available <> other_level.expected)
 """
 """Whether a ready level may be changed by a difference, whatever its quantity.
 
@@ -86,26 +86,27 @@ async def next_push(tx: Tx, shop_id: int, max_levels: int) -> LevelPush | None:
         return push
     chosen = await tx.value(
         f"""
-        with chosen as (
+        with ready_level as (
             select shop_id, item_gid, location_gid, pushed_at, {IS_ADJUSTABLE} as adjusts from levels
              where {IS_READY}
                and (pushed_at is null or pushed_at <= clock_timestamp() - %(apart)s * interval '1 second')
              order by pushed_at nulls first limit %(limit)s for no key update skip locked),
-        made as (
+        new_push as (
             insert into pushes (shop_id, key, adjust_key)
             select %(shop_id)s, case when not adjusts then gen_random_uuid() end,
                    case when adjusts then gen_random_uuid() end
-              from (select bool_or(adjusts) as adjusts from chosen) as how where adjusts is not null
+              from (select bool_or(adjusts) as adjusts from ready_level) as kind_of_push where adjusts is not null
             returning id, adjust_key is not null as adjusts),
-        numbered as (
-            select *, row_number() over (order by pushed_at nulls first) as place from chosen),
-        chosen_levels as (
-            update levels set push_id = made.id, pushed_from = available, pushed_to = wanted
-              from numbered, made
-             where levels.shop_id = numbered.shop_id and levels.item_gid = numbered.item_gid
-               and levels.location_gid = numbered.location_gid
-               and numbered.adjusts = made.adjusts and (made.adjusts or place <= %(max_count)s) returning 1)
-        select count(*) from chosen_levels
+        numbered_level as (
+            select *, row_number() over (order by pushed_at nulls first) as rank from ready_level),
+        pushed_level as (
+            update levels set push_id = new_push.id, pushed_from = available, pushed_to = wanted
+              from numbered_level, new_push
+             where levels.shop_id = numbered_level.shop_id and levels.item_gid = numbered_level.item_gid
+               and levels.location_gid = numbered_level.location_gid
+               and numbered_level.adjusts = new_push.adjusts and (new_push.adjusts or rank <= %(max_count)s)
+            returning 1)
+        select count(*) from pushed_level
         """,
         {"shop_id": shop_id, "limit": MAX_LEVELS_PER_PUSH, "max_count": max_levels, "apart": MIN_PUSH_INTERVAL_SECONDS},
     )
@@ -133,16 +134,16 @@ async def store_accepted(tx: Tx, shop_id: int, push: LevelPush, accepted: Accept
     """Store that the platform has changed the levels of a call. Returns the seconds from each cause until now."""
     await _lock(tx, shop_id, push)
     lags = await tx.tuples(
-        """
-        with done as (
+        f"""
+        with caused_level as (
             select caused_at from levels where push_id = %(id)s and caused_at is not null),
-        changed as (
+        pushed_level as (
             select levels.item_gid, levels.location_gid, after
               from levels
               left join json_to_recordset(%(left)s) as reading (item_gid text, location_gid text, after bigint)
                 on reading.item_gid = levels.item_gid and reading.location_gid = levels.location_gid
              where push_id = %(id)s),
-        acknowledged as (
+        updated_level as (
             update levels
                set expected = expected + pushed_to - pushed_from,
                    -- What was heard since the call was chosen may be newer.
@@ -152,14 +153,14 @@ async def store_accepted(tx: Tx, shop_id: int, push: LevelPush, accepted: Accept
                    -- It may have been set back after the call.
                    read_again = read_again or available = pushed_from and coalesce(seen_at > %(at)s, false),
                    seen_at = greatest(seen_at, %(at)s), pushed_at = clock_timestamp(), push_id = null,
-                   pushed_from = null, pushed_to = null, caused_at = null, brisk = brisk + 1,
-                   parked = case when brisk + 1 >= %(max_count)s
+                   pushed_from = null, pushed_to = null, caused_at = null, {PUSH_STREAK} = {PUSH_STREAK} + 1,
+                   parked = case when {PUSH_STREAK} + 1 >= %(max_count)s
                                  then 'Another app sets it as often as it is set from here.' end
-              from changed
-             where levels.shop_id = %(shop_id)s and levels.item_gid = changed.item_gid
-               and levels.location_gid = changed.location_gid)
+              from pushed_level
+             where levels.shop_id = %(shop_id)s and levels.item_gid = pushed_level.item_gid
+               and levels.location_gid = pushed_level.location_gid)
         insert into sync_lags (shop_id, seconds)
-        select distinct on (caused_at) %(shop_id)s, extract(epoch from clock_timestamp() - caused_at) from done
+        select distinct on (caused_at) %(shop_id)s, extract(epoch from clock_timestamp() - caused_at) from caused_level
         returning seconds
         """,
         {

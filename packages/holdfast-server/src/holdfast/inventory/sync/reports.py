@@ -8,6 +8,7 @@ import msgspec
 from holdfast.inventory.resources import Reader, Tx
 from holdfast.inventory.shopify.domains import CART_CHECK
 from holdfast.inventory.sync.model import (
+    PUSH_STREAK,
     CartCheck,
     Drift,
     LocationPercent,
@@ -222,7 +223,7 @@ async def unanswered_calls(reader: Reader, shop_id: int, pool_id: int | None) ->
           from pushes
           left join syncs on syncs.shop_id = pushes.shop_id
          cross join lateral (select count(distinct item_gid) as variants
-                               from levels where levels.push_id = pushes.id) as called
+                               from levels where levels.push_id = pushes.id) as pushed_levels
          where pushes.shop_id = %(shop_id)s
            and exists (select from levels
                         where shop_id = %(shop_id)s and suspect_at is not null
@@ -264,7 +265,7 @@ async def resync(tx: Tx, shop_id: int, pool_id: int) -> list[tuple[str, str, boo
     rows: Sequence[tuple[str, str, bool]] = await tx.tuples(
         f"""
         update levels
-           set parked = null, brisk = 1, read_again = push_id is null, suspect_at = null,
+           set parked = null, {PUSH_STREAK} = 1, read_again = push_id is null, suspect_at = null,
                expected = case when push_id is null then available else expected end
          where shop_id = %(shop_id)s and target is not null and {OF_POOL}
         returning item_gid, location_gid, push_id is null

@@ -21,7 +21,7 @@ from holdfast.inventory.stock.stock_changes import STOCK_CHANNEL
 from holdfast.inventory.sync import cart_check, edits, level_calls, levels, pushing, sql
 from holdfast.inventory.sync.cart_check import CartNumbers, NumbersReading
 from holdfast.inventory.sync.level_calls import AcceptedPush, UnknownPushResult
-from holdfast.inventory.sync.levels import CHANNEL
+from holdfast.inventory.sync.levels import LEVELS_CHANNEL
 from holdfast.inventory.sync.model import LevelPush, LevelRefusal, ObservedLevel
 from holdfast.inventory.sync.planning import plan
 from holdfast.inventory.sync.pushing import PushSizes
@@ -203,7 +203,7 @@ class SyncWork(RowWork[LeasedShop]):
     """Syncs the shops that need it. Between two polls, only shops that a notification named are looked at."""
 
     name = "levels"
-    channels = (STOCK_CHANNEL, CHANNEL)
+    channels = (STOCK_CHANNEL, LEVELS_CHANNEL)
     max_concurrent = MAX_CONCURRENT_SHOPS
     collect_seconds = COLLECT_SECONDS
 
@@ -215,7 +215,7 @@ class SyncWork(RowWork[LeasedShop]):
         self._changed_shops: set[int] = set()
         self._resting: set[int] = set()
 
-    def notified(self, payload: str) -> None:
+    def on_notice(self, payload: str) -> None:
         self._changed_shops.add(int(payload.partition(" ")[0]))
 
     def busy_keys(self, rows: Sequence[LeasedShop]) -> Sequence[int]:

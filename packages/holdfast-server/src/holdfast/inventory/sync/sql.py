@@ -175,10 +175,10 @@ async def forget_lags(tx: Tx) -> int:
     """Delete a batch of the lags that were measured a day ago. Returns how many rows."""
     return await tx.value(
         """
-        with old as (
+        with deleted as (
             delete from sync_lags where ctid = any(array(
                    select ctid from sync_lags where pushed_at < now() - interval '1 day' limit 5000)) returning 1)
-        select count(*) from old
+        select count(*) from deleted
         """
     )
 

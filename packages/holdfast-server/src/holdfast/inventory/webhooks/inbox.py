@@ -111,10 +111,10 @@ async def forget(tx: Tx) -> int:
     """Delete a batch of the deliveries that were handled 8 days ago. Returns how many."""
     return await tx.value(
         """
-        with old as (
+        with old_webhook as (
             select id from webhooks where handled_at < now() - interval '8 days'
              order by handled_at limit 5000 for update skip locked),
-        deleted as (delete from webhooks using old where webhooks.id = old.id returning 1)
+        deleted as (delete from webhooks using old_webhook where webhooks.id = old_webhook.id returning 1)
         select count(*) from deleted
         """
     )

@@ -27,7 +27,7 @@ from holdfast.kit.http.index import Route
 from holdfast.kit.running.rate_limits import Limits
 from holdfast.kit.running.slots import Slots
 
-PATH = "/webhooks/shopify"
+SHOPIFY_WEBHOOKS_PATH = "/webhooks/shopify"
 
 MAX_BODY_BYTES = 8 * 1_048_576
 """The most bytes of a body. Products with thousands of variants have more than five million."""
@@ -85,7 +85,7 @@ def routes(database: Database, limits: Limits, topics: Collection[str]) -> list[
         return Reply(200)
 
     handler = Handler(Access("receive_webhook"), limits, receive, envelope(error_body), methods=("POST",))
-    return [Route(PATH, handler)]
+    return [Route(SHOPIFY_WEBHOOKS_PATH, handler)]
 
 
 def _received(headers: Headers, topic: str, body: bytes) -> ReceivedDelivery:

@@ -225,12 +225,12 @@ async def retry_now(tx: Tx, id: int | None, shop_id: int | None = None) -> int:
     """Make a retrying or parked delivery due now, or all of them, or all of a shop. Returns how many."""
     return await tx.value(
         f"""
-        with again as (
+        with retried as (
             update webhooks set due_at = now(), attempts = 0, error = null
              where {RETRYING_OR_PARKED}
                and (%(id)s::bigint is null or id = %(id)s) and (%(shop_id)s::bigint is null or shop_id = %(shop_id)s)
             returning 1)
-        select count(*) from again
+        select count(*) from retried
         """,
         {"id": id, "shop_id": shop_id},
     )

@@ -21,7 +21,7 @@ from psycopg import AsyncConnection
 from holdfast.kit.compat.task_ending import end_tasks
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, RETRY_SECONDS
 from holdfast.kit.postgres.database import Database
-from holdfast.kit.postgres.notifications import CHANNEL, wait_for_notification
+from holdfast.kit.postgres.notifications import POSTGRES_CHANNEL, wait_for_notification
 
 CHANNEL_OF_LEADERS: LiteralString = "leaders"
 """The channel on which a process announces that it starts or ends."""
@@ -129,4 +129,4 @@ PROCESSES: LiteralString = """
      where datname = current_database() and application_name = %s order by backend_start, pid
 """
 
-NOTIFY_OTHERS: LiteralString = f"select pg_notify('{CHANNEL}', '{CHANNEL_OF_LEADERS} ')"
+NOTIFY_OTHERS: LiteralString = f"select pg_notify('{POSTGRES_CHANNEL}', '{CHANNEL_OF_LEADERS} ')"

@@ -105,7 +105,7 @@ class RowWork(ABC, Generic[Row]):
         """Seconds for which no row is leased. 0 or less: no pause."""
         return 0.0
 
-    def notified(self, payload: str) -> None:
+    def on_notice(self, payload: str) -> None:
         """Note the payload of a notification."""
 
 
@@ -167,7 +167,7 @@ class _Worker(Generic[Row]):
 
     def _receive_notice(self, payload: str) -> None:
         if payload:
-            self._work.notified(payload)
+            self._work.on_notice(payload)
         else:
             self._is_scan_due = True  # any row may have changed
         self._work.wake.set()

@@ -15,7 +15,7 @@ import msgspec
 import structlog
 
 from holdfast.kit.background import subprocess_main
-from holdfast.kit.background.subprocess_main import HEADER, MAX_MESSAGE_BYTES, NICENESS
+from holdfast.kit.background.subprocess_main import MAX_MESSAGE_BYTES, MESSAGE_HEADER, NICENESS
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -137,9 +137,9 @@ class SubprocessCall(Generic[A, R]):
         try:
             async with asyncio.timeout(seconds or self._seconds):
                 if question is not None:
-                    process.stdin.write(HEADER.pack(False, len(question)) + question)
+                    process.stdin.write(MESSAGE_HEADER.pack(False, len(question)) + question)
                     await process.stdin.drain()
-                is_error, length = HEADER.unpack(await process.stdout.readexactly(HEADER.size))
+                is_error, length = MESSAGE_HEADER.unpack(await process.stdout.readexactly(MESSAGE_HEADER.size))
                 if length > MAX_MESSAGE_BYTES:
                     raise OSError(f"a message of {length} bytes")
                 answer = await process.stdout.readexactly(length)

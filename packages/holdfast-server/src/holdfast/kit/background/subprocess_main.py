@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, get_type_hints
 import msgspec
 from msgspec.msgpack import Decoder
 
-HEADER = struct.Struct(">?I")
+MESSAGE_HEADER = struct.Struct(">?I")
 """The header of each message: whether it is the traceback of an error, and its length in bytes."""
 
 MAX_MESSAGE_BYTES = 16_000_000
@@ -59,16 +59,16 @@ def _answer(function: Callable[[Any], Any], questions: Decoder[Any], question: b
 
 
 def _write_message(stream: BinaryIO, message: bytes, is_error: bool = False) -> None:
-    stream.write(HEADER.pack(is_error, len(message)) + message)
+    stream.write(MESSAGE_HEADER.pack(is_error, len(message)) + message)
     stream.flush()
 
 
 def _read_message(stream: BinaryIO) -> bytes | None:
     """The next message; None if the input ends before it is complete."""
-    header = stream.read(HEADER.size)
-    if len(header) < HEADER.size:
+    header = stream.read(MESSAGE_HEADER.size)
+    if len(header) < MESSAGE_HEADER.size:
         return None
-    _, length = HEADER.unpack(header)
+    _, length = MESSAGE_HEADER.unpack(header)
     message = stream.read(length)
     return message if len(message) == length else None
 

@@ -96,7 +96,7 @@ def validated(kind: type[S]) -> tuple[S | None, Sequence[InvalidVariable]]:
     try:
         return kind(), ()  # pyright: ignore[reportCallIssue] - it reads the environment
     except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(error) from error
+        raise _unreadable_file(error) from error
     except ValidationError as error:
         # The values are left out: they may be secrets.
         return None, [
@@ -110,10 +110,10 @@ def _dot_env(kind: type[Settings]) -> Mapping[str, str | None]:
     try:
         return DotEnvSettingsSource(kind).env_vars
     except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(error) from error
+        raise _unreadable_file(error) from error
 
 
-def _unreadable(error: OSError | UnicodeDecodeError) -> CannotStart:
+def _unreadable_file(error: OSError | UnicodeDecodeError) -> CannotStart:
     if isinstance(error, UnicodeDecodeError):
         return CannotStart(f"{env_file()} cannot be read: it is not UTF-8. Save it as UTF-8.")
     # A user who may not enter the working directory cannot see whether it has the file.

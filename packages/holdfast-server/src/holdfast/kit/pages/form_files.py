@@ -17,7 +17,7 @@ from holdfast.kit.contract.problems import BAD_REQUEST, PAYLOAD_TOO_LARGE
 from holdfast.kit.http.body import BODY_TIMEOUT_SECONDS, MAX_BODY, declared_length, wrong_media_type
 from holdfast.kit.http.handler import Request
 
-KIND = "multipart/form-data"
+MULTIPART_TYPE = "multipart/form-data"
 
 MAX_FIELDS = 100
 """The maximum number of fields besides the files."""
@@ -83,7 +83,7 @@ async def read_files(request: Request, bounds: FileLimits, check: Check, take: T
         try:
             parser.write(piece)
         except ValueError as error:
-            raise _unreadable() from error
+            raise _unreadable_form() from error
         del piece, message
         while parts.files:
             await take(parts.files.popleft())
@@ -95,10 +95,10 @@ async def read_files(request: Request, bounds: FileLimits, check: Check, take: T
 
 def _parser(request: Request, parts: "_FormParts") -> MultipartParser:
     kind, options = parse_options_header(request.headers.get(b"content-type", b"").decode("latin-1"))
-    if kind.decode("latin-1") != KIND:
-        raise wrong_media_type(KIND)
+    if kind.decode("latin-1") != MULTIPART_TYPE:
+        raise wrong_media_type(MULTIPART_TYPE)
     if not (boundary := options.get(b"boundary")):
-        raise _unreadable()
+        raise _unreadable_form()
     try:
         return MultipartParser(
             boundary,
@@ -113,7 +113,7 @@ def _parser(request: Request, parts: "_FormParts") -> MultipartParser:
             },
         )
     except ValueError as error:
-        raise _unreadable() from error
+        raise _unreadable_form() from error
 
 
 class _FormParts:
@@ -195,7 +195,7 @@ class _FormParts:
         self.are_whole = True
 
 
-def _unreadable() -> Exception:
+def _unreadable_form() -> Exception:
     return BAD_REQUEST("The form cannot be read.", hint="Open the page again and send its form.")
 
 

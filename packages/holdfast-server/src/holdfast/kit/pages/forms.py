@@ -38,7 +38,7 @@ ANOTHERS_FORM = ProblemType(
 )
 """Refusals that do not depend on the fields of a form. Only pages answer with these problems."""
 
-KIND = "application/x-www-form-urlencoded"
+FORM_TYPE = "application/x-www-form-urlencoded"
 
 FORM_TTL_SECONDS = 2 * 3600
 """Seconds that a form may be open before it is shown again."""
@@ -46,7 +46,7 @@ FORM_TTL_SECONDS = 2 * 3600
 
 async def read_form(request: Request) -> dict[str, str]:
     """The fields of a form, without the spaces around their values. Refuses a field that is given twice."""
-    body = await read_body(request, KIND)
+    body = await read_body(request, FORM_TYPE)
     try:
         text = body.decode("ascii")
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=50, encoding="utf-8", errors="strict")

@@ -122,7 +122,7 @@ class Site(Frame):
         If nothing was found because of what is glued to the address, the reply is a redirect to the right one.
         """
         if problem.type is NOT_FOUND and (location := _repaired_location(request.scope)):
-            return moved(location)
+            return redirect_permanently(location)
         headers = headers_of(problem)
         is_repeated = request.method == "GET" and 0 < (problem.retry_after or 0) <= MAX_REPEAT_SECONDS
         if is_repeated:
@@ -157,7 +157,7 @@ class Site(Frame):
 
         def refuse(problem: Problem, request: Request) -> Reply:
             if _takes_page(request) and (location := _repaired_location(request.scope)):
-                return moved(location)
+                return redirect_permanently(location)
             if not _wants_page(request):
                 return otherwise(problem, request)
             return self.refuse(problem, request, query=b"")
@@ -217,7 +217,7 @@ def _policy(styles: str, programs: str, images: str, connects: str, forms: str, 
     return (f"{policy}; frame-src {frames}" if frames else policy).encode()
 
 
-def moved(location: bytes) -> Reply:
+def redirect_permanently(location: bytes) -> Reply:
     """A redirect to the right address of a page. The wrong one may have a secret, which no other server gets."""
     headers = [header for header in security_headers() if header[0] != b"referrer-policy"]
     return Reply(301, headers=[*headers, (b"referrer-policy", b"no-referrer"), (b"location", location)])

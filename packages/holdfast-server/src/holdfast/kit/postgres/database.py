@@ -19,7 +19,7 @@ from psycopg.rows import AsyncRowFactory, RowMaker, no_result, tuple_row
 
 from holdfast.kit.compat.psycopg_pipeline import wait_for_answer
 from holdfast.kit.postgres.connection_pool import KEEPALIVE, OUTAGE_TIMEOUT_SECONDS, Pool
-from holdfast.kit.postgres.notifications import CHANNEL, NOTIFICATION, Notices, Receiver, listener_name
+from holdfast.kit.postgres.notifications import NOTIFICATION, POSTGRES_CHANNEL, Notices, Receiver, listener_name
 from holdfast.kit.postgres.transactions import (
     CONFLICTS,
     ENQUEUE_TASK,
@@ -214,7 +214,7 @@ class Tx(Reader[R_co]):
         Until the commit ends, no other notices are sent. So this is only for the revocation of credentials.
         """
         self.revocations.append((channel, payload))
-        await self.run(f"select pg_notify('{CHANNEL}', %(notice)s)", {"notice": f"{channel} {payload}"})
+        await self.run(f"select pg_notify('{POSTGRES_CHANNEL}', %(notice)s)", {"notice": f"{channel} {payload}"})
 
     async def enqueue(self, task: Task[A], arguments: A, *, delay: float = 0, tenant: int | None = None) -> int:
         """Store a job for a task; return its id. It runs after this transaction has committed and `delay` seconds.

@@ -23,7 +23,7 @@ from holdfast.kit.contract.problems import SERVICE_UNAVAILABLE, Problem
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.postgres.connection_pool import RETRY_SECONDS
 
-CHANNEL: LiteralString = "holdfast"
+POSTGRES_CHANNEL: LiteralString = "holdfast"
 """The only channel of ours in PostgreSQL. A notification has the name of one of our channels, a space, and payloads,
 one a line.
 """
@@ -43,7 +43,9 @@ MAX_NOTICE_BYTES = 7999
 CLOSE_TIMEOUT_SECONDS = 2.0
 """Seconds that an ending process still tries to send its notices."""
 
-NOTIFICATION: LiteralString = f"select pg_notify('{CHANNEL}', notice) from unnest(%(notices)s::text[]) as notice"
+NOTIFICATION: LiteralString = (
+    f"select pg_notify('{POSTGRES_CHANNEL}', notice) from unnest(%(notices)s::text[]) as notice"
+)
 
 Notice = tuple[str, str]
 """A channel, in ASCII letters, and a payload of one line."""
@@ -143,7 +145,7 @@ class Receiver:
 
     async def _receive_from(self, connection: AsyncConnection[Any]) -> None:
         """Deliver notifications. Returns when the connection is lost; raises if it did not work from the start."""
-        for channel in (CHANNEL, *self._others):
+        for channel in (POSTGRES_CHANNEL, *self._others):
             await connection.execute(f"listen {channel}")
         if self.is_unreachable:
             log.warning("the database is back")
@@ -152,7 +154,7 @@ class Receiver:
             self.deliver(channel, "")
         try:
             async for notification in connection.notifies():
-                if notification.channel != CHANNEL:
+                if notification.channel != POSTGRES_CHANNEL:
                     self.deliver(notification.channel, notification.payload)
                     continue
                 channel, _, payloads = notification.payload.partition(" ")

@@ -50,7 +50,7 @@ def jobs_command(process: "Callable[[], ServiceProcess[Any, Any]]") -> Callable[
         from holdfast.kit.process import database_location
 
         settings = process().configured()
-        url = process().existing(settings).database_url
+        url = process().with_existing_database(settings).database_url
         location = database_location.location_text(settings)
 
         async def run() -> "Sequence[FailedJob]":

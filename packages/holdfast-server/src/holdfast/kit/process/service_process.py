@@ -121,7 +121,7 @@ class ServiceProcess(Generic[S, R]):
         self._require_schema(url)
         return settings.model_copy(update={"database_url": url})
 
-    def existing(self, settings: S) -> S:
+    def with_existing_database(self, settings: S) -> S:
         """The settings with the URL of an existing database that is up to date: for read-only commands.
 
         Creates and changes nothing. Raises `CannotStart`.
@@ -198,7 +198,7 @@ class ServiceProcess(Generic[S, R]):
         settings = self.configured()
         location = database_location.location_text(settings)
         try:
-            return asyncio.run(self.step(self.existing(settings), work)), location
+            return asyncio.run(self.step(self.with_existing_database(settings), work)), location
         except Problem as problem:
             raise CannotStart(problem.message) from problem
 
@@ -210,7 +210,7 @@ class ServiceProcess(Generic[S, R]):
         settings = self.configured()
         location = database_location.location_text(settings)
         try:
-            return asyncio.run(self.transact(self.existing(settings), work)), location
+            return asyncio.run(self.transact(self.with_existing_database(settings), work)), location
         except Problem as problem:
             raise CannotStart(f"{problem.message} This was looked for in {location}.") from problem
 

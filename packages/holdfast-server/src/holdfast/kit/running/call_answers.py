@@ -119,7 +119,7 @@ class KeyedAnswers(CallAnswers):
             return await self._answers.answer(tx, tenant, [locked_calls[index].call for index in indexes], waits=waits)
 
         requests = [call.request for call in locked_calls]
-        new_answers = iter(await self._idempotency.once(tx, requests, answer_new) if requests else ())
+        new_answers = iter(await self._idempotency.answer_once(tx, requests, answer_new) if requests else ())
         return [
             next(new_answers) if is_locked else LockedRow(call.request.id, call.call.caller.tenant_id)
             for call, is_locked in zip(calls, are_locked, strict=True)

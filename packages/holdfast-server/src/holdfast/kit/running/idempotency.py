@@ -101,7 +101,7 @@ class Idempotency:
         id = sha256(f"{self.owner(caller)} {key}".encode()).digest()
         return RepeatableRequest(id, sha256(content).digest(), caller.account)
 
-    async def once(
+    async def answer_once(
         self,
         tx: Tx[HasSecret],
         requests: Sequence[RepeatableRequest],
@@ -113,14 +113,13 @@ class Idempotency:
 
         work    answers the new requests, given by their indexes; a `Problem` among its answers is not stored
         """
-        stored = await self._find(tx, requests)
-        first = {request.id: index for index, request in reversed([*enumerate(requests)])}
-        fresh = sorted(index for id, index in first.items() if id not in stored)
-        new_answers = dict(zip(fresh, await work(fresh), strict=True)) if fresh else {}
+        stored = await self._find_answers(tx, requests)
+        new_indexes = [index for index, request in enumerate(requests) if request.id not in stored]
+        new_answers = dict(zip(new_indexes, await work(new_indexes), strict=True)) if new_indexes else {}
         if stored:
             await tx.confirm()
         secret = tx.resources.secret
-        await self._insert(
+        await self._insert_answers(
             tx,
             {
                 requests[index]: NewAnswer(
@@ -131,12 +130,8 @@ class Idempotency:
             },
         )
         return [
-            self._replayed(secret, stored[request.id], request)
-            if request.id in stored
-            else new_answers[first[request.id]]
-            if request.fingerprint == requests[first[request.id]].fingerprint
-            else self.reused()
-            for request in requests
+            self._stored_or_problem(secret, stored[request.id], request) if request.id in stored else new_answers[index]
+            for index, request in enumerate(requests)
         ]
 
     async def lock(self, tx: Tx[Any], requests: Sequence[RepeatableRequest]) -> None:
@@ -144,24 +139,24 @@ class Idempotency:
         # A separate statement, so that the next one sees the rows of the transactions that held these locks.
         await tx.run(
             "select pg_advisory_xact_lock(%(space)s, lock) from unnest(%(locks)s::int[]) as lock",
-            {"space": LOCK_SPACE, "locks": sorted({_lock(request) for request in requests})},
+            {"space": LOCK_SPACE, "locks": sorted({_lock_key(request) for request in requests})},
         )
 
     async def lock_skip_locked(self, tx: Tx[Any], requests: Sequence[RepeatableRequest]) -> list[bool]:
         """Lock the requests that no other process works on. Returns for each request whether it is locked now."""
         rows = await tx.tuples(
             "select lock from unnest(%(locks)s::int[]) as lock where pg_try_advisory_xact_lock(%(space)s, lock)",
-            {"space": LOCK_SPACE, "locks": [_lock(request) for request in requests]},
+            {"space": LOCK_SPACE, "locks": [_lock_key(request) for request in requests]},
         )
         locked = {lock for (lock,) in rows}
-        return [_lock(request) in locked for request in requests]
+        return [_lock_key(request) in locked for request in requests]
 
-    async def replay(self, reader: Reader[HasSecret], request: RepeatableRequest) -> Raw | Problem | None:
+    async def find_answer(self, reader: Reader[HasSecret], request: RepeatableRequest) -> Raw | Problem | None:
         """The stored answer to a request, or None if there is none."""
-        stored = await self._find(reader, [request])
-        return self._replayed(reader.resources.secret, stored[request.id], request) if stored else None
+        stored = await self._find_answers(reader, [request])
+        return self._stored_or_problem(reader.resources.secret, stored[request.id], request) if stored else None
 
-    def _replayed(self, secret: Secret, stored: StoredAnswer, request: RepeatableRequest) -> Raw | Problem:
+    def _stored_or_problem(self, secret: Secret, stored: StoredAnswer, request: RepeatableRequest) -> Raw | Problem:
         if stored.fingerprint == ERASED_FINGERPRINT:
             return self.reused(
                 "The request with this key was done. It was about a person whose data was erased since.",
@@ -184,7 +179,9 @@ class Idempotency:
                 hint="Look at what was created; use a new key for a new request.",
             )
 
-    async def _find(self, reader: Reader[Any], requests: Sequence[RepeatableRequest]) -> Mapping[bytes, StoredAnswer]:
+    async def _find_answers(
+        self, reader: Reader[Any], requests: Sequence[RepeatableRequest]
+    ) -> Mapping[bytes, StoredAnswer]:
         rows = await reader.tuples(
             """
             select id, fingerprint, sealed from idempotency_answers
@@ -209,7 +206,7 @@ class Idempotency:
             {"hours": self.hours, "limit": DELETE_BATCH_SIZE},
         )
 
-    async def _insert(self, tx: Tx[Any], answers: Mapping[RepeatableRequest, NewAnswer]) -> None:
+    async def _insert_answers(self, tx: Tx[Any], answers: Mapping[RepeatableRequest, NewAnswer]) -> None:
         """Store answers. Each replaces an expired answer with the same id.
 
         Of a large answer, only the hash of its request is stored if the tenant's large answers have too many bytes. Of
@@ -258,14 +255,15 @@ ANSWER_ROWS: LiteralString = f"""
 
 def _with_people(find_known: LiteralString) -> LiteralString:
     return f"""
-    with known (person) as materialized ({find_known})
+    with known_person (person) as materialized ({find_known})
     insert into idempotency_answers (id, fingerprint, sealed, account, person)
     select id, case when is_erased then %(erased)s::bytea else fingerprint end,
            case when is_erased then '' else {_SEALED} end, account, case when not is_erased then person end
       from unnest(%(ids)s::bytea[], %(fingerprints)s::bytea[], %(sealed)s::bytea[], %(accounts)s::text[],
                   %(people)s::text[])
            as answer (id, fingerprint, sealed, account, person)
-     cross join lateral (select person is not null and person not in (select person from known)) as state (is_erased)
+     cross join lateral (select person is not null and person not in (select person from known_person))
+           as erasure (is_erased)
         on conflict (id) do update
        set fingerprint = excluded.fingerprint, sealed = excluded.sealed, account = excluded.account,
            person = excluded.person, inserted_at = excluded.inserted_at
@@ -283,5 +281,5 @@ async def forget_people(tx: Tx[Any], people: Sequence[str]) -> None:
     )
 
 
-def _lock(request: RepeatableRequest) -> int:
+def _lock_key(request: RepeatableRequest) -> int:
     return int.from_bytes(request.id[:4], signed=True)

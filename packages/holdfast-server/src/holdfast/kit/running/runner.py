@@ -122,12 +122,12 @@ class Runner:
     def __getitem__(self, operation: Operation) -> Run:
         name = operation.name
         if name not in self._runs:
-            self._runs[name] = self._asking_first(self._operations[name])
+            self._runs[name] = self._run_with_approval(self._operations[name])
         return self._runs[name]
 
-    def _asking_first(self, operation: Operation) -> Run:
-        """The run of an operation. A credential that asks a person first only stores what it wants to do."""
-        run, approvals = self._run(operation), self._approvals
+    def _run_with_approval(self, operation: Operation) -> Run:
+        """The run of an operation. For a credential that asks a person first, it only stores the call."""
+        run, approvals = self._run_directly(operation), self._approvals
         if approvals is None or operation.mode.reads or not approvals.covers(operation):
             return run
 
@@ -137,21 +137,21 @@ class Runner:
             if not caller.asks_first or (isinstance(command, Repeatable) and command.dry_run):
                 return await run(caller, command, key)
             if key and (answer := await self._find_answer(operation, caller, command, key)) is not None:
-                return await self._completed(operation, answer)
+                return await self._complete_answer(operation, answer)
             outcome = await self.transact(
                 caller, lambda tx: approvals.ask(tx, operation, caller, command, key), operation.lane
             )
             if isinstance(outcome, Problem):
                 raise outcome
-            return await self._completed(operation, await self._find_answer(operation, caller, command, outcome))
+            return await self._complete_answer(operation, await self._find_answer(operation, caller, command, outcome))
 
         return ask
 
     async def _find_answer(self, operation: Operation, caller: Caller, command: Any, key: str) -> Raw | Problem | None:
         request = self.idempotency.request(operation.name, caller, command, key)
-        return await self.read(caller, lambda reader: self.idempotency.replay(reader, request))
+        return await self.read(caller, lambda reader: self.idempotency.find_answer(reader, request))
 
-    async def _completed(self, operation: Operation, answer: Raw | Problem | None) -> Any:
+    async def _complete_answer(self, operation: Operation, answer: Raw | Problem | None) -> Any:
         """A stored answer as its first caller got it. Raises it if it is a `Problem`."""
         mode = operation.mode
         if answer is not None and isinstance(mode, Batched) and mode.complete:
@@ -159,7 +159,7 @@ class Runner:
             [answer] = await mode.complete(self._database, have_keys, [answer])
         if operation.answer is None and not isinstance(answer, Problem):
             return None
-        return _raise_problem(answer)
+        return _answer_or_raise(answer)
 
     async def run_approved(self, operation: Operation, caller: Caller, command: Any, key: str, claim: Claim) -> Any:
         """Run a call that a person has approved, and store its answer under its idempotency key.
@@ -171,7 +171,7 @@ class Runner:
         request = self.idempotency.request(operation.name, caller, command, key)
         if isinstance(mode, Stepwise):
             steps = self._steps_of(operation, caller, command, request, claim)
-            return await self._take(operation, mode, steps, caller, command)
+            return await self._take_steps(operation, mode, steps, caller, command)
         answers = KeyedAnswers(self.idempotency, self._answers_of(operation, mode))
         call = KeyedCall(Call(caller, command), request)
         tenant = self._isolated_tenant(caller)
@@ -181,7 +181,7 @@ class Runner:
             [answer] = await answers.answer(tx, tenant, [call], waits=True)
             if isinstance(answer, LockedRow):
                 raise SERVICE_UNAVAILABLE("Another caller is still changing the same thing.", retry_after=1)
-            return _raise_problem(answer)
+            return _answer_or_raise(answer)
 
         async with self._writes.of(lane_owner(operation.lane, caller)):
             with self.admission.work():
@@ -210,7 +210,7 @@ class Runner:
             with self.admission.work():
                 return await self._database.transact(work, self._isolated_tenant(caller))
 
-    def _run(self, operation: Operation) -> Run:
+    def _run_directly(self, operation: Operation) -> Run:
         """The run of an operation.
 
         Calls without a key, calls with one, and dry runs go separate ways: a batch has calls of one kind. Of a call
@@ -218,14 +218,14 @@ class Runner:
         """
         mode = operation.mode
         if isinstance(mode, Stepwise):
-            return self._in_steps(operation, mode)
+            return self._run_in_steps(operation, mode)
         answers = self._answers_of(operation, mode)
-        submit = self._submit(operation, mode, answers, have_keys=False)
-        submit_keyed = self._submit(operation, mode, KeyedAnswers(self.idempotency, answers), have_keys=True)
+        submit = self._submit_of(operation, mode, answers, have_keys=False)
+        submit_keyed = self._submit_of(operation, mode, KeyedAnswers(self.idempotency, answers), have_keys=True)
         submit_dry_run: Submit | None = None
         if issubclass(operation.command, Repeatable):
             dry_run = CallTransaction(self._database, DryRunAnswers(answers), commit=False)
-            submit_dry_run = self._batches(operation, self._writes, dry_run).submit
+            submit_dry_run = self._batches_of(operation, self._writes, dry_run).submit
 
         async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
             if submit_dry_run:
@@ -241,7 +241,7 @@ class Runner:
 
         return run
 
-    def _submit(
+    def _submit_of(
         self, operation: Operation, mode: Single[Any, Any] | Batched[Any, Any], answers: CallAnswers, *, have_keys: bool
     ) -> Submit:
         """What runs a call, with or without an idempotency key: in a batch with others, or alone."""
@@ -250,17 +250,17 @@ class Runner:
         transact = CallTransaction(self._database, answers, reads=mode.reads and not have_keys)
         if isinstance(mode, Batched):
             complete = partial(mode.complete, self._database, have_keys) if mode.complete else None
-            return self._batches(operation, slots, transact, complete).submit
+            return self._batches_of(operation, slots, transact, complete).submit
 
         async def submit_alone(caller: Caller, call: Any) -> Any:
             async with slots.of(lane_owner(operation.lane, caller)):
                 with self.admission.work():
                     [answer] = await transact(self._isolated_tenant(caller), [call])
-            return _raise_problem(answer)
+            return _answer_or_raise(answer)
 
         return submit_alone
 
-    def _batches(
+    def _batches_of(
         self, operation: Operation, slots: Slots, transact: CallTransaction, complete: CompleteAnswers | None = None
     ) -> OperationBatches:
         return OperationBatches(
@@ -280,21 +280,25 @@ class Runner:
             return LoggedAnswers(operation, self._agent_log, answers)
         return answers
 
-    def _in_steps(self, operation: Operation, mode: Stepwise[Any, Any]) -> Run:
+    def _run_in_steps(self, operation: Operation, mode: Stepwise[Any, Any]) -> Run:
+        """The run of an operation in steps. Of a call with a key the answer is stored."""
+
         async def run(caller: Caller, command: Any, key: str | None = None) -> Any:
             if isinstance(command, Repeatable):
                 # Steps cannot be rolled back: the function itself changes nothing in a dry run.
                 key = None if command.dry_run else key or command.idempotency_key
             if key is None:
-                return await self._take(operation, mode, self._steps_of(operation, caller, command), caller, command)
+                return await self._take_steps(
+                    operation, mode, self._steps_of(operation, caller, command), caller, command
+                )
             request = self.idempotency.request(operation.name, caller, command, key)
             async with self._repeats.of((request.id,)):
                 steps = self._steps_of(operation, caller, command, request)
-                answer = await steps.read(lambda reader: self.idempotency.replay(reader, request))
+                answer = await steps.read(lambda reader: self.idempotency.find_answer(reader, request))
                 if answer is not None:
                     await steps.transact(lambda tx: tx.confirm())
-                    return _raise_problem(answer)
-                return await self._take(operation, mode, steps, caller, command)
+                    return _answer_or_raise(answer)
+                return await self._take_steps(operation, mode, steps, caller, command)
 
         return run
 
@@ -318,7 +322,7 @@ class Runner:
             return Steps(self._database, caller.tenant_id, self._writes, owner, log=log)
         return KeyedSteps(self._database, caller.tenant_id, self._writes, owner, self.idempotency, request, log, claim)
 
-    async def _take(
+    async def _take_steps(
         self, operation: Operation, mode: Stepwise[Any, Any], steps: Steps[Any], caller: Caller, command: Any
     ) -> Any:
         """Take the steps of a call. Returns its answer."""
@@ -337,7 +341,7 @@ def lane_owner(lane: str, caller: Caller) -> Owner:
     return (lane, *(owner[1:] if owner[0] == STRANGERS else owner))
 
 
-def _raise_problem(answer: Any) -> Any:
+def _answer_or_raise(answer: Any) -> Any:
     """The answer, or raise it if it is a `Problem`."""
     if isinstance(answer, Problem):
         raise answer

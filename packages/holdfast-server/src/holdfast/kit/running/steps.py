@@ -114,7 +114,7 @@ class KeyedSteps(Steps[Any]):
             if self._claim:
                 await self._claim(tx)
             await self._idempotency.lock(tx, [self._request])
-            [answer] = await self._idempotency.once(tx, [self._request], answer_new)
+            [answer] = await self._idempotency.answer_once(tx, [self._request], answer_new)
             return answer
 
         answer = await self.transact(once)

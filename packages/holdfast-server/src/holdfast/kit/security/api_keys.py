@@ -1,4 +1,4 @@
-"""API keys: mint, hash, look up.
+"""API keys: create, hash, look up.
 
 A key is `hf_` and 43 random characters (256 bits). Only its SHA-256 is stored; a random key needs no slow hash.
 """
@@ -42,7 +42,7 @@ Authenticate = Callable[[str | None], Awaitable[Caller]]
 Find = Callable[[Reader[Any], Sequence[bytes]], Awaitable[Mapping[bytes, Caller] | Mapping[bytes, Caller | Problem]]]
 
 
-def mint() -> str:
+def new_key() -> str:
     """A new key. It must be shown only once."""
     return f"{PREFIX}{secrets.token_urlsafe(32)}"
 
@@ -82,7 +82,7 @@ class KeyRing:
             raise INVALID_API_KEY("This is not an API key of this service.")
         return await self._callers.get(digest(key))
 
-    async def holder(self, hashed: bytes) -> Caller:
+    async def caller_of_digest(self, hashed: bytes) -> Caller:
         """The caller that a hash is stored for. Raises `invalid_api_key`."""
         return await self._callers.get(hashed)
 

@@ -146,7 +146,7 @@ def _long_enough(value: str, what: str, old: str, service: str) -> Secret:
     return Secret(value.encode(), old.encode(), service)
 
 
-BATCH_SIZE = 200
+RESEAL_BATCH_SIZE = 200
 """Rows that one transaction locks and seals again."""
 
 
@@ -202,7 +202,7 @@ async def _reseal_batch(tx: Tx[HasSecret], of: SealedTable, after: Any) -> tuple
          where %(after)s::{of.type} is null or {of.key} > %(after)s::{of.type}
          order by {of.key} limit %(max_count)s for update
         """,
-        {"after": after, "max_count": BATCH_SIZE},
+        {"after": after, "max_count": RESEAL_BATCH_SIZE},
     )
     fresh: dict[Any, bytes] = {}
     for key, sealed in rows:

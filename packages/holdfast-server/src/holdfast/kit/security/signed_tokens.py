@@ -96,6 +96,18 @@ class _Header(Struct, forbid_unknown_fields=True):
     kid: str
 
 
+class _SealedKeyRow(Struct):
+    """A key as it is stored, and the time of the database, which is read even if there is no key.
+
+    kid    None: there is no key, and the row has only the time
+    """
+
+    kid: str | None
+    sealed: bytes
+    since: float
+    now: float
+
+
 class _StoredKey(NamedTuple):
     """A key, and the time at which it was stored, in seconds of the Unix epoch."""
 
@@ -206,22 +218,24 @@ class SigningKeyTable:
 
     async def find_usable(self, reader: Reader[HasSecret]) -> SigningKeySet:
         """The keys that this service can unseal; there may be none."""
-        rows = await reader.tuples(
+        rows = await reader.rows(
+            _SealedKeyRow,
             f"""
-            select kid, sealed, extract(epoch from inserted_at)::float8, extract(epoch from clock_timestamp())::float8
+            select kid, sealed, extract(epoch from inserted_at)::float8 as since,
+                   extract(epoch from clock_timestamp())::float8 as now
               from (select 1) as always left join {self.table} on true order by inserted_at desc, kid
-            """
+            """,
         )
         secret = reader.resources.secret
         stored: list[_StoredKey] = []
-        for kid, sealed, since, _ in rows:
-            if kid is None:
+        for row in rows:
+            if row.kid is None:
                 continue
             try:
-                stored.append(_StoredKey(_unseal_key(secret, sealed, self.algorithm), since))
+                stored.append(_StoredKey(_unseal_key(secret, row.sealed, self.algorithm), row.since))
             except UnsealError:
-                log.warning("a signing key was sealed under another secret key", kid=kid)
-        return SigningKeySet(self.algorithm, tuple(stored), rows[0][3])
+                log.warning("a signing key was sealed under another secret key", kid=row.kid)
+        return SigningKeySet(self.algorithm, tuple(stored), rows[0].now)
 
     async def _make_first(self, tx: Tx[HasSecret]) -> None:
         """Create a key if there is none yet. Concurrent transactions wait until this one ends."""

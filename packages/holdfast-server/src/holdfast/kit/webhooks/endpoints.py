@@ -37,7 +37,7 @@ from holdfast.kit.webhooks.model import (
 )
 from holdfast.kit.webhooks.signing import new_secret, public_key, scheme_of
 
-CHANNEL = "webhook_messages"
+MESSAGES_CHANNEL = "webhook_messages"
 
 PING = "ping"
 """The type of a test message."""
@@ -49,7 +49,8 @@ OVERLAP = dt.timedelta(hours=24)
 COUNT_ENDPOINTS: LiteralString = "select count(*) from webhook_endpoints where tenant_id = %(organizer_id)s"
 """The endpoints of a tenant, for quotas."""
 
-BATCH_SIZE = 5_000
+DELETE_BATCH_SIZE = 5_000
+"""Rows that one statement deletes."""
 
 MAX_RESENT = 10_000
 """The most messages that one call sends again."""
@@ -118,7 +119,7 @@ class EndpointOperations:
         await sql.update_endpoint(tx, row)
         if unordered:
             await sql.make_all_due(tx, row.id)
-        await tx.notify(CHANNEL)
+        await tx.notify(MESSAGES_CHANNEL)
         return _endpoint(row, secrets_of(tx, row))
 
     @refuses(NOT_FOUND, FORBIDDEN)
@@ -142,7 +143,7 @@ class EndpointOperations:
         """Send a test message, of the type ping."""
         row = await self._lock(tx, caller, command.endpoint_id)
         await sql.insert_ping(tx, row, PING)
-        await tx.notify(CHANNEL)
+        await tx.notify(MESSAGES_CHANNEL)
 
     @refuses(NOT_FOUND, FORBIDDEN)
     async def list_deliveries(
@@ -167,7 +168,7 @@ class EndpointOperations:
         count = await sql.resend_message(tx, row.id, id_of(command.message_id))
         if not count:
             raise NOT_FOUND(f"No message {command.message_id} was for this endpoint in the last 30 days.")
-        await tx.notify(CHANNEL)
+        await tx.notify(MESSAGES_CHANNEL)
         return ResentMessages(count)
 
     @refuses(NOT_FOUND, FORBIDDEN)
@@ -175,7 +176,7 @@ class EndpointOperations:
         """Send the messages of a time again, each with the same id: at most 10,000, the oldest first."""
         row = await self._lock(tx, caller, command.endpoint_id)
         count, last = await sql.resend_range(tx, row, command, MAX_RESENT)
-        await tx.notify(CHANNEL)
+        await tx.notify(MESSAGES_CHANNEL)
         return ResentMessages(count, f"msg_{last}" if last else UNSET)
 
     def _check(self, tx: Tx[Any], url: str, types: Sequence[str]) -> None:
@@ -209,7 +210,7 @@ class EndpointOperations:
             )
 
     async def _find(self, reader: Reader[Any], caller: Caller, id: int) -> EndpointRow:
-        return _known_endpoint(id, await sql.find_endpoint(reader, _tenant_of(caller), id))
+        return _known_endpoint(id, await sql.find_endpoint_of_tenant(reader, _tenant_of(caller), id))
 
     async def _lock(self, tx: Tx[Any], caller: Caller, id: int) -> EndpointRow:
         self._require_right(caller)
@@ -267,4 +268,4 @@ async def delete_all(tx: Tx[Any], tenant_id: int) -> None:
 
 async def forget_messages(tx: Tx[Any]) -> int:
     """Delete a batch of old messages, with their deliveries and attempts. Returns the number deleted."""
-    return await sql.delete_old_messages(tx, RETENTION_DAYS, BATCH_SIZE)
+    return await sql.delete_old_messages(tx, RETENTION_DAYS, DELETE_BATCH_SIZE)

@@ -17,10 +17,10 @@ from typing import Any, LiteralString, NamedTuple
 from holdfast.kit.background.loops import Loop, LoopStep, RowWaiters
 from holdfast.kit.postgres.database import Database, Tx
 from holdfast.kit.postgres.notifications import POLL_SECONDS
-from holdfast.kit.webhooks.endpoints import CHANNEL
+from holdfast.kit.webhooks.endpoints import MESSAGES_CHANNEL
 from holdfast.kit.webhooks.sending import DELIVERIES_CHANNEL
 
-BATCH_SIZE = 2_000
+FAN_OUT_BATCH_SIZE = 2_000
 """The most messages of a batch."""
 
 MAX_TENANTS = 100
@@ -43,55 +43,57 @@ FAN_OUT: LiteralString = """
                  where not next.is_fanned_out and next.tenant_id > turns.tenant_id
                  order by next.tenant_id limit 1)
           from turns where turns.tenant_id is not null),
-    taken as materialized (select tenant_id from turns where tenant_id is not null limit %(tenants)s),
+    tenant_in_turn as materialized (select tenant_id from turns where tenant_id is not null limit %(tenants)s),
     endpoints as materialized (
         select id, tenant_id, status, types, is_ordered from webhook_endpoints
-         where tenant_id = any(array(select tenant_id from taken))),
-    locked as materialized (
-        select id from webhook_endpoints where tenant_id = any(array(select tenant_id from taken))
+         where tenant_id = any(array(select tenant_id from tenant_in_turn))),
+    locked_endpoint as materialized (
+        select id from webhook_endpoints where tenant_id = any(array(select tenant_id from tenant_in_turn))
            for no key update skip locked),
-    free as materialized (
-        select tenant_id from taken
+    unlocked_tenant as materialized (
+        select tenant_id from tenant_in_turn
          where not exists (select from endpoints
-                            where endpoints.tenant_id = taken.tenant_id
-                              and endpoints.id <> all(array(select id from locked)))),
-    fresh as materialized (
-        select message.* from free
+                            where endpoints.tenant_id = tenant_in_turn.tenant_id
+                              and endpoints.id <> all(array(select id from locked_endpoint)))),
+    new_message as materialized (
+        select message.* from unlocked_tenant
          cross join lateral (
                 select id, tenant_id, endpoint_id, type, subject from webhook_messages
-                 where webhook_messages.tenant_id = free.tenant_id and not is_fanned_out
-                 order by id limit %(limit)s / (select count(*) from taken)) as message),
-    wanted as materialized (
-        select fresh.id as message_id, endpoint.id as endpoint_id, fresh.subject, is_ordered,
-               row_number() over (partition by endpoint.id, fresh.subject order by fresh.id) as place,
-               count(*) over (partition by endpoint.id, fresh.subject) as places
-          from fresh
+                 where webhook_messages.tenant_id = unlocked_tenant.tenant_id and not is_fanned_out
+                 order by id limit %(limit)s / (select count(*) from tenant_in_turn)) as message),
+    new_delivery as materialized (
+        select new_message.id as message_id, endpoint.id as endpoint_id, new_message.subject, is_ordered,
+               row_number() over (partition by endpoint.id, new_message.subject order by new_message.id) as place,
+               count(*) over (partition by endpoint.id, new_message.subject) as places
+          from new_message
           join endpoints as endpoint using (tenant_id)
          where endpoint.status <> 'paused'
-           and case when fresh.endpoint_id is null
-                    then endpoint.types = '{}' or fresh.type = any(endpoint.types)
-                    else fresh.endpoint_id = endpoint.id end),
-    counted as (
+           and case when new_message.endpoint_id is null
+                    then endpoint.types = '{}' or new_message.type = any(endpoint.types)
+                    else new_message.endpoint_id = endpoint.id end),
+    subject_counter as (
         insert into webhook_subjects as counter (endpoint_id, subject, last_number)
-        select endpoint_id, subject, count(*) from wanted group by endpoint_id, subject order by endpoint_id, subject
+        select endpoint_id, subject, count(*) from new_delivery
+         group by endpoint_id, subject order by endpoint_id, subject
             on conflict (endpoint_id, subject) do update set last_number = counter.last_number + excluded.last_number
         returning id, endpoint_id, subject, last_number),
-    stored as (
+    stored_delivery as (
         insert into webhook_deliveries (subject_id, number, endpoint_id, message_id, due_at)
-        select counted.id, last_number - places + place, wanted.endpoint_id, message_id,
+        select subject_counter.id, last_number - places + place, new_delivery.endpoint_id, message_id,
                case when is_ordered and (place > 1 or exists (
-                        select from webhook_deliveries as before
-                         where before.subject_id = counted.id and before.status = 'waiting'))
+                        select from webhook_deliveries as earlier
+                         where earlier.subject_id = subject_counter.id and earlier.status = 'waiting'))
                     then null else now() end
-          from wanted join counted using (endpoint_id, subject)
+          from new_delivery join subject_counter using (endpoint_id, subject)
         returning endpoint_id),
-    woken as (
+    due_endpoint as (
         update webhook_endpoints set next_due_at = least(next_due_at, now())
-         where id = any(array(select endpoint_id from stored))),
-    done as (
-        update webhook_messages set is_fanned_out = true where id = any(array(select id from fresh)) returning 1)
-    select (select count(*) from taken), (select count(*) from free), (select max(tenant_id) from taken),
-           (select count(*) from done), (select count(*) from stored)
+         where id = any(array(select endpoint_id from stored_delivery))),
+    fanned_out_message as (
+        update webhook_messages set is_fanned_out = true where id = any(array(select id from new_message)) returning 1)
+    select (select count(*) from tenant_in_turn), (select count(*) from unlocked_tenant),
+           (select max(tenant_id) from tenant_in_turn), (select count(*) from fanned_out_message),
+           (select count(*) from stored_delivery)
 """
 
 
@@ -117,7 +119,7 @@ async def fan_out(tx: Tx[Any], after: int = 0) -> FanOutBatch:
     """Store the deliveries of new messages of tenants with ids above `after`."""
     if not await tx.value("select pg_try_advisory_xact_lock(%(key)s)", {"key": FAN_OUT_LOCK}):
         return NOTHING  # another process does it
-    parameters = {"after": after, "tenants": MAX_TENANTS, "limit": BATCH_SIZE}
+    parameters = {"after": after, "tenants": MAX_TENANTS, "limit": FAN_OUT_BATCH_SIZE}
     [(tenants, unlocked, last, messages, deliveries)] = await tx.tuples(FAN_OUT, parameters)
     if deliveries:
         await tx.notify(DELIVERIES_CHANNEL)
@@ -141,4 +143,4 @@ async def _turns(_: Database[Any]) -> AsyncGenerator[LoopStep]:
     yield step
 
 
-FAN_OUT_LOOP = Loop("webhooks.fan_out", channels=(CHANNEL,), begin=_turns)
+FAN_OUT_LOOP = Loop("webhooks.fan_out", channels=(MESSAGES_CHANNEL,), begin=_turns)

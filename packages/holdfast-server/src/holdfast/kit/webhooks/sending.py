@@ -81,9 +81,8 @@ SENDING = Bound(
 
 ATTEMPTS = Counter("holdfast_webhook_attempts", "Messages of webhooks that were sent, by result.", ["result"])
 
-TABLE = RowTable(
-    "webhook_endpoints", "id", due_at="leased_until", condition="status = 'active' and next_due_at <= now()"
-)
+TABLE = RowTable("webhook_endpoints", "id", due_at="leased_until")
+"""Fences of leases use it. `LEASE` and `SECONDS_UNTIL_DUE` say which endpoints are due."""
 
 
 class DueMessage(Struct):
@@ -179,7 +178,7 @@ class DeliveryWork(TableWork):
 
     async def _send_due(self, row: LeasedRow) -> Turn:
         """Send what is due for an endpoint, for a while."""
-        endpoint = await self.database.read(partial(find_endpoint, id=row.key))
+        endpoint = await self.database.read(partial(find_active_endpoint, id=row.key))
         if endpoint is None or not (messages := await self._due(row.key, endpoint.failing_since is not None)):
             return Turn()
         owner = ("webhooks", f"tenant {endpoint.tenant_id}")
@@ -318,7 +317,7 @@ LEASE: LiteralString = """
          where lease_id is not null and leased_until > clock_timestamp() group by tenant_id),
     due as materialized (
         select id, tenant_id, leased_until, failing_since is not null or is_slow as is_failing,
-               row_number() over (partition by tenant_id order by leased_until, id) as place
+               row_number() over (partition by tenant_id order by leased_until, id) as turn
           from webhook_endpoints
          where status = 'active' and next_due_at <= now() and leased_until <= clock_timestamp()
            and id <> all(%(excluded)s)),
@@ -326,8 +325,8 @@ LEASE: LiteralString = """
         select id, leased_until, is_failing,
                row_number() over (partition by is_failing order by leased_until, id) as rank
           from due left join leased using (tenant_id)
-         where place + coalesce(leases, 0) <= %(of_tenant)s),
-    chosen as materialized (
+         where turn + coalesce(leases, 0) <= %(of_tenant)s),
+    chosen_endpoint as materialized (
         select id from webhook_endpoints
          where id = any(array(
                 select id from ranked where not is_failing or rank <= %(failing)s
@@ -337,7 +336,7 @@ LEASE: LiteralString = """
     update webhook_endpoints
        set leased_until = clock_timestamp() + %(seconds)s * interval '1 second', lease_id = %(lease_id)s,
            next_due_at = clock_timestamp() + %(seconds)s * interval '1 second', attempts = attempts + 1
-     where id = any(array(select id from chosen))
+     where id = any(array(select id from chosen_endpoint))
     returning id, attempts, lease_id, failing_since is not null or is_slow
 """
 
@@ -348,8 +347,8 @@ SECONDS_UNTIL_DUE: LiteralString = """
 """
 
 
-async def find_endpoint(reader: Reader[Any], id: int) -> EndpointRow | None:
-    """An active endpoint."""
+async def find_active_endpoint(reader: Reader[Any], id: int) -> EndpointRow | None:
+    """An endpoint of any tenant, if its status is `active`."""
     return await reader.row(
         EndpointRow,
         """
@@ -386,29 +385,30 @@ async def store_results(tx: Tx[Any], endpoint_id: int, results: Sequence[SendRes
             insert into webhook_attempts (endpoint_id, message_id, status, milliseconds, error)
             select %(endpoint_id)s, message_id, answer, milliseconds, error from result
               join webhook_messages on webhook_messages.id = message_id),
-        sent as materialized (
+        sent_message as materialized (
             select result.*, subject_id, number from result
              cross join lateral (
                     select subject_id, number from webhook_deliveries
                      where endpoint_id = %(endpoint_id)s and message_id = result.message_id limit 1) as delivery),
-        changed as (
+        changed_delivery as (
             update webhook_deliveries
                set attempts = attempts + 1,
                    status = case when error is null then 'delivered'
                                  when pause is null then 'failed' else 'waiting' end,
                    due_at = case when error is not null then now() + pause * interval '1 second' end,
                    ended_at = case when error is null or pause is null then now() end
-              from sent
-             where webhook_deliveries.subject_id = sent.subject_id and webhook_deliveries.number = sent.number
+              from sent_message
+             where webhook_deliveries.subject_id = sent_message.subject_id
+               and webhook_deliveries.number = sent_message.number
             returning webhook_deliveries.subject_id, webhook_deliveries.number, webhook_deliveries.status),
-        next as (
+        next_delivery as (
             update webhook_deliveries as delivery set due_at = now()
-              from changed, webhook_endpoints as endpoint
-             where endpoint.id = %(endpoint_id)s and is_ordered and changed.status <> 'waiting'
-               and delivery.subject_id = changed.subject_id and delivery.due_at is null
+              from changed_delivery, webhook_endpoints as endpoint
+             where endpoint.id = %(endpoint_id)s and is_ordered and changed_delivery.status <> 'waiting'
+               and delivery.subject_id = changed_delivery.subject_id and delivery.due_at is null
                and delivery.number = (
                     select min(number) from webhook_deliveries as later
-                     where later.subject_id = changed.subject_id and later.number > changed.number
+                     where later.subject_id = changed_delivery.subject_id and later.number > changed_delivery.number
                        and later.status = 'waiting'))
         update webhook_endpoints
            set failures = case when %(delivered)s then 0 else failures + 1 end,

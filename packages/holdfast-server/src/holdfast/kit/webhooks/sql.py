@@ -24,7 +24,7 @@ async def list_endpoints(reader: Reader[Any], tenant_id: int) -> list[EndpointRo
     )
 
 
-async def find_endpoint(reader: Reader[Any], tenant_id: int, id: int) -> EndpointRow | None:
+async def find_endpoint_of_tenant(reader: Reader[Any], tenant_id: int, id: int) -> EndpointRow | None:
     return await reader.row(
         EndpointRow,
         f"{ENDPOINT} where tenant_id = %(tenant_id)s and id = %(id)s",
@@ -127,15 +127,15 @@ async def insert_ping(tx: Tx[Any], row: EndpointRow, type: str) -> None:
 async def list_deliveries(
     reader: Reader[Any], endpoint_id: int, command: ListWebhookDeliveries
 ) -> list[WebhookDelivery]:
-    condition: LiteralString = "and status = %(status)s" if command.status else ""
-    one: LiteralString = "and message_id = %(message_id)s" if command.message_id else ""
+    of_status: LiteralString = "and status = %(status)s" if command.status else ""
+    of_message: LiteralString = "and message_id = %(message_id)s" if command.message_id else ""
     return await reader.rows(
         WebhookDelivery,
         f"""
         select 'msg_' || message_id as message_id, type, subject, number, status, attempts, created_at,
                due_at as next_attempt_at, ended_at, data
           from (select message_id, number, status, attempts, due_at, ended_at from webhook_deliveries
-                 where endpoint_id = %(endpoint_id)s {condition} {one}
+                 where endpoint_id = %(endpoint_id)s {of_status} {of_message}
                  order by message_id desc offset %(offset)s limit %(limit)s + 1) as delivery
          cross join lateral (
                 select type, subject, created_at, data from webhook_messages where id = message_id limit 1) as message
@@ -227,12 +227,13 @@ async def delete_old_messages(tx: Tx[Any], days: int, limit: int) -> int:
     """
     [(count, subjects)] = await tx.tuples(
         """
-        with old as materialized (
+        with old_message as materialized (
             select id from webhook_messages where created_at < now() - %(days)s * interval '1 day'
              order by created_at limit %(limit)s for update skip locked),
         subjects as materialized (
-            select distinct subject_id from webhook_deliveries where message_id = any(array(select id from old))),
-        deleted as (delete from webhook_messages where id = any(array(select id from old)) returning 1)
+            select distinct subject_id from webhook_deliveries
+             where message_id = any(array(select id from old_message))),
+        deleted as (delete from webhook_messages where id = any(array(select id from old_message)) returning 1)
         select (select count(*) from deleted), array(select subject_id from subjects)
         """,
         {"days": days, "limit": limit},

@@ -25,7 +25,7 @@ from holdfast.events.agent_actions.model import AgentAction, ListAgentActions
 from holdfast.events.agent_actions.operations import LIST_AGENT_ACTIONS
 from holdfast.events.console.agents.approval_cards import describe
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.console.people.registrations import PAGE_SIZE, bulk_changes_path
+from holdfast.events.console.people.registrations import REGISTRATIONS_PER_PAGE, bulk_changes_path
 from holdfast.events.keys import operations as keys
 from holdfast.events.keys.model import ApiKey, KeyUse, ListKeys
 from holdfast.events.oauth.model import SCOPES
@@ -58,8 +58,8 @@ OPERATIONS = (LIST_USES,)
 
 TEMPLATES = AgentTemplates(
     base="console.html",
-    deed="console/agents/deeds.html",
-    wish="console/agents/wishes.html",
+    action_sentences="console/agents/action_sentences.html",
+    request_sentences="console/agents/request_sentences.html",
     keys="console/agents/key_section.html",
     counts="people",
 )
@@ -167,7 +167,7 @@ def _belongs(action: AgentAction, group: Sequence[AgentAction]) -> bool:
         and (action.operation, action.credential, action.event_id)
         == (newer.operation, newer.credential, newer.event_id)
         and newer.done_at - action.done_at <= SAME_DEED
-        and len(group) < PAGE_SIZE
+        and len(group) < REGISTRATIONS_PER_PAGE
     )
 
 
@@ -178,7 +178,7 @@ class OrganizerAgents:
         self._requests = requests
         self._apps, self._actions = runner[grants.LIST], runner[LIST_AGENT_ACTIONS]
         self._keys, self._uses = console.run["list_api_keys"], runner[LIST_USES]
-        self._limits = runner[keys.LIMITS.list]
+        self._limits = runner[keys.KEY_LIMITS.list]
 
     async def cards(self, session: Session, request: Request) -> Sequence[AgentCard]:
         """The connected apps and the active keys, the one used last first."""

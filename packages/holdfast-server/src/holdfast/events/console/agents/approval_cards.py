@@ -9,8 +9,8 @@ from msgspec import UNSET, structs
 from holdfast.accounts.agent_requests import WaitingRequest
 from holdfast.accounts.agents.agents_page import FieldChange, RequestCard
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event_form import LABELS as EVENT_LABELS
-from holdfast.events.console.queues.queues_pages import LABELS as QUEUE_LABELS
+from holdfast.events.console.events.event_form import EVENT_LABELS
+from holdfast.events.console.queues.queues_pages import QUEUE_LABELS
 from holdfast.events.processor.currencies import digits
 from holdfast.events.site import SITE
 from holdfast.kit.contract.messages import translatable

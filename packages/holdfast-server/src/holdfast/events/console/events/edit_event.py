@@ -10,10 +10,10 @@ from typing import Any
 from msgspec import structs
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event import PATH
+from holdfast.events.console.events.event import EVENT_PATH
 from holdfast.events.console.events.event_form import (
     CHOICES,
-    LABELS,
+    EVENT_LABELS,
     PREVIEW_PART,
     command_values,
     errors_in_words,
@@ -61,7 +61,7 @@ class EditEventPage:
         self._get_event, self._edit, self._count = runner[READ_EVENT], runner[EDIT_EVENT], runner[COUNT_PEOPLE]
 
     def routes(self) -> list[Route]:
-        return [self._console.route(f"{PATH}/edit", "edit_event", self.answer, "POST")]
+        return [self._console.route(f"{EVENT_PATH}/edit", "edit_event", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show the form of an event; with POST change the event."""
@@ -146,7 +146,7 @@ class EditEventPage:
             by_others=by_others,
             new_date=new_date,
             is_new=False,
-            labels=LABELS,
+            labels=EVENT_LABELS,
             choices=CHOICES,
         )
 

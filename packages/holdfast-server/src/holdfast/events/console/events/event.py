@@ -18,7 +18,7 @@ from holdfast.events.pages.event.page import preview_path, price_chart
 from holdfast.events.paths import EventId, event_path, id_of
 from holdfast.events.pricing.model import ListPriceHistory, PriceChange
 from holdfast.events.processor.currencies import digits, is_payable, rules_of
-from holdfast.events.registrations.model import NAME, RegistrationStatus
+from holdfast.events.registrations.model import PERSON_NAME, RegistrationStatus
 from holdfast.events.resources import Reader
 from holdfast.events.settings import Settings
 from holdfast.events.texts.markdown import one_line
@@ -81,35 +81,35 @@ class Happening(Struct, frozen=True):
 
 
 LATEST: LiteralString = f"""
-    with own as materialized (
+    with own_event as materialized (
         select id, organizer_id as seen_by from events
          where id = %(event_id)s and (%(seen_by)s::bigint is null or organizer_id = %(seen_by)s)),
     entry as (
         select 'received' as kind, received_at as at, user_id, null as device, null::bigint as amount, null as currency
-          from own
+          from own_event
          cross join unnest(enum_range(null::registration_status)) as of_status
          cross join lateral (select * from registrations
-                              where event_id = own.id and status = of_status
-                              order by received_at desc, arrival desc limit %(limit)s) as registered
+                              where event_id = own_event.id and status = of_status
+                              order by received_at desc, arrival desc limit %(limit)s) as registration
         union all
         select 'paid', paid_at, user_id, null, amount, currency
-          from own
+          from own_event
          cross join lateral (select * from payments
-                              where event_id = own.id order by id desc limit %(max_read_rows)s) as payment
+                              where event_id = own_event.id order by id desc limit %(max_read_rows)s) as payment
          where state = 'paid'
         union all
         select 'entered', told_at, user_id, device, null, null
-          from own
+          from own_event
          cross join lateral (select * from check_in_scans
-                              where event_id = own.id order by changed desc limit %(max_read_rows)s) as scan
+                              where event_id = own_event.id order by changed desc limit %(max_read_rows)s) as scan
          where is_entry),
     newest as (select * from entry order by at desc limit %(limit)s)
-    select kind, at, users.public_id as user_id, users.email, {NAME} as name, registrations.status::text as status,
-           registrations.reason, device, amount, currency
-      from newest cross join own
+    select kind, at, users.public_id as user_id, users.email, {PERSON_NAME} as name,
+           registrations.status::text as status, registrations.reason, device, amount, currency
+      from newest cross join own_event
      cross join lateral (select * from users where id = newest.user_id limit 1) as users
       left join lateral (select * from registrations
-                          where event_id = own.id and user_id = newest.user_id limit 1) as registrations on true
+                          where event_id = own_event.id and user_id = newest.user_id limit 1) as registrations on true
      order by at desc
 """
 
@@ -153,7 +153,7 @@ OPERATIONS = (READ_LATEST,)
 """An operation of the console alone: it has no route of the API and no tool."""
 
 
-PATH = f"{HOME}/events/{{event_id}}"
+EVENT_PATH = f"{HOME}/events/{{event_id}}"
 
 MAX_CHANGES = 50
 """The most price changes that are listed, newest first."""
@@ -169,7 +169,7 @@ class ConsoleEventPage:
         self._get_latest = runner[READ_LATEST]
 
     def routes(self) -> list[Route]:
-        return [self._console.route(PATH, "event", self.show)]
+        return [self._console.route(EVENT_PATH, "event", self.show)]
 
     async def show(
         self, session: Session, request: Request, status: int = 200, *, problem: Sequence[str] = ()

@@ -52,7 +52,7 @@ WAITING_LIST_SHARE = 10
 MIN_WAITING_LIST_PLACES = 5
 """The fewest places on a waiting list that the form of a new event proposes."""
 
-LABELS = {
+EVENT_LABELS = {
     "title": translatable("Title"),
     "body": translatable("Description"),
     "datetime": translatable("Date and time"),

@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 from holdfast.accounts.sessions import Session
 from holdfast.events.console.events.event_form import (
     CHOICES,
-    LABELS,
+    EVENT_LABELS,
     MIN_WAITING_LIST_PLACES,
     NEW_FORM_VALUES,
     PREVIEW_PART,
@@ -256,7 +256,7 @@ class NewEventPage:
             preview=preview_of(values, first_photo),
             least_waiting=MIN_WAITING_LIST_PLACES,
             digits=digits,
-            labels=LABELS,
+            labels=EVENT_LABELS,
             choices=CHOICES,
             currencies=currency_names(language_of(request).locale),
         )

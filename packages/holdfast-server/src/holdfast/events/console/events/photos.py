@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event import PATH
+from holdfast.events.console.events.event import EVENT_PATH
 from holdfast.events.console.events.event_operations import READ_EVENT, EventDetails
 from holdfast.events.console.events.uploads import FileRefusal, UploadForm, Uploads, too_many_photos
 from holdfast.events.console.frame import HOME, Console, organizer
@@ -43,7 +43,7 @@ class PhotosPage:
 
     def routes(self) -> list[Route]:
         return [
-            self._console.route(f"{PATH}/photos", "event_photos", self.answer, "POST"),
+            self._console.route(f"{EVENT_PATH}/photos", "event_photos", self.answer, "POST"),
             *SITE.assets("console/events/upload.js"),
         ]
 

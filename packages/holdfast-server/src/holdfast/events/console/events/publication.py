@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event import PATH, ConsoleEventPage
+from holdfast.events.console.events.event import EVENT_PATH, ConsoleEventPage
 from holdfast.events.console.events.event_operations import COUNT_PEOPLE, READ_EVENT, EventDetails, PeopleCounts
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.events.model import CancelEvent, CreateEvent, EventRow, GetEvent, UpdateEvent
@@ -79,7 +79,7 @@ class PublicationPage:
         self._get_event, self._get_terms = runner[READ_EVENT], runner[READ_TERMS]
 
     def routes(self) -> list[Route]:
-        return [self._console.route(f"{PATH}/publication", "event_publication", self.answer, "POST")]
+        return [self._console.route(f"{EVENT_PATH}/publication", "event_publication", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Publish a draft with POST, or make an event a draft again.
@@ -130,7 +130,7 @@ class CancelEventPage:
         self._get_event, self._count = runner[READ_EVENT], runner[COUNT_PEOPLE]
 
     def routes(self) -> list[Route]:
-        return [self._console.route(f"{PATH}/cancel", "cancel_event", self.answer, "POST")]
+        return [self._console.route(f"{EVENT_PATH}/cancel", "cancel_event", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show how many people get a mail; with POST cancel the event."""

@@ -36,7 +36,7 @@ from holdfast.kit.contract.command import Command
 from holdfast.kit.contract.messages import message_of, message_text
 from holdfast.kit.contract.problems import RATE_LIMITED, VALIDATION_FAILED, Problem, invalid, refuses
 from holdfast.kit.http.handler import Request
-from holdfast.kit.pages.form_files import KIND, FileLimits, UploadedFile
+from holdfast.kit.pages.form_files import MULTIPART_TYPE, FileLimits, UploadedFile
 from holdfast.kit.pages.language import Language, language_of
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read, steps
@@ -148,7 +148,7 @@ class Uploads:
     async def read(self, session: Session, request: Request, room: int = MAX_PHOTOS) -> UploadForm:
         """Read a form, and store at most `room` of its files. Forms without files are accepted too."""
         signed_in, kind = self._console.signed_in, request.headers.get(b"content-type", b"")
-        if not kind.lower().startswith(KIND.encode()):
+        if not kind.lower().startswith(MULTIPART_TYPE.encode()):
             return UploadForm(await signed_in.read(session, request), [], [])
         form = UploadForm({}, [], [])
         language = language_of(request)

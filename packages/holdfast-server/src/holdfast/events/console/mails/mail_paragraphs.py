@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event import PATH
+from holdfast.events.console.events.event import EVENT_PATH
 from holdfast.events.console.frame import HOME, Console, organizer
 from holdfast.events.mails import paragraphs
 from holdfast.events.mails.kinds import ParagraphKind, sentences_of
@@ -35,7 +35,7 @@ class MailParagraphsPage:
         self._get, self._update = runner[GET], runner[UPDATE]
 
     def routes(self) -> list[Route]:
-        return [self._console.route(f"{PATH}/mails", "mail_paragraphs", self.answer, "POST")]
+        return [self._console.route(f"{EVENT_PATH}/mails", "mail_paragraphs", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show the paragraphs of an event; with POST preview a mail, or change the paragraphs."""

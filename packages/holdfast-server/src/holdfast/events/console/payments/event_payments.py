@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event import PATH
+from holdfast.events.console.events.event import EVENT_PATH
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.paths import id_of
 from holdfast.events.payments import operations
@@ -38,7 +38,7 @@ class EventPaymentsPage:
         self._list = hide_forbidden(runner[LIST])
 
     def routes(self) -> list[Route]:
-        return [self._console.route(f"{PATH}/payments", "event_payments", self.show)]
+        return [self._console.route(f"{EVENT_PATH}/payments", "event_payments", self.show)]
 
     async def show(self, session: Session, request: Request) -> Reply:
         """Show the payments and refunds, newest payments first."""
@@ -67,7 +67,7 @@ class PaymentsFile:
         self._list: Run = hide_forbidden(runner[LIST])
 
     def routes(self) -> list[Route]:
-        return [self._console.route(f"{PATH}/payments.csv", "payments_csv", self.answer)]
+        return [self._console.route(f"{EVENT_PATH}/payments.csv", "payments_csv", self.answer)]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """The file. Raises the same problems as the list, before the first byte is sent."""

@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.accounts.sessions import Session
 from holdfast.events.check_in.operations import CHECK_IN_PEOPLE, CheckInPeople
 from holdfast.events.console.frame import Console, organizer
-from holdfast.events.console.people.registrations import PAGE_SIZE, SEARCH, bulk_changes_path, list_path
+from holdfast.events.console.people.registrations import REGISTRATIONS_PER_PAGE, SEARCH, bulk_changes_path, list_path
 from holdfast.events.paths import id_of
 from holdfast.events.registrations import bulk_changes
 from holdfast.events.registrations.bulk_changes import (
@@ -59,7 +59,7 @@ class BulkChangesPage:
         if action not in ACTIONS:
             raise BAD_REQUEST("The form does not say what to do.", hint="Open the page again and use its buttons.")
         names = fields.get("people", "").split() if is_confirmed else _chosen(fields)
-        user_ids = [name for name in dict.fromkeys(names) if _PUBLIC_ID.fullmatch(name)][:PAGE_SIZE]
+        user_ids = [name for name in dict.fromkeys(names) if _PUBLIC_ID.fullmatch(name)][:REGISTRATIONS_PER_PAGE]
         if not user_ids:
             return self._console.to(request, f"{list_path(event_id)}?done=none_chosen")
         part = await self._find(session, event_id, user_ids)
@@ -72,7 +72,7 @@ class BulkChangesPage:
 
     async def _find(self, session: Session, event_id: int, user_ids: list[str]) -> RegistrationsPart:
         return await self._search(
-            organizer(session), SearchRegistrations(event_id=event_id, user_ids=user_ids, limit=PAGE_SIZE)
+            organizer(session), SearchRegistrations(event_id=event_id, user_ids=user_ids, limit=REGISTRATIONS_PER_PAGE)
         )
 
     async def _run(

@@ -90,7 +90,7 @@ SIDE_SCRIPT = "console/people/person_side.js"
 
 NOTICES = ("removed", "several_removed", "several_moved", "several_in", "none_chosen")
 
-PAGE_SIZE = 40
+REGISTRATIONS_PER_PAGE = 40
 """The registrations on a page. They can all be chosen: a query has at most 50 parameters."""
 
 
@@ -130,7 +130,7 @@ class RegistrationsPage:
         if sort and sort.key == "received":
             command = msgspec.structs.replace(command, newest_first=sort.is_descending)
         is_sorted = sort is not None and sort.key != "received"
-        page = msgspec.structs.replace(command, limit=PAGE_SIZE)
+        page = msgspec.structs.replace(command, limit=REGISTRATIONS_PER_PAGE)
         to_sort = msgspec.structs.replace(command, limit=MAX_SORTED, after=None)
         part: RegistrationsPart = await self._search(organizer(session), to_sort if is_sorted else page)
         is_too_many = is_sorted and part.more is not None
@@ -140,8 +140,12 @@ class RegistrationsPage:
         if sort and is_sorted and not is_too_many:
             offset = read_offset(query.get("offset", ""))
             rows = sort_rows(rows, sort)
-            more = {"offset": str(offset + PAGE_SIZE)} if len(rows) > offset + PAGE_SIZE else None
-            rows = rows[offset : offset + PAGE_SIZE]
+            more = (
+                {"offset": str(offset + REGISTRATIONS_PER_PAGE)}
+                if len(rows) > offset + REGISTRATIONS_PER_PAGE
+                else None
+            )
+            rows = rows[offset : offset + REGISTRATIONS_PER_PAGE]
         filters = query_of(command)
         sorted_by = {"sort": query["sort"]} if sort else {}
         return self._console.page(

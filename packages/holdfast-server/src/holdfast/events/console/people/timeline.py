@@ -50,7 +50,7 @@ class TimelineEntry(Struct, frozen=True):
     currency: str | None
 
     @property
-    def why(self) -> FailureReason | None:
+    def failure_reason(self) -> FailureReason | None:
         """The reason why a mail has failed; None if it has not."""
         return failure_reason(self.error or "") if (self.kind, self.status) == ("mail", "failed") else None
 

@@ -35,7 +35,7 @@ from holdfast.kit.running.operation import Operation
 from holdfast.kit.running.run_modes import read
 from holdfast.kit.running.runner import Runner
 
-LABELS = {
+QUEUE_LABELS = {
     "event_id": translatable("Event"),
     "target_url": translatable("Address of the site"),
     "title": translatable("Title"),
@@ -77,7 +77,7 @@ Kind = Literal["event", "site"]
 
 def names_of(kind: Kind) -> list[str]:
     """The names of the fields for a kind of waiting room."""
-    return [name for name in LABELS if name != ("target_url" if kind == "event" else "event_id")]
+    return [name for name in QUEUE_LABELS if name != ("target_url" if kind == "event" else "event_id")]
 
 
 def create_command(fields: Mapping[str, str], kind: Kind) -> CreateQueue:
@@ -96,7 +96,7 @@ def update_command(fields: Mapping[str, str], before: Queue) -> UpdateQueue:
     sent = {**fields, "public_log": fields.get("public_log", "")}
     typed = {
         name: sent[name]
-        for name in LABELS
+        for name in QUEUE_LABELS
         if name in sent and name != "event_id" and not _is_same(sent[name], stored_values[name])
     }
     empty = {name: [message("is required")] for name in REQUIRED if typed.get(name) == ""}
@@ -105,7 +105,7 @@ def update_command(fields: Mapping[str, str], before: Queue) -> UpdateQueue:
 
 def field_values(queue: Queue, timezone: str) -> dict[str, str]:
     """The values that the fields show for a queue. `timezone`: that of the moments; empty: UTC."""
-    values = {name: "" if (value := getattr(queue, name)) is None else str(value) for name in LABELS}
+    values = {name: "" if (value := getattr(queue, name)) is None else str(value) for name in QUEUE_LABELS}
     values["public_log"] = "yes" if queue.public_log else ""
     for name in MOMENTS:
         moment: dt.datetime | None = getattr(queue, name)
@@ -307,7 +307,7 @@ class QueuesPages:
             is_more_open=any(refusal.errors.get(name) for name in MORE),
             values=values,
             errors=refusal.errors,
-            labels=LABELS,
+            labels=QUEUE_LABELS,
             timezone=timezone,
             interval=self._interval,
             is_full=refusal.code == QUOTA_EXCEEDED.code,

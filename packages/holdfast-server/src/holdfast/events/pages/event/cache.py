@@ -142,10 +142,10 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
     rows = await reader.tuples(
         f"""
         with recursive {CURRENT_OCCURRENCES}
-        select requested_id, askers.slug,
+        select requested_id, requested_organizer.slug,
                concat_ws('.', events.xmin, organizers.xmin, events.datetime <= now(), events.end_datetime <= now(),
                          events.draw_at <= now(), ({QUEUE})::text,
-                         rule.refund_days, look.logo,
+                         rule.refund_days, branding.logo,
                          ({NUMBERED_COUNT}),
                          case when events.image_keys <> '{{}}'
                               then (select string_agg(photos.xmin::text, '.' order by key)
@@ -156,7 +156,7 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
                organizers.payouts_ready, organizers.slug,
                events.current_price, events.min_price, events.max_price, events.currency,
                coalesce(rule.refund_days, 0),
-               organizers.proved_at is not null, {PUBLIC_NAME}, {PUBLIC_ACCENT}, look.logo,
+               organizers.proved_at is not null, {PUBLIC_NAME}, {PUBLIC_ACCENT}, branding.logo,
                events.location_name, events.address, events.latitude, events.longitude,
                events.recurrence_frequency, events.recurrence_interval, events.image_keys[1], ({NUMBERED_COUNT}),
                {PHOTO_SIZES},
@@ -164,11 +164,11 @@ async def find_linked_events(reader: Reader, event_ids: Sequence[int]) -> list[L
           from current_occurrence
           join events on events.id = current_occurrence.id
           join users as organizers on organizers.id = events.organizer_id
-         cross join lateral (select {LOGO} as logo) as look
+         cross join lateral (select {LOGO} as logo) as branding
           left join lateral (select refund_days from payout_accounts
                               where organizer_id = organizers.id and is_confirmed limit 1) as rule on true
           join events as requested_events on requested_events.id = requested_id
-          join users as askers on askers.id = requested_events.organizer_id
+          join users as requested_organizer on requested_organizer.id = requested_events.organizer_id
         """,
         {"event_ids": list(event_ids)},
     )

@@ -247,7 +247,7 @@ class OwnRegistrationPages:
         return await read_link(OWN_PAGE, request, self._secret, self._limits, caller)
 
     def _path(self, link: Link) -> str:
-        return f"{links.PATH}/{links.write(self._secret, OWN_PAGE, link)}"
+        return f"{links.REGISTRATIONS_PATH}/{links.write(self._secret, OWN_PAGE, link)}"
 
     async def _show(
         self,

@@ -32,7 +32,7 @@ from holdfast.inventory.cursor import cursor_after
 from holdfast.inventory.pools.model import GetPool, PoolWithMembers
 from holdfast.inventory.shopify.platform_client import Platform
 from holdfast.inventory.shops.model import SCOPES
-from holdfast.inventory.shops.operations import LIMITS
+from holdfast.inventory.shops.operations import SHOP_LIMITS
 from holdfast.inventory.site import SITE
 from holdfast.inventory.stock.model import GetStockHistory
 from holdfast.kit.contract.command import check
@@ -77,8 +77,8 @@ TENANTLESS_OPERATIONS = (
 
 TEMPLATES = AgentTemplates(
     base="console/page.html",
-    deed="console/agents/deeds.html",
-    wish="console/agents/wishes.html",
+    action_sentences="console/agents/action_sentences.html",
+    request_sentences="console/agents/request_sentences.html",
     keys="console/agents/key_section.html",
     counts="units",
 )
@@ -124,7 +124,7 @@ class ThreadPosition(NamedTuple):
         return f"{self.entry_id or ''}-{self.action_id or ''}"
 
 
-class StockDeed(Struct, frozen=True):
+class StockAction(Struct, frozen=True):
     """An entry that an agent made, with its pool. `actors`: the words for actors without a name."""
 
     row: HistoryRow
@@ -136,7 +136,7 @@ class StockDeed(Struct, frozen=True):
         return before._replace(entry_id=self.row.entry.id)
 
 
-class PoolDeed(Struct, frozen=True):
+class PoolAction(Struct, frozen=True):
     """What an agent did to a pool or to its variants."""
 
     action: AgentAction
@@ -160,7 +160,7 @@ def _entry_line(row: HistoryRow, pool: PoolWithMembers) -> AgentLine:
     return AgentLine(
         icon=ICONS.get(row.entry.kind, "pencil"),
         at=row.entry.created_at,
-        action=StockDeed(row, pool, ACTORS),
+        action=StockAction(row, pool, ACTORS),
         undo=f"/console/pools/{pool.id}/entries/{row.entry.id}/undo" if row.can_be_undone else "",
         is_undone=row.is_undone,
     )
@@ -188,7 +188,7 @@ def _action_line(action: AgentAction) -> AgentLine:
     return AgentLine(
         icon=ACTION_ICONS[action.operation],
         at=action.done_at,
-        action=PoolDeed(action),
+        action=PoolAction(action),
         undo=f"/console/pools/{action.pool_id}/{opposite.page}" if opposite and can_be_undone else "",
     )
 
@@ -200,7 +200,7 @@ class ShopAgents:
         self, console: Console, platform: Platform, account_runner: Runner, requests: RequestApprovals
     ) -> None:
         self._requests = requests
-        self._limits = account_runner[LIMITS.list]
+        self._limits = account_runner[SHOP_LIMITS.list]
         self._show, self._get_pool = console.run["show_access"], console.run["get_pool"]
         self._actions = console.run["list_shop_agent_actions"]
         self._rows = HistoryRows(console, platform)

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from holdfast.accounts.agent_requests import WaitingRequest
 from holdfast.accounts.agents.agents_page import FieldChange, RequestCard
 from holdfast.accounts.sessions import Session
-from holdfast.inventory.console.pools.pool_form import LABELS, POLICIES
+from holdfast.inventory.console.pools.pool_form import POLICIES, POOL_LABELS
 from holdfast.inventory.site import SITE
 from holdfast.kit.contract.messages import translatable
 from holdfast.kit.http.handler import Request
@@ -36,7 +36,7 @@ async def describe(session: Session, request: Request, waiting: WaitingRequest) 
 def card_of(waiting: WaitingRequest, language: Language) -> RequestCard:
     """The card of a request, in a language."""
     texts, command, facts = SITE.texts(language), waiting.command, waiting.facts
-    labels = {**LABELS, **OTHER_LABELS}
+    labels = {**POOL_LABELS, **OTHER_LABELS}
     changes: list[FieldChange] = []
     unit = "".join(pool["unit"] for pool in facts["pools"].values())
     if waiting.operation == "update_pool":

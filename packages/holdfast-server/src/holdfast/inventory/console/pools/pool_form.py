@@ -36,7 +36,7 @@ POLICIES = {
 }
 """The words for the policies on quantities that are changed at the platform."""
 
-LABELS = {
+POOL_LABELS = {
     "name": translatable("Name"),
     "unit": translatable("Counted in"),
     "quantity": translatable("How many do you have?"),
@@ -150,7 +150,7 @@ class PoolForms:
             values=_with_default_unit(values, request),
             errors=refusal.errors,
             code=refusal.code,
-            labels=LABELS,
+            labels=POOL_LABELS,
             policies=POLICIES,
             once=forms.new_token(),
         )

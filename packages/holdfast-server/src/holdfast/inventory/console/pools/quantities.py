@@ -166,7 +166,11 @@ class QuantityPages:
         pool = await pool_of(self._console, session, request)
         values: dict[str, Any] = {**fields, "seen": pool.on_hand}
         # The first page of a form has no number yet.
-        would = await self._try(session, form, pool, {**values, "seen": str(pool.on_hand)}) if fields else NOT_REFUSED
+        would = (
+            await self._preview_change(session, form, pool, {**values, "seen": str(pool.on_hand)})
+            if fields
+            else NOT_REFUSED
+        )
         return self._console.page(
             session,
             request,
@@ -189,7 +193,7 @@ class QuantityPages:
             once=forms.new_token(),
         )
 
-    async def _try(
+    async def _preview_change(
         self, session: Session, form: Form, pool: PoolWithMembers, fields: Mapping[str, str]
     ) -> StockChange | FormRefusal:
         """What the typed values would do, or why they are refused."""

@@ -7,7 +7,15 @@ from holdfast.accounts.sessions import Session
 from holdfast.inventory.catalog.pool_suggestions import PoolSuggestions, SuggestPools
 from holdfast.inventory.console.frame import HOME, Console, merchant
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
-from holdfast.inventory.replays.model import DAYS, MAX_ORDERS, BeginReplay, GetReplay, PackResult, PoolResult, Replay
+from holdfast.inventory.replays.model import (
+    MAX_ORDERS,
+    REPLAY_DAYS,
+    BeginReplay,
+    GetReplay,
+    PackResult,
+    PoolResult,
+    Replay,
+)
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import NOT_FOUND
 from holdfast.kit.http.handler import Reply, Request
@@ -79,7 +87,7 @@ class ReplayPage:
             pools=[(pool, picture_of(pool)) for pool in pools],
             are_made=bool(pools) and not await self._has_suggestions(session),
             failed=refusal.code,
-            days=DAYS,
+            days=REPLAY_DAYS,
             most_orders=MAX_ORDERS,
             few_orders=FEW_ORDERS,
             most_named=MAX_NAMED_ORDERS,

@@ -21,7 +21,7 @@ from holdfast.kit.http.answers import Download
 from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
-from holdfast.kit.pages.form_files import KIND, FileLimits, UploadedFile
+from holdfast.kit.pages.form_files import MULTIPART_TYPE, FileLimits, UploadedFile
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.running.slots import MAX_WAITING, SLOT_TIMEOUT_SECONDS, Slots
@@ -148,7 +148,7 @@ class SpreadsheetsPage:
     async def _read(self, session: Session, request: Request) -> tuple[Mapping[str, str], UploadedFile | None]:
         """The fields of the form, and the chosen file."""
         signed_in = self._console.signed_in
-        if not request.headers.get(b"content-type", b"").lower().startswith(KIND.encode()):
+        if not request.headers.get(b"content-type", b"").lower().startswith(MULTIPART_TYPE.encode()):
             return await signed_in.read(session, request), None
         files: list[UploadedFile] = []
 
