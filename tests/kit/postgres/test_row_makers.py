@@ -1,5 +1,6 @@
 """Rows become structures by the names of their columns."""
 
+import json
 from typing import Any
 
 import pytest
@@ -76,6 +77,17 @@ async def test_each_of_two_structures_gets_its_own_columns_in_their_order(boxes:
     )
 
     assert (place, crate) == (Place(7, 9), Crate("Ada", 5, "red", size=2))
+
+
+@pytest.mark.parametrize(
+    "stored", ['[{"pool_id": 5, "name": "é\\u2028"}]', "1.50", "-0", "null", f"1{'0' * 400}", f"1{'0' * 400}.5"]
+)
+async def test_a_column_of_json_has_the_value_that_the_standard_library_reads(boxes: Service, stored: str) -> None:
+    values = await boxes.database.read(
+        lambda reader: reader.tuples("select %(stored)s::json, %(stored)s::jsonb", {"stored": stored})
+    )
+
+    assert values == [(json.loads(stored), json.loads(stored))]
 
 
 async def test_names_that_are_no_names_of_arguments_are_keys_of_a_dictionary(boxes: Service) -> None:
