@@ -5,6 +5,7 @@ import contextlib
 import re
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -86,6 +87,11 @@ def worker(environment: dict[str, str]) -> Generator[psutil.Process]:
     finally:
         process.terminate()
         process.wait()
+
+
+def process_seconds(process_id: int) -> float:
+    """The processor seconds that a process has used, to the microsecond. Only Linux tells it of another process."""
+    return time.clock_gettime(~process_id << 3 | 2)  # the clock that clock_getcpuclockid(3) names
 
 
 def spending(workers: list[psutil.Process], postmaster: psutil.Process) -> Callable[[], tuple[float, float]]:

@@ -50,6 +50,7 @@ SMALL_CACHES = {
     "kit/pages/language.py:_money": "amounts in a language",
     "kit/pages/language.py:_number": "numbers in a language",
     "kit/pages/language.py:_date": "dates in a language",
+    "kit/pages/language.py:_encoded_query": "what the links of a page repeat of its query",
     "kit/pages/language.py:_skeleton": "dates in a language",
     "kit/pages/language.py:_time": "times in a language",
     "kit/pages/language.py:_times": "times in a language",

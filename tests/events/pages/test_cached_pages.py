@@ -145,6 +145,28 @@ async def test_a_cached_page_is_kept_for_one_language(service: Service) -> None:
     assert ["Über diese Veranstaltung" in page.text for page in pages] == [True, False, True, False]
 
 
+@pytest.mark.usefixtures("only_notices_end_caches")
+async def test_an_unchanged_event_is_read_once_for_the_pages_of_all_languages(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=12)
+    await service.hear()
+
+    def reads() -> float:
+        return REGISTRY.get_sample_value("holdfast_batch_calls_count", {"batch": "read_event_page"}) or 0
+
+    async def read_both() -> list[str]:
+        return [(await service.http.get(f"{event['public_url']}?lang={code}")).text for code in ("en", "de")]
+
+    before = reads()
+    english, german = await read_both()
+    await ada.patch(f"/api/events/{event['id']}", {"event": {"capacity": 34}})
+    larger_english, larger_german = await read_both()
+
+    assert ("of 12" in english, "von 12" in german) == (True, True)
+    assert ("of 34" in larger_english, "von 34" in larger_german) == (True, True)
+    assert reads() - before == 2
+
+
 async def test_the_next_date_of_a_series_is_shown_at_the_address_of_a_past_one(service: Service) -> None:
     ada = await service.organizer()
     event = await ada.create_event(

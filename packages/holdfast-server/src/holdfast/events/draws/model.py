@@ -63,7 +63,7 @@ class CheckColumns(Struct, kw_only=True):
         return DrawCheck(origin, root, signature, self.check_frozen_at, cosignatures)
 
 
-class DrawColumns(CheckColumns, kw_only=True):
+class DrawColumns(CheckColumns):
     """The columns of a row that has a draw, or has none.
 
     draw_at         when the list of entries closes

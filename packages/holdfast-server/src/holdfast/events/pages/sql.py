@@ -63,7 +63,7 @@ async def find_queue(reader: Reader, event_id: int) -> EventQueue | None:
     return read_queue(await reader.value(f"select {QUEUE} from events where id = %(id)s", {"id": event_id}))
 
 
-class EventExtras(CheckColumns, kw_only=True):
+class EventExtras(CheckColumns):
     """The data on the page of an event that is not in its row."""
 
     organizer_name: str | None

@@ -87,7 +87,7 @@ def stray_bounds(mode: PricingMode, **bounds: int | None) -> Errors:
     }
 
 
-class Payment(Struct):
+class Payment(Struct, frozen=True):
     """Whether and how people pay. Agents never pay.
 
     The contract has the word `student` for a person who registers.
@@ -104,6 +104,9 @@ class Payment(Struct):
     student_payment_required: bool
 
 
+_NO_PAYMENT = Payment("not_required", "free_event", 0, False, False, "none", None, None, False)
+
+
 def payment(mode: PricingMode, payouts_ready: bool, fee_percent: int, *, is_payable: bool = True) -> Payment:
     """The payment object: a pure function of the price and of the organizer's payout account.
 
@@ -111,7 +114,7 @@ def payment(mode: PricingMode, payouts_ready: bool, fee_percent: int, *, is_paya
                   everything is set up, but the price is one that cannot be paid
     """
     if mode == "free":
-        return Payment("not_required", "free_event", 0, False, False, "none", None, None, False)
+        return _NO_PAYMENT
     return Payment(
         status="required" if payouts_ready and is_payable else "unavailable",
         status_reason="organizer_processor_ready" if payouts_ready else "organizer_processor_not_configured",

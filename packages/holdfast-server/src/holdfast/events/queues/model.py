@@ -16,7 +16,7 @@ from holdfast.kit.contract.messages import FieldName, message
 from holdfast_verify.formats.receipts import Receipt
 
 
-class QueueRow(DrawColumns, kw_only=True):
+class QueueRow(DrawColumns):
     """A stored queue with its derived length.
 
     event_id    the event that it stands before; None: it stands before another site
@@ -60,7 +60,7 @@ class GuardedEvent(Struct):
     is_closed: bool
 
 
-class RoomRow(QueueRow, kw_only=True):
+class RoomRow(QueueRow):
     """A stored queue for its page.
 
     is_confirmed    whether the owner of the organizer's address has confirmed it

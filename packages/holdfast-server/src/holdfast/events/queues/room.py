@@ -150,7 +150,7 @@ class GetProgress(Command):
     queue_id: QueueId
 
 
-class QueueProgress(RoomRow, kw_only=True):
+class QueueProgress(RoomRow):
     """A stored queue, and how far it has come.
 
     serving      the last released ticket

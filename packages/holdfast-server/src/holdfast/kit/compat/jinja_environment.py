@@ -9,6 +9,8 @@ registrations takes a quarter less of the processor. The tests render templates 
 """
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import jinja2
@@ -24,6 +26,9 @@ VERSION = "3.1"
 MARKUPSAFE_VERSION = "3.0"
 
 _NO_NAMES: frozenset[str] = frozenset()
+
+_PLAIN = {FunctionType, MethodType, BuiltinFunctionType, partial}
+"""Kinds of callables that can be marked themselves, and are not by their kind."""
 
 # As `escape`, without a `Markup` for its result.
 _escape_text: Callable[[str], str] = markupsafe._escape_inner  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
@@ -64,7 +69,7 @@ class _Context(Context):
             named.pop("_block_vars", None)
             named.pop("_loop_vars", None)
             return called(self.eval_ctx, *arguments, **named)
-        if hasattr(called, "jinja_pass_arg") or hasattr(kind.__call__, "jinja_pass_arg"):
+        if hasattr(called, "jinja_pass_arg") or (kind not in _PLAIN and hasattr(kind.__call__, "jinja_pass_arg")):
             return super().call(called, *arguments, **named)
         named.pop("_block_vars", None)
         named.pop("_loop_vars", None)

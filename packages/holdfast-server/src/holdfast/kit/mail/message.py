@@ -144,6 +144,8 @@ def content_lines(text: str) -> list[str]:
 
 
 def _on_one_line(text: str) -> str:
+    if text.isascii() and text.isprintable():  # as most are: only spaces can be too many
+        return (_SPACES.sub(" ", text) if "  " in text else text).strip()
     return _SPACES.sub(" ", _INVISIBLE.sub("", _LINES.sub(" ", text))).strip()
 
 

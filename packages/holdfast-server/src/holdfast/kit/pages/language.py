@@ -61,7 +61,7 @@ class Language(Struct, frozen=True):
         """The URL of another page of this site, in this language if the visitor has chosen it."""
         if not self.query:
             return path
-        return f"{path}{'&' if '?' in path else '?'}{urlencode(self.query)}"
+        return f"{path}{'&' if '?' in path else '?'}{_encoded_query(self.query)}"
 
     @property
     def query(self) -> tuple[tuple[str, str], ...]:
@@ -147,6 +147,11 @@ class Language(Struct, frozen=True):
 
 
 # Many pages show the same numbers and moments: a waiting room shows its start to every visitor.
+
+
+@lru_cache(1_000)
+def _encoded_query(query: tuple[tuple[str, str], ...]) -> str:
+    return urlencode(query)
 
 
 def _key(moment: dt.datetime) -> dt.datetime:

@@ -1,10 +1,13 @@
 """A pool of connections to PostgreSQL that refills as soon as the database is back."""
 
 import asyncio
+import json
 import math
 from typing import Any, Self
 
+import msgspec
 from psycopg import AsyncConnection
+from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
 from psycopg_pool.pool_async import AddConnection, MaintenanceTask
 
@@ -84,4 +87,13 @@ class Pool(AsyncConnectionPool[AsyncConnection[Any]]):
 
 
 async def _configure(connection: AsyncConnection[Any]) -> None:
+    set_json_loads(_decode_json, connection)
     await connection.execute(SESSION_SETTINGS)
+
+
+def _decode_json(stored: bytes) -> Any:
+    """A value of JSON in a row. msgspec takes an eighth of the time, but refuses numbers beyond those of a float."""
+    try:
+        return msgspec.json.decode(stored)
+    except msgspec.MsgspecError:
+        return json.loads(stored)

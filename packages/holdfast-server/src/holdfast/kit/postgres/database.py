@@ -7,6 +7,8 @@ import contextlib
 import copy
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
+from inspect import Parameter, signature
+from itertools import takewhile
 from keyword import iskeyword
 from typing import Any, Generic, LiteralString, NamedTuple, TypeVar
 
@@ -58,31 +60,46 @@ def pair_of(first: type[T], second: type[S]) -> AsyncRowFactory[tuple[T, S]]:
         if names is None:
             return no_result
         make_first, make_second = _maker(first, names[:-count]), _maker(second, names[-count:])
-        return lambda values: (make_first(values), make_second(values[-count:]))
+        return lambda values: (make_first(values[:-count]), make_second(values[-count:]))
 
     return factory
 
 
-def _names(cursor: AsyncCursor[Any]) -> tuple[str, ...] | None:
-    """The names of the columns; None if the statement returns no rows."""
+def _names(cursor: AsyncCursor[Any]) -> tuple[bytes | None, ...] | None:
+    """The encoded names of the columns; None if the statement returns no rows."""
     result = cursor.pgresult
     if result is None or (not result.nfields and result.status != ExecStatus.TUPLES_OK):
         return None
-    return tuple([(result.fname(number) or b"").decode() for number in range(result.nfields)])
+    return tuple(map(result.fname, range(result.nfields)))
 
 
-def _maker(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence[Any]], T]:
+def _maker(into: Callable[..., T], names: tuple[bytes | None, ...]) -> Callable[[Sequence[Any]], T]:
     # Other callables may be made for each statement, so their makers are not remembered.
-    return _compiled(into, names) if isinstance(into, type) else _by_keywords(into, names)
+    return _compiled(into, names) if isinstance(into, type) else _by_keywords(into, _decoded(names))
+
+
+def _decoded(names: tuple[bytes | None, ...]) -> tuple[str, ...]:
+    return tuple((name or b"").decode() for name in names)
 
 
 @lru_cache(MAX_ROW_MAKERS)
-def _compiled(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence[Any]], T]:
-    # A call by a dictionary of names takes almost three times as long for a row of 40 columns.
+def _compiled(into: Callable[..., T], encoded_names: tuple[bytes | None, ...]) -> Callable[[Sequence[Any]], T]:
+    names = _decoded(encoded_names)
     if not all(name.isidentifier() and not iskeyword(name) for name in names):
         return _by_keywords(into, names)
-    arguments = ", ".join(f"{name}=values[{number}]" for number, name in enumerate(names))
-    return eval(f"lambda values: into({arguments})", {"into": into})  # noqa: S307 - of names of columns
+    # For 46 columns, arguments by name take a structure 2.5 us, by place 0.6 us, and all in their order 0.2 us.
+    by_place = [*takewhile(names.__contains__, _positional_names(into))]
+    if by_place == [*names]:
+        return lambda values: into(*values)
+    arguments = [f"values[{names.index(name)}]" for name in by_place]
+    arguments += [f"{name}=values[{number}]" for number, name in enumerate(names) if name not in by_place]
+    return eval(f"lambda values: into({', '.join(arguments)})", {"into": into})  # noqa: S307 - of names of columns
+
+
+def _positional_names(into: Callable[..., object]) -> list[str]:
+    """The names of the arguments that a structure also takes by their places."""
+    parameters = signature(into).parameters.values()
+    return [parameter.name for parameter in parameters if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD]
 
 
 def _by_keywords(into: Callable[..., T], names: tuple[str, ...]) -> Callable[[Sequence[Any]], T]:

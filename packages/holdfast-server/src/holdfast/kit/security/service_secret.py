@@ -74,8 +74,19 @@ class Secret:
         return self.derive_each(purpose)[0]
 
     def derive_each(self, purpose: str) -> Sequence[bytes]:
-        """The keys for one purpose, from the present secret and, if there is one, from the old secret."""
-        return [hmac.digest(value, purpose.encode(), sha256) for value in (self.value, self.old) if value]
+        """The keys for one purpose, from the present secret and, if there is one, from the old secret.
+
+        Each purpose is a text of the code, so there are few, and their keys are kept.
+        """
+        keys = self._keys.get(purpose)
+        if keys is None:
+            values = [value for value in (self.value, self.old) if value]
+            keys = self._keys[purpose] = tuple(hmac.digest(value, purpose.encode(), sha256) for value in values)
+        return keys
+
+    @cached_property
+    def _keys(self) -> dict[str, Sequence[bytes]]:
+        return {}
 
     def signer(self, purpose: str, length: int = 64) -> HmacSigner:
         """A signer with the present secret, which also accepts signatures of the old one."""

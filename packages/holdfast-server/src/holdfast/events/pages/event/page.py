@@ -5,13 +5,14 @@ no database query.
 """
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 import msgspec
+from cachetools import LRUCache
 from markupsafe import Markup
 
 from holdfast.events.events import text
@@ -72,7 +73,16 @@ def preview_path(secret: Secret, event_id: int) -> str:
     return f"/events/{event_id}/preview/{previews(secret).sign(str(event_id))}"
 
 
+MAX_CONTENT_BYTES = 8_000_000
+"""The maximum size of the cached contents of pages, in bytes."""
+
 EVENT_PAGES = cache_bound("Rendered pages of events", "events", f"{MAX_CACHE_BYTES // 1_000_000} MB")
+EVENT_CONTENTS = cache_bound(
+    "Contents of the pages of events, for all languages",
+    "events",
+    f"{MAX_CONTENT_BYTES // 1_000_000} MB",
+    lost="is read again",
+)
 
 
 class EventPage:
@@ -101,6 +111,7 @@ class EventPage:
         self._linked_events = linked_events
         self._read = read
         self._pages = PageCache(EVENT_PAGES)
+        self._contents: LRUCache[Hashable, EventContent] = LRUCache(MAX_CONTENT_BYTES, _size)
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """The page of the event in the address, or of the next occurrence if that is over. Raises `not_found`.
@@ -170,7 +181,14 @@ class EventPage:
             return None  # the organizer has been erased
 
     async def _read_content(self, caller: Caller, linked_event: LinkedEvent) -> EventContent:
-        return await self._read(caller, ReadEvent(event_id=linked_event.event.id))
+        """The content of the page, read once for all languages. It has the keys of pages, so it lasts as long."""
+        key = (linked_event.event.id, linked_event.version, period())
+        content = self._contents.get(key)
+        if content is None:
+            content = await self._read(caller, ReadEvent(event_id=linked_event.event.id))
+            if _size(content) <= MAX_CONTENT_BYTES:
+                self._contents[key] = content
+        return content
 
     def _headers(self, language: Language) -> list[Header]:
         return security_headers(language, images=photo_origin(self._settings))
@@ -269,6 +287,12 @@ class EventPage:
                 outside, address=address, organizer=organizer, summary=summary, images=pictures
             ),
         }
+
+
+def _size(content: EventContent) -> int:
+    """About how many bytes of memory a content takes."""
+    html = content.text.html if content.text else ""
+    return 8_000 + 2 * (len(content.event.body) + len(html)) + 200 * len(content.prices)
 
 
 def _following_values(following: VersionedOrganizer | None, settings: Settings) -> dict[str, Any]:
