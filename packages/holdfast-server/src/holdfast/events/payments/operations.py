@@ -91,14 +91,14 @@ class PaymentView(Struct):
         return self.amount - self.refunded if self.status == "paid" and self.blocked is None else 0
 
     @property
-    def kept_fee(self) -> int:
+    def net_fee(self) -> int:
         """The fee without the share that goes back with refunds, rounded as `_NET_FEE` is."""
         return self.fee - (2 * self.fee * self.refunded + self.amount) // (2 * self.amount)
 
     @property
     def net(self) -> int:
         """What stays with the organizer."""
-        return self.amount - self.refunded - self.kept_fee
+        return self.amount - self.refunded - self.net_fee
 
 
 class RefundResult(Struct):
