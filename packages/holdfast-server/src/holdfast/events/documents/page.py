@@ -235,7 +235,8 @@ def _request(spec: Spec, method: str, path: str, entry: Spec, content: str) -> s
     locations = {parameter["name"]: parameter["in"] for parameter in entry["parameters"]}
     query = urlencode({name: value for name, value in values.items() if locations[name] == "query"})
     address = spec["servers"][0]["url"] + re.sub(r"{(\w+)}", lambda name: str(values[name[1]]), path)
-    method_option = "" if method == "GET" else f"-X {method} "
+    # With a body, curl sends a POST by itself.
+    method_option = "" if method == ("POST" if content else "GET") else f"-X {method} "
     lines = [f"curl {method_option}'{address}{'?' if query else ''}{query}'"]
     if "security" not in entry:
         lines.append('-H "X-API-Key: $KEY"')
