@@ -13,6 +13,7 @@ PIECES = (
     f'{HEAD}<body><p><time datetime="2031-07-01T22:00:00Z" data-local="exact">1 July 2031, 22:00 UTC</time></p>',
     '<p><time datetime="2031-07-01T23:00:00Z" data-local="exact">1 July 2031, 2',
     "3:00 UTC</time></p>",
+    '<p><time datetime="2031-07-01T23:30:00Z" data-local="first">July 1, 2031, 11:30 PM UTC</time></p>',
     "<p>The end",
 )
 
@@ -41,6 +42,9 @@ async def test_times_in_each_piece_of_a_page_are_in_the_zone_of_the_browser(chro
         seen[1].set()
         seen[2].set()
         await expect(times.nth(1)).to_have_text("July 2, 2031 at 1:00 AM GMT+2")
+        await expect(times.nth(2)).to_have_text("July 2, 2031, 1:30 AM")
+        await expect(times.nth(2)).to_have_attribute("title", "July 2, 2031 at 1:30 AM GMT+2")
         seen[3].set()
+        seen[4].set()
         await loading
     await context.close()

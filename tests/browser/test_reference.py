@@ -46,11 +46,14 @@ async def test_a_reader_searches_an_operation_and_sends_a_request_with_a_key(
         ada = await service.organizer()
         context = await chromium.new_context()
         page = await context.new_page()
-        await page.goto(f"{address}/docs")
+        await page.goto(f"{address}/docs/objects")
 
         await page.get_by_label("Search").fill("publish waitinglist_capacity create")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url(f"{address}/docs?q=*")
+        await expect(page.get_by_label("Search")).to_have_value("publish waitinglist_capacity create")
         await expect(page.get_by_role("link", name="List api keys")).to_be_hidden()
-        await expect(page.get_by_role("heading", name="Queues")).to_be_hidden()
+        await expect(page.get_by_role("main").get_by_role("heading", name="queues")).to_be_hidden()
         await expect(page.get_by_role("status").first).to_contain_text("operations have all these words.")
         await page.get_by_role("link", name="Create event").click()
 

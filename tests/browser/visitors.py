@@ -223,12 +223,13 @@ def kind(url: str) -> str:
 
 
 async def signed_in(chromium: Browser, visitor: Visitor, scheme: Any, width: int, language: str) -> BrowserContext:
-    """A browser in which the visitor is signed in. Nothing moves in it."""
+    """A browser in which the visitor is signed in, in the time zone of the demonstration. Nothing moves in it."""
     context = await chromium.new_context(
         storage_state=_states.get(visitor.name),
         color_scheme=scheme,
         viewport={"width": width, "height": 900},
         locale=LOCALES[language],
+        timezone_id="Europe/Berlin",
         reduced_motion="reduce",
     )
     if visitor.name not in _states:

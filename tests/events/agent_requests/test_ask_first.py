@@ -44,6 +44,22 @@ async def test_a_call_waits_for_the_person_and_then_its_repetition_has_the_answe
     assert "Claude changed Jazz night" in main_text(await at.browser.get("/console/agents"))
 
 
+async def test_the_time_of_an_event_to_create_is_in_its_zone_or_else_in_that_of_the_browser(service: Service) -> None:
+    at, agent = await asking_desk(service)
+    night = NIGHT | {"datetime": "2031-07-01T18:00:00Z", "pricing_mode": "free", "price": 0}
+    addresses = [
+        f"/console/agents/requests/{refusal(await agent.call('create_event', **night | zone))['request_id']}"
+        for zone in ({"timezone": "Europe/Berlin"}, {})
+    ]
+
+    zoned, plain = [await at.browser.get(address) for address in addresses]
+
+    assert "Date and time July 1, 2031, 8:00 PM CEST" in main_text(zoned).replace("\u202f", " ")
+    assert '<time datetime="2031-07-01T18:00:00+00:00" data-local="exact">' in plain.text
+    assert "Price free" in main_text(plain)
+    assert "Kind of price" not in main_text(plain)
+
+
 async def test_over_rest_it_is_a_conflict_with_the_address_of_the_request(service: Service) -> None:
     at, agent = await asking_desk(service)
     event = await at.ada.create_event()

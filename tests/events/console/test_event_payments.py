@@ -18,16 +18,18 @@ async def test_the_list_of_payments_has_totals_and_links_to_people_of_deleted_re
     page = f"/console/events/{ann.event_id}/payments"
     assert page in (await browser.get(f"/console/events/{ann.event_id}")).text
     assert (
-        "Yours €11.40 what was paid, without what went back and the fee Paid €12.00 in 1 payment Refunded €0.00 "
-        "Fee of the platform €0.60 All times in UTC ann@"
+        "Yours €11.40 after refunds and the fee Paid by card €12.00 €12.00 in 1 payment "
+        "Fee of the platform €0.60 part of each payment All times in UTC"
     ) in page_text(await browser.get(page))
 
     await shop.service.run_sql("delete from registrations")
     await shop.service.run_sql("update refunds set state = 'refused', error = 'The account is closed.'")
 
     payments_page = await browser.get(page)
-    assert "Refunded €12.00" in page_text(payments_page)
-    assert "€12.00 · Paid · €12.00 back The payment processor refuses to give money back." in page_text(payments_page)
+    text = page_text(payments_page)
+    assert "Paid by card €0.00 €12.00 in 1 payment, €12.00 refunded" in text
+    assert "ann@example.com Refunded Paid: €12.00 Refunded: €12.00 €0.00 Yours: €0.00" in text
+    assert "The payment processor refuses to give money back." in text
     [link] = re.findall(r'<a href="([^"]+)"><bdi>ann@example.com</bdi>', payments_page.text)
     assert link == person
     person_page = await browser.get(link)
@@ -48,7 +50,9 @@ async def test_the_rest_of_a_partly_refunded_payment_is_shown_and_exported(shop:
     header, row = csv_cells(await browser.get(f"{page}.csv"))
 
     assert "Yours €8.55" in text
-    assert "Refunded €3.00 Fee of the platform €0.45" in text
+    assert "Paid by card €9.00 €12.00 in 1 payment, €3.00 refunded Fee of the platform €0.45" in text
+    assert "ann@example.com Partly refunded Paid: €12.00 Refunded: €3.00 €0.45 Yours: €8.55" in text
+    assert "Paid by card €9.00" in page_text(await browser.get(page.removesuffix("/payments")))
     assert header[:6] == ["E-mail address", "Status", "Paid", "Refunded", "Fee of the platform", "Yours"]
     assert row[:7] == ["ann@example.com", "Paid", "12.00", "3.00", "0.45", "8.55", "EUR"]
 
@@ -88,7 +92,7 @@ async def test_more_than_a_page_of_payments_are_read_in_order(
     path, seen = f"/console/events/{event_id}/payments", list[str]()
     while path:
         page = await browser.get(path)
-        seen += re.findall(r"<span>€(\d)\.00 · Not paid in time", page.text)
+        seen += re.findall(r"Not paid in time €(\d)\.00 to pay", page_text(page))
         path = next(iter(re.findall(r'href="([^"]+)" rel="next"', page.text)), "")
 
     assert seen == ["5", "4", "3", "2", "1"]

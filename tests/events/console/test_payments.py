@@ -36,14 +36,16 @@ async def test_the_amount_to_refund_is_shown_before_a_seat_is_taken_away_or_the_
 async def test_a_part_of_a_payment_is_refunded_and_the_person_keeps_the_seat(shop: PaymentScene) -> None:
     browser, ann, page = await pay_for_seat(shop)
     text = page_text(await browser.get(page))
-    assert "€12.00 · Paid" in text
-    assert "€0.60 of it is the fee" in text
+    assert "€12.00 Paid" in text
+    assert "Paid by card €12.00 Fee of the platform -€0.60 Yours €11.40" in text
     assert page in (await browser.get(page.removesuffix("/payments"))).text
 
     assert await give_back(browser, page, "4,50") == 303
     await shop.work()
 
-    assert "€4.50 back: by you." in page_text(await browser.get(page))
+    after = page_text(await browser.get(page))
+    assert "€12.00 Partly refunded" in after
+    assert "Refunded: by you -€4.50 Fee of the platform -€0.37 Yours €7.13" in after
     assert shop.moved("refund") == 450
     assert await shop.counts(ann.event_id) == {"registered": 1}
 
@@ -55,9 +57,9 @@ async def test_the_page_of_a_registration_shows_the_payment_and_the_noted_amount
 
     await note(shop, 1000)
 
-    assert "paid by card: €12.00" in before
-    assert "your note" not in before
-    assert "paid by card: €12.00 · your note: €10.00" in page_text(await browser.get(page))
+    assert "Paid by card €12.00 · Payments and refunds" in before
+    assert "noted by you" not in before
+    assert "Paid by card €12.00 · Payments and refunds Paid, noted by you €10.00" in page_text(await browser.get(page))
     table = (await browser.get(f"{page.rpartition('/')[0]}.csv")).text
     assert ",12.00,EUR," in table
     assert ",10.00," not in table
@@ -69,7 +71,8 @@ async def test_a_noted_amount_without_a_card_payment_is_shown_as_a_note(shop: Pa
 
     await note(shop, 1200)
 
-    assert "paid by card: €0.00 · your note: €12.00" in page_text(await browser.get(page.removesuffix("/payments")))
+    text = page_text(await browser.get(page.removesuffix("/payments")))
+    assert "Paid by card €0.00 · Payments and refunds Paid, noted by you €12.00" in text
 
 
 async def note(shop: PaymentScene, amount: int) -> None:

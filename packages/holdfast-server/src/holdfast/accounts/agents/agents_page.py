@@ -159,11 +159,16 @@ class AgentLine(Struct, kw_only=True):
 
 
 class FieldChange(NamedTuple):
-    """A field that a request changes. `before`: empty if the request makes something new."""
+    """A field that a request changes.
+
+    before    empty if the request makes something new
+    moment    the new value, if it is a moment without a time zone: pages show it in that of the browser
+    """
 
     label: str
     before: str
     after: str
+    moment: datetime | None = None
 
 
 class RequestCard(Struct, kw_only=True, frozen=True):

@@ -1,13 +1,11 @@
 // The reference: a search in the index of its operations, and forms that send requests with the reader's own key.
 "use strict";
 
-const tools = document.getElementById("tools");
+const field = document.getElementById("search");
 const entries = [...document.querySelectorAll("[data-words]")];
 
-tools?.addEventListener("submit", (event) => event.preventDefault());
-
-document.getElementById("search")?.addEventListener("input", (event) => {
-  const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+function search() {
+  const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
   let number = 0;
   for (const entry of entries) {
     const text = `${entry.dataset.words} ${entry.textContent.toLowerCase()}`;
@@ -15,11 +13,19 @@ document.getElementById("search")?.addEventListener("input", (event) => {
     number += fits;
     entry.hidden = !fits;
   }
-  for (const list of document.querySelectorAll(".reference main section:has([data-words])")) {
-    list.hidden = !list.querySelector("[data-words]:not([hidden])");
+  for (const part of document.querySelectorAll(".reference main > section")) {
+    part.hidden = words.length > 0 && !part.querySelector("[data-words]:not([hidden])");
   }
   document.getElementById("found").textContent = words.length ? `${number} of ${entries.length} operations have all these words.` : "";
-});
+}
+
+// The index is searched while the reader types. The other pages lead to it, with what was typed.
+if (entries.length) {
+  field.value = new URLSearchParams(location.search).get("q") ?? "";
+  search();
+  field.addEventListener("input", search);
+  field.form.addEventListener("submit", (event) => event.preventDefault());
+}
 
 // The address of a request: parameters that are left empty are left out.
 function address(form) {

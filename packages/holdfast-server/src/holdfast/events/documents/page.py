@@ -57,20 +57,26 @@ OBJECTS_PAGE = "objects"
 TITLES: Mapping[str, str] = {"queues": "Waiting rooms (queues)", "keys": "API keys"}
 """Titles of nouns whose word in addresses is not the one of pages."""
 
-FOLDED_LINES = 20
-"""Lines of an answer above which it is shown folded."""
-
-PREVIEW_LINES = 8
-"""Lines of a folded answer that are shown."""
-
 FIRST_CALL = """\
-curl -s {base_url}/api/organizers/register -H 'Content-Type: application/json' \\
-  -d '{{"organizer": {{"name": "Ada Events", "email": "ada@example.com", "slug": "ada-events"}}}}'   # shows your key
-curl -s {base_url}/api/events -H "X-API-Key: $KEY" -H 'Content-Type: application/json' \\
-  -d '{{"event": {{"title": "Life drawing", "body": "Bring a pencil.", "datetime": "2031-05-01T18:00:00Z",
-                 "pricing_mode": "free", "price": 0, "capacity": 12}}}}'   # shows its id and public_url
-curl -s {base_url}/api/registrations -H "X-API-Key: $KEY" -H 'Content-Type: application/json' \\
-  -d '{{"registration": {{"event_id": 7, "email": "ben@example.com"}}}}'   # 202: stored, and settled in a moment"""
+# Register an organizer. The answer has your key.
+curl {base_url}/api/organizers/register \\
+  -H 'Content-Type: application/json' \\
+  -d '{{"organizer": {{"name": "Ada Events",
+       "email": "ada@example.com", "slug": "ada-events"}}}}'
+
+# Publish an event. The answer has its id and its public_url.
+curl {base_url}/api/events \\
+  -H "X-API-Key: $KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{{"event": {{"title": "Life drawing", "body": "Bring a pencil.",
+       "datetime": "2031-05-01T18:00:00Z", "capacity": 12,
+       "pricing_mode": "free", "price": 0}}}}'
+
+# Register a person. It is stored, and settled in a moment.
+curl {base_url}/api/registrations \\
+  -H "X-API-Key: $KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{{"registration": {{"event_id": 7, "email": "ben@example.com"}}}}'"""
 
 VERIFYING = """\
 import base64, hashlib, hmac, time
@@ -92,16 +98,6 @@ class AnswerExample(Struct):
 
     type: Spec | None = None
     example: str | None = None
-
-    @property
-    def line_count(self) -> int:
-        return len((self.example or "").splitlines())
-
-    @property
-    def preview(self) -> str | None:
-        """The first lines of a long example; None: it is short."""
-        lines = (self.example or "").splitlines()
-        return "\n".join([*lines[:PREVIEW_LINES], "  …"]) if len(lines) > FOLDED_LINES else None
 
 
 class DocumentedOperation(Struct):
@@ -239,7 +235,8 @@ def _request(spec: Spec, method: str, path: str, entry: Spec, content: str) -> s
     locations = {parameter["name"]: parameter["in"] for parameter in entry["parameters"]}
     query = urlencode({name: value for name, value in values.items() if locations[name] == "query"})
     address = spec["servers"][0]["url"] + re.sub(r"{(\w+)}", lambda name: str(values[name[1]]), path)
-    method_option = "" if method == "GET" else f"-X {method} "
+    # With a body, curl sends a POST by itself.
+    method_option = "" if method == ("POST" if content else "GET") else f"-X {method} "
     lines = [f"curl {method_option}'{address}{'?' if query else ''}{query}'"]
     if "security" not in entry:
         lines.append('-H "X-API-Key: $KEY"')

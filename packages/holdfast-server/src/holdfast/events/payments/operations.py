@@ -90,6 +90,16 @@ class PaymentView(Struct):
         """The amount that can still be refunded."""
         return self.amount - self.refunded if self.status == "paid" and self.blocked is None else 0
 
+    @property
+    def net_fee(self) -> int:
+        """The fee without the share that goes back with refunds, rounded as `_NET_FEE` is."""
+        return self.fee - (2 * self.fee * self.refunded + self.amount) // (2 * self.amount)
+
+    @property
+    def net(self) -> int:
+        """What stays with the organizer."""
+        return self.amount - self.refunded - self.net_fee
+
 
 class RefundResult(Struct):
     """A refund is on its way. `left`: the amount that can still be refunded."""

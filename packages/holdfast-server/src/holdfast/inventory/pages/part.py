@@ -15,10 +15,10 @@ ROBOTS = b"User-agent: *\nDisallow:\n"
 
 DEVELOPERS = "/developers"
 
-EXAMPLE_REQUEST = (
-    '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_availability", '
-    '"arguments": {"variant_gids": ["gid://shopify/ProductVariant/1006"]}}}'
-)
+EXAMPLE_REQUEST = """\
+{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+       "params": {"name": "get_availability", "arguments":
+         {"variant_gids": ["gid://shopify/ProductVariant/1006"]}}}"""
 """A call that answers how many of a variant can be sold."""
 
 EXAMPLE_ANSWER = """\

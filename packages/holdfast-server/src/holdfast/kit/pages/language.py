@@ -71,7 +71,12 @@ class Language(Struct, frozen=True):
     @property
     def csv_format(self) -> CsvFormat:
         """How spreadsheet programs of the language write CSV."""
-        return csv_format(get_decimal_symbol(self.locale))
+        return csv_format(self.decimal_mark)
+
+    @property
+    def decimal_mark(self) -> str:
+        """What stands before the decimals of a number: a point, or in German a comma."""
+        return get_decimal_symbol(self.locale)
 
     def duration(self, seconds: float) -> str:
         """How long something takes, rounded up, in the unit that people would name: `12 minutes`, `4 days`."""

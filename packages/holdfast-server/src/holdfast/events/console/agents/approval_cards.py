@@ -69,14 +69,18 @@ def card_of(waiting: WaitingRequest, language: Language) -> RequestCard:
         **(event.get("before") or {}),
     }
     currency = getattr(command, "currency", None) or event.get("currency") or ""
+    zone = getattr(command, "timezone", None) or event.get("timezone") or ""
+    is_free = waiting.operation in MADE and getattr(command, "pricing_mode", None) == "free"
+    if is_free:
+        labels["pricing_mode"] = EVENT_LABELS["price"]
     changes: list[FieldChange] = []
     for field in structs.fields(command):
         name, value = field.name, getattr(command, field.name)
         is_left_out = value is UNSET or name in IDS or (waiting.operation in MADE and value == field.default)
-        if is_left_out or (value in (None, []) and name not in before):
+        if is_left_out or (value in (None, []) and name not in before) or (is_free and name == "price"):
             continue
         words = [
-            _text(name, side, currency, event.get("timezone") or "UTC", language)
+            _text(name, side, currency, zone or "UTC", language)
             for side in (before.get(name), value)
             if side is not UNSET
         ]
@@ -84,7 +88,8 @@ def card_of(waiting: WaitingRequest, language: Language) -> RequestCard:
         if name in before and old == new:
             continue
         label = texts.gettext(labels.get(name) or name)
-        changes.append(FieldChange(label, old if name in before else "", new or texts.gettext("empty")))
+        moment = value if isinstance(value, dt.datetime) and not zone else None
+        changes.append(FieldChange(label, old if name in before else "", new or texts.gettext("empty"), moment))
     return RequestCard(request=waiting, changes=changes)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from holdfast.accounts.sessions import Session
-from holdfast.events.console.events.event_form import minor_units
+from holdfast.events.console.events.event_form import amount_text, minor_units
 from holdfast.events.console.frame import Console, organizer
 from holdfast.events.console.people.registrations import list_path
 from holdfast.events.payments import operations
@@ -103,6 +103,7 @@ class PaymentsPage:
             payments=await self._payments(session, command),
             back=f"{list_path(command.event_id)}/{command.user_id}",
             digits=digits,
+            amount_text=amount_text,
             values=typed or {},
             errors=refusal.errors,
             once=forms.new_token(),

@@ -1,11 +1,12 @@
-// Writes moments without a zone of their own in the zone of the browser, as people say them: "Today, 10:23 PM EST".
+// Writes moments without a zone of their own in the zone of the browser, as people say them: "Today, 10:23 PM". The zone is
+// that of the reader's own clock, so only the exact moment names it.
 "use strict";
 
 const pageLanguage = document.documentElement.lang;
 // The page is in one language. Of the languages of the browser, the one for it may write times in another way.
 const timeLocale = navigator.languages.find((candidate) => candidate.split("-")[0] === pageLanguage) ?? pageLanguage;
-const clockStyle = { hour: "numeric", minute: "2-digit", timeZoneName: "short" };
-const exactStyle = { day: "numeric", month: "long", year: "numeric", ...clockStyle };
+const clockStyle = { hour: "numeric", minute: "2-digit" };
+const exactStyle = { day: "numeric", month: "long", year: "numeric", ...clockStyle, timeZoneName: "short" };
 
 function written(moment, style) {
   return new Intl.DateTimeFormat(timeLocale, style).format(moment);
