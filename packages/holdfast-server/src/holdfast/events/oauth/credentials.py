@@ -90,7 +90,7 @@ class Credentials:
 
     async def _find_linked(self, issuer: str, claims: AccessClaims) -> Caller | None:
         try:
-            return await self._subjects.holder(fingerprint(issuer, claims.subject))
+            return await self._subjects.caller_of_digest(fingerprint(issuer, claims.subject))
         except Problem as problem:
             if problem.type is INVALID_API_KEY:
                 return None

@@ -873,7 +873,7 @@ CREATE FUNCTION move_registrations(giver bigint, taker bigint) RETURNS void
          where user_id = giver and event_id not in (select event_id from event_of_both)
         returning event_id, log_number),
     entered as (
-        update event_entries set user_id = taker from moved
+        update event_entries set user_id = taker from moved_registration
          where (event_entries.event_id, ticket) = (moved_registration.event_id, log_number) and user_id = giver),
     -- The references to registrations are checked at the end of the statement.
     scanned as (
