@@ -115,6 +115,19 @@ async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(at: Desk, p
     )
 
 
+async def test_pages_that_are_looked_at_use_up_no_limit(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"keys_per_hour": 2})) as service:
+        at = await open_desk(service)
+        form = await at.browser.get(f"{PAGE}/new")
+        await at.browser.send(f"{PAGE}/new", url="https://shop.example/", which="all", once=hidden_field(form, "once"))
+
+        looks = [(await at.browser.get(f"{PAGE}/1{path}")).status_code for path in ("", "/secret") for _ in range(3)]
+        tests = [(await at.post(f"{PAGE}/1", do="test")).status_code for _ in range(2)]
+
+    assert looks == [200] * 6
+    assert tests == [303, 429]
+
+
 async def test_a_message_is_shown_with_each_attempt_and_sent_again(at: Desk, program: Program) -> None:
     statuses = [500, 0, 204, 204]
     program.receiver.answer = lambda _: Answer(statuses.pop(0))
