@@ -112,7 +112,7 @@ def test_the_first_start_prints_keys_and_a_page_and_later_starts_say_how_to_get_
         assert "holdfast events key create --organizer SLUG --name NAME" in output
     assert "holdfast inventory shop key SHOP_DOMAIN" in second
     assert re.search(
-        r"^Webhooks +to http://127.0.0.1:8787/, .*\n  see them +\S+ webhooks listen --secret ", first, re.MULTILINE
+        r"^Webhooks +add http://127.0.0.1:8787/ .*\n  listen there +\S+ webhooks listen --secret ", first, re.MULTILINE
     )
 
 

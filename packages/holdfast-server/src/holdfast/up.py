@@ -211,8 +211,8 @@ def _present_sights(sights: "list[Sight]") -> None:
 
 
 def _present_webhooks(port: int) -> None:
-    typer.echo(f"{typer.style('Webhooks', bold=True)}  to http://127.0.0.1:{port}/, an address for both consoles")
-    typer.echo(f"  see them       {listen_command(port, 'WHSEC')}")
+    typer.echo(f"{typer.style('Webhooks', bold=True)}  add http://127.0.0.1:{port}/ in a console, under Webhooks")
+    typer.echo(f"  listen there   {listen_command(port, 'WHSEC')}")
 
 
 def _usual_ports(first: int) -> dict[str, int]:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from http.server import ThreadingHTTPServer
 
+    from holdfast.kit.webhooks.signing import SignatureFault
+
 MAX_BODY_BYTES = 65_536
 """The longest message that is read. Those of our services have less than 20 kB."""
 
@@ -122,9 +124,12 @@ def describe(secrets: "Sequence[str]", headers: "dict[str, str]", body: bytes) -
         content = None
     members = cast(dict[str, Any], content) if isinstance(content, dict) else None
     name = "not JSON" if members is None else members.get("type", "no type")
-    faults = [signature_fault(secret, headers, body) for secret in secrets]
-    fault = next((fault for fault in faults if fault), None) if None not in faults else None
-    verdict = "not verified" if not secrets else "verified" if fault is None else f"REFUSED: {FAULTS[fault]}"
+    faults: list[SignatureFault | None] = [signature_fault(secret, headers, body) for secret in secrets]
+    is_verified = None in faults if secrets else None
+    verdict = "verified" if is_verified else "not verified"
+    # Where there is a fault with every secret, it is the same with each: of the headers, the time or the signature.
+    if is_verified is False and faults[0]:
+        verdict = f"REFUSED: {FAULTS[faults[0]]}"
     text = json.dumps(content, ensure_ascii=True, indent=2) if content is not None else ascii(body[:200])
     head = f"{headers.get('webhook-id', 'no id')}  {name}  {verdict}"
-    return (fault is None if secrets else None), [ascii(head)[1:-1], *(f"  {line}" for line in text.splitlines())]
+    return is_verified, [ascii(head)[1:-1], *(f"  {line}" for line in text.splitlines())]
