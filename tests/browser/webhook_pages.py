@@ -10,8 +10,8 @@ WEBHOOKS = "/console/webhooks"
 def addresses_of(endpoint_id: int, message_id: str) -> list[str]:
     """The addresses of all pages, for an endpoint and a message that was sent to it."""
     endpoint = f"{WEBHOOKS}/{endpoint_id}"
-    own = ("", "?delivery=failed", "/edit", "/secret", "/pause", "/delete", f"/messages/{message_id}")
-    return [WEBHOOKS, f"{WEBHOOKS}/new", f"{WEBHOOKS}/receive", *(endpoint + path for path in own)]
+    subpages = ("", "?delivery=failed", "/edit", "/secret", "/pause", "/delete", f"/messages/{message_id}")
+    return [WEBHOOKS, f"{WEBHOOKS}/new", f"{WEBHOOKS}/receive", *(endpoint + path for path in subpages)]
 
 
 async def faults_of_pages(page: Page, base_url: str, endpoint_id: int, message_id: str) -> dict[str, list[object]]:

@@ -130,11 +130,11 @@ def test_the_page_of_webhooks_names_the_limits_of_the_code() -> None:
     assert f"An attempt may take {ANSWER_SECONDS} seconds." in PAGE
     pauses = [5, 5 * 60, 30 * 60, *(hours * 3600 for hours in (2, 5, 10, 14, 20, 24))]
     assert list(RETRY_SECONDS) == pauses
-    said = " ".join(PAGE.split())
-    assert "after 5 seconds, 5 minutes, half an hour, 2, 5, 10, 14, 20 and 24 hours" in said
+    sentences = " ".join(PAGE.split())
+    assert "after 5 seconds, 5 minutes, half an hour, 2, 5, 10, 14, 20 and 24 hours" in sentences
     assert (FIRST_ENDPOINT_PAUSE, MAX_ENDPOINT_PAUSE) == (1, 5 * 60)
-    assert "grows from 1 second to 5 minutes" in said
-    assert f"sends at most {MAX_RESENT:,}" in said
+    assert "grows from 1 second to 5 minutes" in sentences
+    assert f"sends at most {MAX_RESENT:,}" in sentences
     assert FAILING_DAYS == 5
     assert f"lists the messages of {RETENTION_DAYS} days" in PAGE
     assert '"type": "registration.settled"' in PAGE

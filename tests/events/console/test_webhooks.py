@@ -171,8 +171,8 @@ async def test_a_message_is_shown_with_each_attempt_and_sent_again(at: Desk, pro
     assert "Your program answered with the status 500." in main_text(page)
     assert "There was no answer." in main_text(page)
     assert "&lt;i&gt;Jazz" in page.text
-    shown = re.findall('<pre tabindex="0"><code>(.*?)</code>', page.text, re.DOTALL)
-    assert [json.loads(html.unescape(content)) for content in shown] == [json.loads(message.body)]
+    contents = re.findall('<pre tabindex="0"><code>(.*?)</code>', page.text, re.DOTALL)
+    assert [json.loads(html.unescape(content)) for content in contents] == [json.loads(message.body)]
     assert again.headers["location"] == f"{path}?done=resend"
     assert [received.id for received in program.receiver.received] == [message.id] * 4
 
@@ -203,7 +203,7 @@ async def test_a_message_says_what_it_waits_for(at: Desk, program: Program) -> N
     assert "Nothing has been delivered since" in state
 
 
-async def test_the_page_about_receiving_has_the_program_that_verifies_and_every_type(at: Desk) -> None:
+async def test_the_manual_of_webhooks_has_the_program_that_verifies_and_every_type(at: Desk) -> None:
     manual = await at.browser.get(f"{PAGE}/receive")
 
     for page in (PAGE, f"{PAGE}/new"):
@@ -274,14 +274,13 @@ async def test_more_failed_messages_than_one_press_sends_have_the_button_for_the
     await at.service.run_sql("update webhook_deliveries set status = 'failed', due_at = null, ended_at = now()")
     page = f"{path_of(program)}?delivery=failed"
 
-    for said, is_last in (("2 messages that failed are being sent again. They are the oldest.", False), ("1 me", True)):
+    for text, is_last in (("2 messages that failed are being sent again. They are the oldest.", False), ("1 me", True)):
         resent = await at.browser.send(page, action=path_of(program), do="resend")
         page = resent.headers["location"]
-        text = main_text(await at.browser.get(page))
-        assert said in text
-        assert ("Send all failed messages again" in text) == (not is_last)
-
-    assert "No messages failed." in text
+        page_text = main_text(await at.browser.get(page))
+        assert text in page_text
+        assert ("Send all failed messages again" in page_text) == (not is_last)
+        assert ("No messages failed." in page_text) == is_last
 
 
 async def test_long_lists_have_pages(at: Desk, program: Program) -> None:

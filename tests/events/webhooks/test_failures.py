@@ -40,7 +40,7 @@ async def test_a_message_is_sent_again_with_the_same_id_until_it_is_taken(servic
 
 
 @pytest.mark.parametrize("call", ["ping", "messages/{id}/resend"])
-async def test_what_a_person_sends_waits_for_no_pause_of_the_endpoint(
+async def test_a_test_or_a_message_that_is_sent_again_waits_for_no_pause_of_the_endpoint(
     service: Service, programs: Programs, call: str
 ) -> None:
     ada = await service.organizer()

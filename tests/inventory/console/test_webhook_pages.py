@@ -158,7 +158,7 @@ async def test_failed_messages_are_listed_and_all_sent_again(merchant: Stocking,
     assert "No messages failed." in main_text(await merchant.get(f"{path_of(program)}?delivery=failed"))
 
 
-async def test_the_page_about_receiving_has_every_type(merchant: Stocking) -> None:
+async def test_the_manual_of_webhooks_has_every_type(merchant: Stocking) -> None:
     manual = await merchant.get(f"{PAGE}/receive")
 
     assert f"{PAGE}/receive" in (await merchant.get(PAGE)).text
