@@ -5,8 +5,9 @@ from typing import Any
 
 from playwright.async_api import Browser
 
-from tests.browser.looking import looks, open_boxes, open_context, too_wide, violations
+from tests.browser.looking import looks, open_context
 from tests.browser.merchants import enter, serve_merchant_console
+from tests.browser.webhook_pages import faults_of_pages
 from tests.helpers.webhook_receiver import Answer
 from tests.inventory.console.signing_in import add_merchant
 from tests.inventory.outgoing_webhooks.programs import programs_of
@@ -27,23 +28,9 @@ async def test_the_pages_of_webhooks_of_a_shop_have_no_faults_of_accessibility_a
             await shop.call("adjust_pool_quantity", pool_id=pool["id"], delta=-6)
             await program.messages()
             await scene.inventory.sql(f"update webhook_endpoints set url = 'https://shop.example/{'w' * 90}'")
-            path = f"/console/webhooks/{program.endpoint['id']}"
             message = program.receiver.received[-1].id
             context = await open_context(chromium, scheme, width, language)
             page = await context.new_page()
             await enter(page, scene, base_url)
-            for address in (
-                "/console/webhooks",
-                "/console/webhooks/new",
-                path,
-                f"{path}?delivery=failed",
-                f"{path}/edit",
-                f"{path}/secret",
-                f"{path}/delete",
-                f"{path}/messages/{message}",
-            ):
-                await page.goto(base_url + address)
-                await open_boxes(page)
-                assert await violations(page) == [], address
-                assert await too_wide(page) == [], address
+            assert await faults_of_pages(page, base_url, program.endpoint["id"], message) == {}
             await context.close()

@@ -8,7 +8,8 @@ from playwright.async_api import Browser
 
 from holdfast.accounts import sessions
 from holdfast.events.settings import Settings
-from tests.browser.looking import looks, open_boxes, open_context, session_cookie, too_wide, violations
+from tests.browser.looking import looks, open_context, session_cookie
+from tests.browser.webhook_pages import faults_of_pages
 from tests.events.webhooks.programs import Program, Programs
 from tests.helpers.webhook_receiver import Answer, receivers_of
 from tests.serving import listener, running_already, serving
@@ -55,22 +56,9 @@ async def office(settings: Settings) -> AsyncIterator[Office]:
 async def test_the_pages_of_webhooks_have_no_faults_of_accessibility_and_fit(
     office: Office, chromium: Browser, scheme: Any, width: int, language: str
 ) -> None:
-    path = f"/console/webhooks/{office.program.endpoint['id']}"
     message = office.program.receiver.received[-1].id
     async with await open_context(chromium, scheme, width, language) as context:
         await context.add_cookies([session_cookie(office.base_url, office.secret)])
         page = await context.new_page()
-        for address in (
-            "/console/webhooks",
-            "/console/webhooks/new",
-            path,
-            f"{path}?delivery=failed",
-            f"{path}/edit",
-            f"{path}/secret",
-            f"{path}/delete",
-            f"{path}/messages/{message}",
-        ):
-            await page.goto(office.base_url + address)
-            await open_boxes(page)
-            assert await violations(page) == [], address
-            assert await too_wide(page) == [], address
+        faults = await faults_of_pages(page, office.base_url, office.program.endpoint["id"], message)
+        assert faults == {}

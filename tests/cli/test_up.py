@@ -111,6 +111,9 @@ def test_the_first_start_prints_keys_and_a_page_and_later_starts_say_how_to_get_
         assert "holdfast events key create --admin --name NAME" in output
         assert "holdfast events key create --organizer SLUG --name NAME" in output
     assert "holdfast inventory shop key SHOP_DOMAIN" in second
+    assert re.search(
+        r"^Webhooks +add http://127.0.0.1:8787/ .*\n  listen there +\S+ webhooks listen --secret ", first, re.MULTILINE
+    )
 
 
 def test_a_second_start_keeps_the_demonstrations_and_their_secrets_until_real_partners_are_set_up(

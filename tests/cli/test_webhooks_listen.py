@@ -106,6 +106,24 @@ def test_a_message_of_a_key_pair_is_verified_with_the_public_key() -> None:
         assert "msg_7  event.created  verified" in listener.end()
 
 
+def test_messages_of_two_endpoints_are_verified_with_the_secret_of_each() -> None:
+    other = new_secret("v1")
+    with listening("--secret", SECRET, "--secret", other) as listener:
+        assert [listener.post(signed(secret)) for secret in (SECRET, other, new_secret("v1"))] == [204, 204, 401]
+        assert listener.end().count("verified") == 2
+
+
+def test_a_port_that_is_taken_is_named_with_what_else_would_do() -> None:
+    with listening() as listener:
+        port = listener.url.rpartition(":")[2].rstrip("/")
+        answer = run_holdfast("webhooks", "listen", "--port", port, HOLDFAST_DATA_DIR="unused")
+        listener.end()
+
+    assert answer.returncode == 1
+    assert answer.stderr.startswith(f"Port {port} cannot be used: ")
+    assert "WEBHOOK_TEST_PORT" in answer.stderr
+
+
 def test_without_a_secret_messages_are_printed_as_not_verified() -> None:
     with listening("--status", "500") as listener:
         assert listener.post({"webhook-id": "msg_1"}, b"no json") == 500

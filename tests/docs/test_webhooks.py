@@ -15,9 +15,17 @@ import pytest
 
 from holdfast.events.api import OPERATIONS
 from holdfast.events.webhooks.messages import MESSAGES
-from holdfast.kit.webhooks.endpoints import RETENTION_DAYS
-from holdfast.kit.webhooks.sending import ANSWER_SECONDS, FAILING_DAYS, RETRY_SECONDS
+from holdfast.kit.webhooks import LISTEN_PORT
+from holdfast.kit.webhooks.endpoints import MAX_RESENT, RETENTION_DAYS
+from holdfast.kit.webhooks.sending import (
+    ANSWER_SECONDS,
+    FAILING_DAYS,
+    FIRST_ENDPOINT_PAUSE,
+    MAX_ENDPOINT_PAUSE,
+    RETRY_SECONDS,
+)
 from holdfast.kit.webhooks.signing import new_secret, signed_headers
+from holdfast.kit.webhooks.verifying import VERIFYING
 from tests.docs import message_types
 from tests.helpers.data_directories import wait_until
 from tests.node import ROOT, installed, node
@@ -53,7 +61,7 @@ def receiver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[s
     [program] = re.findall(rf"```{request.param}\n(.*?)```", PAGE, re.DOTALL)
     secret, port = new_secret("v1"), free_port()
     path = tmp_path / f"receiver.{request.param}"
-    path.write_text(program.replace("whsec_...", secret).replace("8080", str(port)), encoding="utf-8")
+    path.write_text(program.replace("whsec_...", secret).replace("8787", str(port)), encoding="utf-8")
     command = [sys.executable, path] if request.param == "python" else [NODE, path]
     with subprocess.Popen(command) as running:
         try:
@@ -73,6 +81,7 @@ def cases_of(secret: str) -> dict[str, tuple[dict[str, str], bytes]]:
     now = int(time.time())
     signed = signed_headers([new_secret("v1"), secret], "msg_1", now, BODY)
     return {
+        "no headers": ({}, BODY),
         AS_SENT: (signed, BODY),
         "another body": (signed, BODY + b" "),
         "another id": ({**signed, "webhook-id": "msg_2"}, BODY),
@@ -103,13 +112,29 @@ def test_the_library_of_npm_takes_and_refuses_what_the_receivers_of_the_page_do(
     assert ran.returncode == 0, ran.stderr
     verdicts = dict(zip(cases, json.loads(ran.stdout), strict=True))
     assert verdicts.pop(AS_SENT) == "taken"
+    assert verdicts.pop("no headers") == "WebhookVerificationError: Missing required headers"
     assert verdicts.pop("too old") == "WebhookVerificationError: Message timestamp too old"
     assert {*verdicts.values()} == {"WebhookVerificationError: No matching signature found"}
 
 
+def test_the_page_of_webhooks_and_the_console_show_the_same_program() -> None:
+    assert VERIFYING in PAGE
+
+
+def test_the_receivers_of_the_page_listen_where_services_may_send_to() -> None:
+    assert PAGE.count(f'"127.0.0.1", {LISTEN_PORT}') + PAGE.count(f'{LISTEN_PORT}, "127.0.0.1"') == 2
+    assert f"http://127.0.0.1:{LISTEN_PORT}/" in PAGE
+
+
 def test_the_page_of_webhooks_names_the_limits_of_the_code() -> None:
     assert f"An attempt may take {ANSWER_SECONDS} seconds." in PAGE
-    assert (RETRY_SECONDS[0], RETRY_SECONDS[-1], len(RETRY_SECONDS) + 1) == (5, 86_400, 10)
+    pauses = [5, 5 * 60, 30 * 60, *(hours * 3600 for hours in (2, 5, 10, 14, 20, 24))]
+    assert list(RETRY_SECONDS) == pauses
+    sentences = " ".join(PAGE.split())
+    assert "after 5 seconds, 5 minutes, half an hour, 2, 5, 10, 14, 20 and 24 hours" in sentences
+    assert (FIRST_ENDPOINT_PAUSE, MAX_ENDPOINT_PAUSE) == (1, 5 * 60)
+    assert "grows from 1 second to 5 minutes" in sentences
+    assert f"sends at most {MAX_RESENT:,}" in sentences
     assert FAILING_DAYS == 5
     assert f"lists the messages of {RETENTION_DAYS} days" in PAGE
     assert '"type": "registration.settled"' in PAGE

@@ -33,6 +33,10 @@ async def delete_a_webhook(at: Desk) -> tuple[str, str]:
     return f"{await webhook(at)}/delete", "https://shop.example/hooks"
 
 
+async def pause_a_webhook(at: Desk) -> tuple[str, str]:
+    return f"{await webhook(at)}/pause", "https://shop.example/hooks"
+
+
 async def renew_a_secret(at: Desk) -> tuple[str, str]:
     return f"{await webhook(at)}/secret", "https://shop.example/hooks"
 
@@ -41,7 +45,15 @@ async def end_all_access(at: Desk) -> tuple[str, str]:
     return "/account/secure", "All your API keys."
 
 
-QUESTIONS = (revoke_a_key, delete_a_room, cancel_an_event, delete_a_webhook, renew_a_secret, end_all_access)
+QUESTIONS = (
+    revoke_a_key,
+    delete_a_room,
+    cancel_an_event,
+    delete_a_webhook,
+    pause_a_webhook,
+    renew_a_secret,
+    end_all_access,
+)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -1,15 +1,21 @@
 """The pages of webhooks of organizers: addresses, secrets that are shown once, tests, and what was sent."""
 
+import html
+import json
 import re
 
+import msgspec
 import pytest
 from standardwebhooks.webhooks import Webhook
 
 from holdfast.events.settings import Settings
+from holdfast.events.webhooks.messages import MESSAGES
+from holdfast.kit.webhooks import endpoints
+from holdfast.kit.webhooks.verifying import VERIFYING
 from tests.events.console.organizer_scene import Desk, hidden_field, open_desk
 from tests.events.webhooks.programs import Program, Programs, programs_of
 from tests.helpers.form_browser import main_text
-from tests.helpers.webhook_receiver import Answer
+from tests.helpers.webhook_receiver import Answer, Received
 from tests.support import Service, running
 
 SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")
@@ -40,7 +46,7 @@ async def test_a_new_address_gets_a_secret_that_is_shown_once(at: Desk) -> None:
     made = await at.browser.send(f"{PAGE}/new", **fields)
 
     [secret] = {*SECRET.findall(made.text)}
-    assert f"holdfast webhooks listen --secret {secret}" in made.text
+    assert "webhooks listen" not in made.text, "messages to a public address do not come to this machine"
     assert made.status_code == 200
     [endpoint] = (await at.ada.get("/api/webhook_endpoints")).json()["data"]
     assert (endpoint["url"], endpoint["types"]) == ("https://shop.example/hooks", ["event.full"])
@@ -49,6 +55,19 @@ async def test_a_new_address_gets_a_secret_that_is_shown_once(at: Desk) -> None:
         page = await at.page(path)
         assert "https://shop.example/hooks" in page
         assert secret not in page
+
+
+@pytest.mark.parametrize(("port", "option"), [(8787, ""), (8799, " --port 8799")])
+async def test_a_secret_for_this_machine_comes_with_the_command_that_listens_there(
+    settings: Settings, port: int, option: str
+) -> None:
+    async with running(settings.model_copy(update={"webhook_test_port": port})) as service:
+        at = await open_desk(service)
+        once = hidden_field(await at.browser.get(f"{PAGE}/new"), "once")
+        made = await at.browser.send(f"{PAGE}/new", url=f"http://127.0.0.1:{port}/", which="all", once=once)
+
+    [secret] = {*SECRET.findall(made.text)}
+    assert f"holdfast webhooks listen{option} --secret {secret}" in made.text
 
 
 async def test_a_form_that_is_sent_twice_makes_one_address_and_shows_the_same_secret(at: Desk) -> None:
@@ -75,17 +94,24 @@ async def test_a_webhook_form_names_the_address_of_a_trial_only_where_it_may_be_
     settings: Settings, port: int, note: str
 ) -> None:
     async with running(settings.model_copy(update={"webhook_test_port": port})) as service:
-        form = await (await open_desk(service)).page(f"{PAGE}/new")
+        at = await open_desk(service)
+        form = await at.browser.get(f"{PAGE}/new")
+        fields = {"url": "http://localhost:8787/", "which": "all", "once": hidden_field(form, "once")}
+        refused = await at.browser.send(f"{PAGE}/new", **fields)
 
-    assert note in form
-    assert ("For a trial" in form) == bool(port)
+    for page in (main_text(form), main_text(refused)):
+        assert note in page
+        assert ("For a trial" in page) == bool(port)
 
 
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
         ({"url": ""}, "Enter the address of your program, such as https://shop.example/webhooks."),
-        ({"url": "http://shop.example/"}, "must begin with https://"),
+        ({"url": "http://shop.example/"}, "must begin with https://, as https://shop.example/webhooks does"),
+        ({"url": "shop.example"}, "must begin with https://, as https://shop.example/webhooks does"),
+        ({"url": "http://127.0.0.1:8787/"}, "must begin with https://, as https://shop.example/webhooks does"),
+        ({"url": "https://shop.example:8443/"}, "must use the default port"),
         ({"url": "https://shop.example/", "which": "chosen"}, "Choose at least one message, or all."),
     ],
 )
@@ -115,6 +141,19 @@ async def test_a_test_is_sent_and_stands_in_the_list_with_its_answer(at: Desk, p
     )
 
 
+async def test_pages_that_are_looked_at_use_up_no_limit(settings: Settings) -> None:
+    async with running(settings.model_copy(update={"keys_per_hour": 2})) as service:
+        at = await open_desk(service)
+        form = await at.browser.get(f"{PAGE}/new")
+        await at.browser.send(f"{PAGE}/new", url="https://shop.example/", which="all", once=hidden_field(form, "once"))
+
+        looks = [(await at.browser.get(f"{PAGE}/1{path}")).status_code for path in ("", "/secret") for _ in range(3)]
+        tests = [(await at.post(f"{PAGE}/1", do="test")).status_code for _ in range(2)]
+
+    assert looks == [200] * 6
+    assert tests == [303, 429]
+
+
 async def test_a_message_is_shown_with_each_attempt_and_sent_again(at: Desk, program: Program) -> None:
     statuses = [500, 0, 204, 204]
     program.receiver.answer = lambda _: Answer(statuses.pop(0))
@@ -132,15 +171,60 @@ async def test_a_message_is_shown_with_each_attempt_and_sent_again(at: Desk, pro
     assert "Your program answered with the status 500." in main_text(page)
     assert "There was no answer." in main_text(page)
     assert "&lt;i&gt;Jazz" in page.text
+    contents = re.findall('<pre tabindex="0"><code>(.*?)</code>', page.text, re.DOTALL)
+    assert [json.loads(html.unescape(content)) for content in contents] == [json.loads(message.body)]
     assert again.headers["location"] == f"{path}?done=resend"
     assert [received.id for received in program.receiver.received] == [message.id] * 4
 
 
+async def test_a_message_says_what_it_waits_for(at: Desk, program: Program) -> None:
+    async def page_of(message: Received) -> str:
+        return main_text(await at.browser.get(f"{path_of(program)}/messages/{message.id}"))
+
+    program.receiver.answer = lambda _: Answer(500)
+    await at.ada.create_event()
+    await program.deliver()
+    [message] = program.receiver.received
+    later = await page_of(message)
+    await program.pass_pauses()
+    failing = await page_of(message)
+    listed = await at.page(path_of(program))
+    await at.browser.send(f"{path_of(program)}/pause", action=path_of(program), do="pause")
+    paused = await page_of(message)
+    await at.service.run_sql("update webhook_endpoints set status = 'active', failing_since = null")
+    due = await page_of(message)
+
+    assert re.search("It is sent [^.i]", later)
+    assert "It is sent as soon as your program answers again." in failing
+    assert "It waits until the webhook is switched on." in paused
+    assert "It is sent in a moment." in due
+    [state] = re.findall(r'id="state" data-live>(.*?)</div>', listed, re.DOTALL)
+    assert "Failing" in state
+    assert "Nothing has been delivered since" in state
+
+
+async def test_the_manual_of_webhooks_has_the_program_that_verifies_and_every_type(at: Desk) -> None:
+    manual = await at.browser.get(f"{PAGE}/receive")
+
+    for page in (PAGE, f"{PAGE}/new"):
+        assert f'href="{PAGE}/receive"' in await at.page(page)
+    assert VERIFYING in html.unescape(manual.text)
+    examples = re.findall('<pre tabindex="0"><code>(.*?)</code>', manual.text, re.DOTALL)
+    assert [json.loads(html.unescape(example)) for example in examples] == [
+        json.loads(msgspec.json.encode(type.example)) for type in MESSAGES
+    ]
+
+
 async def test_an_address_is_changed_paused_activated_and_deleted(at: Desk, program: Program) -> None:
     path = path_of(program)
-    await at.browser.send(f"{path}/edit", url=program.receiver.url, which="all")
-    await at.browser.send(path, do="pause")
-    assert "Paused" in main_text(await at.browser.get(path))
+    edited = await at.browser.send(f"{path}/edit", url=program.receiver.url, which="all")
+    assert edited.headers["location"] == f"{path}?done=edit"
+    changed = main_text(await at.browser.get(f"{path}?done=edit"))
+    question = main_text(await at.browser.get(f"{path}/pause"))
+    await at.browser.send(f"{path}/pause", action=path, do="pause")
+    assert "Saved." in changed
+    assert "What happens during the pause is not sent, not even later." in question
+    assert "Paused: what happens now is not sent" in main_text(await at.browser.get(path))
     await at.browser.send(path, do="activate")
     [endpoint] = (await at.ada.get("/api/webhook_endpoints")).json()["data"]
     assert (endpoint["types"], endpoint["status"]) == ([], "active")
@@ -172,11 +256,31 @@ async def test_failed_messages_are_listed_and_all_sent_again(at: Desk, program: 
     assert len({*re.findall("messages/(msg_[0-9]+)", failed.text)}) == 3
     program.receiver.answer = lambda _: Answer()
 
-    await at.browser.send(f"{path_of(program)}?delivery=failed", action=path_of(program), do="resend")
+    resent = await at.browser.send(f"{path_of(program)}?delivery=failed", action=path_of(program), do="resend")
+    assert "3 messages that failed are being sent again." in await at.page(resent.headers["location"])
     await program.pass_pauses()
     await program.deliver()
 
     assert "No messages failed." in main_text(await at.browser.get(f"{path_of(program)}?delivery=failed"))
+
+
+async def test_more_failed_messages_than_one_press_sends_have_the_button_for_the_others(
+    at: Desk, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoints, "MAX_RESENT", 2)
+    for _ in range(3):
+        await at.ada.create_event()
+    await program.deliver()
+    await at.service.run_sql("update webhook_deliveries set status = 'failed', due_at = null, ended_at = now()")
+    page = f"{path_of(program)}?delivery=failed"
+
+    for text, is_last in (("2 messages that failed are being sent again. They are the oldest.", False), ("1 me", True)):
+        resent = await at.browser.send(page, action=path_of(program), do="resend")
+        page = resent.headers["location"]
+        page_text = main_text(await at.browser.get(page))
+        assert text in page_text
+        assert ("Send all failed messages again" in page_text) == (not is_last)
+        assert ("No messages failed." in page_text) == is_last
 
 
 async def test_long_lists_have_pages(at: Desk, program: Program) -> None:
@@ -196,6 +300,7 @@ async def test_an_address_of_another_organizer_is_not_found(at: Desk, programs: 
     foreign = await programs.add(at.bob)
     path = path_of(foreign)
 
+    assert (await at.browser.get(f"{path}/pause")).status_code == 404
     for page in ("", "/edit", "/secret", "/delete", "/messages/msg_1"):
         assert (await at.browser.get(path + page)).status_code == 404
         assert (await at.post(path + page, do="test", url="https://evil.example/", which="all")).status_code == 404

@@ -18,6 +18,7 @@ from holdfast.events.documents.examples import BODIES
 from holdfast.kit.contract.command import check
 from holdfast.kit.running.operation import Operation
 from holdfast.kit.webhooks.signing import new_secret, signed_headers
+from holdfast.kit.webhooks.verifying import VERIFYING
 from tests.support import Service
 
 TAKING_A_BODY = [operation for operation in OPERATIONS if operation.has_body_fields]
@@ -197,12 +198,13 @@ async def test_a_reader_of_objects_finds_a_word_at_every_member(service: Service
 
 def test_the_receiver_of_webhooks_on_the_page_takes_what_is_signed_and_nothing_else() -> None:
     program: dict[str, Any] = {}
-    exec(page.VERIFYING, program)
+    exec(VERIFYING, program)
     secret = new_secret("v1")
     headers = signed_headers([secret], "msg_1", int(time.time()), b"{}")
 
     assert program["is_genuine"](secret, headers, b"{}")
     assert not program["is_genuine"](secret, headers, b"{ }")
+    assert not program["is_genuine"](secret, {}, b"{}")
     assert not program["is_genuine"](new_secret("v1"), headers, b"{}")
     late = signed_headers([secret], "msg_1", int(time.time()) - 3600, b"{}")
     assert not program["is_genuine"](secret, late, b"{}")

@@ -45,11 +45,11 @@ async def test_the_secret_of_an_endpoint_is_stored_sealed(service: Service, prog
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("http://shop.example/", "must begin with https://"),
-        ("ftp://shop.example/", "must begin with http:// or https:// and a host"),
+        ("http://shop.example/", "must begin with https://, as https://shop.example/webhooks does"),
+        ("ftp://shop.example/", "must begin with https://, as https://shop.example/webhooks does"),
         ("https://shop.example:8443/", "must use the default port, 80 for http or 443 for https"),
         ("https://ada:secret@shop.example/", "must not carry a user name or password"),
-        ("shop.example", "must begin with http:// or https:// and a host"),
+        ("shop.example", "must begin with https://, as https://shop.example/webhooks does"),
     ],
 )
 async def test_an_address_that_no_message_may_go_to_is_refused(ada: Client, url: str, reason: str) -> None:

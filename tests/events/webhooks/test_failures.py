@@ -39,6 +39,26 @@ async def test_a_message_is_sent_again_with_the_same_id_until_it_is_taken(servic
     ]
 
 
+@pytest.mark.parametrize("call", ["ping", "messages/{id}/resend"])
+async def test_a_test_or_a_message_that_is_sent_again_waits_for_no_pause_of_the_endpoint(
+    service: Service, programs: Programs, call: str
+) -> None:
+    ada = await service.organizer()
+    program = await programs.add(ada)
+    await ada.create_event()
+    program.receiver.answer = lambda _: Answer(500)
+    await program.deliver()
+    await service.run_sql("update webhook_endpoints set leased_until = now() + interval '5 minutes'")
+    [failed] = program.receiver.received
+    program.receiver.answer = lambda _: Answer()
+    assert await program.deliver() == 0
+
+    answer = await ada.post(f"{program.path}/{call.format(id=failed.id)}", {})
+
+    assert answer.status_code in {200, 204}
+    assert await program.deliver() == 1
+
+
 async def test_the_pauses_between_attempts_are_those_of_the_specification_with_jitter(
     service: Service, programs: Programs
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 import pytest
 from standardwebhooks.webhooks import Webhook
 
+from holdfast.inventory.outgoing_webhooks.messages import MESSAGES
 from holdfast.inventory.settings import Settings
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import Place
@@ -101,7 +102,6 @@ async def test_a_message_that_failed_is_shown_with_its_attempt_and_sent_again(
     page = await merchant.get(path)
     listed = main_text(await merchant.get(PAGE))
     again = await merchant.send(path)
-    await merchant.inventory.sql("update webhook_endpoints set leased_until = now(), next_due_at = now()")
     await program.messages()
 
     assert "Your program answered with the status 500." in main_text(page)
@@ -115,7 +115,7 @@ async def test_a_message_that_failed_is_shown_with_its_attempt_and_sent_again(
 async def test_an_address_is_changed_paused_activated_and_deleted(merchant: Stocking) -> None:
     await merchant.send(f"{PAGE}/new", url="https://shop.example/", which="all")
     await merchant.send(f"{PAGE}/1/edit", url="https://shop.example/new", which="chosen", **{"hold.placed": "on"})
-    await merchant.send(f"{PAGE}/1", do="pause")
+    await merchant.send(f"{PAGE}/1/pause", f"{PAGE}/1", do="pause")
     assert await endpoints(merchant) == [("https://shop.example/new", ["hold.placed"], False, "paused")]
     assert "Paused" in main_text(await merchant.get(f"{PAGE}/1"))
     await merchant.send(f"{PAGE}/1", do="activate")
@@ -156,6 +156,13 @@ async def test_failed_messages_are_listed_and_all_sent_again(merchant: Stocking,
     await program.messages()
 
     assert "No messages failed." in main_text(await merchant.get(f"{path_of(program)}?delivery=failed"))
+
+
+async def test_the_manual_of_webhooks_has_every_type(merchant: Stocking) -> None:
+    manual = await merchant.get(f"{PAGE}/receive")
+
+    assert f"{PAGE}/receive" in (await merchant.get(PAGE)).text
+    assert re.findall("<summary><code>(.*?)</code>", manual.text) == [type.name for type in MESSAGES]
 
 
 async def test_an_address_of_another_shop_is_not_found(merchant: Stocking, programs: Programs) -> None:

@@ -3,7 +3,6 @@
 Demo data and demonstrations are in the package holdfast-demo. Without it, `up` starts the services alone.
 """
 
-import sys
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from holdfast.kit.environment.program import called_as
 from holdfast.kit.process.startup import importing
-from holdfast.kit.webhooks import LISTEN_PORT
+from holdfast.kit.webhooks import LISTEN_PORT, listen_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,6 +128,8 @@ def up(
         shops, more = _demo_shops(listeners["shops"], stock)
         served.append(shops)
         sights += more
+    if port_of_trials := tickets.webhook_test_port:
+        _present_webhooks(port_of_trials)
     _present_sights(sights)
     typer.echo("Stop with Ctrl-C.")
     serving.serve(served)
@@ -208,6 +210,11 @@ def _present_sights(sights: "list[Sight]") -> None:
     typer.echo("  The organizer's link signs in once, within 15 minutes.")
 
 
+def _present_webhooks(port: int) -> None:
+    typer.echo(f"{typer.style('Webhooks', bold=True)}  add http://127.0.0.1:{port}/ in a console, under Webhooks")
+    typer.echo(f"  listen there   {listen_command(port, 'WHSEC')}")
+
+
 def _usual_ports(first: int) -> dict[str, int]:
     """The port of each service if none is chosen for it alone. 0 means any free one."""
     services = ("inventory", "events", "payments", "shops")
@@ -241,16 +248,16 @@ def _present_inventory(settings: "InventorySettings") -> None:
         typer.echo(f"  demo shop      {domain}")
         typer.echo(f"  its key        {key}")
     else:
-        typer.echo(f"  shops          {_program()} inventory shop list")
-        typer.echo(f"  a shop's key   {_program()} inventory shop key SHOP_DOMAIN")
+        typer.echo(f"  shops          {called_as()} inventory shop list")
+        typer.echo(f"  a shop's key   {called_as()} inventory shop key SHOP_DOMAIN")
     if not settings.smtp_host:
         typer.echo(f"  mails          files in {settings.data_dir.resolve() / 'mail'}, also the link to sign in")
     if owner:
-        typer.echo(f"  storefront     {_program()} inventory sign-proxy-url {domain}")
+        typer.echo(f"  storefront     {called_as()} inventory sign-proxy-url {domain}")
         typer.echo(f"  owner          {owner.email}")
         typer.echo(f"  console        {settings.base_url}{owner.path}")
         typer.echo("  This link signs the owner in once, within 15 minutes. A command for another:")
-    typer.echo(f"  a link         {_program()} inventory console-link {domain if owner else 'SHOP_DOMAIN'}")
+    typer.echo(f"  a link         {called_as()} inventory console-link {domain if owner else 'SHOP_DOMAIN'}")
 
 
 def _present_events(settings: "EventsSettings", account_id: str | None) -> list[Sight]:
@@ -277,12 +284,12 @@ def _present_events(settings: "EventsSettings", account_id: str | None) -> list[
         typer.echo(f"  organizer      {organizer}")
         typer.echo("  Keep these two keys: they are shown once. If you lose one, make a new one:")
     else:
-        typer.echo(f"  organizers     {_program()} events organizer list")
+        typer.echo(f"  organizers     {called_as()} events organizer list")
         typer.echo("  Keys are shown once. If you lost yours, make a new one:")
-    typer.echo(f"  for an admin   {_program()} events key create --admin --name NAME")
-    typer.echo(f"  for others     {_program()} events key create --organizer SLUG --name NAME")
+    typer.echo(f"  for an admin   {called_as()} events key create --admin --name NAME")
+    typer.echo(f"  for others     {called_as()} events key create --organizer SLUG --name NAME")
     typer.echo("  An organizer signs in with a link, once, within 15 minutes. A command prints one:")
-    typer.echo(f"  a link         {_program()} events console-link {slug}")
+    typer.echo(f"  a link         {called_as()} events console-link {slug}")
     return [(name, settings.base_url + path) for name, path in sights]
 
 
@@ -365,8 +372,3 @@ def _demo_shops(listener: "socket", settings: "InventorySettings") -> "tuple[Ser
         ("merchant", f"{address}/admin/apps/holdfast"),
         ("storefront", f"{address}/products/honey-jars"),
     ]
-
-
-def _program() -> str:
-    """The name by which this program was called, so that the shown commands can be copied."""
-    return sys.argv[0] if "/" in sys.argv[0] and len(sys.argv[0]) < 40 else "holdfast"

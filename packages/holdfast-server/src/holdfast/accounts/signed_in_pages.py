@@ -138,6 +138,8 @@ class SignedInPages:
     ) -> Route:
         """The route of a page. `answer` answers GET and `methods`.
 
+        limit      the rate limit of what a person sends; of GET only if the page answers nothing else: a page that is
+                   looked at fetches itself again and again
         at_once    whether the page opens even for a session that has to visit another page first
         """
 
@@ -152,8 +154,15 @@ class SignedInPages:
             return await answer(session, request)
 
         every = ("GET", "HEAD", *methods)
-        access = Access(name, None, limit)
-        handler = Handler(access, self.limits, respond, self.refuse, methods=every, authenticate=self._authenticate)
+        handler = Handler(
+            Access(name, None, limit),
+            self.limits,
+            respond,
+            self.refuse,
+            methods=every,
+            authenticate=self._authenticate,
+            reading=Access(name) if methods else None,
+        )
         return Route(path, handler)
 
     def missing(self, path: str, name: str) -> Route:

@@ -9,7 +9,10 @@ from holdfast.kit.process.startup import importing
 from holdfast.kit.webhooks import LISTEN_PORT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from http.server import ThreadingHTTPServer
+
+    from holdfast.kit.webhooks.signing import SignatureFault
 
 MAX_BODY_BYTES = 65_536
 """The longest message that is read. Those of our services have less than 20 kB."""
@@ -25,35 +28,42 @@ def _webhooks() -> None:  # pyright: ignore[reportUnusedFunction] - with one com
 @webhooks.command()
 def listen(
     secret: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             envvar="WEBHOOK_SECRET",
             metavar="WHSEC",
-            help="The secret of the endpoint, or its public key (whpk_...); without it nothing is verified.",
+            help="The secret of the endpoint, or its public key (whpk_...); may be given several times, such as for an "
+            "endpoint of each service. Without it nothing is verified.",
         ),
-    ] = "",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen at; 0 picks a free one.")] = LISTEN_PORT,
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Port to listen at: WEBHOOK_TEST_PORT of the services. 0 picks one.")
+    ] = LISTEN_PORT,
     status: Annotated[
         int, typer.Option(min=200, max=599, help="Status of the answer to messages that are verified.")
     ] = 204,
 ) -> None:
     """Get webhooks on this machine, verify them, and print them.
 
-    For trials. Services on this machine send to it if WEBHOOK_TEST_PORT is its port, as in `holdfast up`. Make an
-    endpoint with the address that is printed first. A message with a wrong signature is answered with 401.
+    For trials. Services on this machine send to it if WEBHOOK_TEST_PORT is its port: `holdfast up` takes 8787. In the
+    console, add the address that is printed first. A message with a wrong signature is answered with 401.
     """
     with importing():
         from holdfast.kit.contract.problems import CannotStart
         from holdfast.kit.webhooks.signing import signature_fault
 
-    if secret and signature_fault(secret, {}, b"") == "key":
+    secrets = [text for text in secret or () if text]
+    if any(signature_fault(text, {}, b"") == "key" for text in secrets):
         raise CannotStart("The secret must begin with whsec_, or a public key with whpk_, and go on with base64.")
     try:
-        server = _server(port, secret, status)
+        server = _server(port, secrets, status)
     except OSError as error:
-        raise CannotStart(f"Port {port} cannot be used: {error.strerror}. Choose another one with --port.") from error
+        raise CannotStart(
+            f"Port {port} cannot be used: {error.strerror}. End the program that listens there; or start the services "
+            f"with another port in WEBHOOK_TEST_PORT, and give the same with --port."
+        ) from error
     typer.echo(f"Listens at http://127.0.0.1:{server.server_port}/. Stop with Ctrl-C.")
-    if not secret:
+    if not secrets:
         typer.echo("Nothing is verified: give the secret of the endpoint with --secret.", err=True)
     # A shell starts what runs in its background so that SIGINT is ignored; SIGTERM would end it without a word.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -66,7 +76,7 @@ def listen(
         server.server_close()
 
 
-def _server(port: int, secret: str, status: int) -> "ThreadingHTTPServer":
+def _server(port: int, secrets: "Sequence[str]", status: int) -> "ThreadingHTTPServer":
     """The server that prints what it gets. Raises `OSError` if it cannot listen."""
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
     from threading import Lock
@@ -84,7 +94,7 @@ def _server(port: int, secret: str, status: int) -> "ThreadingHTTPServer":
                 return
             body = self.rfile.read(int(length))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            is_verified, lines = describe(secret, headers, body)
+            is_verified, lines = describe(secrets, headers, body)
             with printing:
                 for line in lines:
                     typer.echo(line)
@@ -102,8 +112,8 @@ def _server(port: int, secret: str, status: int) -> "ThreadingHTTPServer":
     return ThreadingHTTPServer(("127.0.0.1", port), Handler)
 
 
-def describe(secret: str, headers: "dict[str, str]", body: bytes) -> "tuple[bool | None, list[str]]":
-    """Whether a message is verified, None without a secret, and the lines that show it."""
+def describe(secrets: "Sequence[str]", headers: "dict[str, str]", body: bytes) -> "tuple[bool | None, list[str]]":
+    """Whether a message is verified with one of the secrets, None without any, and the lines that show it."""
     import json
 
     from holdfast.kit.webhooks.signing import FAULTS, signature_fault
@@ -114,8 +124,12 @@ def describe(secret: str, headers: "dict[str, str]", body: bytes) -> "tuple[bool
         content = None
     members = cast(dict[str, Any], content) if isinstance(content, dict) else None
     name = "not JSON" if members is None else members.get("type", "no type")
-    fault = signature_fault(secret, headers, body) if secret else None
-    verdict = "not verified" if not secret else "verified" if fault is None else f"REFUSED: {FAULTS[fault]}"
+    faults: list[SignatureFault | None] = [signature_fault(secret, headers, body) for secret in secrets]
+    is_verified = None in faults if secrets else None
+    verdict = "verified" if is_verified else "not verified"
+    # Where there is a fault with every secret, it is the same with each: of the headers, the time or the signature.
+    if is_verified is False and faults[0]:
+        verdict = f"REFUSED: {FAULTS[faults[0]]}"
     text = json.dumps(content, ensure_ascii=True, indent=2) if content is not None else ascii(body[:200])
     head = f"{headers.get('webhook-id', 'no id')}  {name}  {verdict}"
-    return (fault is None if secret else None), [ascii(head)[1:-1], *(f"  {line}" for line in text.splitlines())]
+    return is_verified, [ascii(head)[1:-1], *(f"  {line}" for line in text.splitlines())]

@@ -11,6 +11,7 @@ PARAMETERS = frozenset(
         "cart_check",
         "cursor",
         "days_of_cover",
+        "count",
         "delivery",
         "done",
         "gid",

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
+
 from holdfast.accounts.sessions import Session
 from holdfast.accounts.signed_in_pages import Console
 from holdfast.kit.contract.caller import Caller
@@ -17,6 +19,7 @@ from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, command_in_path, try_form
 from holdfast.kit.pages.language import language_of
 from holdfast.kit.postgres.pagination import Page
+from holdfast.kit.webhooks import listen_command
 from holdfast.kit.webhooks.endpoints import PING, RETENTION_DAYS
 from holdfast.kit.webhooks.model import (
     CreateWebhookEndpoint,
@@ -36,9 +39,13 @@ from holdfast.kit.webhooks.model import (
     WebhookAttempt,
     WebhookDelivery,
     WebhookEndpoint,
+    content_of,
 )
+from holdfast.kit.webhooks.sending import ANSWER_SECONDS
+from holdfast.kit.webhooks.verifying import VERIFYING
 
 WEBHOOKS = "/console/webhooks"
+MANUAL = f"{WEBHOOKS}/receive"
 PAGE_SIZE = 20
 
 INSTRUCTIONS = {"url": message("Enter the address of your program, such as https://shop.example/webhooks.")}
@@ -55,7 +62,7 @@ class WebhookPages:
     layout       the template that the pages extend
     quota        the problem for as many endpoints as there may be
     purpose      what webhooks are for here, as an English sentence
-    manual       the address of the document about webhooks
+    reference    the address of the document about the calls of the API; empty: there are none
     test_port    the port of this machine that addresses may name; 0: none
     limit        the name of the rate limit of pages that make or send something
     """
@@ -69,7 +76,7 @@ class WebhookPages:
         layout: str,
         quota: ProblemType,
         purpose: str,
-        manual: str,
+        reference: str = "",
         test_port: int,
         limit: str | None = None,
     ) -> None:
@@ -80,7 +87,7 @@ class WebhookPages:
         self._layout = layout
         self._quota = quota
         self._purpose = purpose
-        self._manual = manual
+        self._reference = reference
         self._test_port = test_port
         self._limit = limit
         self._list, self._get = run["list_webhook_endpoints"], run["get_webhook_endpoint"]
@@ -95,9 +102,11 @@ class WebhookPages:
         return [
             route(WEBHOOKS, "webhooks", self.list),
             route(f"{WEBHOOKS}/new", "new_webhook", self.create, "POST", limit=self._limit),
+            route(MANUAL, "webhook_manual", self.explain),
             route(endpoint, "webhook", self.show, "POST", limit=self._limit),
             route(f"{endpoint}/edit", "edit_webhook", self.edit, "POST"),
             route(f"{endpoint}/secret", "webhook_secret", self.rotate, "POST", limit=self._limit),
+            route(f"{endpoint}/pause", "pause_webhook", self.pause),
             route(f"{endpoint}/delete", "delete_webhook", self.delete, "POST"),
             route(
                 f"{endpoint}/messages/{{message_id}}", "webhook_message", self.show_message, "POST", limit=self._limit
@@ -108,6 +117,18 @@ class WebhookPages:
         """List the endpoints."""
         endpoints: Sequence[WebhookEndpoint] = await self._list(self._caller_of(session), ListWebhookEndpoints())
         return self._page(session, request, "webhooks.html", endpoints=endpoints, purpose=self._purpose)
+
+    async def explain(self, session: Session, request: Request) -> Reply:
+        """Say how a program receives and verifies messages, and which there are."""
+        return self._page(
+            session,
+            request,
+            "webhook_manual.html",
+            verifying=VERIFYING,
+            seconds=ANSWER_SECONDS,
+            examples={type.name: _as_text(msgspec.to_builtins(type.example)) for type in self._types},
+            reference=self._reference,
+        )
 
     async def create(self, session: Session, request: Request) -> Reply:
         """Show the form of a new endpoint; with POST make it, and show its secret once."""
@@ -127,7 +148,7 @@ class WebhookPages:
         )
         if isinstance(made, FormRefusal):
             return self._form(session, request, fields, self._chosen(fields), made)
-        return self._page(session, request, "webhook_secret.html", endpoint=made, is_new=True)
+        return self._secret_page(session, request, made, is_new=True)
 
     async def show(self, session: Session, request: Request) -> Reply:
         """Show an endpoint and what was sent to it; with POST test, pause or activate it, or send what failed again."""
@@ -136,12 +157,11 @@ class WebhookPages:
             return await self._change(session, request, command.endpoint_id)
         query = read_query(request.query)
         status: DeliveryStatus | None = next((one for one in STATUSES if one == query.get("delivery")), None)
-        offset = query.get("offset", "")
         listing = ListWebhookDeliveries(
             endpoint_id=command.endpoint_id,
             status=status,
             limit=PAGE_SIZE,
-            offset=int(offset) if offset.isascii() and offset.isdigit() and len(offset) < 7 else 0,
+            offset=_number(query.get("offset", "")),
         )
         endpoint: WebhookEndpoint = await self._get(self._caller_of(session), command)
         page: Page[WebhookDelivery] = await self._deliveries(self._caller_of(session), listing)
@@ -155,12 +175,14 @@ class WebhookPages:
             before=max(listing.offset - PAGE_SIZE, 0) if listing.offset else None,
             after=listing.offset + PAGE_SIZE if page.pagination.has_more else None,
             done=query.get("done"),
+            resent=_number(query.get("count", "")),
             scripts=["live.js"],
         )
 
     async def _change(self, session: Session, request: Request, id: int) -> Reply:
         fields = await self._console.signed_in.read(session, request)
         caller, action = self._caller_of(session), fields.get("do", "")
+        path = f"{WEBHOOKS}/{id}?"
         match action:
             case "test":
                 await self._ping(caller, PingWebhookEndpoint(endpoint_id=id))
@@ -172,9 +194,10 @@ class WebhookPages:
                 resent: ResentMessages = await self._resend_range(caller, command)
                 if resent.next_after:
                     action = "resend_first"
+                path += f"delivery=failed&count={resent.count}&"
             case _:
                 raise NOT_FOUND()
-        return self._console.to(request, f"{WEBHOOKS}/{id}?done={action}")
+        return self._console.to(request, f"{path}done={action}")
 
     async def edit(self, session: Session, request: Request) -> Reply:
         """Show the form of an endpoint; with POST change it."""
@@ -193,7 +216,7 @@ class WebhookPages:
         )
         if isinstance(done, FormRefusal):
             return self._form(session, request, fields, self._chosen(fields), done, endpoint)
-        return self._console.to(request, f"{WEBHOOKS}/{endpoint.id}")
+        return self._console.to(request, f"{WEBHOOKS}/{endpoint.id}?done=edit")
 
     async def rotate(self, session: Session, request: Request) -> Reply:
         """Ask whether to make a new secret; with POST make it, and show it once."""
@@ -202,7 +225,11 @@ class WebhookPages:
             return await self._question(session, request, "webhook_rotate.html")
         await self._console.signed_in.read(session, request)
         endpoint: WebhookEndpoint = await self._rotate(self._caller_of(session), command)
-        return self._page(session, request, "webhook_secret.html", endpoint=endpoint, is_new=False)
+        return self._secret_page(session, request, endpoint, is_new=False)
+
+    async def pause(self, session: Session, request: Request) -> Reply:
+        """Ask whether to pause an endpoint."""
+        return await self._question(session, request, "webhook_pause.html")
 
     async def delete(self, session: Session, request: Request) -> Reply:
         """Ask whether to delete an endpoint; with POST delete it."""
@@ -228,17 +255,29 @@ class WebhookPages:
         if not page.data:
             raise NOT_FOUND()
         attempts: Sequence[WebhookAttempt] = await self._attempts(caller, command)
+        [delivery] = page.data
+        next_at = delivery.next_attempt_at
         return self._page(
             session,
             request,
             "webhook_message.html",
             endpoint=endpoint,
-            delivery=page.data[0],
-            content=json.dumps(page.data[0].data, ensure_ascii=False, indent=2),
+            delivery=delivery,
+            is_due=next_at is not None and next_at <= datetime.now(UTC),
+            content=_as_text(
+                content_of(delivery.type, delivery.created_at, delivery.subject, delivery.number, delivery.data)
+            ),
             attempts=attempts,
             done=read_query(request.query).get("done"),
             scripts=["live.js"],
         )
+
+    def _secret_page(self, session: Session, request: Request, endpoint: WebhookEndpoint, *, is_new: bool) -> Reply:
+        """Show the secret of an endpoint; if its address is on this machine, also the command that listens there."""
+        command = ""
+        if self._test_port and endpoint.url.startswith(f"http://127.0.0.1:{self._test_port}"):
+            command = listen_command(self._test_port, f"{endpoint.public_key or endpoint.secret}")
+        return self._page(session, request, "webhook_secret.html", endpoint=endpoint, is_new=is_new, listener=command)
 
     async def _question(self, session: Session, request: Request, template: str) -> Reply:
         command = command_in_path(GetWebhookEndpoint, request)
@@ -290,7 +329,17 @@ class WebhookPages:
             types=self._types,
             descriptions={PING: message("A test."), **{type.name: type.description for type in self._types}},
             days=RETENTION_DAYS,
-            manual=self._manual,
+            manual=MANUAL,
             scripts=scripts,
             **values,
         )
+
+
+def _number(text: str) -> int:
+    """A number of an address; 0 if it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0
+
+
+def _as_text(content: Any) -> str:
+    """JSON as people read it."""
+    return json.dumps(content, ensure_ascii=False, indent=2)

@@ -134,7 +134,7 @@ def endpoints(context: Context) -> Endpoints:
             layout="console.html",
             quota=QUOTA_EXCEEDED,
             purpose=translatable("Get a signed message at your own address when people register, pay or cancel."),
-            manual="/docs/webhooks",
+            reference="/docs/webhooks",
             test_port=settings.webhook_test_port,
             limit="keys",
         ).routes(),

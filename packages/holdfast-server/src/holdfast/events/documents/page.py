@@ -20,6 +20,7 @@ from holdfast.events.site import SITE
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages.site import security_headers
 from holdfast.kit.process.discovery import HTML, document
+from holdfast.kit.webhooks.verifying import VERIFYING
 
 Schema = Mapping[str, Any]
 
@@ -77,18 +78,6 @@ curl {base_url}/api/registrations \\
   -H "X-API-Key: $KEY" \\
   -H 'Content-Type: application/json' \\
   -d '{{"registration": {{"event_id": 7, "email": "ben@example.com"}}}}'"""
-
-VERIFYING = """\
-import base64, hashlib, hmac, time
-
-
-def is_genuine(secret, headers, body):
-    key = base64.b64decode(secret.removeprefix("whsec_"))
-    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
-    expected = "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
-    known = any(hmac.compare_digest(expected, given) for given in headers["webhook-signature"].split(" "))
-    return known and abs(time.time() - int(headers["webhook-timestamp"])) < 300"""
-"""A receiver of webhooks in Python, as the page of webhooks shows it first."""
 
 ASSETS = ("documents/docs.css", "documents/docs.js")
 

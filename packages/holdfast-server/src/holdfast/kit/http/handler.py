@@ -251,6 +251,7 @@ class Handler:
     refuse          renders a `Problem`
     methods         the HTTP methods it answers; a handler that answers GET also answers HEAD
     authenticate    returns the caller; the default needs no credential
+    reading         what GET and HEAD require; None: the same as all other methods
     """
 
     def __init__(
@@ -262,8 +263,10 @@ class Handler:
         *,
         methods: Sequence[str] = ("GET", "HEAD"),
         authenticate: Callable[[Request], Awaitable[Caller]] = anonymous,
+        reading: Access | None = None,
     ) -> None:
         self._access = access
+        self._reading = reading or access
         self._limits = limits
         self._answer = answer
         self._refuse = refuse
@@ -277,7 +280,7 @@ class Handler:
             return await self._authenticate(request)
 
         return await handle(
-            self._access,
+            self._reading if request.method in {"GET", "HEAD"} else self._access,
             self._limits,
             authenticate,
             lambda caller: self._answer(caller, request),

@@ -49,6 +49,8 @@ OVERLAP = dt.timedelta(hours=24)
 COUNT_ENDPOINTS: LiteralString = "select count(*) from webhook_endpoints where tenant_id = %(organizer_id)s"
 """The endpoints of a tenant, for quotas."""
 
+MUST_BE_HTTPS = message("must begin with https://, as https://shop.example/webhooks does")
+
 DELETE_BATCH_SIZE = 5_000
 """Rows that one statement deletes."""
 
@@ -186,10 +188,13 @@ class EndpointOperations:
             try:
                 client: OutboundClient = tx.resources.webhooks
                 parsed = client.checked(url)
-                if parsed.scheme != "https" and not client.is_exempt(parsed):
-                    raise FetchRefusal(message("must begin with https://"))
+                is_possible = parsed.scheme == "https" or client.is_exempt(parsed)
+                reason = MUST_BE_HTTPS
             except FetchRefusal as refusal:
-                errors["url"] = [refusal.args[0]]
+                is_possible = False
+                reason = refusal.args[0] if url.lower().startswith("https://") else MUST_BE_HTTPS
+            if not is_possible:
+                errors["url"] = [reason]
         if unknown := [type for type in types if type not in self._types]:
             errors["types"] = [
                 message(

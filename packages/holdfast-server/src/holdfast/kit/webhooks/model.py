@@ -47,6 +47,14 @@ def id_of(message_id: str) -> int:
     return int(message_id.removeprefix("msg_"))
 
 
+def content_of(
+    type: str, created_at: dt.datetime, subject: str, number: int, data: Mapping[str, Any]
+) -> dict[str, object]:
+    """The content of the body of a message."""
+    timestamp = created_at.astimezone(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"type": type, "timestamp": timestamp, "subject": subject, "number": number, "data": data}
+
+
 class MessageType(NamedTuple):
     """A type of message that a service sends.
 

@@ -28,7 +28,7 @@ from holdfast.kit.contract.bounds import Bound
 from holdfast.kit.contract.problems import Problem
 from holdfast.kit.outbound.requests import FetchRefusal, PostAnswer, PostSession
 from holdfast.kit.postgres.database import Database, Reader, Tx
-from holdfast.kit.webhooks.model import EndpointRow, SigningSecret
+from holdfast.kit.webhooks.model import EndpointRow, SigningSecret, content_of
 from holdfast.kit.webhooks.signing import signed_headers
 
 DELIVERIES_CHANNEL = "webhook_deliveries"
@@ -249,17 +249,8 @@ class DeliveryWork(TableWork):
 
 def body_of(message: DueMessage) -> bytes:
     """The body of a message."""
-    return msgspec.json.encode(
-        {
-            "type": message.type,
-            "timestamp": message.created_at.astimezone(dt.UTC)
-            .isoformat(timespec="milliseconds")
-            .replace("+00:00", "Z"),
-            "subject": message.subject,
-            "number": message.number,
-            "data": message.data,
-        }
-    )
+    content = content_of(message.type, message.created_at, message.subject, message.number, message.data)
+    return msgspec.json.encode(content)
 
 
 async def _attempt(

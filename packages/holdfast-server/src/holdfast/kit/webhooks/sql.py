@@ -122,6 +122,7 @@ async def insert_ping(tx: Tx[Any], row: EndpointRow, type: str) -> None:
         """,
         {"tenant_id": row.tenant_id, "id": row.id, "type": type},
     )
+    await tx.run(WAKE, {"endpoint_id": row.id})
 
 
 async def list_deliveries(
@@ -169,8 +170,12 @@ RESEND: LiteralString = """
 """
 
 WAKE: LiteralString = """
-    update webhook_endpoints set next_due_at = least(next_due_at, now()) where id = %(endpoint_id)s
+    update webhook_endpoints
+       set next_due_at = least(next_due_at, now()),
+           leased_until = case when lease_id is null then now() else leased_until end
+     where id = %(endpoint_id)s
 """
+"""What a person has asked for is sent at once, also in the pause after a failure."""
 
 
 async def resend_message(tx: Tx[Any], endpoint_id: int, message_id: int) -> int:

@@ -277,7 +277,7 @@ def _as_sent(text: str) -> str:
 PREVIEW_PART = "preview_part"
 """The value of `do` with which the script of a form asks for the preview alone."""
 
-PREVIEW_SCRIPT = "console/events/preview.js"
+PREVIEW_SCRIPTS = ("form_preview.js", "console/events/preview.js")
 
 MAX_TITLE_CHARACTERS = 300
 MAX_PREVIEW_SEATS = 10_000_000

@@ -22,7 +22,7 @@ from holdfast.events.console.events.event_form import (
     MIN_WAITING_LIST_PLACES,
     NEW_FORM_VALUES,
     PREVIEW_PART,
-    PREVIEW_SCRIPT,
+    PREVIEW_SCRIPTS,
     command_values,
     errors_in_words,
     field_values,
@@ -153,7 +153,7 @@ class NewEventPage:
         self._get_terms = runner[READ_TERMS]
 
     def routes(self) -> list[Route]:
-        return [self._console.route(NEW, "new_event", self.answer, "POST"), *SITE.assets(PREVIEW_SCRIPT)]
+        return [self._console.route(NEW, "new_event", self.answer, "POST"), *SITE.assets(*PREVIEW_SCRIPTS)]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show the form, filled with the values of the event to copy; with POST create the event."""

@@ -1,35 +1,15 @@
-// Keeps the preview of an event beside its form up to date: the service draws it from what is typed so far. It is a module,
-// so that its names are its own.
+// Keeps the preview of an event beside its form up to date. It is a module, so that its names are its own.
 const DELAY_MILLISECONDS = 400;
 // The preview shows no text, and one photo.
 const UNSHOWN_FIELDS = ["body", "files", "once"];
 
 const form = document.querySelector("form[data-preview]");
-let timer;
-let isBusy = false;
-let isStale = false;
 
-// Draws a new preview. One request is on its way at a time: what is typed meanwhile is drawn after it.
-async function draw() {
-  if (isBusy) {
-    isStale = true;
-    return;
-  }
-  isBusy = true;
-  isStale = false;
-  try {
-    const answer = await fetch(form.action, { method: "POST", body: fields(), redirect: "error" });
-    const page = new DOMParser().parseFromString(answer.ok ? await answer.text() : "", "text/html");
-    const fresh = page.getElementById("preview");
-    if (fresh) {
-      document.getElementById("preview").replaceWith(document.adoptNode(fresh));
-      proposeWaitingList(fresh.querySelector("[data-waiting]")?.dataset.waiting);
-    }
-  } catch {
-    // Without a connection the last preview stays.
-  }
-  isBusy = false;
-  if (isStale) await draw();
+function show(page) {
+  const fresh = page.getElementById("preview");
+  if (!fresh) return;
+  document.getElementById("preview").replaceWith(document.adoptNode(fresh));
+  proposeWaitingList(fresh.querySelector("[data-waiting]")?.dataset.waiting);
 }
 
 // The empty field of a new event shows what the service proposes for so many seats.
@@ -51,10 +31,7 @@ function fields() {
   return typed;
 }
 
-form.addEventListener("input", () => {
-  clearTimeout(timer);
-  timer = setTimeout(draw, DELAY_MILLISECONDS);
-});
+const draw = previewForm(form, { delay: DELAY_MILLISECONDS, fields, show });
 
 // The first event of an organizer takes place where the browser is, unless the organizer says otherwise.
 const zone = document.getElementById("timezone");

@@ -124,7 +124,7 @@ class QuantityPages:
 
     def routes(self) -> list[Route]:
         return [
-            *SITE.assets("console/pools/quantity_preview.js"),
+            *SITE.assets("form_preview.js", "console/pools/quantity_preview.js"),
             *(
                 self._console.route(f"{POOL}/{form.name}", f"{form.name}_pool", self._answer(form), "POST")
                 for form in FORMS

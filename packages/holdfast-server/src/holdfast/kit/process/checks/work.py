@@ -93,5 +93,5 @@ CHECKS.query(
         "Let the service reach other hosts: look at its firewall and its DNS.",
     ),
     *overdue("A webhook for a program waits"),
-    ok="Webhooks are sent: {failing} of {endpoints} endpoints fail.",
+    ok="Webhooks are sent. Endpoints that do not take them: {failing} of {endpoints}.",
 )
