@@ -30,7 +30,7 @@ KINDS = (
     MailKind("removed", "removed", ("Your registration was", "Ihre Anmeldung wurde")),
     MailKind("please pay", "due", ("Please pay", "Bitte bezahlen")),
     MailKind("paid seat", "pays", ("You have a seat:", "Sie haben einen Platz:")),
-    MailKind("money back", "pays", ("You get money back", "Sie bekommen Geld zurück")),
+    MailKind("money back", "pays", ("You get €24.50 back", "Sie bekommen 24,50\u00a0€ zurück")),
     MailKind("confirm an entry", "enters", ("Please confirm", "Bitte bestätigen")),
     MailKind("event cancelled", "cancelled", ("Cancelled:", "Abgesagt:")),
     MailKind("own data", "seat", ("Your data at", "Ihre Daten bei")),
