@@ -133,7 +133,7 @@ async def test_the_question_before_cancelling_and_the_answer_say_who_gets_the_pl
     assert "Cancel your registration? Your seat is free for anyone then." in questions[3]
     assert all("You have 30 seconds to undo it." in question for question in questions)
     assert "Your registration is cancelled." in answers[0]
-    assert "Somebody who waited has it now. Thank you." in answers[1]
+    assert "Somebody who waited has your seat now. Thank you." in answers[1]
     assert "Your seat is free again for anyone." in answers[2]
 
 
@@ -250,6 +250,8 @@ async def test_a_guessed_link_to_a_registration_is_answered_with_404(service: Se
             page = await http.get(f"/registrations/{guess}{path}")
             assert page.status_code == 404
             assert page.headers["content-type"] == "text/html; charset=utf-8"
+            assert page_state(page) == "wrong_link"
+            assert "Open it once more in the e-mail that you got" in page.text
     assert (await http.get(f"/registrations/{write(secret, OWN_PAGE, link)}/outcome")).status_code == 404
 
 
