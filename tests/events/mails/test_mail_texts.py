@@ -132,12 +132,12 @@ async def test_a_mail_about_the_outcome_says_the_number_and_the_signed_head_of_t
     root = f"{digits[:4]} {digits[4:8]}"
     assert size == "8"
     assert (
-        "You were number 3 of 3. Organizers removed 1. Check it yourself:\n"
+        "You were number 3 of 3. The organizer has removed 1 of them. Check it yourself:\n"
         f"http://events.test/verify?lang=en#/log/events/{event['id']}/proofs/3\n"
         f"Log: 8 entries, {root} (keep this line)\n"
     ) in body(mails[CY])
     for part in ("plain", "html"):
-        assert "Sie waren Nummer 2 von 3. Die Veranstalter haben 1 entfernt." in body(mails[BOB], part)
+        assert "Sie waren Nummer 2 von 3. Der Veranstalter hat 1 davon entfernt." in body(mails[BOB], part)
         assert f"Protokoll: 8 Einträge, {root} (bitte aufheben)" in body(mails[BOB], part)
     assert "/log/" not in body(mails[ANN])
 

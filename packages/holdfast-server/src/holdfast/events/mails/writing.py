@@ -244,11 +244,11 @@ def _order(known: MailFacts, language: Language) -> str:
         sentence = _("Your entry was number %(number)s of %(entries)s, and got place %(place)s in the draw.")
         sentences = [sentence % (numbers | drawn)]
     if known.moved:
-        sentences.append(_("Organizers moved %(number)s.") % {"number": number(known.moved)})
+        sentences.append(_("The organizer has moved %(number)s of them.") % {"number": number(known.moved)})
     if known.removed:
-        sentences.append(_("Organizers removed %(number)s.") % {"number": number(known.removed)})
+        sentences.append(_("The organizer has removed %(number)s of them.") % {"number": number(known.removed)})
     if not known.moved and not known.removed:
-        sentences.append(_("Organizers moved nobody."))
+        sentences.append(_("The organizer has moved nobody."))
     return " ".join(sentences)
 
 

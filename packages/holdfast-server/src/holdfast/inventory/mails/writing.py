@@ -51,8 +51,7 @@ def message(mail: LowStockMail, frame: Frame) -> MailMessage:
     return link_message(
         mail,
         frame,
-        subject=_("Low stock: %(pool)s, %(amount)s left")
-        % {"pool": header_text(mail.pool), "amount": header_text(amount)},
+        subject=_("Low stock: %(pool)s") % {"pool": header_text(mail.pool)},
         first=_("%(pool)s has %(amount)s left that can be sold. You wanted to know at %(limit)s.")
         % {"pool": pool, "amount": amount, "limit": language.number(mail.low_stock_at)},
         button=_("Open the pool"),
