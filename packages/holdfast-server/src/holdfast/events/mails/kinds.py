@@ -44,11 +44,10 @@ CalendarMethod = Literal["PUBLISH", "CANCEL"]
 
 
 class MailSentences(Struct, frozen=True):
-    """The sentences of a mail. They may contain values:
+    """The sentences of a mail.
 
-    title     the title of the event
-    amount    what is to be paid, or goes back
-    until     when the time to do what the mail asks for ends
+    They may contain `%(title)s`, the title of the event; `%(amount)s`, what is to be paid or goes back; and in `rest`
+    `%(until)s`, when the time ends to do what the mail asks for.
 
     subject    the subject: what has happened or is to be done, then the event
     first      the first sentence: what has happened

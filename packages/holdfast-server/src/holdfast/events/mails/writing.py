@@ -204,10 +204,10 @@ def _paid(kind: Kind, amount: str, language: Language) -> tuple[str, ...]:
 def _facts(kind: Kind, known: MailFacts, language: Language, amount: str) -> list[Fact]:
     _ = FRAME.texts(language).gettext
     zone = known.timezone or "UTC"
-    has_registration, is_said = KINDS[kind].registration, KINDS[kind].asks or KINDS[kind].code or kind == "refund"
+    has_registration = KINDS[kind].registration
     facts: list[Fact] = []
-    # What the sentences above have said is not said again.
-    if has_registration and amount and not is_said:
+    # Sentences of mails that ask for something or have a code name the amount already.
+    if has_registration and amount and not (KINDS[kind].asks or KINDS[kind].code):
         facts.append(Fact(_("Paid"), amount))
     when = f"{language.date(known.datetime, zone)}, {language.times(known.datetime, known.ends_at, zone)}"
     facts.append(Fact(_("Date"), when))
