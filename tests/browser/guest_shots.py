@@ -108,6 +108,15 @@ async def room_shots(chromium: Browser, organizer: SheetOrganizer, place: Place,
     before = await _queue(organizer, **room, release_rate=5, starts_at=in_days(0.1))
     drawn = await _queue(organizer, **room, release_rate=5, draw_at=in_days(0.2))
     ended = await _queue(organizer, **room, release_rate=5, ends_at=in_days(0.0002))
+    sold = await organizer.event("Last tickets", 52)
+    over = await _queue(
+        organizer,
+        title="Last tickets",
+        token_ttl_minutes=10,
+        event_id=sold["id"],
+        release_rate=1,
+        ends_at=in_days(0.0002),
+    )
     guarded = await _queue(organizer, title="Early birds", token_ttl_minutes=10, event_id=other["id"], release_rate=1)
     for queue, count in ((line, 20), (paused, 8), (full, 2), (guarded, 12)):
         for number in range(count):
@@ -130,9 +139,11 @@ async def room_shots(chromium: Browser, organizer: SheetOrganizer, place: Place,
                 "before it opens": before,
                 "in the draw": drawn,
                 "ended": ended,
+                "ended, before an event": over,
             }.items()
         ),
         Shot("event behind a waiting room", (other["public_url"],)),
+        Shot("event behind a waiting room that has ended", (sold["public_url"],)),
     ]
 
 

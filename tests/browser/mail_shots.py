@@ -1,11 +1,20 @@
-"""Mails of every kind that a person can cause in a minute, as they are sent: each in English and in German."""
+"""Mails of every kind, each in English and in German.
+
+They are stored as they are sent. No person can cause the one about webhooks in a minute: it is written from an example.
+"""
 
 import asyncio
+from datetime import UTC, datetime
+from email import message_from_bytes
+from email.policy import default
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from playwright.async_api import Browser, Page
 
+from holdfast.accounts.webhooks.mail import WebhookMail
+from holdfast.events.mails.model import MailBatch
+from holdfast.events.mails.writing import write
 from tests.browser.looking import LOCALES
 from tests.browser.sheet_people import LANGUAGES, SheetOrganizer, in_days, per_look, store_mail, subject_has
 from tests.browser.visitors import Place, Shot
@@ -30,7 +39,7 @@ KINDS = (
     MailKind("removed", "removed", ("Your registration was", "Ihre Anmeldung wurde")),
     MailKind("please pay", "due", ("Please pay", "Bitte bezahlen")),
     MailKind("paid seat", "pays", ("You have a seat:", "Sie haben einen Platz:")),
-    MailKind("money back", "pays", ("You get money back", "Sie bekommen Geld zurück")),
+    MailKind("money back", "pays", ("You get €24.50 back", "Sie bekommen 24,50\u00a0€ zurück")),
     MailKind("confirm an entry", "enters", ("Please confirm", "Bitte bestätigen")),
     MailKind("event cancelled", "cancelled", ("Cancelled:", "Abgesagt:")),
     MailKind("own data", "seat", ("Your data at", "Ihre Daten bei")),
@@ -52,7 +61,26 @@ async def mail_shots(chromium: Browser, organizer: SheetOrganizer, place: Place,
             name = f"{kind.name.replace(',', '').replace(' ', '-')}-{language}"
             pages.append(await asyncio.to_thread(store_mail, mail, directory / "mails", name))
         shots.append(Shot(f"mail, {kind.name}", per_look(pages)))
-    return shots
+    return [*shots, await asyncio.to_thread(webhook_shot, place, directory)]
+
+
+def webhook_shot(place: Place, directory: Path) -> Shot:
+    """The mail about a program that was not reached for days."""
+    pages: list[str] = []
+    for language in LANGUAGES:
+        mail = WebhookMail(
+            "kim@example.org",
+            "webhook@example.com",
+            datetime.now(UTC),
+            language,
+            f"{place.events}/console/webhooks/1",
+            f"{place.events}/mails/0",
+            host="crm.example.com",
+        )
+        [content] = write(MailBatch(place.events, "holdfast@example.com", "", [mail]))
+        written = message_from_bytes(content, policy=default)
+        pages.append(store_mail(written, directory / "mails", f"webhooks-stopped-{language}"))
+    return Shot("mail, webhooks stopped", per_look(pages))
 
 
 async def cause_mails(chromium: Browser, organizer: SheetOrganizer) -> None:

@@ -46,7 +46,7 @@ async def test_a_seat_cancelled_by_the_link_in_a_mail_goes_to_the_next_person_wh
                 await expect(ann.get_by_role("heading", level=2)).to_have_text("You are passing your seat on.")
                 await expect(ann.locator(".left")).to_have_text(re.compile("^0:[0-3][0-9]$"))
                 await stage.service.cancel_due()
-                thanks = "Somebody who waited has it now. Thank you."
+                thanks = "Somebody who waited has your seat now. Thank you."
                 await expect(ann.get_by_role("heading", level=2)).to_have_text(thanks)
 
                 await ben.goto(registration_link(await wait_for_mail(server, "ben@example.com", "You have a seat now")))

@@ -110,3 +110,17 @@ async def test_the_event_page_has_the_link_to_the_log_and_the_chip_of_the_order_
     before, _, after = frame.partition("</form>")
     assert [part.count(f'href="/events/{event["id"]}#order" target="_top"') for part in (before, after)] == [0, 1]
     assert 'href="/log/' not in frame
+
+
+async def test_a_full_event_without_a_waiting_list_says_so_and_leads_to_other_events(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event(capacity=1)
+    while_open = await service.http.get(event["public_url"])
+    await ada.register(event["id"], email="ann@example.com")
+    await service.settle()
+
+    for page in [await service.http.get(event[name]) for name in ("public_url", "embed_url")]:
+        assert "All seats are taken. There is no waiting list." in readable_text(page)
+        assert "If somebody cancels, you can register here at once" in page.text
+        assert f'<a class="button secondary" href="/organizers/{ada.slug}"' in page.text
+    assert "Other events of the organizer" not in while_open.text

@@ -66,7 +66,7 @@ async def test_the_outcome_and_the_own_page_show_the_number_and_changes_by_organ
 
     for path in (address, outcome):
         page = await visitor.http.get(path)
-        assert "You were number 1 of 4. Organizers moved nobody. Check it yourself" in page_text(page)
+        assert "You were number 1 of 4. The organizer has moved nobody. Check it yourself" in page_text(page)
         assert f'href="/verify#{proof}?shown=registered"' in page.text
     assert f'href="{proof}" download="{event["id"]}-1.tlog-proof"' in (await visitor.http.get(address)).text
 
@@ -79,7 +79,8 @@ async def test_the_outcome_and_the_own_page_show_the_number_and_changes_by_organ
     cal = await own_path(service, event["id"], "cal@example.com")
     await cancel_registration(service, cal)
     german = page_text(await Visitor(service, language="de").http.get(address))
-    assert "Sie waren Nummer 1 von 4. Die Veranstalter haben 1 verschoben. Die Veranstalter haben 1 entfernt." in german
+    assert "Sie waren Nummer 1 von 4. Der Veranstalter hat 1 davon verschoben." in german
+    assert "Der Veranstalter hat 1 davon entfernt." in german
 
     [address] = await register_and_settle(service, ada, unlogged, "ann")
     page = await visitor.http.get(address)
@@ -133,7 +134,7 @@ async def test_the_question_before_cancelling_and_the_answer_say_who_gets_the_pl
     assert "Cancel your registration? Your seat is free for anyone then." in questions[3]
     assert all("You have 30 seconds to undo it." in question for question in questions)
     assert "Your registration is cancelled." in answers[0]
-    assert "Somebody who waited has it now. Thank you." in answers[1]
+    assert "Somebody who waited has your seat now. Thank you." in answers[1]
     assert "Your seat is free again for anyone." in answers[2]
 
 
@@ -250,6 +251,8 @@ async def test_a_guessed_link_to_a_registration_is_answered_with_404(service: Se
             page = await http.get(f"/registrations/{guess}{path}")
             assert page.status_code == 404
             assert page.headers["content-type"] == "text/html; charset=utf-8"
+            assert page_state(page) == "wrong_link"
+            assert "Open it once more in the e-mail that you got" in page.text
     assert (await http.get(f"/registrations/{write(secret, OWN_PAGE, link)}/outcome")).status_code == 404
 
 

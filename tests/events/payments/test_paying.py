@@ -70,7 +70,7 @@ async def test_a_held_seat_is_not_free_for_others(shop: PaymentScene) -> None:
     people = [await shop.register(event_id, email) for email in (ANN, BEN)]
 
     assert [await person.status() for person in people] == ["held", "waitlisted"]
-    assert "Every seat is taken" in page_text(await Visitor(shop.service).open(event_id))
+    assert "All seats are taken." in page_text(await Visitor(shop.service).open(event_id))
 
 
 async def test_a_person_whose_held_seat_is_cancelled_cannot_pay_for_it(shop: PaymentScene) -> None:

@@ -30,7 +30,8 @@ async def test_the_page_of_a_queue_says_what_is_drawn_and_then_how_to_check_it(
             return html.unescape(answer.text)
 
         before = await page()
-        assert "You are in the draw. Entries close on" in before
+        assert "You are in the draw." in before
+        assert "Entries close on" in before
         assert "It does not matter when you come before that." in before
         assert "One browser is one entry; the draw cannot tell persons apart." in before
         assert f"Round {ROUND} of the public beacon drand" in before

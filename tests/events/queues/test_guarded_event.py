@@ -185,7 +185,7 @@ async def test_a_full_or_cancelled_event_does_not_redirect_to_its_room(service: 
     [
         ({"active": False}, "It is paused: nobody is let in now."),
         ({"starts_at": "2030-01-01T00:00:00Z"}, "The first are let in on"),
-        ({"ends_at": "2020-01-01T00:00:00Z"}, "It has closed, and nobody is let in any more."),
+        ({"ends_at": "2020-01-01T00:00:00Z"}, "The waiting room has ended."),
     ],
 )
 async def test_the_page_of_an_event_says_what_its_waiting_room_does(

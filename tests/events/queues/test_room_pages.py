@@ -11,6 +11,8 @@ from tests.events.queues.browser import Browser, room_position, room_state
 from tests.events.queues.queue_scene import QueueScene, open_queue
 from tests.support import Service
 
+PAST = "2000-01-01T00:00:00Z"
+
 
 async def test_a_page_looks_again_by_itself_without_scripts(queue: QueueScene) -> None:
     await queue.join(*(f"visitor{number}" for number in range(3)))
@@ -118,6 +120,44 @@ async def test_the_page_of_an_ended_queue_says_that_it_has_ended(queue: QueueSce
 
     assert await browser.state() == "ended"
     assert room_state(await Browser(queue).line_up()) == "ended"
+
+
+async def test_the_page_of_an_ended_queue_leads_to_its_site_and_to_the_organizer(service: Service) -> None:
+    ada = await service.organizer("Ada <b>")
+    queue = await open_queue(service, ada, target_url="https://shop.example.com/drop?id=1", ends_at=PAST)
+
+    page = await Browser(queue).line_up()
+
+    assert re.findall(r'<a class="button[^"]*" href="([^"]*)"', page.text) == [
+        "https://shop.example.com",
+        f"/organizers/{ada.slug}",
+    ]
+    assert 'On <strong dir="ltr">shop.example.com</strong> you see whether something is left.' in page.text
+    assert "new events of <bdi>Ada &lt;b&gt;</bdi>." in page.text
+    assert f'href="/organizers/{ada.slug}/events.ics"' in page.text
+
+
+async def test_the_page_of_an_ended_queue_before_an_event_leads_to_the_event(service: Service) -> None:
+    ada = await service.organizer()
+    event = await ada.create_event()
+    queue = await open_queue(service, ada, target_url=None, event_id=event["id"], ends_at=PAST)
+
+    page = await Browser(queue).line_up()
+
+    assert re.findall(r'<a class="button" href="([^"]*)"', page.text) == [f"/events/{event['id']}"]
+    assert "nobody can register for the event now" in page.text
+
+
+async def test_the_page_of_an_ended_queue_names_no_site_of_an_unconfirmed_organizer(service: Service) -> None:
+    stranger = await service.organizer("Victim Bank", is_proved=False)
+    queue = await open_queue(service, stranger, target_url="https://bank.example.com", ends_at=PAST)
+
+    page = await Browser(queue).line_up()
+
+    assert room_state(page) == "ended"
+    assert "bank.example.com" not in page.text
+    assert "Victim Bank" not in page.text
+    assert "Please ask the organizer what happens next." in page.text
 
 
 async def test_a_deleted_or_unknown_queue_has_no_page(queue: QueueScene) -> None:

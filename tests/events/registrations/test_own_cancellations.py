@@ -71,7 +71,7 @@ async def test_a_cancelled_seat_goes_to_the_waiting_list_and_the_page_says_so_wi
     page = await Visitor(service).http.get(ann)
 
     assert (page.status_code, page_state(page)) == (410, "own_cancellation")
-    assert "Somebody who waited has it now. Thank you." in page_text(page)
+    assert "Somebody who waited has your seat now. Thank you." in page_text(page)
     assert not {"ben", "Ben", "cal", "Cal"} & set(page_text(page).split())
     assert await registration_statuses(ada) == {"ben": "registered", "cal": "waitlisted"}
     assert page_state(await Visitor(service).http.get(ben)) == "registered"
@@ -137,7 +137,7 @@ async def test_undoing_too_late_says_who_has_the_seat(service: Service) -> None:
     page = await undo(service, ann)
 
     assert (page.status_code, page_state(page)) == (410, "own_cancellation")
-    assert "Somebody who waited has it now." in page_text(page)
+    assert "Somebody who waited has your seat now." in page_text(page)
     assert await registration_statuses(ada) == {"ben": "registered"}
 
 

@@ -74,7 +74,7 @@ async def test_a_seat_that_has_to_be_paid_counts_when_it_is_paid(shop: PaymentSc
     await shop.service.cancel_due()
     await shop.work()
 
-    assert "Somebody who waited has it now." in page_text(await Visitor(shop.service).http.get(address))
+    assert "Somebody who waited has your seat now." in page_text(await Visitor(shop.service).http.get(address))
     assert (await ben.status(), await counted(shop.service, event_id)) == ("held", 0)
     await ben.pay()
     await shop.deliver()

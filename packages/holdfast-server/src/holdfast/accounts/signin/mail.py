@@ -20,8 +20,8 @@ def message(mail: SignInMail, frame: Frame) -> MailMessage:
         mail,
         frame,
         subject=_("Sign in to %(site)s") % {"site": frame.title},
-        first=_("This link signs you in, in the browser in which you asked for it."),
-        button=_("Sign in"),
-        rest=_("It works once, for %(minutes)s minutes. If you did not ask for it, ignore this e-mail.")
+        first=_("Open the link within %(minutes)s minutes, in the browser in which you asked for it.")
         % {"minutes": MINUTES},
+        button=_("Sign in"),
+        rest=_("It works once. If you did not ask for it, ignore this e-mail: without the link nobody is signed in."),
     )

@@ -26,7 +26,10 @@ def message(mail: WebhookMail, frame: Frame) -> MailMessage:
         mail,
         frame,
         subject=_("Your program at %(host)s gets no messages any more") % {"host": header_text(mail.host)},
-        first=_("For five days no message could be delivered to it, so we have stopped trying."),
+        first=_(
+            "For five days no message could be delivered to it, so we have stopped trying. Mend the program, and then "
+            "make its address active again."
+        ),
         button=_("See what went wrong"),
-        rest=_("Messages wait for 30 days. They are sent, the oldest first, when you make the address active again."),
+        rest=_("Messages wait up to 30 days. When the address is active again, they are sent, the oldest first."),
     )

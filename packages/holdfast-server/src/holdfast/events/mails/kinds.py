@@ -44,11 +44,14 @@ CalendarMethod = Literal["PUBLISH", "CANCEL"]
 
 
 class MailSentences(Struct, frozen=True):
-    """The sentences of a mail. They may contain `%(title)s`, the title of the event.
+    """The sentences of a mail.
 
-    subject    the subject: what has happened, then the event
+    They may contain `%(title)s`, the title of the event; `%(amount)s`, what is to be paid or goes back; and in `rest`
+    `%(until)s`, when the time ends to do what the mail asks for.
+
+    subject    the subject: what has happened or is to be done, then the event
     first      the first sentence: what has happened
-    rest       the sentences after it: the consequences
+    rest       the sentences after it: what to do, and the consequences
     """
 
     subject: str
@@ -66,6 +69,7 @@ class MailKind(Struct, frozen=True, kw_only=True):
     paragraph       the kind whose paragraph of the organizer it has; None: it has none
     paid_only       whether it is sent only about events with a price
     registration    whether the person has a registration, to be opened and cancelled
+    asks            whether it asks the person to do something, so that its button comes before all details
     code            whether it has the code for the entrance
     numbered        whether it says the number of the registration in the public order of arrivals
     calendar        PUBLISH: it puts the event into the calendar of a person with a seat; CANCEL: it takes it out
@@ -78,6 +82,7 @@ class MailKind(Struct, frozen=True, kw_only=True):
     paragraph: ParagraphKind | None = None
     paid_only: bool = False
     registration: bool = False
+    asks: bool = False
     code: bool = False
     numbered: bool = False
     calendar: CalendarMethod | None = None
@@ -90,7 +95,7 @@ _WAITLISTED = (
     translatable("You are on the waiting list of “%(title)s”."),
 )
 _NO_SEAT = translatable("No seat: %(title)s")
-_MONEY_BACK = translatable("You get money back: %(title)s")
+_MONEY_BACK = translatable("You get %(amount)s back: %(title)s")
 _SOON = translatable("It arrives within a few days, depending on your bank.")
 _NOTHING_CHANGED = (translatable("Nothing has changed. Somebody has typed your address into the form again."),)
 _BY_ORGANIZER = MailSentences(
@@ -103,13 +108,15 @@ KINDS: Mapping[Kind, MailKind] = {
         causes=(("pending", "in_draw"), ("in_draw", "repeated")),
         true_with=("in_draw",),
         registration=True,
+        asks=True,
         sentences={
             None: MailSentences(
                 translatable("Please confirm your entry: %(title)s"),
-                translatable("You have entered the draw of the places at “%(title)s”."),
+                translatable("Please confirm your entry in the draw for “%(title)s”."),
                 (
                     translatable(
-                        "Please confirm that this address is yours: open the link, and press the button on its page."
+                        "Open the link before %(until)s and press the button on its page, so that we know that this"
+                        " address is yours."
                     ),
                     translatable("Entries that are not confirmed in time come after all that are."),
                 ),
@@ -152,7 +159,7 @@ KINDS: Mapping[Kind, MailKind] = {
         sentences={
             None: MailSentences(
                 translatable("You have a seat now: %(title)s"),
-                translatable("A seat has become free for you: you have moved up from the waiting list of “%(title)s”."),
+                translatable("You have a seat at “%(title)s” now: you have moved up from the waiting list."),
             )
         },
     ),
@@ -188,12 +195,16 @@ KINDS: Mapping[Kind, MailKind] = {
         paragraph="payment_due",
         paid_only=True,
         registration=True,
+        asks=True,
         numbered=True,
         sentences={
             None: MailSentences(
-                translatable("Please pay for your seat: %(title)s"),
-                translatable("A seat has become free for you at “%(title)s”."),
-                (translatable("Pay in time, and it is yours. After that it goes to the next person."),),
+                translatable("Please pay %(amount)s for your seat: %(title)s"),
+                translatable("A seat is held for you at “%(title)s”."),
+                (
+                    translatable("Pay %(amount)s before %(until)s, and it is yours."),
+                    translatable("After that it goes to the next person."),
+                ),
             )
         },
     ),
@@ -270,41 +281,41 @@ KINDS: Mapping[Kind, MailKind] = {
         paid_only=True,
         sentences={
             None: MailSentences(
-                _MONEY_BACK, translatable("Money that you paid for “%(title)s” goes back to you."), (_SOON,)
+                _MONEY_BACK, translatable("You get %(amount)s back that you paid for “%(title)s”."), (_SOON,)
             ),
             "by_organizer": MailSentences(
                 _MONEY_BACK,
-                translatable("The organizer of “%(title)s” gives you money back."),
+                translatable("The organizer of “%(title)s” gives you %(amount)s back."),
                 (translatable("Your registration stays as it is."), _SOON),
             ),
             "no_seat": MailSentences(
                 _MONEY_BACK,
-                translatable("When your payment for “%(title)s” arrived, there was no seat for you any more."),
-                (translatable("So everything goes back to you."), _SOON),
+                translatable(
+                    "You get %(amount)s back: when your payment for “%(title)s” arrived, there was no seat for you any"
+                    " more."
+                ),
+                (_SOON,),
             ),
             "event_cancelled": MailSentences(
-                _MONEY_BACK, translatable("“%(title)s” is cancelled, and your money goes back to you."), (_SOON,)
+                _MONEY_BACK, translatable("“%(title)s” is cancelled, and you get %(amount)s back."), (_SOON,)
             ),
             "seat_lost": MailSentences(
                 _MONEY_BACK,
-                translatable("You have no seat at “%(title)s” any more, and your money goes back to you."),
+                translatable("You have no seat at “%(title)s” any more, and you get %(amount)s back."),
                 (_SOON,),
             ),
             "dispute_open": MailSentences(
                 translatable("Your money waits for the bank: %(title)s"),
-                translatable("Money that you paid for “%(title)s” is to go back to you, but it waits."),
+                translatable("You are to get %(amount)s back for “%(title)s”, but the bank has to decide first."),
                 (
                     translatable(
-                        "The payment is disputed at the bank of the card, which has to decide first. Then we write"
-                        " again."
+                        "The payment is disputed at the bank of the card. When it has decided, we write again."
                     ),
                 ),
             ),
             "dispute_won": MailSentences(
                 _MONEY_BACK,
-                translatable(
-                    "The dispute about the payment for “%(title)s” has ended, and the money goes back to you."
-                ),
+                translatable("The dispute about the payment for “%(title)s” has ended, and you get %(amount)s back."),
                 (_SOON,),
             ),
             "dispute_lost": MailSentences(

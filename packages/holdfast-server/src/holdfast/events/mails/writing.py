@@ -4,6 +4,7 @@ A mail takes milliseconds, so a subprocess writes it (`sending.py`). This file i
 starts when a mail is already due.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from markupsafe import Markup
@@ -67,6 +68,7 @@ class RegistrationMailContent(Struct):
 
     Strangers wrote `title`, `greeting`, `organizer`, `paragraph_lines` and facts with `is_foreign`.
 
+    asks               whether the person has to do something: then the buttons come before all details
     paragraph_lines    the lines of the organizer's paragraph
     entrance_code      the short code for the entrance
     link_label         the label of the link to the page of the registration
@@ -77,6 +79,7 @@ class RegistrationMailContent(Struct):
     """
 
     language: Language
+    asks: bool
     opening: str
     further_sentences: str
     paragraph_lines: list[str]
@@ -120,17 +123,19 @@ def message(
     sentences = sentences_of(kind, caused.reason, FRAME.texts(language))
     title = header_text(known.title)
     zone = known.timezone or "UTC"
+    values = {"amount": _amount(kind, caused, known, language), "until": _until(kind, known, language)}
     content = RegistrationMailContent(
         language=language,
-        opening=sentences.first,
-        further_sentences=" ".join(sentences.rest),
+        asks=KINDS[kind].asks,
+        opening=sentences.first % (values | {"title": title}),
+        further_sentences=" ".join((*_paid(kind, values["amount"], language), *sentences.rest)) % values,
         paragraph_lines=content_lines(known.paragraph or ""),
         title=title,
         greeting=header_text(caused.name or ""),
-        facts=_facts(kind, caused, known, language),
+        facts=_facts(kind, known, language, values["amount"]),
         entrance_code=str(short_code(mail.registration_url.rpartition("/")[2])) if has_code else "",
         registration_url=url_in_language(mail.registration_url, language) if has_registration else "",
-        link_label=_action(kind, language),
+        link_label=_action(kind, values["amount"], language),
         event_url=url_in_language(mail.page, language),
         calendar_url=_calendar_url(mail, batch, language),
         cancel_until=language.moment(known.until, zone) if has_registration and known.now < known.until else "",
@@ -143,13 +148,13 @@ def message(
     )
     return MailMessage(
         recipient=mail.recipient,
-        subject=sentences.subject % {"title": title},
+        subject=sentences.subject % (values | {"title": title}),
         text=_text(content) + stop_text(FRAME, language, mail.stop),
         html=FRAME.render(
             "mail.html",
             language=language,
             content=content,
-            first=_marked(content.opening, content.title),
+            first=_marked(sentences.first, values, title),
             logo=mail.logo_url,
             accent=known.accent,
             dark_accent=dark_accent(known.accent) if known.accent else None,
@@ -176,26 +181,39 @@ def _without_links(mail: RegistrationMail, language: Language) -> RegistrationMa
     return replace(mail, caused=outbound(mail.caused, replacement), known=outbound(mail.known, replacement))
 
 
-def _facts(kind: Kind, caused: MailArguments, known: MailFacts, language: Language) -> list[Fact]:
+def _amount(kind: Kind, caused: MailArguments, known: MailFacts, language: Language) -> str:
+    """What is to be paid, goes back, or was paid; empty: nothing."""
+    in_minor_units = {"payment_due": known.amount_due, "refund": caused.amount}.get(kind, known.amount_paid)
+    if not in_minor_units:
+        return ""
+    currency = caused.currency or known.currency
+    return language.money(in_minor_units, currency, digits(currency))
+
+
+def _until(kind: Kind, known: MailFacts, language: Language) -> str:
+    """When the time to pay or to confirm ends; empty: nothing is to be done."""
+    end = {"payment_due": known.held_until, "confirm": known.draw_at}.get(kind)
+    return language.moment(end, known.timezone or "UTC") if end else ""
+
+
+def _paid(kind: Kind, amount: str, language: Language) -> tuple[str, ...]:
+    """The sentence about the payment for a seat, before its code; empty if nothing was paid."""
+    return (FRAME.texts(language).gettext("You have paid %(amount)s."),) if KINDS[kind].code and amount else ()
+
+
+def _facts(kind: Kind, known: MailFacts, language: Language, amount: str) -> list[Fact]:
     _ = FRAME.texts(language).gettext
     zone = known.timezone or "UTC"
-    when = f"{language.date(known.datetime, zone)}, {language.times(known.datetime, known.ends_at, zone)}"
+    has_registration = KINDS[kind].registration
     facts: list[Fact] = []
-    # What a person must do comes first, with its end.
-    if kind == "payment_due" and known.held_until:
-        facts.append(Fact(_("To be paid until"), language.moment(known.held_until, zone)))
-    if kind == "confirm" and known.draw_at:
-        facts.append(Fact(_("To be confirmed until"), language.moment(known.draw_at, zone)))
+    # Sentences of mails that ask for something or have a code name the amount already.
+    if has_registration and amount and not (KINDS[kind].asks or KINDS[kind].code):
+        facts.append(Fact(_("Paid"), amount))
+    when = f"{language.date(known.datetime, zone)}, {language.times(known.datetime, known.ends_at, zone)}"
     facts.append(Fact(_("Date"), when))
     if venue := ", ".join(joined_lines(part) for part in (known.location_name, known.address) if part):
         facts.append(Fact(_("Place"), venue, is_foreign=True))
-    in_minor_units = {"payment_due": known.amount_due, "refund": caused.amount}.get(kind, known.amount_paid)
-    has_registration = KINDS[kind].registration
-    if (has_registration or kind == "refund") and in_minor_units:
-        name = _("Amount") if kind == "refund" else _("Price")
-        currency = caused.currency or known.currency
-        facts.append(Fact(name, language.money(in_minor_units, currency, digits(currency))))
-    if has_registration and known.amount_due and in_minor_units and known.refund_days is not None:
+    if has_registration and known.amount_due and amount and known.refund_days is not None:
         facts.append(Fact(_("Refunds"), _money_back(known.refund_days, language)))
     return facts
 
@@ -226,11 +244,11 @@ def _order(known: MailFacts, language: Language) -> str:
         sentence = _("Your entry was number %(number)s of %(entries)s, and got place %(place)s in the draw.")
         sentences = [sentence % (numbers | drawn)]
     if known.moved:
-        sentences.append(_("Organizers moved %(number)s.") % {"number": number(known.moved)})
+        sentences.append(_("The organizer has moved %(number)s of them.") % {"number": number(known.moved)})
     if known.removed:
-        sentences.append(_("Organizers removed %(number)s.") % {"number": number(known.removed)})
+        sentences.append(_("The organizer has removed %(number)s of them.") % {"number": number(known.removed)})
     if not known.moved and not known.removed:
-        sentences.append(_("Organizers moved nobody."))
+        sentences.append(_("The organizer has moved nobody."))
     return " ".join(sentences)
 
 
@@ -250,28 +268,30 @@ def _head(known: MailFacts, language: Language) -> str:
     return sentence % {"number": language.number(known.head_size), "root": root}
 
 
-def _action(kind: Kind, language: Language) -> str:
+def _action(kind: Kind, amount: str, language: Language) -> str:
     _ = FRAME.texts(language).gettext
     if kind == "confirm":
         return _("Confirm your entry")
-    return _("Pay for your seat") if kind == "payment_due" else _("View your registration")
+    return _("Pay %(amount)s") % {"amount": amount} if kind == "payment_due" else _("View your registration")
 
 
 def _text(content: RegistrationMailContent) -> str:
     """The plain text of a mail, for mail programs that show no HTML."""
     _ = FRAME.texts(content.language).gettext
-    parts = [content.opening % {"title": content.title}, content.further_sentences]
-    if content.greeting:
-        parts.insert(0, _("Hello %(name)s,") % {"name": content.greeting})
+    action = f"{content.link_label}:\n{content.registration_url}" if content.registration_url else ""
+    parts = [
+        _("Hello %(name)s,") % {"name": content.greeting} if content.greeting else "",
+        content.opening,
+        content.further_sentences,
+        action if content.asks else "",
+        _("Your code for the entrance:") + f"\n{content.entrance_code}" if content.entrance_code else "",
+        "\n".join(f"{fact.label}: {fact.value}" for fact in content.facts),
+        "" if content.asks else action,
+    ]
     if content.paragraph_lines:
         # The paragraph is marked like a quotation, so that no line of it looks like ours.
         quoted = "\n".join(f"> {line}".rstrip() for line in content.paragraph_lines)
         parts.append(_("%(organizer)s writes:") % {"organizer": content.organizer} + f"\n{quoted}")
-    parts.append("\n".join(f"{fact.label}: {fact.value}" for fact in content.facts))
-    if content.entrance_code:
-        parts.append(_("Your code for the entrance:") + f"\n{content.entrance_code}")
-    if content.registration_url:
-        parts.append(f"{content.link_label}:\n{content.registration_url}")
     parts.append(_("About the event:") + f"\n{content.event_url}")
     if content.order_sentences:
         check = _("Check it yourself:")
@@ -286,9 +306,9 @@ def _text(content: RegistrationMailContent) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _marked(sentence: str, title: str) -> Markup:
-    """A sentence of the service as HTML, with the title that a stranger wrote in it."""
-    return Markup.escape(sentence) % {"title": Markup("<bdi>{}</bdi>").format(title)}
+def _marked(sentence: str, values: Mapping[str, str], title: str) -> Markup:
+    """A sentence of the service as HTML, with values and the title that a stranger wrote in it."""
+    return Markup.escape(sentence) % {**values, "title": Markup("<bdi>{}</bdi>").format(title)}
 
 
 def _code(address: str, has_code: bool) -> list[Attachment]:

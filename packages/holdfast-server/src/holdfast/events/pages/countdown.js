@@ -11,7 +11,7 @@ function clock(seconds) {
 // The time that is left to pay, by the clock of the server.
 const skew = new Map();
 let over = false;
-setInterval(() => {
+function count() {
   for (const line of document.querySelectorAll("[data-until]")) {
     if (!skew.has(line.dataset.now)) skew.set(line.dataset.now, Date.parse(line.dataset.now) - Date.now());
     const left = Math.max(0, Math.round((Date.parse(line.dataset.until) - Date.now() - skew.get(line.dataset.now)) / 1000));
@@ -23,4 +23,6 @@ setInterval(() => {
       setTimeout(() => location.reload(), 2000);
     }
   }
-}, 500);
+}
+count();
+setInterval(count, 500);

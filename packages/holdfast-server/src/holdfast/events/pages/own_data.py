@@ -16,6 +16,7 @@ import msgspec
 import structlog
 
 from holdfast.events import ownership
+from holdfast.events.pages import wrong_links
 from holdfast.events.pages.registration import own_registration_pages
 from holdfast.events.people import proof
 from holdfast.events.people.model import PEOPLE_PATH, DataLink, Erasure, Export, path, read
@@ -56,7 +57,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     pages = OwnDataPages(database, runner, limits)
 
     def page(suffix: str, name: str, answer: Callable[[Caller, Request], Awaitable[Reply]], *methods: str) -> Route:
-        handler = Handler(Access(name), limits, answer, SITE.refuse, methods=("GET", "HEAD", *methods))
+        handler = Handler(Access(name), limits, answer, wrong_links.refuse, methods=("GET", "HEAD", *methods))
         return Route(f"{PEOPLE_PATH}/{{link}}{suffix}", handler)
 
     return [
@@ -195,7 +196,7 @@ def request_routes(database: Database, runner: Runner, limits: Limits) -> list[R
     """The route of the page."""
     methods = ("GET", "HEAD", "POST")
     handler = Handler(
-        Access("data_request"), limits, DataPage(database, runner, limits).answer, SITE.refuse, methods=methods
+        Access("data_request"), limits, DataPage(database, runner, limits).answer, wrong_links.refuse, methods=methods
     )
     return [Route("/registrations/{link}/data", handler)]
 

@@ -63,16 +63,22 @@ class GuardedEvent(Struct):
 class RoomRow(QueueRow):
     """A stored queue for its page.
 
-    is_confirmed    whether the owner of the organizer's address has confirmed it
+    organizer_name  None: the owner of the organizer's address has not confirmed it
     event_left      how many seats the event behind it has left; None: there is no event
     event_room      how many places its waiting list has left
     event_closed    whether it is cancelled or has begun
     """
 
-    is_confirmed: bool
+    organizer_name: str | None
+    organizer_slug: str
     event_left: int | None
     event_room: int | None
     event_closed: bool | None
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether it is known who runs the queue."""
+        return self.organizer_name is not None
 
 
 class VisitorStatus(Struct):

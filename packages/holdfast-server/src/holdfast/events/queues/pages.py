@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from holdfast.events.draws.model import DrawCheck, DrawStatus
 from holdfast.events.log.signed_answers import receipt_file
-from holdfast.events.paths import id_of, released_path
+from holdfast.events.paths import id_of, organizer_path, released_path
 from holdfast.events.problems import QUEUE_ENDED, QUEUE_FULL, QUEUE_INACTIVE
 from holdfast.events.queues import release_tokens, room
 from holdfast.events.queues.model import QueueRow, RoomRow, RoomVisit, estimated_wait
@@ -263,8 +263,8 @@ def show_room(
     view: RoomView,
     status: int = 200,
     *,
+    queue: RoomRow | None = None,
     framed: bool,
-    is_confirmed: bool = True,
     headers: Sequence[Header] = (),
 ) -> Reply:
     """The page of a waiting room, or the part of it that is the same for all who wait."""
@@ -290,7 +290,11 @@ def show_room(
         room=view,
         shared=language.at(view.shared) if view.shared else "",
         event_path=language.at(f"/events/{view.event_id}") if view.event_id else "",
-        is_confirmed=is_confirmed,
+        is_confirmed=queue is None or queue.is_confirmed,
+        queue=queue,
+        organizer_path=organizer_path(queue.organizer_slug) if queue and queue.is_confirmed else "",
+        target_origin=release_tokens.origin(queue.target_url) if queue else "",
+        target_host=release_tokens.host(queue.target_url) if queue else "",
         beacon=CHAIN,
         drawn_order=DRAWN_ORDER,
         **numbers,
@@ -390,8 +394,7 @@ class RoomPage:
         queue: RoomRow | None = None,
         headers: Sequence[Header] = (),
     ) -> Reply:
-        is_confirmed = queue is None or queue.is_confirmed
-        return show_room(request, view, status, framed=self._framed, is_confirmed=is_confirmed, headers=headers)
+        return show_room(request, view, status, queue=queue, framed=self._framed, headers=headers)
 
 
 def _refusal(problem: Problem, queue: QueueRow | None = None) -> tuple[RoomView, int]:
@@ -440,7 +443,7 @@ class ProgressPage:
         queue = await self._queues.get(id_of(request.fields["queue_id"]))
 
         async def render() -> CachedPage:
-            reply = show_room(request, _view_of(queue, self._interval), framed=False, is_confirmed=queue.is_confirmed)
+            reply = show_room(request, _view_of(queue, self._interval), queue=queue, framed=False)
             return cached_page(reply.content.decode(), reply.headers)
 
         return (await self._pages.get((queue.id, queue.read_at, language_of(request)), render)).reply(request)

@@ -34,6 +34,7 @@ from holdfast.events.queues.model import (
 from holdfast.events.queues.sql import QUEUE
 from holdfast.events.resources import Database, Reader, Tx
 from holdfast.events.site import SITE
+from holdfast.events.users.model import PUBLIC_NAME
 from holdfast.kit.contract.bounds import cache_bound
 from holdfast.kit.contract.caller import ADMIN, Caller
 from holdfast.kit.contract.command import Command
@@ -190,13 +191,14 @@ async def find_progress(reader: Reader, ids: Sequence[int]) -> list[QueueProgres
     return await reader.rows(
         QueueProgress,
         f"""
-        select queue.*, organizers.proved_at is not null as is_confirmed, event_left, event_room, event_closed,
-               {CHECK_COLUMNS}, progress.serving,
+        select queue.*, {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug, event_left, event_room,
+               event_closed, {CHECK_COLUMNS}, progress.serving,
                greatest(0, ceil(extract(epoch from progress.opens_at - now())))::bigint as until_start,
                coalesce(queue.ends_at <= now(), false) as is_over, now() as read_at
           from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as queue
          cross join lateral (select serving, {OPENS_AT} as opens_at from queues where id = queue.id limit 1) as progress
-         cross join lateral (select proved_at from users where id = queue.organizer_id limit 1) as organizers
+         cross join lateral (
+            select proved_at, name, slug from users where id = queue.organizer_id limit 1) as organizers
         {QUEUE_DRAWS.check_of("queue")}
         {SEATS}
         """,

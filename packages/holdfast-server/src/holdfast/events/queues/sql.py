@@ -21,6 +21,7 @@ from holdfast.events.queues.model import (
     VisitorStatus,
 )
 from holdfast.events.resources import Reader, Tx
+from holdfast.events.users.model import PUBLIC_NAME
 from holdfast.kit.postgres.pagination import OffsetPage, Page, page_of_long_items
 
 QUEUE: LiteralString = """
@@ -47,10 +48,11 @@ async def find_rooms(reader: Reader, ids: Sequence[int]) -> dict[int, RoomRow]:
     rows = await reader.rows(
         RoomRow,
         f"""
-        select queue.*, organizers.proved_at is not null as is_confirmed, event_left, event_room, event_closed,
-               {CHECK_COLUMNS}
+        select queue.*, {PUBLIC_NAME} as organizer_name, organizers.slug as organizer_slug, event_left, event_room,
+               event_closed, {CHECK_COLUMNS}
           from ({QUEUE} where id = any(%(ids)s) and deleted_at is null) as queue
-         cross join lateral (select proved_at from users where id = queue.organizer_id limit 1) as organizers
+         cross join lateral (
+            select proved_at, name, slug from users where id = queue.organizer_id limit 1) as organizers
         {QUEUE_DRAWS.check_of("queue")}
         {SEATS}
         """,

@@ -39,7 +39,7 @@ def link_message(
     return MailMessage(
         recipient=mail.recipient,
         subject=subject,
-        text="\n\n".join([first, *(f"* {item}" for item in items), link, f"{rest}\n{stop}"]),
+        text="\n\n".join([first, *(f"* {item}" for item in items), f"{button}:\n{link}", f"{rest}\n{stop}"]),
         html=frame.render(
             "link_mail.html",
             language=language,

@@ -10,6 +10,7 @@ from holdfast.events.mails.kinds import ParagraphKind, sentences_of
 from holdfast.events.mails.paragraphs import PARAGRAPH_KINDS, GetMailParagraphs, MailParagraphs, UpdateMailParagraphs
 from holdfast.events.mails.preview import MailPreview, preview_mails
 from holdfast.events.paths import id_of
+from holdfast.events.processor.currencies import digits
 from holdfast.events.site import SITE
 from holdfast.kit.contract.command import check
 from holdfast.kit.contract.problems import BAD_REQUEST, Problem
@@ -79,7 +80,8 @@ class MailParagraphsPage:
         previews: Sequence[MailPreview] = (),
     ) -> Reply:
         others = [(kind, stored) for kind in of.kinds if (stored := of.texts.get(kind, "")) != texts.get(kind, "")]
-        translated = SITE.texts(language_of(request))
+        language, currency = language_of(request), of.event.currency
+        translated = SITE.texts(language)
         return self._console.page(
             session,
             request,
@@ -87,6 +89,7 @@ class MailParagraphsPage:
             status,
             event=of.event,
             own={kind: sentences_of(kind, None, translated) for kind in of.kinds},
+            amount=language.money(of.event.current_price or 0, currency, digits(currency)),
             values=texts,
             version=version,
             errors=errors or {},

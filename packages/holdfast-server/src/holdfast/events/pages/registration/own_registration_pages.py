@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from holdfast.events.log.signed_answers import receipt_file
 from holdfast.events.organizers.branding import photo_origin
+from holdfast.events.pages import wrong_links
 from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.pages.cover import cover_svg
 from holdfast.events.paths import event_path, organizer_path
@@ -142,7 +143,7 @@ def routes(database: Database, runner: Runner, limits: Limits) -> list[Route]:
     pages = OwnRegistrationPages(database, runner, limits)
 
     def page(path: str, name: str, answer: Callable[[Caller, Request], Awaitable[Reply]], *methods: str) -> Route:
-        handler = Handler(Access(name), limits, answer, pages.refuse, methods=("GET", "HEAD", *methods))
+        handler = Handler(Access(name), limits, answer, wrong_links.refuse, methods=("GET", "HEAD", *methods))
         return Route(path, handler)
 
     return [
@@ -239,9 +240,6 @@ class OwnRegistrationPages:
             return await self._gone_page(caller, link, problem, language, 200 if stopped else 410)
         values = self._values(registration, language)
         return SITE.page("pages/unsubscribe.html", language=language, path=language.at(self._path(link)), **values)
-
-    def refuse(self, problem: Problem, request: Request) -> Reply:
-        return SITE.refuse(problem, request)
 
     async def _read_link(self, caller: Caller, request: Request) -> Link:
         return await read_link(OWN_PAGE, request, self._secret, self._limits, caller)

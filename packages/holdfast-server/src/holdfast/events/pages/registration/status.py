@@ -9,6 +9,7 @@ from typing import Literal
 
 from holdfast.accounts.addresses import usable
 from holdfast.events.organizers.branding import photo_origin
+from holdfast.events.pages import wrong_links
 from holdfast.events.pages.accent_styles import branding_values
 from holdfast.events.pages.registration import own_registration_pages
 from holdfast.events.pages.registration.form import MAX_REDISPLAYED_CHARACTERS
@@ -158,7 +159,7 @@ class OutcomePage:
         )
 
     def refuse(self, problem: Problem, request: Request) -> Reply:
-        return SITE.refuse(problem, request, framed=self._framed)
+        return wrong_links.refuse(problem, request, framed=self._framed)
 
 
 def _age(registration: OwnRegistration) -> float:
