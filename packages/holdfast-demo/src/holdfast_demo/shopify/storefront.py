@@ -18,7 +18,7 @@ from holdfast.kit.pages.language import ENGLISH, LANGUAGES, Language
 from holdfast.kit.pages.site import redirect
 from holdfast_demo.shared import serving
 from holdfast_demo.shopify import checkout, pages, pictures, shops
-from holdfast_demo.shopify.endpoints import PREFIX, SUBPATH
+from holdfast_demo.shopify.app_proxy import PREFIX, SUBPATH
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.model import Product, Variant, handle
 from holdfast_demo.shopify.orders import SaleLine
