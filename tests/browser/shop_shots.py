@@ -265,7 +265,8 @@ def customer(place: Place, domain: str) -> Visitor:
 
 async def wait_for_frame(page: Page) -> None:
     await page.frame_locator("iframe").first.locator("h1").first.wait_for(timeout=15_000)
-    await page.wait_for_load_state("networkidle")
+    for frame in page.frames:
+        await frame.wait_for_load_state()
 
 
 async def pay_cart(page: Page) -> None:
