@@ -49,7 +49,9 @@ def endpoints(context: Context) -> Endpoints:
     values = {"base_url": settings.base_url, "can_install": bool(settings.client_id)}
     return Endpoints(
         [
-            constant_page(SITE, "/", "pages/home.html", context.limits, "home", **values),
+            constant_page(
+                SITE, "/", "pages/home.html", context.limits, "home", forms=settings.forms_to_platform, **values
+            ),
             constant_page(
                 SITE,
                 DEVELOPERS,
