@@ -1,5 +1,7 @@
 """What public pages register: the start page, the ones for developers, `robots.txt` and the icon."""
 
+from typing import Any
+
 from holdfast.inventory.context import Context
 from holdfast.inventory.site import SITE
 from holdfast.kit.contract.caller import Caller
@@ -46,7 +48,7 @@ async def _documentation(caller: Caller, request: Request) -> Reply:
 def endpoints(context: Context) -> Endpoints:
     """The start page, the ones for developers, `robots.txt` and the icon."""
     settings = context.database.resources.settings
-    values = {"base_url": settings.base_url, "can_install": bool(settings.client_id)}
+    values: dict[str, Any] = {"base_url": settings.base_url, "can_install": bool(settings.client_id)}
     return Endpoints(
         [
             constant_page(
