@@ -15,7 +15,7 @@ from playwright.async_api import Browser, Page
 
 from holdfast.kit.webhooks import LISTEN_PORT
 from tests.browser.looking import open_boxes, submit
-from tests.browser.sheet_people import SentMails, store_mail
+from tests.browser.sheet_people import SentMails, store_mail, subject_has
 from tests.browser.visitors import DESK, Place, Shot, Visitor, signed_in
 from tests.command_line import run_holdfast
 from tests.support import eventually
@@ -25,7 +25,7 @@ Call = Callable[..., Coroutine[Any, Any, Any]]
 
 STOCK = (
     ("Arabica beans", "kg", 42, 10),
-    ("Rose soap", "units", 9, 12),
+    ("Rose soap", "units", 40, 12),
     ("Oat biscuits", "packs", 0, 20),
     ("Olive oil", "bottles", 128, 24),
     ("Sea salt", "g", 12_500, 2_000),
@@ -165,8 +165,10 @@ async def busy_merchant(chromium: Browser, place: Place, domain: str, directory:
         honey = (await call("create_pool", name="Honey jars", quantity=96, low_stock_at=24, members=members))["pool"][
             "id"
         ]
-        for name, unit, quantity, low in STOCK:
-            await call("create_pool", name=name, unit=unit, quantity=quantity, low_stock_at=low)
+        pool_ids = {
+            name: (await call("create_pool", name=name, unit=unit, quantity=quantity, low_stock_at=low))["pool"]["id"]
+            for name, unit, quantity, low in STOCK
+        }
         await call("adjust_pool_quantity", pool_id=honey, delta=-2, reason="Broken in the store")
         await call("update_pool", pool_id=honey, policy="flag")
         for number in (2, 6, 1):
@@ -175,11 +177,15 @@ async def busy_merchant(chromium: Browser, place: Place, domain: str, directory:
         page = await context.new_page()
         webhook = await add_webhook(page, console)
         await sell_and_count(page, place, domain)
+        # Only a merchant who has signed in gets mails.
+        async with agent_of(place, domain) as call:
+            soap = pool_ids["Rose soap"]
+            await call("adjust_pool_quantity", pool_id=soap, delta=-31, reason="Sold at the market")
         await let_it_ask_first(page, console)
     async with agent_of(place, domain) as call:
         await call("adjust_pool_quantity", pool_id=honey, delta=-12, reason="Moved to the market stall")
         await call("create_pool", name="Apple rings", quantity=40)
-    mail = await request_mail(place, directory / "mails")
+    mails = [await shop_mail(place, directory / "mails", name, subject) for name, subject in MAILS.items()]
     return merchant._replace(
         shots=(
             Shot("pools", (console,)),
@@ -194,17 +200,20 @@ async def busy_merchant(chromium: Browser, place: Place, domain: str, directory:
             Shot("webhooks, one fails", (f"{console}/webhooks",)),
             Shot("a webhook that fails", (webhook,)),
             Shot("settings, connected", (f"{console}/settings",)),
-            mail,
+            *mails,
         )
     )
 
 
-async def request_mail(place: Place, directory: Path) -> Shot:
-    """The mail about what the agent asks."""
-    mail = await SentMails(place.mails).find("busy@example.com")
-    return Shot(
-        "mail, request of a shop's agent", (await asyncio.to_thread(store_mail, mail, directory, "request-shop"),)
-    )
+MAILS = {"request of a shop's agent": "Claude asks", "low stock": "Low stock:"}
+"""The mails to the merchant, by their names, with how their subjects begin."""
+
+
+async def shop_mail(place: Place, directory: Path, name: str, subject: str) -> Shot:
+    """A mail to the merchant."""
+    mail = await SentMails(place.mails).find("busy@example.com", subject_has(subject))
+    file = name.replace(" ", "-").replace("'", "") + "-en"
+    return Shot(f"mail, {name}", (await asyncio.to_thread(store_mail, mail, directory, file),))
 
 
 async def add_webhook(page: Page, console: str) -> str:
@@ -265,7 +274,8 @@ def customer(place: Place, domain: str) -> Visitor:
 
 async def wait_for_frame(page: Page) -> None:
     await page.frame_locator("iframe").first.locator("h1").first.wait_for(timeout=15_000)
-    await page.wait_for_load_state("networkidle")
+    for frame in page.frames:
+        await frame.wait_for_load_state()
 
 
 async def pay_cart(page: Page) -> None:

@@ -34,7 +34,9 @@ async def test_a_shop_is_connected_from_the_link_to_its_key(
                 "console", lambda message: faults.append(message.text) if "Content Security" in message.text else None
             )
 
-            await page.goto(f"{base_url}/auth?shop={DOMAIN}")
+            await page.goto(f"{base_url}/?lang={language}")
+            await page.locator("#shop").fill(DOMAIN)
+            await page.keyboard.press("Enter")
             await page.get_by_role("button", name="Install").click()
             await expect(page.locator("h1")).to_have_text(CONNECTED[language])
             assert await violations(page) == []
@@ -47,11 +49,15 @@ async def test_a_shop_is_connected_from_the_link_to_its_key(
             await expect(page.locator("h1")).to_have_text(NOT_CONNECTED[language])
             assert await violations(page) == []
             assert await too_wide(page) == []
-            # The page repeats nothing of the signed address, so it has no link for this shop.
+            # The page repeats nothing of the signed address, so it asks for the shop.
             await expect(page.locator("main a")).to_have_count(0)
-            await page.goto(
-                f"{base_url}/auth?shop={DOMAIN}"
-            )  # the shop has agreed already: this leads to the end at once
+            await page.locator("#shop").fill("My-Shop")
+            await page.keyboard.press("Enter")
+            await expect(page.locator("main")).to_contain_text("my-shop.myshopify.com")
+            assert await violations(page) == []
+            # The shop has agreed already: this leads to the end at once.
+            await page.locator("#shop").fill(DOMAIN)
+            await page.keyboard.press("Enter")
             await expect(page.locator("h1")).to_have_text(CONNECTED[language])
             assert key not in await page.content()
             await page.locator("a.button").click()

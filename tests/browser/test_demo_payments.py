@@ -29,7 +29,7 @@ async def test_an_account_is_finished_and_a_session_is_paid_by_keyboard(
         assert await violations(page) == []
         assert await too_wide(page) == []
         await page.get_by_role("button", name="Finish the account").click()
-        await expect(page.locator("h1")).to_have_text("The books")
+        await expect(page.locator("h1")).to_have_text("Payments")
 
         session = await scene.session(account, success_url=f"{home}/", cancel_url=f"{home}/again")
         assert session.url is not None
@@ -42,7 +42,7 @@ async def test_an_account_is_finished_and_a_session_is_paid_by_keyboard(
         assert await violations(page) == []
         await page.get_by_label("Card number").fill("4242 4242 4242 4242")
         await page.keyboard.press("Enter")
-        await expect(page.locator("h1")).to_have_text("The books")
+        await expect(page.locator("h1")).to_have_text("Payments")
         await expect(page.get_by_text("€2.50 is the fee")).to_be_visible()
         assert await violations(page) == []
         assert await too_wide(page) == []

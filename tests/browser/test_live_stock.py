@@ -90,6 +90,7 @@ async def test_the_pages_of_the_stock_show_what_other_merchants_and_agents_do(
 
         # Somebody ends the hold, and counts.
         await ben.goto(f"{console}/holds")
+        await ben.locator("#holds summary").click()
         await submit(ben.locator("#holds form button"))
         await expect(holds.locator("#holds li")).to_have_count(0)
         await ben.goto(f"{pool_page}/count")

@@ -42,13 +42,14 @@ mutation Adjust($input: InventoryAdjustQuantitiesInput!, $key: String!) {{
 
 
 class Stage:
-    """A platform, and what an app does with it."""
+    """A platform, and what an app does with it. `live`: how many of each variant the app says can be sold."""
 
     def __init__(self, double: ShopifyDouble, listener: Listener, http: httpx2.AsyncClient) -> None:
         self.double = double
         self.listener = listener
         self.http = http
         self.visits: list[Request] = []
+        self.live: dict[str, int] = {}
         self.token = ""
         self.variants: list[Variant] = []
 
@@ -120,7 +121,7 @@ async def run_platform(path: Path | None = None) -> AsyncGenerator[Stage]:
 
     async def visit(request: Request) -> Response:
         stage.visits.append(request)
-        return JSONResponse({"variants": {}}, headers={"set-cookie": "a=b", "etag": '"7"'})
+        return JSONResponse({"variants": stage.live}, headers={"set-cookie": "a=b", "etag": '"7"'})
 
     listener = Listener()
     double = ShopifyDouble(ADDRESS, App(CLIENT, SECRET, f"{ADDRESS}/-app"), path=path)

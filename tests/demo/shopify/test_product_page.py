@@ -29,7 +29,10 @@ async def test_a_variant_is_bought_and_shown_again(stage: Stage) -> None:
     bought = await stage.http.post(f"/{DOMAIN}/cart/add", data={"id": str(six.id), "locale": "de"})
     page = await stage.http.get(bought.headers["location"])
 
-    assert (bought.status_code, bought.headers["location"]) == (303, f"{HONEY}?variant={six.id}&locale=de")
+    [order] = stage.double.orders(DOMAIN)
+    location = f"{HONEY}?variant={six.id}&locale=de&order={order.id}"
+    assert (bought.status_code, bought.headers["location"]) == (303, location)
+    assert f'Ihre Bestellung ist eingegangen: <a href="/{DOMAIN}/orders/{order.id}">#1001</a>' in page.text
     assert stage.double.available(DOMAIN, six.id) == 7
     assert f'name="id" value="{six.id}" checked>' in page.text
     assert '<html lang="de">' in page.text

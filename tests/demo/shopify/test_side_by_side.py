@@ -13,10 +13,10 @@ async def test_a_shop_of_the_demo_promises_more_than_is_on_its_shelf() -> None:
     async with run_platform() as stage:
         stage.double.begin(DOMAIN, with_more=True)
         page = await stage.http.get(PAGE)
-        before = stage_stock(stage.double.world, DOMAIN)
+        before = stage_stock(stage.double.world, DOMAIN, {})
         for _ in range(5):
             stage.double.sell(DOMAIN, SaleLine(1012, 1))
-        after = stage_stock(stage.double.world, DOMAIN)
+        after = stage_stock(stage.double.world, DOMAIN, {})
         oversold = await stage.http.get(PAGE)
 
     assert (before.shelf, before.promised, before.is_shared) == (50, 182, False)
@@ -31,9 +31,9 @@ async def test_units_that_came_back_are_on_the_shelf_again() -> None:
     async with run_platform() as stage:
         stage.double.begin(DOMAIN)
         order = stage.double.sell(DOMAIN, SaleLine(1006, 2), SaleLine(1001, 1))
-        sold = stage_stock(stage.double.world, DOMAIN).shelf
+        sold = stage_stock(stage.double.world, DOMAIN, {}).shelf
         stage.double.cancel(DOMAIN, order.id)
-        back = stage_stock(stage.double.world, DOMAIN).shelf
+        back = stage_stock(stage.double.world, DOMAIN, {}).shelf
 
     assert (sold, back) == (37, 50)
 
@@ -46,17 +46,26 @@ async def test_the_app_is_installed_beside_the_stock_and_shown_there() -> None:
         missing = await stage.http.post("/other.myshopify.com/side-by-side")
 
     assert (installed.status_code, installed.headers["location"], missing.status_code) == (303, PAGE, 404)
-    assert "Honey jars: one stock, three ways to buy" in page.text
+    assert "Holdfast is installed. Next, let the packs share a pool." in page.text
     assert ">Install Holdfast<" not in page.text
     assert re.findall(r'<iframe src="[^"]*" name="(\w+)"', page.text) == ["storefront", "shop", "app"]
 
 
-async def test_a_number_that_is_not_made_of_the_stock_says_that_a_pool_is_missing(stage: Stage) -> None:
-    stage.double.count(DOMAIN, stage.variants[1].id, 10)
+async def test_the_packs_of_a_pool_are_one_stock_even_if_a_number_was_changed_by_hand(stage: Stage) -> None:
+    stage.live = {variant.gid: number for variant, number in zip(stage.variants, (50, 8, 4, 0, 0), strict=False)}
+    one_stock = "Honey jars: one stock, three ways to buy"
 
-    page = await stage.http.get(PAGE)
+    pooled = await stage.http.get(PAGE)
+    stage.double.count(DOMAIN, stage.variants[0].id, 70)
+    changed = await stage.http.get(PAGE)
+    del stage.live[stage.variants[1].gid]
+    unlinked = await stage.http.get(PAGE)
 
-    assert "As soon as the packs share a pool" in page.text
+    assert [one_stock in page.text for page in (pooled, changed, unlinked)] == [True, True, False]
+    assert [page.text.count("the pool has") for page in (pooled, changed)] == [0, 1]
+    assert "the pool has 50" in changed.text
+    assert "<strong>50</strong> on the shelf" in changed.text
+    assert "let the packs share a pool" in unlinked.text
 
 
 async def test_a_shop_without_products_has_no_stock_to_show() -> None:

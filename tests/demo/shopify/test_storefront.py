@@ -3,7 +3,7 @@
 from urllib.parse import parse_qsl
 
 from holdfast.inventory.shopify.signatures import verify_proxy_query
-from holdfast_demo.shopify.endpoints import signature
+from holdfast_demo.shopify.app_proxy import signature
 from tests.demo.shopify.stage import DOMAIN, SECRET, Stage
 
 AVAILABILITY = f"/{DOMAIN}/apps/holdfast/availability"

@@ -46,7 +46,8 @@ async def test_a_pool_that_falls_to_its_limit_is_mailed_once(owner: Owner, shop:
     assert counts == [0, 1, 1, 1, 1, 2]
     assert await owner.inventory.sql("select distinct recipient from mails where kind = 'low_stock'") == [(EMAIL,)]
     [mail] = await written(owner.inventory)  # of one thread, one mail at a time
-    assert "Subject: Low stock: Honey jars" in mail
+    assert "Subject: Low stock: Honey jars, 10 units left" in mail
+    assert f"Shop: {shop.domain}" in mail
     assert f"http://inventory.test/console/pools/{pool['id']}" in mail
     assert "10 units left that can be sold" in mail
 

@@ -170,7 +170,7 @@ async def test_a_count_says_what_the_shop_then_shows_and_changes_nothing_before_
 
     assert words(fewer) == "50 → 44 units (6 fewer). Your shop will then show 44, 7 and 3."
     assert words(same) == "Nothing changes: this is what is there."
-    assert words(empty) == ""
+    assert words(empty) == "Type a number to see here what changes."
     assert len(await own_shop.entries(pool_id=pool["id"])) == 1
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from holdfast.inventory.settings import Settings
+from holdfast.inventory.sync.model import ANOTHER_APP, CHANGED_AT_PLATFORM
 from holdfast_demo.shopify.errors import Fault
 from tests.helpers.form_browser import main_text
 from tests.helpers.platform_shop import Place
@@ -54,8 +55,8 @@ async def test_the_first_line_of_the_sync_says_whether_the_merchant_must_act(poo
 
     assert on_the_way == "3 numbers are on their way to your shop"
     assert calm == "All in sync: your shop shows the right numbers for 3 packs"
-    assert different == "Some numbers in your shop are different, see below"
-    assert parked == "Needs your attention, see below"
+    assert different == "3 numbers in your shop are different"
+    assert parked == "3 numbers in your shop are different and wait for your OK"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ async def test_a_comparison_says_that_it_waits_for_the_answer_to_a_call(pooled: 
 async def test_a_parked_level_is_shown_with_its_reason_and_set_again_after_a_question(pooled: Stocking) -> None:
     await pooled.inventory.sql("update levels set parked = '<i>odd</i>' where target = 8")
     page = await pooled.get(PATH)
-    assert "waiting for your OK: <i>odd</i>" in main_text(page)
+    assert "Your shop did not take the number. It waits for your OK: <i>odd</i>" in main_text(page)
     assert "<i>odd" not in page.text
 
     preview = await pooled.send(PATH, do="resync", pool_id=str(pooled.at_platform.pool_id))
@@ -161,6 +162,61 @@ async def test_a_parked_level_is_shown_with_its_reason_and_set_again_after_a_que
     assert (await pooled.shop.call("get_sync_status"))["parked"] == 1
     assert (await pooled.confirm(preview, PATH, sure="yes")).status_code == 303
     assert (await pooled.shop.call("get_sync_status"))["parked"] == 0
+
+
+async def test_a_number_that_was_changed_in_the_shop_can_be_kept_with_a_correction_of_the_pool(
+    pooled: Stocking,
+) -> None:
+    scene = pooled.at_platform
+    await pooled.shop.call("update_pool", pool_id=scene.pool_id, policy="flag")
+    scene.count("6-pack", 10)
+    await scene.observe_levels("6-pack")
+    await scene.end_grace_and_sync()
+
+    page = await pooled.get(PATH)
+    keep = {"do": "keep", "pool_id": str(scene.pool_id), "delta": "12"}
+    preview = await pooled.send(PATH, **keep)
+    untouched = await pooled.shop.on_hand(scene.pool_id)
+    done = await pooled.confirm(preview, PATH, sure="yes")
+
+    assert "Somebody changed it in your shop. The number waits for your OK. Set your shop to 8 …" in main_text(page)
+    assert "Keep 10 …" in main_text(page)
+    assert '<input type="hidden" name="delta" value="12">' in page.text
+    assert "It was set to" not in page.text
+    assert "50 → 62 jars (12 more). Your shop will then show 62, 10 and 5." in main_text(preview)
+    assert (untouched, await pooled.shop.on_hand(scene.pool_id)) == (50, 62)
+    assert (done.status_code, done.headers["location"]) == (303, pooled.at(PATH))
+    await scene.end_push_pause()
+    await scene.sync_due()
+    assert scene.levels() == (62, 10, 5)
+    assert "All in sync" in main_text(await pooled.get(PATH))
+
+
+async def test_a_correction_that_would_take_more_than_there_is_is_refused_on_the_page_of_the_sync(
+    pooled: Stocking,
+) -> None:
+    refused = await pooled.send(PATH, do="keep", pool_id=str(pooled.at_platform.pool_id), delta="-60")
+    unread = await pooled.send(PATH, do="keep", pool_id=str(pooled.at_platform.pool_id), delta="many")
+
+    assert (refused.status_code, unread.status_code) == (409, 422)
+    assert "There is not as much as this would take." in main_text(refused)
+
+
+async def test_the_reason_of_a_level_that_waits_is_in_german_too(place: Settings | Place) -> None:
+    async with open_stocking(place, "de") as merchant:
+        await follow(merchant)
+        await merchant.inventory.sql(
+            "update levels set parked = case target when 8 then %(app)s else %(changed)s end where target in (4, 8)",
+            app=ANOTHER_APP,
+            changed=f"{CHANGED_AT_PLATFORM}6 at the platform, where 4 are in the pool.",
+        )
+
+        text = main_text(await merchant.get(PATH))
+
+    assert "Die Zahl wurde in Ihrem Shop geändert. Sie wartet auf Ihre Zustimmung." in text
+    assert "Eine andere App setzt diese Zahl so oft wie wir." in text
+    assert "It was set to" not in text
+    assert "Another app" not in text
 
 
 async def test_a_platform_that_does_not_answer_is_reported_on_the_page_of_the_sync(pooled: Stocking) -> None:

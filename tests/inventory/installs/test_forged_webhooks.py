@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from holdfast.inventory.shopify import signatures
-from holdfast_demo.shopify.endpoints import signature
+from holdfast_demo.shopify.app_proxy import signature
 from tests.helpers.platform_shop import DOMAIN, SECRET, PlatformScene, key_in
 from tests.helpers.platform_webhooks import handle
 from tests.inventory.support import Inventory, Shop

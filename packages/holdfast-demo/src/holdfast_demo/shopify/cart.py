@@ -8,7 +8,7 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.kit.pages.site import redirect
 from holdfast_demo.shared import serving
-from holdfast_demo.shopify import checkout, pages, pictures, shops, storefront
+from holdfast_demo.shopify import checkout, order_page, pages, pictures, shops, storefront
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.model import Variant
 from holdfast_demo.shopify.orders import SaleLine
@@ -29,12 +29,12 @@ def routes(world: PlatformState) -> list[BaseRoute]:
         domain, form = request.path_params["shop"], await serving.form_fields(request)
         language = "DE" if request.headers.get("accept-language", "").lower().startswith("de") else "EN"
         try:
-            await checkout.buy(world, domain, _cart_lines(form), language=language)
+            order = await checkout.buy(world, domain, _cart_lines(form), language=language)
         except checkout.CheckoutStopped as stopped:
             return _cart_page(world, request, form, [str(message) for message in stopped.args])
         except ShopifyRefusal as refused:
             return _cart_page(world, request, form, [str(refused)])
-        return serving.to_response(redirect(f"/{domain}"))
+        return serving.to_response(redirect(order_page.address_of(domain, order)))
 
     return [Route("/{shop}/cart", show), Route("/{shop}/cart", pay, methods=["POST"])]
 
@@ -72,6 +72,7 @@ def _cart_page(world: PlatformState, request: Request, form: dict[str, str], err
         in_frame=pages.is_in_frame(request),
         shop=shop,
         products=[*products.values()],
+        is_filled=any(quantity for _, quantity in chosen),
         total=pictures.total_of(chosen),
         currency=pictures.CURRENCY,
         errors=errors,

@@ -1,25 +1,22 @@
 """The endpoints of a shop for programs: tokens, results of bulk operations, and the proxy of its storefront."""
 
-import hmac
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
-from urllib.parse import parse_qs, parse_qsl, urlencode
+from urllib.parse import parse_qs, parse_qsl
 
 import httpx2
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from holdfast.kit.security.http_client import HttpClient, trusted_certificates
+from holdfast_demo.shopify import app_proxy
 from holdfast_demo.shopify.bulk import Bulks
 from holdfast_demo.shopify.errors import OAuthRefusal
 from holdfast_demo.shopify.oauth import OAuth
 from holdfast_demo.shopify.platform_state import PlatformState
 
-PREFIX, SUBPATH = "apps", "holdfast"
-PROXY_TIMEOUT_SECONDS = 10
 MAX_BODY_BYTES = 100_000
 
 _NOT_PASSED = frozenset(
@@ -33,7 +30,7 @@ def routes(world: PlatformState, oauth: OAuth, bulks: Bulks) -> list[BaseRoute]:
     return [
         Route("/{shop}/admin/oauth/access_token", handlers.token, methods=["POST"]),
         Route("/{shop}/bulk/{name}", handlers.result),
-        Route(f"/{{shop}}/{PREFIX}/{SUBPATH}/{{path:path}}", handlers.storefront),
+        Route(f"/{{shop}}/{app_proxy.PREFIX}/{app_proxy.SUBPATH}/{{path:path}}", handlers.storefront),
     ]
 
 
@@ -64,43 +61,18 @@ class _Endpoints:
         domain = request.path_params["shop"]
         if self._world.find_shop(domain) is None:
             return PlainTextResponse("Not Found", 404)
-        query = self.signed(domain, parse_qsl(request.url.query, keep_blank_values=True))
-        url = f"{self._world.app.address}/storefront/{request.path_params['path']}?{query}"
         headers = {name: value for name, value in request.headers.items() if name not in _NOT_PASSED}
         headers |= {
             "X-Forwarded-Host": domain,
             "X-Forwarded-For": request.client.host if request.client else "127.0.0.1",
         }
-        transport = self._world.transport
-        async with HttpClient(
-            timeout=PROXY_TIMEOUT_SECONDS, verify=trusted_certificates(), trust_env=False, transport=transport
-        ) as client:
-            try:
-                answer = await client.get(url, headers=headers)
-            except httpx2.HTTPError:
-                return PlainTextResponse("The app did not answer.", 502)
+        params = parse_qsl(request.url.query, keep_blank_values=True)
+        try:
+            answer = await app_proxy.ask_app(self._world, domain, request.path_params["path"], params, headers)
+        except httpx2.HTTPError:
+            return PlainTextResponse("The app did not answer.", 502)
         passed = {name: value for name, value in answer.headers.items() if name.lower() not in _NOT_PASSED}
         return Response(answer.content, answer.status_code, passed)
-
-    def signed(self, domain: str, params: list[tuple[str, str]]) -> str:
-        """A query with the parameters and the signature that the platform adds."""
-        parameters = [
-            *params,
-            ("shop", domain),
-            ("logged_in_customer_id", ""),
-            ("path_prefix", f"/{PREFIX}/{SUBPATH}"),
-            ("timestamp", str(int(self._world.now()))),
-        ]
-        return urlencode([*parameters, ("signature", signature(parameters, self._world.app.client_secret))])
-
-
-def signature(params: Sequence[tuple[str, str]], secret: str) -> str:
-    """The signature of a request through a storefront: over the sorted parameters without separators."""
-    grouped: dict[str, list[str]] = {}
-    for name, value in params:
-        grouped.setdefault(name, []).append(value)
-    message = "".join(sorted(f"{name}={','.join(values)}" for name, values in grouped.items()))
-    return hmac.digest(secret.encode(), message.encode(), "sha256").hex()
 
 
 def _params(request: Request, raw: bytes) -> Mapping[str, Any]:

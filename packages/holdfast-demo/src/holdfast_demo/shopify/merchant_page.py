@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.kit.pages.site import redirect
 from holdfast_demo.shared import serving
-from holdfast_demo.shopify import orders, pages, pictures, shops, storefront
+from holdfast_demo.shopify import order_page, orders, pages, pictures, shops, storefront
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.levels import Level
 from holdfast_demo.shopify.model import Location, Order, Variant, format_time
@@ -125,7 +125,7 @@ class _MerchantPages:
             shop=shop,
             app=self._world.app,
             products=self._products(domain),
-            orders=self._world.store.select(Order, domain, newest),
+            orders=[order_page.summary_of(order) for order in self._world.store.select(Order, domain, newest)],
             deliveries=self._webhooks.newest(domain, MAX_ROWS),
             format_time=format_time,
         )

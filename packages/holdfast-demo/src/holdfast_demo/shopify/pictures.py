@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from holdfast.kit.pages.language import ENGLISH, Language
-from holdfast_demo.shopify.model import Product, Variant
+from holdfast_demo.shopify.model import LineItem, Product, Variant
 from holdfast_demo.shopify.platform_state import PlatformState
 
 MAX_PICTURED_UNITS = 12
@@ -41,7 +41,12 @@ class Picture(NamedTuple):
 
 def picture_of(variant: Variant) -> Picture:
     """The picture of a variant, by the words of its titles."""
-    return Picture(_kind_of(variant.product_title), min(max(units_in(variant.title), 1), MAX_PICTURED_UNITS))
+    return picture_titled(variant.product_title, variant.title)
+
+
+def picture_titled(product_title: str, title: str) -> Picture:
+    """The picture of a pack with these titles."""
+    return Picture(_kind_of(product_title), min(max(units_in(title), 1), MAX_PICTURED_UNITS))
 
 
 def _kind_of(title: str) -> str:
@@ -68,15 +73,15 @@ def price_of(variant: Variant, language: Language = ENGLISH) -> str:
     return language.money(cents_of(variant), CURRENCY)
 
 
-def cents_of(variant: Variant) -> int:
-    """The price of a variant in cents."""
-    units, _, cents = variant.price.partition(".")
+def cents_of(pack: Variant | LineItem) -> int:
+    """The price of a pack in cents."""
+    units, _, cents = pack.price.partition(".")
     return int(units) * 100 + int(f"{cents}00"[:2])
 
 
-def total_of(quantities: Sequence[tuple[Variant, int]]) -> str:
-    """What so many of these variants cost together, for people."""
-    return ENGLISH.money(sum(cents_of(variant) * quantity for variant, quantity in quantities), CURRENCY)
+def total_of(quantities: Sequence[tuple[Variant | LineItem, int]]) -> str:
+    """What so many of these packs cost together, for people."""
+    return ENGLISH.money(sum(cents_of(pack) * quantity for pack, quantity in quantities), CURRENCY)
 
 
 FOLDER = "files/products"

@@ -1,5 +1,6 @@
 """The page that shows the stock of a shop's first product and its packs, above the storefront, the shop and the app."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
@@ -8,7 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from holdfast.kit.pages.site import redirect
 from holdfast_demo.shared import serving
-from holdfast_demo.shopify import pages, pictures, shops, storefront
+from holdfast_demo.shopify import app_proxy, pages, pictures, shops, storefront
 from holdfast_demo.shopify.errors import ShopifyRefusal
 from holdfast_demo.shopify.model import FIRST_SCOPES, Order, Variant
 from holdfast_demo.shopify.oauth import OAuth
@@ -25,13 +26,19 @@ WAYS = ("no way", "one way", "two ways", "three ways")
 
 
 class StagePack(NamedTuple):
-    """A pack on the page. `size`: how many units are in it."""
+    """A pack on the page.
+
+    size         how many units are in it
+    available    the number of the shop
+    live         how many can be sold, as the app says; None: it is in no pool
+    """
 
     variant: Variant
     picture: Picture
     price: str
     size: int
     available: int
+    live: int | None
 
     @property
     def units(self) -> int:
@@ -52,8 +59,8 @@ class StageStock(NamedTuple):
 
     @property
     def is_shared(self) -> bool:
-        """Whether each number is what can be made of one stock."""
-        return all(pack.available == max(self.shelf, 0) // pack.size for pack in self.packs)
+        """Whether all packs are in pools."""
+        return all(pack.live is not None for pack in self.packs)
 
     @property
     def noun(self) -> str:
@@ -81,8 +88,8 @@ def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
         shop = world.find_shop(domain)
         if shop is None:
             return pages.page("gone.html", 404, why=f"There is no shop {domain}.")
-        stock = stage_stock(world, domain)
         app = world.app
+        stock = stage_stock(world, domain, await app_proxy.live_numbers(world, domain) if shop.installed else {})
         views = [_View("shop", "Shop admin", f"/{domain}")]
         if stock.packs:
             product = storefront.of_variant(domain, stock.packs[0].variant)
@@ -104,8 +111,8 @@ def routes(world: PlatformState, oauth: OAuth) -> list[BaseRoute]:
     return [Route(path, show), Route(path, install, methods=["POST"])]
 
 
-def stage_stock(world: PlatformState, domain: str) -> StageStock:
-    """The stock of the first product.
+def stage_stock(world: PlatformState, domain: str, live: Mapping[str, int]) -> StageStock:
+    """The stock of the first product. `live`: how many can be sold, by gid, as the app says.
 
     Without the app, the number of the smallest pack is what was on the shelf, less what was sold of that pack alone; so
     what was sold in other packs is taken from it here. The app takes it from that number itself.
@@ -119,13 +126,14 @@ def stage_stock(world: PlatformState, domain: str) -> StageStock:
             pictures.price_of(variant),
             pictures.units_in(variant.title),
             shops.available(world, domain, variant),
+            live.get(variant.gid),
         )
         for variant in variants[:MAX_PACKS]
     ]
     if not packs:
         return StageStock([], 0, 0)
     smallest = min(packs, key=lambda pack: pack.size)
-    shelf = smallest.available * smallest.size
+    shelf = (smallest.available if smallest.live is None else smallest.live) * smallest.size
     if not world.shop(domain).installed:
         shelf -= sum(pack.size * sold_of(world, domain, pack.variant) for pack in packs if pack is not smallest)
     return StageStock(packs, shelf, sum(pack.units for pack in packs))

@@ -17,10 +17,10 @@ from starlette.routing import BaseRoute, Route
 from holdfast.kit.pages.language import ENGLISH, LANGUAGES, Language
 from holdfast.kit.pages.site import redirect
 from holdfast_demo.shared import serving
-from holdfast_demo.shopify import checkout, pages, pictures, shops
-from holdfast_demo.shopify.endpoints import PREFIX, SUBPATH
+from holdfast_demo.shopify import checkout, order_page, pages, pictures, shops
+from holdfast_demo.shopify.app_proxy import PREFIX, SUBPATH
 from holdfast_demo.shopify.errors import ShopifyRefusal
-from holdfast_demo.shopify.model import Product, Variant, handle
+from holdfast_demo.shopify.model import Order, Product, Variant, handle
 from holdfast_demo.shopify.orders import SaleLine
 from holdfast_demo.shopify.platform_state import PlatformState
 
@@ -29,12 +29,19 @@ LOCALES = {"en": "en.default.json", "de": "de.json"}
 AVAILABILITIES = ("in", "plenty", "low", "out", "back", "old")
 
 WORDS = {
-    "en": {"pack": "Choose a pack", "buy": "Buy one", "cart": "Cart", "foot": "A demo shop: nothing is sold."},
+    "en": {
+        "pack": "Choose a pack",
+        "buy": "Buy one",
+        "cart": "Cart",
+        "foot": "A demo shop: nothing is sold.",
+        "bought": "Thank you. Your order is placed:",
+    },
     "de": {
         "pack": "Packung wählen",
         "buy": "Eins kaufen",
         "cart": "Warenkorb",
         "foot": "Ein Laden zum Ausprobieren: Hier wird nichts verkauft.",
+        "bought": "Vielen Dank. Ihre Bestellung ist eingegangen:",
     },
 }
 """The texts that a theme has in its own locales."""
@@ -75,10 +82,11 @@ class _Storefront:
             candidate for candidate in self._world.store.select(Product, domain) if candidate.id == variant.product
         ]
         try:
-            await checkout.buy(self._world, domain, [SaleLine(variant.id, 1)], language=language.code.upper())
+            order = await checkout.buy(self._world, domain, [SaleLine(variant.id, 1)], language=language.code.upper())
         except (checkout.CheckoutStopped, ShopifyRefusal) as refused:
             return self._product_page(request, product, chosen, language, " ".join(map(str, refused.args)))
-        return serving.to_response(redirect(f"{of_variant(domain, variant)}&locale={language.code}"))
+        address = f"{of_variant(domain, variant)}&locale={language.code}&order={order.id}"
+        return serving.to_response(redirect(address))
 
     def _product_page(
         self, request: Request, product: Product, chosen: str, language: Language, error: str = ""
@@ -94,6 +102,8 @@ class _Storefront:
             language=language,
             words=WORDS[language.code],
             error=error,
+            order=self._order(domain, request.query_params.get("order", "")),
+            order_address=order_page.address_of,
             shop=self._world.shop(domain),
             product=product,
             variants=variants,
@@ -104,6 +114,10 @@ class _Storefront:
             stock={variant.id: self._stock_text(domain, variant, language) for variant in variants},
             blocks=[block(language, proxy=f"/{domain}/{PREFIX}/{SUBPATH}", show=show) for show in ("chosen", "all")],
         )
+
+    def _order(self, domain: str, id: str) -> Order | None:
+        """The order that was just placed on the page."""
+        return self._world.store.find(Order, domain, int(id)) if re.fullmatch("[0-9]{1,18}", id) else None
 
     def _stock_text(self, domain: str, variant: Variant, language: Language) -> str:
         """What a theme says about the stock of a variant by itself, from the levels of the shop."""

@@ -1,6 +1,7 @@
 """Settings of the inventory service; see `docs/settings.md`."""
 
 import re
+from urllib.parse import urlsplit
 
 from limits import RateLimitItem, RateLimitItemPerMinute, RateLimitItemPerSecond
 from pydantic import Field, field_validator
@@ -111,6 +112,14 @@ class Settings(SignInSettings):
         if not _VERSION.fullmatch(version):
             raise ValueError("must be a quarter such as 2026-10, or unstable")
         return version
+
+    @property
+    def forms_to_platform(self) -> str:
+        """Where a form that connects a shop leads, for `form-action` of a policy.
+
+        It is the scheme alone: the platform redirects to further addresses of its own, which browsers check too.
+        """
+        return f"{urlsplit(self.platform_address).scheme}:"
 
     @property
     def limits(self) -> dict[str, RateLimitItem]:

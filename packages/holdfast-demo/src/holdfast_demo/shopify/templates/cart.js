@@ -1,4 +1,4 @@
-// The sums of a cart as one types, and buttons for one more and one less. What is no number counts nothing here; the server
+// What is in a cart and its sums as one types, and buttons for one more and one less. What is no number counts nothing here; the server
 // says so when the cart is paid.
 "use strict";
 
@@ -17,9 +17,13 @@ function sum() {
     const line = quantity(input) * Number(input.dataset.cents);
     cents += line;
     isEmpty &&= !input.value.trim();
-    cart.querySelector(`output[for=${input.id}]`).textContent = line ? money.format(line / 100) : "";
+    const row = cart.querySelector(`[data-line=${input.id}]`);
+    row.hidden = !line;
+    row.querySelector("[data-quantity]").textContent = quantity(input);
+    row.querySelector("output").textContent = line ? money.format(line / 100) : "";
     input.closest("li").querySelector("[data-step='-1']").disabled = !quantity(input);
   }
+  document.getElementById("nothing").hidden = Boolean(cents);
   document.getElementById("total").textContent = money.format(cents / 100);
   pay.textContent = cents ? `Pay ${money.format(cents / 100)}` : "Pay";
   pay.disabled = isEmpty; // what is no number is sent, and answered

@@ -149,7 +149,12 @@ class EmbeddedSessionGate(SessionGate):
     def refuse(self, problem: Problem, request: Request) -> Reply:
         context, shop = self.page_context(request), self._shop(request)
         return refusal_page(
-            problem, request, ancestors=context.ancestors, shop=shop, admin=self._app_in_admin(shop) if shop else ""
+            problem,
+            request,
+            forms=self._settings.forms_to_platform,
+            ancestors=context.ancestors,
+            shop=shop,
+            admin=self._app_in_admin(shop) if shop else "",
         )
 
     def _shop(self, request: Request) -> str:

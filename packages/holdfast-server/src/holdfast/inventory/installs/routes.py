@@ -11,6 +11,7 @@ import hmac
 import re
 import secrets
 import time
+from functools import partial
 from typing import TypeVar
 from urllib.parse import urlencode
 
@@ -86,6 +87,7 @@ T = TypeVar("T")
 def routes(database: Database, limits: Limits, connecting: ShopConnector) -> list[Route]:
     """The routes for merchants."""
     pages = InstallPages(database, connecting)
+    refuse = partial(refusal_page, forms=database.resources.settings.forms_to_platform)
     return [
         Route(BEGIN, Handler(Access("begin_install", None, "installs"), limits, pages.begin, refuse)),
         Route(
@@ -165,14 +167,14 @@ class InstallPages:
         return Reply(200, encode(body), [NO_STORE])
 
 
-def refuse(problem: Problem, request: Request) -> Reply:
-    """A page with the error. It repeats nothing of the query, which the platform may have signed."""
-    return refusal_page(problem, request)
-
-
-def refusal_page(problem: Problem, request: Request, *, ancestors: str = "", shop: str = "", admin: str = "") -> Reply:
+def refusal_page(
+    problem: Problem, request: Request, *, forms: str, ancestors: str = "", shop: str = "", admin: str = ""
+) -> Reply:
     """A page with an error, which may stand in a frame and link to the way out.
 
+    It repeats nothing of the query, which the platform may have signed.
+
+    forms        where its form leads that begins again: the platform
     ancestors    the sites that may show it in a frame
     shop         the shop to which it links, to start again; empty: none
     admin        the address of the app in the admin of that shop, to try again what will pass; empty: none
@@ -181,6 +183,7 @@ def refusal_page(problem: Problem, request: Request, *, ancestors: str = "", sho
         "installs/refused.html",
         problem.status,
         language=language_of(request),
+        forms=forms,
         ancestors=ancestors,
         problem=problem,
         again=f"{BEGIN}?{urlencode({'shop': shop})}" if shop else None,

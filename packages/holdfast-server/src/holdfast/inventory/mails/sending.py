@@ -24,8 +24,9 @@ SENTENCES = RequestSentences(SITE, "console/agents/request_sentences.html")
 
 
 class LowPool(Struct, frozen=True):
-    """A low pool for the mail to one merchant, in the merchant's language."""
+    """A low pool for the mail to one merchant, in the merchant's language. `shop`: the domain."""
 
+    shop: str
     name: str
     unit: str
     available: int
@@ -39,12 +40,13 @@ async def find_low_pools(reader: Reader, mails: Sequence[Mail]) -> Mapping[int, 
     """
     rows = await reader.tuples(
         """
-        select mail.mail_id, pools.name, pools.unit, greatest(0, on_hand - held - buffer), low_stock_at,
+        select mail.mail_id, domain, pools.name, pools.unit, greatest(0, on_hand - held - buffer), low_stock_at,
                merchants.language
           from unnest(%(mails)s::bigint[], %(pools)s::bigint[], %(merchants)s::bigint[])
                as mail (mail_id, pool_id, merchant_id)
           join pools on pools.id = mail.pool_id
           join merchants on merchants.id = mail.merchant_id and merchants.shop_id = pools.shop_id
+          join shops on shops.id = pools.shop_id
          where is_low and status = 'active' and wants_low_stock
         """,
         {
@@ -93,6 +95,7 @@ async def _about_low_stock(database: Database, mails: Sequence[Mail]) -> dict[in
             mail.inserted_at,
             pool.language,
             f"{resources.settings.base_url}/console/pools/{mail.arguments['pool_id']}",
+            shop=pool.shop,
             pool=pool.name,
             unit=pool.unit,
             available=pool.available,

@@ -27,6 +27,7 @@ class LowStockMail(LinkMail, kw_only=True, tag="low_stock"):
 
     is_requested: ClassVar[bool] = False
 
+    shop: str
     pool: str
     unit: str
     available: int
@@ -40,20 +41,20 @@ def message(mail: LowStockMail, frame: Frame) -> MailMessage:
     _, ngettext = texts.gettext, texts.ngettext
     # Marks keep a name in another direction of writing from changing the order of the words around it.
     pool = f"\u2068{header_text(mail.pool)}\u2069"
-    unit = f"\u2068{header_text(counted_unit(mail.unit, mail.available))}\u2069"
+    unit = header_text(counted_unit(mail.unit, mail.available))
     number = language.number(mail.available)
     # The default unit is translated; others are words of the merchant.
-    amount = (
-        ngettext("%(number)s unit", "%(number)s units", mail.available) % {"number": number}
-        if mail.unit == "units"
-        else f"{number} {unit}"
-    )
+    is_default = mail.unit == "units"
+    units = ngettext("%(number)s unit", "%(number)s units", mail.available) % {"number": number}
+    amount = units if is_default else f"{number} \u2068{unit}\u2069"
     return link_message(
         mail,
         frame,
-        subject=_("Low stock: %(pool)s") % {"pool": header_text(mail.pool)},
+        subject=_("Low stock: %(pool)s, %(amount)s left")
+        % {"pool": header_text(mail.pool), "amount": units if is_default else f"{number} {unit}"},
         first=_("%(pool)s has %(amount)s left that can be sold. You wanted to know at %(limit)s.")
         % {"pool": pool, "amount": amount, "limit": language.number(mail.low_stock_at)},
+        items=[_("Shop: %(shop)s") % {"shop": mail.shop}],
         button=_("Open the pool"),
         rest=_(
             "You get the next e-mail about it when there was more in between. In the settings you can turn them off."

@@ -1,5 +1,7 @@
 """What public pages register: the start page, the ones for developers, `robots.txt` and the icon."""
 
+from typing import Any
+
 from holdfast.inventory.context import Context
 from holdfast.inventory.site import SITE
 from holdfast.kit.contract.caller import Caller
@@ -46,10 +48,12 @@ async def _documentation(caller: Caller, request: Request) -> Reply:
 def endpoints(context: Context) -> Endpoints:
     """The start page, the ones for developers, `robots.txt` and the icon."""
     settings = context.database.resources.settings
-    values = {"base_url": settings.base_url, "can_install": bool(settings.client_id)}
+    values: dict[str, Any] = {"base_url": settings.base_url, "can_install": bool(settings.client_id)}
     return Endpoints(
         [
-            constant_page(SITE, "/", "pages/home.html", context.limits, "home", **values),
+            constant_page(
+                SITE, "/", "pages/home.html", context.limits, "home", forms=settings.forms_to_platform, **values
+            ),
             constant_page(
                 SITE,
                 DEVELOPERS,

@@ -17,7 +17,7 @@ from holdfast.inventory.stock.model import Write
 from holdfast.inventory.stock.remembered_stock import TouchedRows
 from holdfast.inventory.stock.stock_changes import Draft, apply_and_store
 from holdfast.inventory.sync import levels
-from holdfast.inventory.sync.model import GRACE_SECONDS, PUSH_STREAK, UnexplainedDifference
+from holdfast.inventory.sync.model import CHANGED_AT_PLATFORM, GRACE_SECONDS, PUSH_STREAK, UnexplainedDifference
 from holdfast.inventory.webhooks import inbox
 from holdfast.inventory.webhooks.model import WaitingWebhook
 from holdfast.kit.contract.caller import platform
@@ -151,10 +151,14 @@ async def _flag_levels(tx: Tx, shop_id: int, flagged: Sequence[UnexplainedDiffer
     await tx.run(
         """
         update levels
-           set parked = 'It was set to ' || available || ' at the platform, where ' || target || ' are in the pool.'
+           set parked = %(changed)s::text || available || ' at the platform, where ' || target || ' are in the pool.'
          where shop_id = %(shop_id)s and item_gid = any(%(items)s) and target is not null and available <> expected
         """,
-        {"shop_id": shop_id, "items": [suspect.item_gid for suspect in flagged]},
+        {
+            "shop_id": shop_id,
+            "items": [suspect.item_gid for suspect in flagged],
+            "changed": CHANGED_AT_PLATFORM,
+        },
     )
 
 

@@ -216,6 +216,11 @@ class SyncStatus(Struct):
     subscription_errors: Annotated[list[str], Meta(description="What the platform does not tell of, and why.")]
 
 
+ANOTHER_APP = "Another app sets it as often as it is set from here."
+CHANGED_AT_PLATFORM = "It was set to "
+"""What the note of a parked level is, and how it begins, if no refusal of the platform is the reason."""
+
+
 class Drift(Struct):
     """A level that is not what its pools have."""
 

@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from holdfast.inventory.resources import Tx
 from holdfast.inventory.sync import levels
 from holdfast.inventory.sync.level_calls import AcceptedPush
-from holdfast.inventory.sync.model import PUSH_STREAK, LevelChange, LevelPush, LevelRefusal, ObservedLevel
+from holdfast.inventory.sync.model import ANOTHER_APP, PUSH_STREAK, LevelChange, LevelPush, LevelRefusal, ObservedLevel
 from holdfast.kit.contract.bounds import cache_bound
 
 MAX_LEVELS_PER_PUSH = 250
@@ -154,8 +154,7 @@ async def store_accepted(tx: Tx, shop_id: int, push: LevelPush, accepted: Accept
                    read_again = read_again or available = pushed_from and coalesce(seen_at > %(at)s, false),
                    seen_at = greatest(seen_at, %(at)s), pushed_at = clock_timestamp(), push_id = null,
                    pushed_from = null, pushed_to = null, caused_at = null, {PUSH_STREAK} = {PUSH_STREAK} + 1,
-                   parked = case when {PUSH_STREAK} + 1 >= %(max_count)s
-                                 then 'Another app sets it as often as it is set from here.' end
+                   parked = case when {PUSH_STREAK} + 1 >= %(max_count)s then %(another_app)s end
               from pushed_level
              where levels.shop_id = %(shop_id)s and levels.item_gid = pushed_level.item_gid
                and levels.location_gid = pushed_level.location_gid)
@@ -169,6 +168,7 @@ async def store_accepted(tx: Tx, shop_id: int, push: LevelPush, accepted: Accept
             "at": accepted.at,
             "left": msgspec.json.encode(accepted.left).decode(),
             "max_count": MAX_PUSH_STREAK,
+            "another_app": ANOTHER_APP,
         },
     )
     await _end(tx, shop_id, push)

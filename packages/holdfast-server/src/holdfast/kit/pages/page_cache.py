@@ -107,10 +107,13 @@ def _retrieve_error(task: asyncio.Task[CachedPage]) -> None:
         task.exception()
 
 
-def constant_page(site: Site, path: str, template: str, limits: Limits, name: str, **values: Any) -> Route:
+def constant_page(
+    site: Site, path: str, template: str, limits: Limits, name: str, *, forms: str = "", **values: Any
+) -> Route:
     """The route of a page that is the same for every visitor, in each language.
 
-    name    its name in logs and metrics
+    name     its name in logs and metrics
+    forms    another origin to which its forms lead, for `form-action` of the policy
     """
     pages = PageCache(FIXED_PAGES)
 
@@ -118,7 +121,9 @@ def constant_page(site: Site, path: str, template: str, limits: Limits, name: st
         language = language_of(request)
 
         async def render() -> CachedPage:
-            return cached_page(site.render(template, language=language, **values), security_headers(language))
+            return cached_page(
+                site.render(template, language=language, **values), security_headers(language, forms=forms)
+            )
 
         return (await pages.get(language, render)).reply(request)
 

@@ -20,8 +20,9 @@ OTHER_LABELS: Mapping[str, str] = {
     "text": translatable("Spreadsheet"),
     "order_reference": translatable("Order"),
     "reference": translatable("What it is for"),
+    "reason": translatable("Reason"),
 }
-"""The labels of fields that no form has."""
+"""The labels of fields that no form has, or that are no hint about what to type here."""
 
 SETTINGS = ("name", "unit", "buffer", "low_stock_at", "policy", "allow_negative")
 NOTES = ("release_variants", "text", "order_reference", "reference", "reason")

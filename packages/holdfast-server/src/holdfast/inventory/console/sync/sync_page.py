@@ -3,14 +3,27 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from holdfast.accounts.sessions import Session
 from holdfast.inventory.catalog.importing import ImportProducts
 from holdfast.inventory.console.frame import Console, merchant, shop_of
+from holdfast.inventory.console.pools.stock_preview import preview_of
+from holdfast.inventory.console.sync.differences import (
+    CAUSES,
+    MAX_DIFFERENCES,
+    Difference,
+    DrawnPool,
+    FindDrawnPools,
+    by_pools,
+    difference_of,
+)
 from holdfast.inventory.console.variants.variants_pages import names_of
 from holdfast.inventory.pools.model import GetPool, ListPools, PoolList, PoolWithMembers
-from holdfast.inventory.problems import SHOP_NOT_CONNECTED
+from holdfast.inventory.problems import NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE, SHOP_NOT_CONNECTED
+from holdfast.inventory.site import SITE
+from holdfast.inventory.stock.model import AdjustPoolQuantity, StockChange
 from holdfast.inventory.sync.model import (
-    Drift,
     DriftReport,
     GetDrift,
     GetSyncStatus,
@@ -27,17 +40,10 @@ from holdfast.kit.http.handler import Reply, Request
 from holdfast.kit.http.index import Route
 from holdfast.kit.pages import forms
 from holdfast.kit.pages.forms import NOT_REFUSED, FormRefusal, try_form
+from holdfast.kit.pages.language import language_of
 
 SYNC = "/console/sync"
 
-MAX_DIFFERENCES = 20
-"""The most differences on the page."""
-
-CAUSES = {
-    "pending": translatable("is about to be set"),
-    "unexplained": translatable("somebody changed it in your shop, or a sale was not reported yet"),
-    "parked": translatable("waiting for your OK"),
-}
 POLICIES = {
     "adopt": translatable("The pool takes over the numbers of your shop."),
     "enforce": translatable("Your shop gets the numbers of the pool again."),
@@ -50,6 +56,9 @@ RULES = {
 }
 
 
+EXPLAINED = (SHOP_NOT_CONNECTED, SERVICE_UNAVAILABLE, NOT_ENOUGH_STOCK, POOL_NOT_ACTIVE)
+
+
 class SyncPage:
     """Answers requests for the status of the levels."""
 
@@ -59,6 +68,7 @@ class SyncPage:
         self._reconcile, self._resync = console.run["reconcile"], console.run["resync"]
         self._import_products = console.run["import_products"]
         self._pools, self._pool = console.run["list_pools"], console.run["get_pool"]
+        self._drawn_pools, self._adjust = console.run["find_drawn_pools"], console.run["adjust_pool_quantity"]
 
     def routes(self) -> list[Route]:
         return [self._console.route(SYNC, "sync", self.answer, "POST")]
@@ -68,10 +78,15 @@ class SyncPage:
         if request.method != "POST":
             return await self._status_page(session, request)
         fields = await self._console.signed_in.read(session, request)
-        does = {"reconcile": self._compare, "resync": self._set_again, "import": self._import}.get(fields.get("do", ""))
+        does = {
+            "reconcile": self._compare,
+            "resync": self._set_again,
+            "keep": self._keep,
+            "import": self._import,
+        }.get(fields.get("do", ""))
         if does is None:
             raise BAD_REQUEST("The form names nothing to do.", hint="Open the page again.")
-        done = await try_form(lambda: does(session, request, fields), SHOP_NOT_CONNECTED, SERVICE_UNAVAILABLE)
+        done = await try_form(lambda: does(session, request, fields), *EXPLAINED)
         if isinstance(done, FormRefusal):
             return await self._status_page(session, request, done)
         return done
@@ -95,7 +110,7 @@ class SyncPage:
             request,
             pool_id,
             "reconcile",
-            drift=comparison.drift[:MAX_DIFFERENCES],
+            differences=[difference_of(level) for level in comparison.drift[:MAX_DIFFERENCES]],
             count=len(comparison.drift),
             waits_for=comparison.waits_for,
         )
@@ -108,20 +123,46 @@ class SyncPage:
             await forms.run_once(self._resync, merchant(session), command, fields, Resynced)
             return self._console.to(request, SYNC)
         preview: Resynced = await self._resync(merchant(session), command)
-        return await self._confirm(session, request, pool_id, "resync", drift=[], count=preview.levels)
+        return await self._confirm(session, request, pool_id, "resync", count=preview.levels)
+
+    async def _keep(self, session: Session, request: Request, fields: Mapping[str, str]) -> Reply:
+        """Show what a pool has if the number of the shop is right; after confirmation, correct the pool.
+
+        Then the numbers of the pool are set again, so that the number no longer waits.
+        """
+        pool_id, caller = chosen_pool_id(fields), merchant(session)
+        amount = with_integers(AdjustPoolQuantity, {"delta": fields.get("delta", "")})
+        texts = SITE.texts(language_of(request))
+        values = {"pool_id": pool_id, "reason": texts.gettext("The number in the shop is right"), **amount}
+        command = check(AdjustPoolQuantity, values)
+        if "sure" in fields:
+            await forms.run_once(self._adjust, caller, command, fields, StockChange)
+            await self._resync(caller, Resync(pool_id=pool_id, dry_run=False))
+            return self._console.to(request, SYNC)
+        change: StockChange = await self._adjust(caller, msgspec.structs.replace(command, dry_run=True))
+        return await self._confirm(session, request, pool_id, "keep", change=change, delta=command.delta)
 
     async def _confirm(
-        self, session: Session, request: Request, pool_id: int, does: str, *, drift: Sequence[Drift], **values: Any
+        self,
+        session: Session,
+        request: Request,
+        pool_id: int,
+        does: str,
+        *,
+        differences: Sequence[Difference] = (),
+        change: StockChange | None = None,
+        **values: Any,
     ) -> Reply:
-        command = GetPool(pool_id=pool_id, include_members=False)
-        pool: PoolWithMembers = await self._pool(merchant(session), command)
+        pool: PoolWithMembers = await self._pool(merchant(session), GetPool(pool_id=pool_id))
         return await self._page(
             session,
             request,
             "sync/sync_sure.html",
             200,
-            drift,
+            [difference.variant_gid for difference in differences],
             pool=pool,
+            preview=change and preview_of(change, pool),
+            differences=differences,
             does=does,
             once=forms.new_token(),
             **values,
@@ -131,14 +172,19 @@ class SyncPage:
         caller = merchant(session)
         status: SyncStatus = await self._status(caller, GetSyncStatus())
         report: DriftReport = await self._drift(caller, GetDrift(limit=MAX_DIFFERENCES))
+        gids = [level.variant_gid for level in report.drift]
+        drawn_pools: Mapping[str, list[DrawnPool]] = await self._drawn_pools(caller, FindDrawnPools(gids=gids))
         pools: PoolList = await self._pools(caller, check(ListPools, {"limit": 200}))
         return await self._page(
             session,
             request,
             "sync/sync.html",
             refusal.status,
-            report.drift,
+            gids,
             sync_status=status,
+            groups=by_pools(report.drift, drawn_pools),
+            # A difference without a reason may be too young to be counted in the status.
+            different=max(status.unexplained, sum(level.cause == "unexplained" for level in report.drift)),
             pools=pools.pools,
             failed=refusal.code,
             headers=refusal.headers,
@@ -147,11 +193,11 @@ class SyncPage:
         )
 
     async def _page(
-        self, session: Session, request: Request, template: str, status_code: int, drift: Sequence[Drift], **values: Any
+        self, session: Session, request: Request, template: str, status_code: int, gids: Sequence[str], **values: Any
     ) -> Reply:
         more = {"causes": CAUSES, "policies": POLICIES, "rules": RULES, **values}
-        names = await names_of(self._console, session, request, [difference.variant_gid for difference in drift])
-        return self._console.page(session, request, template, status_code, here=SYNC, drift=drift, names=names, **more)
+        names = await names_of(self._console, session, request, gids)
+        return self._console.page(session, request, template, status_code, here=SYNC, names=names, **more)
 
 
 def chosen_pool_id(fields: Mapping[str, str]) -> int:

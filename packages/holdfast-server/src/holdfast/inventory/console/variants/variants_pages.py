@@ -92,7 +92,6 @@ class VariantsPage:
 
     def routes(self) -> list[Route]:
         return [
-            *SITE.assets("console/variants/changed_rows.js"),
             self._console.route("/console/pools/{pool_id}/variants", "variants", self.answer, "POST"),
         ]
 

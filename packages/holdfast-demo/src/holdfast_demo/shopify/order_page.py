@@ -1,0 +1,98 @@
+"""An order as people see it: what was bought, what it costs and how far it is; and the page that confirms it."""
+
+import datetime as dt
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from holdfast_demo.shopify import orders, pages, pictures
+from holdfast_demo.shopify.errors import ShopifyRefusal
+from holdfast_demo.shopify.model import LineItem, Order
+from holdfast_demo.shopify.pictures import Picture
+from holdfast_demo.shopify.platform_state import PlatformState
+
+
+class LineSummary(NamedTuple):
+    """A line of an order. `returned`: how many of its units came back."""
+
+    picture: Picture
+    title: str
+    pack: str
+    quantity: int
+    returned: int
+    total: str
+
+
+class OrderSummary(NamedTuple):
+    """An order.
+
+    status    in a word or two, and the kind of its chip
+    """
+
+    id: int
+    name: str
+    placed_at: dt.datetime
+    lines: list[LineSummary]
+    total: str
+    status: str
+    status_kind: str
+    can_be_sent: bool
+    can_be_cancelled: bool
+    can_be_returned: bool
+
+
+def summary_of(order: Order) -> OrderSummary:
+    """What people see of an order."""
+    current, sent = sum(line.current for line in order.lines), sum(line.fulfilled for line in order.lines)
+    is_cancelled = order.cancelled is not None
+    status, kind = (
+        ("Cancelled", "")
+        if is_cancelled
+        else ("Returned", "")
+        if not current
+        else ("To be sent", "accent")
+        if not sent
+        else ("Sent", "good")
+        if sent == current
+        else ("Partly sent", "warning")
+    )
+    return OrderSummary(
+        order.id,
+        order.name,
+        dt.datetime.fromtimestamp(order.created, dt.UTC),
+        [_summary_of_line(line) for line in order.lines],
+        pictures.total_of([(line, line.quantity) for line in order.lines]),
+        status,
+        kind,
+        can_be_sent=not is_cancelled and sent < current,
+        can_be_cancelled=not is_cancelled and current > 0 and not sent,
+        can_be_returned=not is_cancelled and current > 0,
+    )
+
+
+def _summary_of_line(line: LineItem) -> LineSummary:
+    picture = pictures.picture_titled(line.title, line.variant_title)
+    total = pictures.total_of([(line, line.quantity)])
+    return LineSummary(picture, line.title, line.variant_title, line.quantity, line.quantity - line.current, total)
+
+
+def address_of(domain: str, order: Order) -> str:
+    """The path of the page that confirms an order."""
+    return f"/{domain}/orders/{order.id}"
+
+
+def routes(world: PlatformState) -> list[BaseRoute]:
+    """The page that confirms an order."""
+
+    async def show(request: Request) -> Response:
+        domain = request.path_params["shop"]
+        try:
+            shop, order = world.shop(domain), orders.find(world, domain, request.path_params["id"])
+        except ShopifyRefusal as refused:
+            return pages.page("gone.html", 404, why=str(refused))
+        values: dict[str, Any] = {"app": world.app, "shop": shop, "order": summary_of(order)}
+        return pages.page("order.html", in_frame=pages.is_in_frame(request), **values)
+
+    return [Route("/{shop}/orders/{id:int}", show)]

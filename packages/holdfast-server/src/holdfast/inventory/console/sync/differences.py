@@ -1,0 +1,96 @@
+"""The differences of the page of the sync, by the pools that their packs draw on."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, NamedTuple
+
+from msgspec import Meta
+
+from holdfast.inventory.resources import Reader
+from holdfast.inventory.sync.model import ANOTHER_APP, CHANGED_AT_PLATFORM, Drift
+from holdfast.kit.contract.caller import Caller
+from holdfast.kit.contract.command import Command
+from holdfast.kit.contract.messages import translatable
+
+MAX_DIFFERENCES = 20
+"""The most differences on the page."""
+
+CAUSES = {
+    "pending": translatable("is about to be set"),
+    "unexplained": translatable("somebody changed it in your shop, or a sale was not reported yet"),
+    "changed": translatable("Somebody changed it in your shop. The number waits for your OK."),
+    "another_app": translatable("Another app sets this number as often as we do. It waits for your OK."),
+    "refused": translatable("Your shop did not take the number. It waits for your OK:"),
+}
+
+
+class FindDrawnPools(Command):
+    """Find the pools that variants draw on."""
+
+    gids: Annotated[list[str], Meta(max_length=MAX_DIFFERENCES)]
+
+
+class DrawnPool(NamedTuple):
+    """A pool that a variant draws on. `units_per_sale`: what one sale of the variant takes of it."""
+
+    id: int
+    name: str
+    units_per_sale: int
+
+
+class Difference(NamedTuple):
+    """A number that differs. `cause`: a key of `CAUSES`; `note`: why the platform refused it."""
+
+    variant_gid: str
+    platform: int
+    expected: int
+    cause: str
+    note: str
+
+
+class PoolDifferences(NamedTuple):
+    """The differences of packs that draw on the same pools."""
+
+    pools: Sequence[DrawnPool]
+    differences: list[Difference]
+
+    @property
+    def is_decidable(self) -> bool:
+        """Whether a number waits for the merchant, and one pool says what it should be."""
+        return len(self.pools) == 1 and any(difference.cause != "pending" for difference in self.differences)
+
+
+async def find_drawn_pools(reader: Reader, caller: Caller, command: FindDrawnPools) -> dict[str, list[DrawnPool]]:
+    """The pools that variants draw on, by the ids of the variants."""
+    rows = await reader.tuples(
+        """
+        select variant_gid, pools.id, name, units_per_sale
+          from members join pools on pools.id = pool_id
+         where members.shop_id = %(shop_id)s and variant_gid = any(%(gids)s)
+         order by variant_gid, pools.id
+        """,
+        {"shop_id": caller.tenant, "gids": [*command.gids]},
+    )
+    pools: dict[str, list[DrawnPool]] = {}
+    for gid, *rest in rows:
+        pools.setdefault(gid, []).append(DrawnPool(*rest))
+    return pools
+
+
+def by_pools(drift: Sequence[Drift], pools_by_gid: Mapping[str, Sequence[DrawnPool]]) -> list[PoolDifferences]:
+    """Differences by the pools of their packs, in the order of the first of each."""
+    groups: dict[tuple[int, ...], PoolDifferences] = {}
+    for level in drift:
+        pools = pools_by_gid.get(level.variant_gid, ())
+        group = groups.setdefault(tuple(pool.id for pool in pools), PoolDifferences(pools, []))
+        group.differences.append(difference_of(level))
+    return [*groups.values()]
+
+
+def difference_of(level: Drift) -> Difference:
+    """A difference, as people read it."""
+    cause, note = level.cause, level.note or ""
+    if cause == "parked":
+        cause = (
+            "another_app" if note == ANOTHER_APP else "changed" if note.startswith(CHANGED_AT_PLATFORM) else "refused"
+        )
+    return Difference(level.variant_gid, level.platform, level.expected, cause, note if cause == "refused" else "")
