@@ -6,7 +6,7 @@ from msgspec import Struct
 from holdfast.kit.contract.struct_copies import copier
 
 
-class Stored(Struct):
+class PoolRow(Struct):
     id: int
     units: int
     secret: str
@@ -16,25 +16,25 @@ class Stored(Struct):
         return self.units // 12
 
 
-class Shown(Struct):
+class PoolAnswer(Struct):
     link: str
     dozens: int
     id: int
     note: str | None = "a default is not used"
 
 
-shown = copier(Stored, Shown)
+pool_answer = copier(PoolRow, PoolAnswer)
 
 
 def test_fields_and_properties_of_the_same_name_are_copied_and_others_are_named() -> None:
-    assert shown(Stored(7, 24, "hidden"), note=None, link="/7") == Shown("/7", 2, 7, None)
+    assert pool_answer(PoolRow(7, 24, "hidden"), note=None, link="/7") == PoolAnswer("/7", 2, 7, None)
 
 
 def test_a_field_that_the_source_does_not_have_cannot_be_forgotten() -> None:
     with pytest.raises(TypeError, match="note"):
-        shown(Stored(7, 24, "hidden"), link="/7")
+        pool_answer(PoolRow(7, 24, "hidden"), link="/7")
 
 
 def test_a_field_that_is_copied_or_unknown_cannot_be_named() -> None:
     with pytest.raises(TypeError, match="id"):
-        shown(Stored(7, 24, "hidden"), link="/7", note=None, id=8)
+        pool_answer(PoolRow(7, 24, "hidden"), link="/7", note=None, id=8)

@@ -88,6 +88,14 @@ def test_a_subject_adds_no_header_and_does_not_turn_the_text_around(text: str) -
     assert body.get_content().rstrip() == "You have a seat."
 
 
+@pytest.mark.parametrize("character", [chr(code) for code in range(128)])
+@pytest.mark.parametrize("end", ["b", "é"])
+def test_a_line_has_single_spaces_and_all_printable_characters_and_no_others(character: str, end: str) -> None:
+    is_word = character.isprintable() and character != " "
+
+    assert header_text(f" a  {character}  {end} ").split(" ") == ["a", *([character] if is_word else []), end]
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_file_name_adds_no_header(text: str) -> None:
     mail = parsed_mail(attachments=(Attachment(b"x", "application/pdf", text),))

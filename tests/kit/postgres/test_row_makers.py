@@ -67,7 +67,7 @@ async def test_a_row_can_be_two_structures(boxes: Service) -> None:
     assert rows == [(Box(size=1, label="a"), Place(7, 9))]
 
 
-async def test_each_of_two_structures_gets_its_own_columns_in_their_order(boxes: Service) -> None:
+async def test_two_structures_of_a_row_get_their_columns_in_order(boxes: Service) -> None:
     [(place, crate)] = await boxes.database.read(
         lambda reader: reader.pairs(
             Place,

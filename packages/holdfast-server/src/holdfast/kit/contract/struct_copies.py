@@ -15,7 +15,7 @@ S = TypeVar("S", bound=Struct)
 def copier(source: type[Struct], target: type[S]) -> Callable[..., S]:
     """A function `(source, **others) -> target`: a target with the fields and properties of a source.
 
-    others    all fields of the target that the source does not have; a call without one of them raises `TypeError`
+    The others are all fields of the target that the source does not have. A call without one raises `TypeError`.
     """
     fields = target.__struct_fields__
     others = [name for name in fields if not hasattr(source, name)]
