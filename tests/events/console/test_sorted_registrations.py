@@ -15,7 +15,7 @@ from tests.support import Service
 async def test_the_list_of_registrations_is_sorted_by_its_heads_and_keeps_the_order_on_its_pages(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registrations, "PAGE_SIZE", 2)
+    monkeypatch.setattr(registrations, "REGISTRATIONS_PER_PAGE", 2)
     ada, browser = await sign_in_organizer(service)
     event = await ada.create_event(capacity=2, waitinglist_capacity=5)
     await sign_up(service, event, "cleo", "ann", "bob")
@@ -71,7 +71,7 @@ async def test_registrations_can_be_filtered_by_unpaid_and_by_not_checked_in(
     assert "bob@example.com" in (await browser.get(f"{path}.csv?state=unpaid")).text
     # Only so many are read for a page: a page may have nobody, and the next one goes on there.
     monkeypatch.setattr(search, "MAX_FILTERED_ROWS", 2)
-    monkeypatch.setattr(registrations, "PAGE_SIZE", 1)
+    monkeypatch.setattr(registrations, "REGISTRATIONS_PER_PAGE", 1)
     first = await browser.get(f"{path}?state=unpaid")
     second = await browser.get(str(next_page_link(first.text)))
     assert re.findall(r"<bdi>(\w+)@", first.text + second.text) == ["dan", "bob"]

@@ -48,8 +48,8 @@ async def test_a_cart_that_takes_too_much_of_a_pool_is_stopped_before_payment(st
 
     paid = await pay(stage, 44, 1)
 
-    assert (paid.status_code, paid.headers["location"]) == (303, f"/{DOMAIN}")
     (order,) = stage.double.orders(DOMAIN)
+    assert (paid.status_code, paid.headers["location"]) == (303, f"/{DOMAIN}/orders/{order.id}")
     assert [(line.variant, line.quantity) for line in order.lines] == [
         (stage.variants[SINGLE].id, 44),
         (stage.variants[SIX].id, 1),
