@@ -131,6 +131,7 @@ async def ask_for_link(page: Page, address: str, mails: Path, email: str) -> str
     await page.goto(address)
     await page.get_by_role("textbox").first.fill(email)
     await page.keyboard.press("Enter")
+    await page.wait_for_url("**/sign-in/sent")
 
     def links() -> list[str]:
         return [link for path in mails.rglob("*.eml") for link in links_to(email, path)]
