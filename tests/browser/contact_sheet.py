@@ -51,7 +51,7 @@ def main() -> None:
     sheet = directory / "index.html"
     sheet.write_text("<!doctype html><meta charset=utf-8><title>Contact sheet</title>\n" + "\n".join(figures))
     print(f"{len(figures)} pages: open {sheet}")
-    sys.exit("\n".join(f"Drawn as it stopped: {line}" for line in stopped))
+    sys.exit("\n".join(f"Drawn as it stopped: {line}" for line in stopped) or None)
 
 
 async def draw(place: Place, directory: Path, name: str, only: str) -> tuple[list[str], list[str]]:
