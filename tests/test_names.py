@@ -51,42 +51,6 @@ OUTSIDE_NAMES = {
 BARE_PARAMETERS = {"most", "place", "known", *BARE_WORDS}
 """Words that say nothing as parameters and aliases of SQL."""
 
-BARE_ROWS = {
-    *(
-        "again",
-        "around",
-        "before",
-        "done",
-        "each",
-        "fair",
-        "first",
-        "fresh",
-        "gone",
-        "how",
-        "kept",
-        "lap",
-        "late",
-        "line",
-    ),
-    *(
-        "made",
-        "mine",
-        "new",
-        "next",
-        "other",
-        "own",
-        "page",
-        "past",
-        "place",
-        "taken",
-        "those",
-        "told",
-        "walk",
-        "wanted",
-    ),
-}
-"""Words that do not say which rows a common table expression of SQL has."""
-
 UNITLESS_CONSTANTS = {
     *("MOST", "LARGEST", "LONGEST", "SHORTEST", "AT_ONCE", "PORTION", "PATIENCE", "SECONDS", "LOOK", "PAUSES"),
     *("PATROL_SECONDS", "LEAST", "FEWEST"),
@@ -229,17 +193,6 @@ def bare_parameters(path: str, tree: ast.Module) -> list[str]:
     ]
 
 
-BARE_EXPRESSION = re.compile(
-    rf"(?:\bwith(?: recursive)?|,|^)\s+({'|'.join(sorted(BARE_ROWS))})(?: \([\w, ]+\))? as (?:materialized )?\(",
-    re.MULTILINE,
-)
-
-
-def bare_expressions(text: str) -> list[str]:
-    """The common table expressions in a module, or in a file of SQL, that do not say which rows they have."""
-    return BARE_EXPRESSION.findall(text)
-
-
 def bad_names(path: str, tree: ast.Module) -> list[str]:
     """What is wrong with the names of a module and of what it defines."""
     module = path.rpartition("/")[2].removesuffix(".py")
@@ -353,22 +306,6 @@ def test_no_parameter_of_a_statement_is_a_bare_word(
     assert [
         name for path, tree in {**modules, **modules_of_tests}.items() for name in bare_parameters(path, tree)
     ] == []
-
-
-def test_every_common_table_expression_says_which_rows_it_has() -> None:
-    paths = [path for source in SOURCES for ending in ("py", "sql") for path in source.rglob(f"*.{ending}")]
-    written = [path for path in paths if path.name != "schema.sql" and path.parent.name != "migrations"]
-
-    assert len(written) > 500
-    assert [
-        f"{path.name} {name}" for path in written for name in bare_expressions(path.read_text(encoding="utf-8"))
-    ] == []
-
-
-@pytest.mark.parametrize("text", ["with gone as (", "with recursive line (id) as (", "x),\n    own as materialized ("])
-def test_a_common_table_expression_that_does_not_say_which_rows_it_has_is_noticed(text: str) -> None:
-    assert len(bare_expressions(text)) == 1
-    assert bare_expressions("with old_row as (select first from page)") == []
 
 
 def test_no_name_has_a_participle_that_says_nothing(

@@ -1,0 +1,72 @@
+"""Each common table expression of SQL says which rows it has."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = [*(ROOT / "packages").glob("*/src/*")]
+
+BARE_ROWS = {
+    *(
+        "again",
+        "around",
+        "before",
+        "done",
+        "each",
+        "fair",
+        "first",
+        "fresh",
+        "gone",
+        "how",
+        "kept",
+        "lap",
+        "late",
+        "line",
+    ),
+    *(
+        "made",
+        "mine",
+        "new",
+        "next",
+        "other",
+        "own",
+        "page",
+        "past",
+        "place",
+        "taken",
+        "those",
+        "told",
+        "walk",
+        "wanted",
+    ),
+}
+"""Words that do not say which rows a common table expression of SQL has."""
+
+
+BARE_EXPRESSION = re.compile(
+    rf"(?:\bwith(?: recursive)?|,|^)\s+({'|'.join(sorted(BARE_ROWS))})(?: \([\w, ]+\))? as (?:materialized )?\(",
+    re.MULTILINE,
+)
+
+
+def bare_expressions(text: str) -> list[str]:
+    """The common table expressions in a module, or in a file of SQL, that do not say which rows they have."""
+    return BARE_EXPRESSION.findall(text)
+
+
+def test_every_common_table_expression_says_which_rows_it_has() -> None:
+    paths = [path for source in SOURCES for ending in ("py", "sql") for path in source.rglob(f"*.{ending}")]
+    written = [path for path in paths if path.name != "schema.sql" and path.parent.name != "migrations"]
+
+    assert len(written) > 500
+    assert [
+        f"{path.name} {name}" for path in written for name in bare_expressions(path.read_text(encoding="utf-8"))
+    ] == []
+
+
+@pytest.mark.parametrize("text", ["with gone as (", "with recursive line (id) as (", "x),\n    own as materialized ("])
+def test_a_common_table_expression_that_does_not_say_which_rows_it_has_is_noticed(text: str) -> None:
+    assert len(bare_expressions(text)) == 1
+    assert bare_expressions("with old_row as (select first from page)") == []
