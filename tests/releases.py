@@ -76,6 +76,14 @@ def migrations_of(release: str) -> dict[str, str]:
     }
 
 
+def schema_of_release(release: str, service: str) -> str:
+    """The text of `schema.sql` of a service in a release. Raises `MissingRelease`."""
+    commit = commit_of(release)
+    paths = _git("ls-tree", "-r", "--name-only", commit, "src", "packages").splitlines()
+    path = next(path for path in paths if re.search(rf"/{service}/(schema/)?schema\.sql$", path))
+    return _git("show", f"{commit}:{path}", is_text=True)
+
+
 def _git(*words: str, is_text: bool = False) -> str:
     """What git prints, without the blanks at its end unless it is a text. Raises `MissingRelease`."""
     try:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.releases import releases, schema_of_release
+
 ROOT = Path(__file__).parents[1]
 SOURCES = [*(ROOT / "packages").glob("*/src/*")]
 SCRIPTS = (*SOURCES, ROOT / "extensions", ROOT / "docs")
@@ -322,8 +324,12 @@ def test_no_template_statement_or_class_of_css_has_a_participle_that_says_nothin
     files = [path for path in paths if path.suffix in endings]
     styles = [path.read_text(encoding="utf-8") for path in files if path.suffix == ".css"]
 
+    # A function of the last release keeps its name: processes of that release call it while an upgrade lasts.
+    schemas = [schema_of_release(releases()[-1], service) for service in ("events", "inventory")]
+    released = set(re.findall(r"^CREATE FUNCTION (\w+)", "\n".join(schemas), re.MULTILINE))
+
     assert len(files) > 300
-    assert [path.name for path in files if has_participle(path.stem)] == []
+    assert [path.name for path in files if has_participle(path.stem) and path.stem not in released] == []
     assert [name for style in styles for name in CSS_CLASS.findall(style) if has_participle(name)] == []
 
 

@@ -15,7 +15,7 @@ from holdfast.kit.contract.problems import CannotStart
 from holdfast.kit.postgres.schema.lineage import BASELINE
 from holdfast.kit.process.service_process import KIT_SCHEMA_FOLDERS
 from tests.databases import scratch_database
-from tests.releases import migrations_of, releases
+from tests.releases import migrations_of, releases, schema_of_release
 from tests.schema import MAIL_KIND_FILE, SERVICES, mail_kind_function, schema_file, schema_of
 
 CHECKOUT = Path(__file__).parents[1]
@@ -32,6 +32,9 @@ TRIGGER = re.compile(
     r"[^;]*?\sexecute function (?P<function>\w+)\([^()]*\);",
     re.MULTILINE,
 )
+CALLED_FUNCTION = re.compile(r"^CREATE FUNCTION (\w+\(.*\)) RETURNS (?!trigger$)", re.MULTILINE)
+"""A function of `schema.sql` that statements call, with its parameters."""
+
 CHANGE = r"\b(?:insert|update|delete|truncate)\b"
 
 
@@ -192,6 +195,18 @@ def test_a_database_of_the_other_service_is_refused_with_its_name(
     for attempt in (product.pending, product.try_migrations, product.migrate):
         with pytest.raises(CannotStart, match=f"is one of {other}. Nothing was changed"):
             attempt({"events": inventory_template, "inventory": template_url}[service])
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_functions_of_the_last_release_are_still_there(service: str) -> None:
+    """While an upgrade lasts, its processes call them. What has no file any more is dropped when the new one migrates.
+
+    Triggers call the others; a trigger that is dropped takes its function along.
+    """
+    released = set(CALLED_FUNCTION.findall(schema_of_release(releases()[-1], service)))
+
+    assert len(released) > 5
+    assert released - set(CALLED_FUNCTION.findall(schema_file(service).read_text(encoding="utf-8"))) == set()
 
 
 @pytest.mark.parametrize("release", releases())

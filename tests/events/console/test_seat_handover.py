@@ -3,7 +3,9 @@
 import re
 
 import pytest
+from prometheus_client import REGISTRY
 
+from holdfast.kit.environment.metrics import write_requests
 from tests.events.check_in.check_in_scene import code_of
 from tests.events.console.organizer_scene import Desk, hidden_field, open_desk
 from tests.helpers.form_browser import main_text
@@ -35,6 +37,21 @@ async def test_the_page_of_no_shows_names_who_gets_a_seat_and_gives_it_with_one_
     listed = main_text(await table.browser.get(path.replace("check-in/no-shows", "registrations")))
     assert "Ann Example ann@example.com No-show: the seat was given away " in listed
     assert "Bob Example bob@example.com Seat " in listed
+
+
+async def test_the_page_of_no_shows_has_the_name_in_metrics_that_it_had_in_version_0_2_0(service: Service) -> None:
+    table, path = await begun(service)
+    labels = {"operation": "console_no_shows", "status": "200"}
+    before = answers_counted(labels)
+
+    await table.browser.get(path)
+
+    assert answers_counted(labels) == before + 1
+
+
+def answers_counted(labels: dict[str, str]) -> float:
+    write_requests()
+    return REGISTRY.get_sample_value("holdfast_requests_total", labels) or 0
 
 
 async def test_seats_of_no_shows_are_not_given_before_the_event_begins(service: Service) -> None:

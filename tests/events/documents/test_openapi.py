@@ -133,6 +133,15 @@ async def test_every_parameter_and_every_field_is_bounded_or_explained(
                     assert parameter["required"] == ("default" not in parameter["schema"])
 
 
+async def test_no_description_has_an_indented_line(document: Document) -> None:
+    """In Markdown such a line would be code. Sentences for maintainers are comments beside the docstring."""
+    schemas = document.spec["components"]["schemas"]
+    described = {name: schema.get("description", "") for name, schema in schemas.items()}
+    described |= {f"{method} {path}": entry["description"] for method, path, entry in document.entries()}
+
+    assert [name for name, text in described.items() if re.search(r"^[ \t]", text, re.MULTILINE)] == []
+
+
 async def test_every_code_of_the_closed_list_is_named(document: Document) -> None:
     codes = document.spec["components"]["schemas"]["Error"]["properties"]["code"]["enum"]
 

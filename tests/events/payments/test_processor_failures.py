@@ -1,6 +1,7 @@
 """Failures of the processor: a held seat is neither lost nor given twice, and no payment is kept without one."""
 
 import pytest
+from prometheus_client import REGISTRY
 
 from holdfast_demo.stripe.errors import Fault
 from tests.helpers.event_visitor import page_text
@@ -95,8 +96,10 @@ async def test_a_processor_that_is_away_when_the_time_is_up_keeps_the_seat_held(
     shop.processor.plan(Fault("down", "/checkout", times=2))
     shop.processor.plan(Fault("down", "/checkout", method="GET", times=2))
 
+    deferred = deferred_calls()
     await shop.time_is_up()
     assert await shop.counts(event_id) == {"held": 1}
+    assert deferred_calls() > deferred
 
     shop.processor.heal()
     await shop.time_is_up()
@@ -142,3 +145,8 @@ async def test_a_late_payment_takes_the_seat_if_the_waiting_list_is_empty(shop: 
 
     assert await ann.status() == "registered"
     assert shop.moved("refund") == 0
+
+
+def deferred_calls() -> float:
+    """How many rows of payments this process has deferred, as the metrics say."""
+    return REGISTRY.get_sample_value("holdfast_payment_calls_total", {"of": "payments", "how": "deferred"}) or 0

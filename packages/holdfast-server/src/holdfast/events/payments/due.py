@@ -40,7 +40,7 @@ PAYMENT_TRANSACTIONS = Bound(
 
 HANDLED_COUNT = Counter(
     "holdfast_payment_calls",
-    "Handled rows of each table of payment work: done, put off (the processor could not be reached) or failed.",
+    "Handled rows of each table of payment work: done, deferred (the processor could not be reached) or failed.",
     ["of", "how"],
 )
 
@@ -107,7 +107,7 @@ class PaymentWork(TableWork):
         except LeaseLost:
             raise
         except ProcessorUnreachable as unreachable:
-            error, status = str(unreachable), "put off"
+            error, status = str(unreachable), "deferred"
             pause = max(pause, unreachable.pause)
             self._access.pause(unreachable.pause)
             log.warning("the payment processor cannot be reached", table=table, key=row.key, error=error)

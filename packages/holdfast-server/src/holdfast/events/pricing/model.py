@@ -88,10 +88,9 @@ def stray_bounds(mode: PricingMode, **bounds: int | None) -> Errors:
 
 
 class Payment(Struct, frozen=True):
-    """Whether and how people pay. Agents never pay.
+    """Whether and how people pay. Agents never pay."""
 
-    The contract has the word `student` for a person who registers.
-    """
+    # The contract has the word `student` for a person who registers.
 
     status: Literal["not_required", "required", "unavailable"]
     status_reason: Literal["free_event", "organizer_processor_ready", "organizer_processor_not_configured"]

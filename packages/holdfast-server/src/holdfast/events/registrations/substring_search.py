@@ -4,7 +4,7 @@ Both sides are folded by one rule, the function `fold_text`: without case, accen
 
 The registrations of most events are read one by one. When an organizer searches an event with many, a job copies the
 searched columns to `searched_registrations`, in order of arrival, and an index finds substrings in them (the function
-`matching_registrations`). Registrations that came later are read one by one, until the job runs again.
+`found_registrations`). Registrations that came later are read one by one, until the job runs again.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -77,7 +77,7 @@ async def search(
     # Read in order of arrival: when that is the order of the page, no registration behind its end is read.
     in_turn: LiteralString = "at desc, number desc" if order.endswith("desc") else "at, number"
     matches: LiteralString = f"""
-        (select * from matching_registrations(%(event_id)s, %(text)s) order by {in_turn} offset 0) as match
+        (select * from found_registrations(%(event_id)s, %(text)s) order by {in_turn} offset 0) as match
          cross join lateral (select * from registrations where event_id = %(event_id)s and user_id = match.person
                              offset 0) as registrations
         """

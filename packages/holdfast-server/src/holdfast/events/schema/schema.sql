@@ -330,6 +330,20 @@ begin
     return new;
 end $$;
 
+CREATE FUNCTION found_registrations(event bigint, part text) RETURNS TABLE(person bigint, at timestamp with time zone, number bigint)
+    LANGUAGE plpgsql STABLE ROWS 100
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    searched_parts constant bigint[] := word_parts(event, part);
+    patterns constant text[] := search_patterns(part);
+begin
+    -- No index is searched for `is not distinct from`, so none with everything of the event is read.
+    return query select user_id, received_at, arrival from searched_registrations
+                  where parts(event_id, words) @> searched_parts and event_id is not distinct from event
+                    and words like all (patterns);
+end $$;
+
 CREATE FUNCTION free_refunds() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -843,20 +857,6 @@ CREATE FUNCTION mail_share(recipient text) RETURNS integer
                     else '' end,
         0) & 63)::integer
 $_$;
-
-CREATE FUNCTION matching_registrations(event bigint, part text) RETURNS TABLE(person bigint, at timestamp with time zone, number bigint)
-    LANGUAGE plpgsql STABLE ROWS 100
-    SET enable_seqscan TO 'off'
-    AS $$
-declare
-    searched_parts constant bigint[] := word_parts(event, part);
-    patterns constant text[] := search_patterns(part);
-begin
-    -- No index is searched for `is not distinct from`, so none with everything of the event is read.
-    return query select user_id, received_at, arrival from searched_registrations
-                  where parts(event_id, words) @> searched_parts and event_id is not distinct from event
-                    and words like all (patterns);
-end $$;
 
 CREATE FUNCTION move_registrations(giver bigint, taker bigint) RETURNS void
     LANGUAGE sql

@@ -171,7 +171,8 @@ class SeatHandoverPage:
 
     def routes(self) -> list[Route]:
         path = f"{check_in_path('{event_id}')}/no-shows"
-        return [self._console.route(path, "seat_handover", self.answer, "POST")]
+        # The name is a label of metrics, which programs of operators watch since version 0.2.0.
+        return [self._console.route(path, "no_shows", self.answer, "POST")]
 
     async def answer(self, session: Session, request: Request) -> Reply:
         """Show who would get a seat; with POST give the seats away."""
