@@ -5,7 +5,7 @@ They have no routes and no tools.
 
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, LiteralString
 
 from msgspec import Struct
@@ -108,7 +108,12 @@ def verdict_without_seat(registration: CheckInRegistration) -> VerdictCode:
 
 MAX_MATCHES = 20
 
-OF_EVENT: LiteralString = "event_id = %(event_id)s"
+OF_EVENT: Sequence[LiteralString] = [
+    f"event_id = %(event_id)s and status = {status}"
+    for status in ("'pending'", "'in_draw'", "'held'", "'registered'", "'waitlisted'", "'rejected'")
+]
+"""The registrations of an event, by status: its index has those of each status in order, whatever statistics say."""
+
 ORDER: LiteralString = "status, received_at, arrival"
 """The order of the index on the registrations of an event."""
 
@@ -134,7 +139,7 @@ async def match_people(tx: Tx, caller: Caller, event_id: int, text: str) -> list
             params,
         )
 
-    rows = await substring_search.search(tx, event_id, sought, [OF_EVENT], ORDER, MAX_MATCHES, read)
+    rows = await substring_search.search(tx, event_id, sought, OF_EVENT, ORDER, MAX_MATCHES, read)
     secret = tx.resources.secret
     return [
         PersonMatch(
