@@ -222,7 +222,9 @@ async def add_webhook(page: Page, console: str) -> str:
     await page.locator("input[name=url]").fill(f"http://127.0.0.1:{LISTEN_PORT}/")
     await submit(page.locator("form:has(input[name=url]) button").last)
     await page.goto(f"{console}/webhooks")
-    path = await page.locator("main a[href*='/console/webhooks/']:not([href$='/new'])").first.get_attribute("href")
+    path = await page.locator(
+        "main a[href*='/console/webhooks/']:not([href$='/new'], [href$='/receive'])"
+    ).first.get_attribute("href")
     return f"{console.removesuffix('/console')}{path}"
 
 

@@ -171,3 +171,9 @@ def test_mails_have_the_colours_of_pages() -> None:
     letter, tokens = ((FRAME / "templates" / name).read_text() for name in ("letter.html", "tokens.css"))
 
     assert {*re.findall(r"#[0-9a-f]{6}\b", letter)} <= {*re.findall(r"#[0-9a-f]{6}\b", tokens)}
+
+
+def test_a_script_is_sent_without_the_lines_that_are_only_comments(tmp_path: Path) -> None:
+    (tmp_path / "script.js").write_text('// Why.\nlet a = "https://a.test"; // kept\n\n  // How.\nlet b = 2;\n')
+
+    assert Site("Tests", tmp_path).content("script.js") == b'let a = "https://a.test"; // kept\n\nlet b = 2;\n'
