@@ -18,7 +18,7 @@ let language = [];
 try {
   language = Intl.getCanonicalLocales(document.documentElement.lang);
 } catch {
-  // unknown: as the browser writes them
+  /* unknown: as the browser writes them */
 }
 const sources = new Map();
 const all = (act) => () => sources.forEach(act);
@@ -81,7 +81,7 @@ class Source {
         address = answer.stream_url;
       }
     } catch {
-      // no usable answer
+      /* no usable answer */
     }
     clearTimeout(limit);
     if (this.asking !== control) return; // hidden, or asked anew
