@@ -5,12 +5,12 @@
 if (customElements.get("live-stock")) return;
 
 const TIMEOUT_MS = 10e3; // for an answer or a first event
-const STEADY_MS = 30e3; // a stream that lasted so long was good
+const STEADY_MS = 30e3; // a stream of this length was good
 const MAX_WAIT_MS = 60e3; // between two requests without a stream
 const RECHECK_MS = 300e3; // between two checks of a stream
-const MAX_TRIES = 8; // streams without an event, until none is tried
+const MAX_TRIES = 8; // silent streams before none is tried
 const MAX_AGE_MS = 600e3; // of numbers that are shown
-const PAUSE_MS = 10e3; // between two announcements about a variant
+const PAUSE_MS = 10e3; // between two announcements of a variant
 const GID = "gid://shopify/ProductVariant/";
 
 const numbersOf = (map) => Object.entries(map).filter(([, number]) => Number.isInteger(number));
@@ -18,7 +18,7 @@ let language = [];
 try {
   language = Intl.getCanonicalLocales(document.documentElement.lang);
 } catch {
-  /* unknown: as the browser writes them */
+  /* use the language of the browser */
 }
 const sources = new Map();
 const all = (act) => () => sources.forEach(act);
