@@ -81,22 +81,37 @@ class Functions(Migration):
         if connection.execute("select to_regclass('functions')").fetchone() == (None,):
             connection.execute(TABLE)
         applied = dict(connection.execute("select name, checksum from functions").fetchall())
-        for name, sql in self.definitions.items():
-            checksum = _checksum(sql)
-            if applied.pop(name, None) != checksum:
-                try:
-                    connection.execute(sql.encode())
-                except psycopg.Error as error:
+        checksums = {name: _checksum(sql) for name, sql in self.definitions.items()}
+        changed = {name: checksum for name, checksum in checksums.items() if applied.get(name) != checksum}
+        gone = sorted(applied.keys() - checksums.keys(), key=lambda name: (_is_function(name), name))
+        connection.execute("delete from functions where name = any(%s)", [[*changed, *gone]])
+        connection.execute(
+            "insert into functions (name, checksum) select * from unnest(%s::text[], %s::text[])",
+            [[*changed], [*changed.values()]],
+        )
+        for name in filter(_is_function, changed):
+            try:
+                connection.execute(self.definitions[name].encode())
+            except psycopg.Error as error:
+                error.add_note(name)
+                raise
+        _change_triggers(connection, {name: self.definitions[name] for name in changed if not _is_function(name)}, gone)
+
+
+def _change_triggers(connection: psycopg.Connection[Any], statements: Mapping[str, str], gone: Sequence[str]) -> None:
+    """Make triggers, and drop what is gone, in one message.
+
+    Each statement locks its table until the commit: writers wait no longer than PostgreSQL works.
+    """
+    statements = {**statements} | {name: f"drop {name};" for name in gone}
+    if statements:
+        try:
+            connection.execute(f"do $triggers$ begin {' '.join(statements.values())} end $triggers$".encode())
+        except psycopg.Error as error:
+            for name, sql in statements.items():
+                if sql.partition(";")[0] in (error.diag.context or ""):
                     error.add_note(name)
-                    raise
-                connection.execute(
-                    "insert into functions (name, checksum) values (%s, %s)"
-                    " on conflict (name) do update set checksum = excluded.checksum",
-                    [name, checksum],
-                )
-        for name in sorted(applied, key=_is_function):
-            connection.execute(f"drop {name}".encode())
-            connection.execute("delete from functions where name = %s", [name])
+            raise
 
 
 def read_functions(directories: Iterable[Path], version: str = __version__) -> Functions:

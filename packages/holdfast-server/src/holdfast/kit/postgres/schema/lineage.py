@@ -41,8 +41,12 @@ class Migration:
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
     def apply(self, connection: psycopg.Connection[Any]) -> None:
-        """Make the change, in the transaction of the caller."""
-        connection.execute(self.sql.encode())
+        """Make the change, in the transaction of the caller.
+
+        What is checked at the commit is checked with the last statement, in the same message: others wait for the locks
+        of the migration.
+        """
+        connection.execute(f"{self.sql}\n; set constraints all immediate".encode())
 
     def is_in(self, applied: Sequence[str]) -> bool:
         """Whether a database has it.

@@ -169,10 +169,9 @@ def _apply(connection: psycopg.Connection[Any], migration: Migration, *, is_tria
     """Apply a migration in the transaction of the caller, and record it. Raises `FailedMigration`."""
     location = location_of(connection)
     try:
-        migration.apply(connection)
-        # What is checked at the commit is checked here.
-        connection.execute("set constraints all immediate")
+        # First: others wait for the locks of the migration from its first statement to the commit.
         _record(connection, migration)
+        migration.apply(connection)
     except (errors.DeadlockDetected, errors.LockNotAvailable):
         raise
     except psycopg.Error as error:
