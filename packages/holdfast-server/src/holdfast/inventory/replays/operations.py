@@ -68,7 +68,7 @@ async def begin(tx: Tx, caller: Caller, command: BeginReplay) -> None:
     pools = [ReplayedPool(pool.name, pool.members) for pool in suggested.suggestions]
     if not pools:
         raise NOT_FOUND("No pool is suggested for the products of the shop.")
-    if replay_id := await insert(tx, caller.tenant, pools):
+    if replay_id := await _insert_replay(tx, caller.tenant, pools):
         await announce_sync_status(tx, caller.tenant)
         await tx.enqueue(REPLAY, ReplayTask(caller.tenant, replay_id), tenant=caller.tenant)
 
@@ -93,7 +93,7 @@ async def advance(steps: Steps, of: ReplayTask) -> None:
     """Do the next step of a replay. May be called at any time, and twice."""
     try:
         for _ in range(PAGES_PER_TASK):
-            running = await steps.read(partial(find_running, shop_id=of.shop_id, replay_id=of.replay_id))
+            running = await steps.read(partial(_find_running, shop_id=of.shop_id, replay_id=of.replay_id))
             if running is None or await _advance(steps, of, running):
                 return
     except Problem as problem:
@@ -114,7 +114,7 @@ async def _advance(steps: Steps, of: ReplayTask, running: RunningReplay) -> bool
     read = running.read + len(page.orders)
     if page.cursor and read < MAX_ORDERS:
         return False
-    orders = await steps.read(partial(find_orders, shop_id=of.shop_id))
+    orders = await steps.read(partial(_find_orders, shop_id=of.shop_id))
     result = await asyncio.to_thread(_result, running, orders, page, read)
     await steps.transact(partial(_finish, of=of, result=result))
     return True
@@ -151,12 +151,12 @@ async def _store_page(tx: Tx, *, of: ReplayTask, running: RunningReplay, page: P
     variant_gids = {member.variant.gid for pool in running.pools for member in pool.members}
     orders = [past for order in page.orders if (past := _past_order(order, variant_gids)).lines]
     gone_lines = _gone_lines(page.orders)
-    await store_page(tx, of.shop_id, running, orders, len(page.orders), gone_lines, page.cursor)
+    await _insert_page(tx, of.shop_id, running, orders, len(page.orders), gone_lines, page.cursor)
     await announce_sync_status(tx, of.shop_id)
 
 
 async def _finish(tx: Tx, *, of: ReplayTask, result: ReplayResult) -> None:
-    await finish(tx, of.shop_id, of.replay_id, result)
+    await _store_result(tx, of.shop_id, of.replay_id, result)
     await announce_sync_status(tx, of.shop_id)
 
 
@@ -166,13 +166,13 @@ async def _go_on(tx: Tx, *, of: ReplayTask) -> None:
 
 async def _store_error(steps: Steps, of: ReplayTask, error: str) -> None:
     async def work(tx: Tx) -> None:
-        await store_error(tx, of.shop_id, of.replay_id, error)
+        await _set_error(tx, of.shop_id, of.replay_id, error)
         await announce_sync_status(tx, of.shop_id)
 
     await steps.transact(work)
 
 
-async def insert(tx: Tx, shop_id: int, pools: Sequence[ReplayedPool]) -> int | None:
+async def _insert_replay(tx: Tx, shop_id: int, pools: Sequence[ReplayedPool]) -> int | None:
     """Store a new replay instead of any other that is not under way. Returns its id; None: one is under way."""
     replay_id = await tx.value(
         """
@@ -191,7 +191,7 @@ async def insert(tx: Tx, shop_id: int, pools: Sequence[ReplayedPool]) -> int | N
     return replay_id
 
 
-async def find_running(reader: Reader, shop_id: int, replay_id: int) -> RunningReplay | None:
+async def _find_running(reader: Reader, shop_id: int, replay_id: int) -> RunningReplay | None:
     """A replay; None if it is done, or another one was begun."""
     rows = await reader.tuples(
         """
@@ -205,7 +205,7 @@ async def find_running(reader: Reader, shop_id: int, replay_id: int) -> RunningR
     return None
 
 
-async def store_page(
+async def _insert_page(
     tx: Tx, shop_id: int, running: RunningReplay, orders: Sequence[PastOrder], read: int, gone_lines: int, cursor: str
 ) -> bool:
     """Store a page of orders and the cursor of the next one. Returns False if it is stored already.
@@ -239,7 +239,7 @@ async def store_page(
     )
 
 
-async def find_orders(reader: Reader, shop_id: int) -> list[PastOrder]:
+async def _find_orders(reader: Reader, shop_id: int) -> list[PastOrder]:
     """The orders that are stored for a replay."""
     rows = await reader.tuples(
         "select orders from replay_pages where shop_id = %(shop_id)s order by number", {"shop_id": shop_id}
@@ -247,7 +247,7 @@ async def find_orders(reader: Reader, shop_id: int) -> list[PastOrder]:
     return [order for (orders,) in rows for order in msgspec.convert(orders, list[PastOrder])]
 
 
-async def finish(tx: Tx, shop_id: int, replay_id: int, result: ReplayResult) -> None:
+async def _store_result(tx: Tx, shop_id: int, replay_id: int, result: ReplayResult) -> None:
     """Store the result of a replay, and delete the orders that were read for it."""
     await tx.run(
         """
@@ -259,7 +259,7 @@ async def finish(tx: Tx, shop_id: int, replay_id: int, result: ReplayResult) -> 
     await _delete_pages(tx, shop_id)
 
 
-async def store_error(tx: Tx, shop_id: int, replay_id: int, error: str) -> None:
+async def _set_error(tx: Tx, shop_id: int, replay_id: int, error: str) -> None:
     """Store why the last step of a replay failed."""
     await tx.run(
         """
