@@ -10,10 +10,9 @@ from holdfast.inventory.stock import operations
 from holdfast.inventory.webhooks.routes import SHOPIFY_WEBHOOKS_PATH
 from holdfast.kit.environment.logs import first_line
 from holdfast.kit.process.checks import partners
-from holdfast.kit.process.checks.check_list import CheckList
+from holdfast.kit.process.checks.check_list import CheckList, Fault, overdue
 from holdfast.kit.process.checks.common import FOUNDATION
 from holdfast.kit.process.checks.inspection import Inspection
-from holdfast.kit.process.checks.queries import Fault, overdue
 
 CHECKS = CheckList(FOUNDATION)
 
