@@ -11,7 +11,15 @@ from itertools import pairwise
 from msgspec import Struct, field, structs
 
 from holdfast_verify.audit.audit import AuditFinding, HeadAudit
-from holdfast_verify.check.generations import DrawnList, EntryReader, Generations, ReadLog, find_generations, read_log
+from holdfast_verify.check.generations import (
+    DrawnList,
+    EntryReader,
+    Generations,
+    ReadLog,
+    check_succession,
+    find_generations,
+    read_log,
+)
 from holdfast_verify.check.log_reader import EarlierHead, SignedHead, open_head, saved_head
 from holdfast_verify.check.log_source import (
     HEAD_LOG_PATH,
@@ -21,7 +29,6 @@ from holdfast_verify.check.log_source import (
     without_generation,
 )
 from holdfast_verify.check.options import CheckProgress
-from holdfast_verify.check.succession import check_succession
 from holdfast_verify.check.trusted_key import BadSignature, TrustedKey
 from holdfast_verify.formats import beacon
 from holdfast_verify.formats.cosignature import Cosignature, CosignatureVerifier, find_cosignature

@@ -8,7 +8,14 @@ from msgspec import structs
 from holdfast_verify.audit.audit import Audit, AuditFinding, HeadAudit
 from holdfast_verify.audit.entries import AuditedEntry
 from holdfast_verify.check.catching_up import LogFollower
-from holdfast_verify.check.generations import Generations, LogGeneration, ReadLog, find_generations, read_log
+from holdfast_verify.check.generations import (
+    Generations,
+    LogGeneration,
+    ReadLog,
+    check_succession,
+    find_generations,
+    read_log,
+)
 from holdfast_verify.check.head_log import (
     MAX_WAIT_SECONDS,
     PublishedHeads,
@@ -26,7 +33,6 @@ from holdfast_verify.check.promise_watch import PromiseWatch
 from holdfast_verify.check.public_counts import compare_counts
 from holdfast_verify.check.report import VerificationReport, figures_of, head_text, key_text
 from holdfast_verify.check.saved_heads import SavedHead, check_published_heads, check_saved_head, read_saved_head
-from holdfast_verify.check.succession import check_succession
 from holdfast_verify.check.trusted_key import BadSignature, TrustedKey
 from holdfast_verify.formats.entries import timestamp
 from holdfast_verify.formats.signed_note import Checkpoint
