@@ -5,7 +5,7 @@ from functools import partial
 from holdfast.accounts.checks import check_mailboxes
 from holdfast.inventory.settings import Settings
 from holdfast.inventory.shopify.platform_client import Platform, PlatformRefusal, PlatformUnreachable
-from holdfast.inventory.shopify.token_endpoint import TokenEndpoint
+from holdfast.inventory.shopify.platform_tokens import TokenEndpoint
 from holdfast.inventory.stock import operations
 from holdfast.inventory.webhooks.routes import SHOPIFY_WEBHOOKS_PATH
 from holdfast.kit.environment.logs import first_line
