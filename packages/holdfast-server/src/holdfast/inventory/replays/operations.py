@@ -15,7 +15,7 @@ import msgspec
 from holdfast.inventory.catalog import importing, pool_suggestions
 from holdfast.inventory.catalog.pool_suggestions import SuggestPools
 from holdfast.inventory.orders.model import Order
-from holdfast.inventory.orders.past_orders import PastOrders, read_past_orders
+from holdfast.inventory.orders.reading import PastOrders, read_past_orders
 from holdfast.inventory.problems import SHOP_NOT_CONNECTED
 from holdfast.inventory.replays import simulation
 from holdfast.inventory.replays.model import (
